@@ -1,0 +1,52 @@
+# Everything sets itself up: a .venv with the versions of constraints.txt. Needs Python 3.11+ and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow check format docs bench clean
+
+help:  ## Show what there is to make
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Perdure needs Python 3.11 or newer; found $$($(PYTHON) --version). Try: make PYTHON=python3.12 …"; exit 1; }
+	@echo "Setting up $(VENV) (once, about half a minute) …"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	@echo "Adding the tools for tests and checks …"
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/installed  ## Run the main job on the embedded default, and write what it found to demo/
+	@$(BIN)/perdure demo --into demo
+
+test: $(VENV)/installed-dev  ## Run the tests (under ten minutes on two cores)
+	@$(BIN)/python -m pytest -n 2 -m 'not slow'
+
+test-slow: $(VENV)/installed-dev  ## Run the tests that take long
+	@$(BIN)/python -m pytest -n 2 -m slow
+
+check: $(VENV)/installed-dev  ## Lint, format check, types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(VENV)/installed-dev  ## Put the code into shape
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format .
+
+docs: $(VENV)/installed-dev  ## Build the documentation into site/
+	@$(BIN)/mkdocs build --strict --quiet
+
+bench: $(VENV)/installed-dev  ## Measure against peers, side by side; see bench/README.md
+	@$(BIN)/python bench/log_speed.py
+
+clean:  ## Remove what was made
+	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,45 @@
+"""Does your learner keep what it learns? Test and evaluation for lifelong learning.
+
+The public names load on first use, so that importing perdure costs nothing and does nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perdure.errors import PerdureError as PerdureError
+    from perdure.log.check import check_log as check
+    from perdure.log.journal import Journal as Journal
+    from perdure.log.model import Lifetime as Lifetime
+    from perdure.log.read import read as read
+    from perdure.scenario.model import Block as Block
+    from perdure.scenario.model import Scenario as Scenario
+    from perdure.scenario.model import Task as Task
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Block": "perdure.scenario.model",
+    "Journal": "perdure.log.journal",
+    "Lifetime": "perdure.log.model",
+    "PerdureError": "perdure.errors",
+    "Scenario": "perdure.scenario.model",
+    "Task": "perdure.scenario.model",
+    "check": "perdure.log.check:check_log",
+    "read": "perdure.log.read",
+}
+
+__all__ = ["Block", "Journal", "Lifetime", "PerdureError", "Scenario", "Task", "check", "read"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'perdure' has no attribute {name!r}")
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(module), attribute or name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

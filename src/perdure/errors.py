@@ -1,0 +1,92 @@
+"""Everything Perdure means to raise, as one tree.
+
+    PerdureError
+    ├── UnknownName        a name that nothing is registered under; offers the nearest
+    ├── MissingExtra       an optional package is absent; gives the command that installs it
+    ├── ScenarioError      a scenario or syllabus that makes no sense
+    ├── MetricError        a metric declared or called wrongly
+    └── LogError           a log that cannot be read or written
+        ├── NotALog        nothing here that any reader knows
+        ├── RecordError    a record that breaks the rules; nothing was written (also a RuntimeError)
+        └── WriteError     the disk refused; says which records are safe (also an OSError)
+
+Messages are plain text and say what is wrong, where, what was found, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = [
+    "LogError",
+    "MetricError",
+    "MissingExtra",
+    "NotALog",
+    "PerdureError",
+    "RecordError",
+    "ScenarioError",
+    "UnknownName",
+    "WriteError",
+    "nearest",
+]
+
+
+class PerdureError(Exception):
+    """The root: `except PerdureError` catches all that Perdure means to raise."""
+
+
+class UnknownName(PerdureError):
+    """A name that nothing is registered under."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        super().__init__(f"unknown {kind} {name!r}; {nearest(name, names)}")
+        self.kind = kind
+        self.name = name
+
+
+class MissingExtra(PerdureError):
+    """An optional package is absent."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs {package}; install it with: pip install 'perdure[{extra}]'")
+
+
+class ScenarioError(PerdureError):
+    """A scenario or syllabus that makes no sense."""
+
+
+class MetricError(PerdureError):
+    """A metric declared or called wrongly."""
+
+
+class LogError(PerdureError):
+    """A log that cannot be read or written."""
+
+
+class NotALog(LogError):
+    """Nothing here that any reader knows."""
+
+
+class RecordError(LogError, RuntimeError):
+    """A record that breaks the rules; nothing of it was written.
+
+    Also a RuntimeError, because that is what scripts written for l2logger catch.
+    """
+
+
+class WriteError(LogError, OSError):
+    """The disk refused a record; the message says which records are safe."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A phrase that offers the nearest known name, or lists what there is."""
+    names = list(known)
+    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    if not names:
+        return "nothing is registered"
+    shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+    return f"known: {shown}"

@@ -1,0 +1,63 @@
+"""Registry[T]: named things, found by name, extended by entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from perdure.errors import PerdureError, UnknownName
+
+__all__ = ["Registry"]
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Things of one kind by name; installed plug-ins are read on the first miss, or when all are listed."""
+
+    def __init__(self, kind: str, group: str) -> None:
+        self.kind = kind
+        self.group = group
+        self._things: dict[str, T] = {}
+        self._plugins_read = False
+
+    def add(self, name: str, thing: T) -> T:
+        """Register `thing` under `name`; a name is taken once."""
+        if name in self._things:
+            raise PerdureError(f"{self.kind} {name!r} is registered twice; give one of them another name")
+        self._things[name] = thing
+        return thing
+
+    def get(self, name: str) -> T:
+        """The thing under `name`; an unknown name offers the nearest known one."""
+        if name not in self._things:
+            self._read_plugins()
+        try:
+            return self._things[name]
+        except KeyError:
+            raise UnknownName(self.kind, name, self._things) from None
+
+    def names(self) -> tuple[str, ...]:
+        """All names, plug-ins included, in order of registration."""
+        self._read_plugins()
+        return tuple(self._things)
+
+    def __iter__(self) -> Iterator[T]:
+        self._read_plugins()
+        return iter(tuple(self._things.values()))
+
+    def _read_plugins(self) -> None:
+        if self._plugins_read:
+            return
+        self._plugins_read = True
+        for point in entry_points(group=self.group):
+            if point.name in self._things:
+                continue
+            try:
+                self._things[point.name] = point.load()
+            except Exception as problem:  # a plug-in may raise anything; name it rather than hide it
+                raise PerdureError(
+                    f"the plug-in {point.value!r} ({self.group} {point.name!r}) cannot be loaded: "
+                    f"{type(problem).__name__}: {problem}; repair or uninstall it"
+                ) from problem

@@ -1,0 +1,54 @@
+"""Names are found, offered, taken once, and extended by plug-ins."""
+
+from __future__ import annotations
+
+import pytest
+
+from perdure.errors import MissingExtra, PerdureError, UnknownName
+from perdure.registry import Registry
+
+
+def test_an_unknown_name_offers_the_nearest() -> None:
+    registry: Registry[int] = Registry("reader", "perdure.none")
+    registry.add("l2logger", 1)
+    with pytest.raises(UnknownName, match="unknown reader 'l2loger'; did you mean 'l2logger'"):
+        registry.get("l2loger")
+    with pytest.raises(UnknownName, match="known: l2logger"):
+        registry.get("zzz")
+    assert registry.get("l2logger") == 1
+
+
+def test_a_name_is_taken_once() -> None:
+    registry: Registry[int] = Registry("reader", "perdure.none")
+    registry.add("a", 1)
+    with pytest.raises(PerdureError, match="registered twice"):
+        registry.add("a", 2)
+
+
+class _Point:
+    def __init__(self, name: str, loaded: object) -> None:
+        self.name, self.value, self._loaded = name, "somewhere:thing", loaded
+
+    def load(self) -> object:
+        if isinstance(self._loaded, Exception):
+            raise self._loaded
+        return self._loaded
+
+
+def test_plugins_are_read_on_the_first_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perdure.registry.entry_points", lambda group: [_Point("new", 7)])
+    registry: Registry[int] = Registry("reader", "perdure.readers")
+    registry.add("old", 1)
+    assert registry.get("new") == 7
+    assert registry.names() == ("old", "new")
+
+
+def test_a_plugin_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perdure.registry.entry_points", lambda group: [_Point("broken", ImportError("no torch"))])
+    registry: Registry[int] = Registry("reader", "perdure.readers")
+    with pytest.raises(PerdureError, match=r"somewhere:thing.*broken.*no torch"):
+        registry.get("x")
+
+
+def test_a_missing_extra_gives_the_command_that_installs_it() -> None:
+    assert "pip install 'perdure[ray]'" in str(MissingExtra("ray", "ray", "running on a cluster"))
