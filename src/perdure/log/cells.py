@@ -1,0 +1,148 @@
+"""Cells of text as typed columns; the first cell that does not fit is named with its file and line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import msgspec
+import polars as pl
+
+from perdure.errors import LogError
+from perdure.log.delimited import Table
+from perdure.log.model import STANDARD_COLUMNS
+
+__all__ = ["counts", "is_measurable", "is_object", "moments", "names", "numbers", "objects", "refuse", "typed", "words"]
+
+_L2LOGGER_TIME = "%Y%m%dT%H%M%S%.6f"  # TIMESTAMP_FORMAT as Polars spells it; its %f has nine digits
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+def numbers(table: Table, name: str) -> pl.Series:
+    """A measure: floats, null where the cell is blank; true and false count as 1 and 0."""
+    column = table.rows[name] if _countable(table.rows[name]) else _text(table, name)
+    values = _numbers(column)
+    refuse(table, name, column.is_not_null() & values.is_null(), "a number, or nothing where there is no value")
+    return values
+
+
+def is_measurable(column: pl.Series) -> bool:
+    """Whether a column looks like a measure: at least half of what is written in it are numbers.
+
+    Half rather than all, so that one damaged cell is an error with its line and not a column that
+    silently stops being a measure.
+    """
+    if column.dtype != pl.String and not _countable(column):
+        return False
+    written = column.len() - column.null_count()
+    return written > 0 and 2 * _numbers(column).count() >= written
+
+
+def counts(table: Table, name: str) -> pl.Series:
+    """Whole numbers from 0 on; `3.0` is one."""
+    column = table.rows[name] if _countable(table.rows[name]) else _text(table, name)
+    whole = column.cast(pl.Int64, strict=False) if column.dtype == pl.String else _whole(column)
+    if whole.null_count() and column.dtype == pl.String:
+        whole = whole.fill_null(_whole(_numbers(column)))
+    refuse(table, name, whole.is_null() | (whole < 0), "a whole number, 0 or more")
+    return whole
+
+
+def names(table: Table, name: str, *, strip: bool = False) -> pl.Series:
+    """Names as text; a blank cell is an error."""
+    column = _text(table, name)
+    if strip:
+        column = column.str.strip_chars().replace("", None)
+    refuse(table, name, column.is_null(), "a name")
+    return column
+
+
+def words(table: Table, name: str, meanings: Mapping[str, str], blank: str | None = None) -> pl.Series:
+    """One of a few words, whatever its case, as our own word for it; `blank` is what no word means."""
+    column = _text(table, name)
+    folded = column.str.strip_chars().str.to_lowercase().replace("", None)
+    meant = folded.replace_strict(meanings, default=None, return_dtype=pl.String)
+    refuse(table, name, meant.is_null() & (folded.is_not_null() | (blank is None)), f"one of {', '.join(meanings)}")
+    return meant.fill_null(blank or "").cast(STANDARD_COLUMNS[name])
+
+
+def objects(table: Table, name: str) -> pl.Series:
+    """Parameters: a JSON object as text, `{}` where the cell is blank."""
+    column = table.rows[name]
+    if column.dtype == pl.Struct:
+        return column.struct.json_encode()
+    column = _text(table, name).fill_null("{}").replace("", "{}")
+    broken = [text for text in column.unique() if not is_object(text)]
+    refuse(table, name, column.is_in(broken), 'a JSON object such as {"width": 0.2}, or nothing')
+    return column
+
+
+def moments(table: Table, name: str) -> pl.Series:
+    """Timestamps as text, as recorded; what is stored as a date and time is written as L2Logger writes it."""
+    column = table.rows[name]
+    return column.dt.strftime(_L2LOGGER_TIME) if isinstance(column.dtype, pl.Datetime) else _text(table, name)
+
+
+def typed(column: pl.Series) -> pl.Series:
+    """A column that is no concern of ours: numbers where every cell is one, else as it is; 007 is a name."""
+    if column.dtype != pl.String:
+        return column
+    whole = column.cast(pl.Int64, strict=False)
+    if whole.null_count() == column.null_count():
+        return whole if (whole.cast(pl.String) == column).all() else column
+    real = column.cast(pl.Float64, strict=False)
+    return real if real.null_count() == column.null_count() else column
+
+
+def _countable(column: pl.Series) -> bool:
+    return column.dtype.is_numeric() or column.dtype == pl.Boolean
+
+
+def _numbers(column: pl.Series) -> pl.Series:
+    values = column.cast(pl.Float64, strict=False)
+    if column.dtype != pl.String or values.null_count() == column.null_count():
+        return values
+    stripped = column.str.strip_chars()
+    truth = stripped.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=pl.Float64)
+    return values.fill_null(stripped.cast(pl.Float64, strict=False)).fill_null(truth)
+
+
+def _text(table: Table, name: str) -> pl.Series:
+    column = table.rows[name]
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError as problem:
+        raise LogError(f"{table.parts[0].path}: {table.call(name)} holds {column.dtype}; expected text") from problem
+
+
+def _whole(column: pl.Series) -> pl.Series:
+    """Int64 where a number is whole; beyond 2⁵³ a float no longer says which whole number it is."""
+    if column.dtype.is_integer():
+        return column.cast(pl.Int64, strict=False)
+    real = column.cast(pl.Float64, strict=False)
+    exact = (real.floor() == real) & (real.abs() <= 2.0**53)
+    return real.set(~exact.fill_null(False), None).cast(pl.Int64, strict=False)
+
+
+def is_object(text: str) -> bool:
+    """Whether `text` is a JSON object."""
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:  # Python's own json, which L2Logger writes with, also has NaN and Infinity
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def refuse(table: Table, name: str, bad: pl.Series, expected: str) -> None:
+    """Raise LogError for the first bad row, if there is one: where it is, what it holds, what was expected."""
+    if not bad.any():
+        return
+    row = int(bad.arg_true()[0])
+    found = table.rows[name][row]
+    shown = "blank" if found is None else repr(found)
+    shown = shown if len(shown) <= 80 else f"{shown[:76]} …"
+    more = f" ({bad.sum()} such rows)" if bad.sum() > 1 else ""
+    raise LogError(f"{table.where(row)}: {table.call(name)} is {shown}; expected {expected}{more}")

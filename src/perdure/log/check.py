@@ -1,0 +1,209 @@
+"""Checking a log: every problem with its file, its line, what was found and what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from perdure.errors import LogError
+from perdure.log.l2logger import (
+    BLOCKS_FILE,
+    L2LOGGER,
+    LOGGER_INFO,
+    MANIFEST,
+    OPTIONAL_COLUMNS,
+    SCENARIO_INFO,
+    measures_of,
+    object_in,
+)
+from perdure.log.lines import Lines, split
+from perdure.log.model import STANDARD_COLUMNS
+from perdure.log.problem import Check, Level, Problem
+from perdure.log.read import Options, locate, recognise
+from perdure.log.rules import across, within
+from perdure.log.tsv import Source, sources
+
+__all__ = ["check_l2logger", "check_log"]
+
+_PLACE = re.compile(r"^(?P<file>.+?)(?::(?P<line>\d+))?: (?P<what>.+)$", re.DOTALL)
+_AT_MOST = 100  # problems of one kind in one file; the rest is counted
+
+
+def check_log(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None) -> Check:
+    """Every problem of the log at `path`: L2Logger folders line by line, other kinds up to what stops their reader."""
+    place = locate(path)
+    reader = recognise(place)
+    options = Options(columns=dict(columns or {}), cache=False)
+    if reader is L2LOGGER:
+        return check_l2logger(place, options)
+    try:
+        lifetime = reader.read(place, options)
+    except LogError as problem:
+        return Check(0, (_as_problem(problem),))
+    notes = tuple(_noted(note) for note in lifetime.notes)
+    return Check(lifetime.experiences.height, notes)
+
+
+def check_l2logger(place: Path, options: Options | None = None) -> Check:
+    """Every problem of an L2Logger folder, its JSON files and its ledger included."""
+    problems = list(_check_facts(place, given=bool(options and options.measures)))
+    measures: Sequence[str] = ()
+    with contextlib.suppress(LogError):  # said by _check_facts
+        measures = tuple((options and options.measures) or measures_of(place, {}))
+    try:
+        files = sources(place)
+    except LogError as problem:
+        return Check(0, (*problems, _as_problem(problem, place)))
+    if not files:
+        problems.append(Problem("error", ".", None, "no data-log.tsv in any folder below", "nothing was logged here"))
+    tables: list[tuple[Source, pl.DataFrame]] = []
+    headers: dict[bool, str] = {}
+    for source in files:
+        try:
+            lines = split(source)
+        except OSError as problem:
+            problems.append(_unreadable(source, problem))
+            continue
+        problems.extend(_capped(_check_file(source, lines, measures)))
+        if lines.table is not None and not lines.header_problems(measures):
+            tables.append((source, lines.table))
+            headers.setdefault("block_subtype" in lines.table.columns, source.relative)
+    if len(headers) > 1:
+        problems.append(
+            Problem(
+                "warning",
+                headers[False],
+                1,
+                f"no column block_subtype, which {headers[True]} has",
+                "l2logger refuses such a mixture; Perdure takes 'wake' where it is absent",
+            )
+        )
+    problems.extend(_capped(across(tables)))
+    problems.extend(_check_ledger(place, {source.relative: source for source in files}))
+    return Check(sum(table.height for _, table in tables), tuple(problems))
+
+
+def _check_facts(place: Path, *, given: bool) -> Iterator[Problem]:
+    """The JSON files beside the data."""
+    try:
+        if not given:
+            measures_of(place, {})
+    except LogError as problem:
+        yield _as_problem(problem, place)
+    if not (place / SCENARIO_INFO).exists():
+        fix = "write {} into it; l2metrics refuses a log without"
+        yield Problem("warning", SCENARIO_INFO, None, "missing", fix)
+    for name in (SCENARIO_INFO, MANIFEST):
+        if (place / name).exists():
+            try:
+                object_in(place / name)
+            except LogError as problem:
+                yield _as_problem(problem, place)
+    if (place / LOGGER_INFO).is_symlink() and not (place / LOGGER_INFO).resolve().is_relative_to(place.resolve()):
+        yield Problem("error", LOGGER_INFO, None, "a link that leads out of the log", "copy the file itself here")
+
+
+def _check_file(source: Source, lines: Lines, measures: Sequence[str]) -> Iterator[Problem]:
+    """One data file: its bytes, its header, its cells."""
+    yield from lines.problems
+    wrong = lines.header_problems(measures)
+    for what, fix in wrong:
+        yield Problem("error", source.relative, 1, what, fix)
+    if wrong or lines.table is None:
+        return
+    expected = [name for name in STANDARD_COLUMNS if name in lines.header or name not in OPTIONAL_COLUMNS]
+    if list(lines.header[: len(expected)]) != expected:
+        yield Problem(
+            "warning",
+            source.relative,
+            1,
+            f"the columns stand in another order ({', '.join(lines.header)})",
+            "L2Logger writes " + ", ".join(expected) + " first; Perdure goes by names",
+        )
+    yield from within(source.relative, lines.table, measures)
+
+
+def _check_ledger(place: Path, files: dict[str, Source]) -> Iterator[Problem]:
+    """Whether the files are what the journal says it wrote: size and checksum at each block's end."""
+    ledger = place / BLOCKS_FILE
+    if not ledger.exists():
+        return
+    written: dict[str, tuple[int, dict[str, Any]]] = {}
+    for number, line in enumerate(ledger.read_bytes().splitlines(), start=1):
+        try:
+            event = msgspec.json.decode(line)
+        except msgspec.DecodeError as problem:
+            yield Problem("error", BLOCKS_FILE, number, f"not JSON: {problem}", "remove this line")
+            continue
+        if isinstance(event, dict) and event.get("event") == "block":
+            written[str(event.get("file"))] = (number, event)
+    for name, (number, event) in written.items():
+        source = files.get(name)
+        if source is None:
+            what = f"{name}, a block of {event.get('rows')} records, is gone"
+            yield Problem("error", BLOCKS_FILE, number, what, "restore it from a copy")
+            continue
+        size = int(event.get("bytes", 0))
+        content = source.path.read_bytes()
+        if len(content) < size or zlib.crc32(content[:size]) != event.get("crc32"):
+            yield Problem(
+                "error",
+                name,
+                None,
+                f"altered after it was written: the journal closed it with {event.get('rows')} records in {size} bytes "
+                f"(checksum {event.get('crc32')}), and these are others",
+                "restore it from a copy, or remove its line from blocks.jsonl to accept it as it is",
+            )
+
+
+def _capped(problems: Iterator[Problem]) -> Iterator[Problem]:
+    """At most a hundred problems of one kind in one file, then how many more there are."""
+    counts: Counter[tuple[str, Level, str]] = Counter()
+    for problem in problems:
+        kind = (problem.file, problem.level, problem.fix)
+        counts[kind] += 1
+        if counts[kind] <= _AT_MOST:
+            yield problem
+    for (file, level, fix), count in counts.items():
+        if count > _AT_MOST:
+            yield Problem(level, file, None, f"{count - _AT_MOST} more lines with the same problem", fix)
+
+
+def _as_problem(problem: LogError, root: Path | None = None) -> Problem:
+    """An error's text, taken apart again into file, line and what."""
+    parts = _PLACE.match(str(problem))
+    if not parts:
+        return Problem("error", ".", None, str(problem), "repair it")
+    file = parts["file"]
+    if root is not None and Path(file).is_relative_to(root):
+        file = Path(file).relative_to(root).as_posix()
+    what, _, fix = parts["what"].partition("; ")
+    return Problem("error", file, int(parts["line"]) if parts["line"] else None, what, fix or "repair it")
+
+
+def _noted(note: str) -> Problem:
+    parts = _PLACE.match(note)
+    torn = "torn" in note
+    if not parts:
+        return Problem("warning", ".", None, note, "see there")
+    return Problem(
+        "error" if torn else "warning",
+        parts["file"],
+        int(parts["line"]) if parts["line"] else None,
+        parts["what"],
+        "cut the file after its last newline" if torn else "harmless",
+        tolerated=True,
+    )
+
+
+def _unreadable(source: Source, problem: OSError) -> Problem:
+    return Problem("error", source.relative, None, f"cannot be read: {problem.strerror}", "check its permissions")

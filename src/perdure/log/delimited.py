@@ -1,0 +1,258 @@
+"""Delimited text as tables in which every row knows its file and line."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from perdure.errors import LogError
+
+__all__ = ["Part", "Table", "bytes_of", "parsed", "tables"]
+
+_CHUNK = 1 << 24
+_NEWLINE, _QUOTE = 10, 34
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One file's share of a table: where its rows begin, and the line of each.
+
+    `lines` is None where every row is one line and the first stands on line 2; `counted` is "row"
+    for files that have no lines.
+    """
+
+    path: Path
+    start: int
+    lines: Counts | None = None
+    counted: str = "line"
+
+    def where(self, row: int) -> str:
+        """The place of a row of this part, as an editor understands it."""
+        if self.counted == "row":
+            return f"{self.path}, row {row - self.start + 1}"
+        line = row - self.start + 2 if self.lines is None else int(self.lines[row - self.start])
+        return f"{self.path}:{line}"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of one or several files that have the same columns."""
+
+    rows: pl.DataFrame
+    parts: tuple[Part, ...]
+    called: Mapping[str, str] = field(default_factory=dict)
+    """What the files call a column that has another name here."""
+
+    def where(self, row: int) -> str:
+        """File and line of a row."""
+        starts = [part.start for part in self.parts]
+        return self.parts[int(np.searchsorted(starts, row, side="right")) - 1].where(row)
+
+    def call(self, name: str) -> str:
+        """A column as messages name it: by our name, with the file's where that differs."""
+        theirs = self.called.get(name, name)
+        return name if theirs == name else f"{name} ({theirs!r} in the file)"
+
+
+@dataclass(frozen=True, eq=False)
+class _File:
+    path: Path
+    header: tuple[str, ...]
+    body: bytes
+    ends: Counts
+    lines: Counts | None
+
+
+def tables(files: Iterable[Path], separator: str, notes: list[str], root: Path | None = None) -> list[Table]:
+    """The rows of `files`, all columns as text; files with the same header make one table.
+
+    A last line without its newline is torn, even where it parses: it is left out, and `notes` says
+    so, with paths relative to `root`. LogError names the line where text is not UTF-8, holds a NUL
+    byte, or has more or fewer fields than its header.
+    """
+    groups: dict[tuple[str, ...], list[_File]] = {}
+    for path in files:
+        content = bytes_of(path)
+        shown = path.relative_to(root) if root else path.name
+        if file := _file(path, content, separator, notes, shown):
+            groups.setdefault(file.header, []).append(file)
+    return [_joined(header, group, separator) for header, group in groups.items()]
+
+
+def bytes_of(path: Path) -> bytes:
+    """What a file holds; LogError where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise LogError(f"{path}: cannot be read: {problem.strerror}") from problem
+
+
+def _file(path: Path, content: bytes, separator: str, notes: list[str], shown: Path | str) -> _File | None:
+    data = content.removeprefix(b"\xef\xbb\xbf")
+    if not data:
+        notes.append(f"{shown}: an empty file, no record in it")
+        return None
+    ends, separators, lines, unclosed = _layout(data, ord(separator))
+    whole = int(ends[-1]) + 1 if ends.size else 0
+    last = int(lines[-1]) if lines.size else 1
+    if unclosed and b"\n" in data[whole:]:
+        raise LogError(f"{path}:{last}: a quote in the record that begins here is never closed; close it, or remove it")
+    if whole < len(data):
+        notes.append(
+            f"{shown}:{last}: the last line is torn ({len(data) - whole} bytes without a newline); left out "
+            "(if it is whole, add the newline)"
+        )
+    data = data[:whole]
+    if not data:
+        return None
+    _refuse_foreign_bytes(path, data)
+    kept = ends.size - _blank_tail(data)
+    ends, separators, lines = ends[:kept], separators[:kept], lines[:kept]
+    if not ends.size:
+        notes.append(f"{shown}: only blank lines, no record in it")
+        return None
+    header = _header(path, data[: int(ends[0])], separator)
+    uneven = np.flatnonzero(separators != len(header) - 1)
+    if uneven.size:
+        first = int(uneven[0])
+        line = 1 if first == 0 else int(lines[first - 1])
+        raise LogError(
+            f"{path}:{line}: {int(separators[first]) + 1} fields where the header has {len(header)}; "
+            "give every line as many fields as the header, and quote a field that holds the separator"
+        )
+    start = int(ends[0]) + 1
+    broken = b'"' in data and int(lines[-1]) != lines.size + 1
+    return _File(path, header, data[start : int(ends[-1]) + 1], ends[1:] - start, lines[:-1] if broken else None)
+
+
+def _refuse_foreign_bytes(path: Path, data: bytes) -> None:
+    at = data.find(b"\x00")
+    if at >= 0:
+        line = data.count(b"\n", 0, at) + 1
+        raise LogError(f"{path}:{line}: a NUL byte; this is not text, or it was damaged")
+    if data.isascii():
+        return
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise LogError(
+            f"{path}:{line}: not UTF-8 text (byte 0x{data[problem.start]:02x}: {problem.reason}); save it as UTF-8"
+        ) from problem
+
+
+def _layout(data: bytes, separator: int) -> tuple[Counts, Counts, Counts, bool]:
+    """Where records end, how many separators each has, on which line the next begins, and whether a quote stays open.
+
+    A newline or separator within quotes belongs to its field. Counting quotes is enough to know:
+    a doubled quote opens and closes at once.
+    """
+    codes = np.frombuffer(data, np.uint8)
+    quoted = b'"' in data
+    inside, separators_before, newlines_before = False, 0, 0
+    ends, separators, lines = [], [], []
+    for start in range(0, codes.size, _CHUNK):
+        chunk = codes[start : start + _CHUNK]
+        newline, cut = chunk == _NEWLINE, chunk == separator
+        every_newline = np.flatnonzero(newline)
+        if quoted:
+            within = np.bitwise_xor.accumulate(chunk == _QUOTE) ^ inside
+            newline &= ~within
+            cut &= ~within
+            inside = bool(within[-1])
+        at, cuts = np.flatnonzero(newline), np.flatnonzero(cut)
+        ends.append(at + start)
+        separators.append(np.searchsorted(cuts, at) + separators_before)
+        lines.append(np.searchsorted(every_newline, at, side="right") + newlines_before + 1)
+        separators_before += cuts.size
+        newlines_before += every_newline.size
+    upto = np.concatenate(separators)
+    upto[1:] -= upto[:-1].copy()
+    return (
+        np.concatenate(ends),
+        upto,
+        np.concatenate(lines),
+        inside,
+    )
+
+
+def _blank_tail(data: bytes) -> int:
+    """How many blank lines follow the last record."""
+    records = data.rstrip(b"\r\n")
+    return data.count(b"\n", len(records)) - (1 if records else 0)
+
+
+def _header(path: Path, line: bytes, separator: str) -> tuple[str, ...]:
+    try:
+        cells = next(csv.reader([line.decode("utf-8").rstrip("\r")], delimiter=separator), [])
+    except csv.Error as problem:
+        raise LogError(f"{path}:1: the header does not read as column names ({problem})") from problem
+    names = [name.strip() for name in cells]
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise LogError(f"{path}:1: the header names {', '.join(map(repr, twice))} more than once; rename one of them")
+    taken = set(names)
+    # Spreadsheets and pandas leave the name of an index column blank.
+    return tuple(name or _unused(f"unnamed_{number}", taken) for number, name in enumerate(names, 1))
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _joined(header: tuple[str, ...], files: Sequence[_File], separator: str) -> Table:
+    parts: list[Part] = []
+    start = 0
+    for file in files:
+        parts.append(Part(file.path, start, file.lines))
+        start += file.ends.size
+    body = files[0].body if len(files) == 1 else b"".join(file.body for file in files)
+    rows = parsed(body, header, separator)
+    if rows is not None and rows.height == start:
+        return Table(rows, tuple(parts))
+    for file, part in zip(files, parts, strict=True):  # one of them is broken: find out which
+        rows = parsed(file.body, header, separator)
+        if rows is None or rows.height != file.ends.size:
+            raise LogError(f"{part.where(part.start + _first_broken(file, separator))}: {_QUOTES}")
+    raise AssertionError("files that parse one by one parse together")
+
+
+_QUOTES = (
+    "the quotes on this line do not fit; a field that starts with a quote ends with one, and quotes in it are doubled"
+)
+
+
+def parsed(body: bytes, header: Sequence[str], separator: str) -> pl.DataFrame | None:
+    """Records as columns of text, or None where they do not parse; a blank cell is null, `""` is empty."""
+    schema = dict.fromkeys(header, pl.String())
+    if not body:
+        return pl.DataFrame(schema=schema)
+    try:
+        return pl.read_csv(io.BytesIO(body), separator=separator, has_header=False, schema=schema)
+    except pl.exceptions.PolarsError:
+        return None
+
+
+def _first_broken(file: _File, separator: str) -> int:
+    """The first record that does not parse, by halving."""
+    good, bad = 0, int(file.ends.size)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        rows = parsed(file.body[: int(file.ends[middle - 1]) + 1], file.header, separator)
+        if rows is not None and rows.height == middle:
+            good = middle
+        else:
+            bad = middle
+    return good

@@ -1,0 +1,35 @@
+"""A lifetime's records as one table in a file of one's choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+from perdure.errors import LogError
+from perdure.log.model import Lifetime
+
+__all__ = ["WRITERS", "export"]
+
+WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
+    ".parquet": lambda table, file: table.write_parquet(file),
+    ".arrow": lambda table, file: table.write_ipc(file, compat_level=pl.CompatLevel.oldest()),
+    ".csv": lambda table, file: table.write_csv(file),
+    ".tsv": lambda table, file: table.write_csv(file, separator="\t"),
+}
+
+
+def export(lifetime: Lifetime, to: Path) -> None:
+    """Write every record to `to`; the suffix names the format, and a half-written file never appears."""
+    writer = WRITERS.get(to.suffix.lower())
+    if writer is None:
+        raise LogError(f"{to}: no format for the suffix {to.suffix!r}; choose one of {', '.join(WRITERS)}")
+    temporary = to.with_name(f".{to.name}.part")
+    try:
+        writer(lifetime.experiences, temporary)
+        temporary.replace(to)
+    except (OSError, pl.exceptions.PolarsError) as problem:
+        temporary.unlink(missing_ok=True)
+        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+        raise LogError(f"{to}: cannot be written: {reason}") from problem

@@ -1,0 +1,223 @@
+"""L2Logger 1.0 and 1.1 folders, which are also what Perdure's own journal writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import polars as pl
+
+from perdure.errors import LogError, nearest
+from perdure.log import cache
+from perdure.log.blocks import in_order
+from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.read import Options
+from perdure.log.tsv import Unparsed, load, sources
+
+__all__ = [
+    "BLOCKS_FILE",
+    "L2LOGGER",
+    "LOGGER_INFO",
+    "MANIFEST",
+    "OPTIONAL_COLUMNS",
+    "SCENARIO_INFO",
+    "ended",
+    "measures_of",
+    "object_in",
+]
+
+LOGGER_INFO = "logger_info.json"
+SCENARIO_INFO = "scenario_info.json"
+MANIFEST = "manifest.json"
+BLOCKS_FILE = "blocks.jsonl"
+OPTIONAL_COLUMNS = frozenset({"block_subtype"})
+
+_BLOCK_FOLDER = re.compile(r"\d+-(train|test)")
+
+
+class _L2Logger:
+    name = "l2logger"
+    summary = "a folder with logger_info.json and <worker>/<n>-<train|test>/data-log.tsv"
+
+    def recognises(self, path: Path) -> bool:
+        """By its logger_info.json; or, where that was lost, by its block folders."""
+        if not path.is_dir():
+            return False
+        try:
+            if (path / LOGGER_INFO).is_file():
+                return True
+            return any(_BLOCK_FOLDER.fullmatch(one.parent.name) for one in path.glob("*/*-t*/data-log.tsv"))
+        except OSError:
+            return False
+
+    def read(self, path: Path, options: Options) -> Lifetime:
+        """The lifetime in this folder; every row is kept, and notes say what was torn."""
+        manifest = object_in(path / MANIFEST) if (path / MANIFEST).exists() else {}
+        info = object_in(path / SCENARIO_INFO) if (path / SCENARIO_INFO).exists() else {}
+        measures = options.measures or measures_of(path, manifest)
+        files = sources(path)
+        key = cache.key_of(files, measures)
+        kept = cache.recall(path, key) if options.cache else None
+        if kept is None:
+            notes: list[str] = []
+            rows = self._rows(path, files, measures, notes)
+            if options.cache:
+                cache.keep(path, key, rows, notes)
+        else:
+            rows, notes = kept
+        return Lifetime(
+            id=str(manifest.get("id") or path.resolve().name),
+            experiences=rows,
+            measures=measures,
+            learner=manifest.get("learner"),
+            seed=manifest.get("seed"),
+            role="expert" if manifest.get("role") == "expert" else "life",
+            complete=ended(path) if manifest else None,
+            path=path,
+            info=info,
+            manifest=manifest,
+            notes=tuple(notes),
+        )
+
+    def _rows(
+        self, path: Path, files: tuple[Any, ...], measures: Mapping[str, Direction], notes: list[str]
+    ) -> pl.DataFrame:
+        if not files:
+            raise LogError(f"{path}: no data-log.tsv in any folder below; nothing was logged here")
+
+        def schema(header: tuple[str, ...], file: Path) -> Mapping[str, pl.DataType]:
+            return _schema(header, file, measures)
+
+        try:
+            rows = load(files, schema, notes)
+        except Unparsed as problem:
+            raise _first_error(path, str(problem)) from problem
+        if rows is None:
+            raise LogError(f"{path}: no record in any of {len(files)} files ({'; '.join(notes) or 'headers only'})")
+        if "block_subtype" not in rows.columns:  # L2Logger 1.0
+            rows = rows.with_columns(pl.lit("wake", STANDARD_COLUMNS["block_subtype"]).alias("block_subtype"))
+        else:
+            rows = rows.with_columns(pl.col("block_subtype").fill_null("wake"))
+        if not _sound(rows):
+            raise _first_error(path, "a required field is blank, negative or holds a NUL byte")
+        extras = [name for name in rows.columns if name not in STANDARD_COLUMNS and name not in measures]
+        rows = rows.select(*STANDARD_COLUMNS, *measures, *extras)
+        rows = rows.with_columns(pl.col("task_name").str.to_lowercase(), *(_typed(rows[name]) for name in extras))
+        return in_order(rows)
+
+
+def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]:
+    """The declared measures in order; the manifest knows their directions, logger_info.json does not."""
+    file = path / LOGGER_INFO
+    if not file.exists():
+        raise LogError(
+            f"{file}: missing, so nothing says which columns are measures; "
+            'write {"metrics_columns": ["reward"], "log_format_version": "1.1"} there, or name the measures'
+        )
+    names = object_in(file).get("metrics_columns")
+    if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
+        raise LogError(f"{file}: 'metrics_columns' must be a list of one or more column names, found {names!r}")
+    declared = manifest.get("measures")
+    directions = declared if isinstance(declared, dict) else {}
+    return {name: "lower" if directions.get(name) == "lower" else "higher" for name in names}
+
+
+def object_in(file: Path) -> dict[str, Any]:
+    """The JSON object in `file`; LogError, with line and column, where there is none."""
+    try:
+        content = file.read_bytes()
+    except OSError as problem:
+        raise LogError(f"{file}: cannot be read: {problem.strerror}") from problem
+    try:
+        found = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise LogError(f"{file}: not JSON: {_place(content, problem)}") from problem
+    if not isinstance(found, dict):
+        raise LogError(f"{file}: expected a JSON object, found {type(found).__name__}")
+    return cast("dict[str, Any]", found)
+
+
+def ended(path: Path) -> bool:
+    """Whether every worker that wrote here closed its part: the last word of each in blocks.jsonl."""
+    last: dict[str, bool] = {}
+    try:
+        lines = (path / BLOCKS_FILE).read_bytes().splitlines()
+    except OSError:
+        return False
+    for line in lines:
+        try:
+            event = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            continue
+        if isinstance(event, dict) and "worker" in event:
+            last[str(event["worker"])] = event.get("event") == "closed"
+    return bool(last) and all(last.values())
+
+
+def _schema(header: tuple[str, ...], file: Path, measures: Mapping[str, Direction]) -> Mapping[str, pl.DataType]:
+    if len(set(header)) != len(header):
+        twice = sorted({name for name in header if header.count(name) > 1})
+        raise LogError(f"{file}:1: the header names {', '.join(map(repr, twice))} more than once")
+    missing = [name for name in STANDARD_COLUMNS if name not in header and name not in OPTIONAL_COLUMNS]
+    if missing:
+        raise LogError(
+            f"{file}:1: the header has no {', '.join(missing)} (found: {', '.join(header)}); "
+            "every L2Logger file needs these columns"
+        )
+    for name in measures:
+        if name not in header:
+            others = [one for one in header if one not in STANDARD_COLUMNS]
+            raise LogError(f"{file}:1: no column for the measure {name!r}; {nearest(name, others)}")
+    return {name: STANDARD_COLUMNS.get(name, pl.Float64() if name in measures else pl.String()) for name in header}
+
+
+def _sound(rows: pl.DataFrame) -> bool:
+    """Whether no line was cut short or mangled in a way that still parses."""
+    required = [name for name in STANDARD_COLUMNS if name not in ("task_params", "timestamp")]
+    bad = [pl.col(name).is_null().any() for name in required]
+    bad += [(pl.col(name) < 0).any() for name in ("block_num", "exp_num")]
+    bad += [
+        pl.col(name).str.contains("\x00", literal=True).any()
+        for name in ("worker_id", "task_name", "task_params", "timestamp")
+    ]
+    return not rows.select(pl.any_horizontal(bad).fill_null(False)).item()
+
+
+def _typed(column: pl.Series) -> pl.Series:
+    """An extra column as numbers where every cell is one and would be written back the same."""
+    whole = column.cast(pl.Int64, strict=False)
+    if whole.null_count() == column.null_count():
+        return whole if (whole.cast(pl.String) == column).all() else column
+    real = column.cast(pl.Float64, strict=False)
+    return real if real.null_count() == column.null_count() else column
+
+
+def _first_error(path: Path, otherwise: str) -> LogError:
+    """What is wrong, and on which line: the table as a whole did not parse, so look line by line."""
+    from perdure.log.check import check_l2logger
+
+    problems = check_l2logger(path).problems
+    errors = [one for one in problems if one.level == "error" and not one.tolerated]
+    if not errors:
+        return LogError(f"{path}: cannot be read as a table: {otherwise}")
+    first = errors[0]
+    more = f" ({len(errors) - 1} more: perdure check {path})" if len(errors) > 1 else ""
+    where = f"{path / first.file}" + (f":{first.line}" if first.line else "")
+    return LogError(f"{where}: {first.what}; {first.fix}{more}")
+
+
+def _place(content: bytes, problem: Exception) -> str:
+    """The decoder's message, with the byte it names turned into line and column."""
+    named = re.search(r"byte (\d+)", str(problem))
+    if not named:
+        return str(problem)
+    at = min(int(named.group(1)), len(content))
+    line = content.count(b"\n", 0, at) + 1
+    column = at - (content.rfind(b"\n", 0, at) + 1) + 1
+    return f"{problem} (line {line}, column {column})"
+
+
+L2LOGGER = _L2Logger()

@@ -1,0 +1,74 @@
+"""The words of the 2019 learnkit tree: its columns, its phases, and names that are safe as folders.
+
+Columns are those of S004 Fig. 1.3. In these files "task" is an episode's number and "sub_task" a
+sub-episode's; what Perdure calls a task is "class_name". See S003 §1.1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+__all__ = ["BATCH_COLUMNS", "BLOCK_REPORT", "BOOKKEEPING", "EPISODE_COLUMNS", "OURS", "SPACES", "Phase", "folder_name"]
+
+BLOCK_REPORT = "block-report.tsv"
+
+_SHARED = ("timestamp", "class_name", "phase", "worker", "block", "task", "seed")
+EPISODE_COLUMNS = (*_SHARED, "steps", "sub_task", "termination_status")
+BATCH_COLUMNS = (*_SHARED, "batch_id", "batch_size", "source")
+SPACES = ("action_space", "observation_space")
+OURS = ("block_subtype", "task_params")
+"""What the tree has no place for; our writer adds these columns only where a lifetime needs them."""
+BOOKKEEPING = frozenset((*EPISODE_COLUMNS, *BATCH_COLUMNS, *SPACES, *OURS))
+
+_PHASE = re.compile(r"(?:(\d{1,9})-)?(\d{1,9})\.?(train|test)", re.IGNORECASE | re.ASCII)
+_LONGEST = 120
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase as an annotation or a folder names it: `1.train`, or `2-1.test` with its place in the syllabus."""
+
+    number: int
+    mode: str
+    order: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Phase | None:
+        """The phase that `text` names, or None."""
+        found = _PHASE.fullmatch(text.strip())
+        if not found:
+            return None
+        order, number, mode = found.groups()
+        return cls(int(number), mode.lower(), None if order is None else int(order))
+
+    @staticmethod
+    def ranks(phases: Iterable[Phase]) -> dict[Phase, int]:
+        """Each phase's place: by its order where all have one, else 0.test, 1.train, 1.test, 2.train, …"""
+        several = set(phases)
+        ordered = all(phase.order is not None for phase in several)
+
+        def key(phase: Phase) -> tuple[int, ...]:
+            place = (phase.number, int(phase.mode == "test"))
+            return (phase.order or 0, *place) if ordered else place
+
+        places = {place: rank for rank, place in enumerate(sorted({key(phase) for phase in several}))}
+        return {phase: places[key(phase)] for phase in several}
+
+
+def folder_name(name: str) -> str:
+    """A name as one folder, never another place: what is unsafe is written as %XX, and nothing as %.
+
+    A name too long for a file system is cut and ends with its checksum. The true name stands in
+    the column "class_name", so this only has to differ where names differ.
+    """
+    safe = quote(name, safe="") or "%"
+    if safe.startswith("."):
+        safe = "%2E" + safe[1:]
+    if len(safe) <= _LONGEST:
+        return safe
+    checksum = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
+    return f"{safe[:_LONGEST]}%{checksum}"

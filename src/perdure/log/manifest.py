@@ -1,0 +1,83 @@
+"""What produced a lifetime: learner, seed, scenario, versions, git state, machine, command."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from perdure.scenario.model import Scenario
+
+__all__ = ["described", "provenance"]
+
+
+def described(scenario: Scenario | Mapping[str, Any] | str | None) -> Mapping[str, Any] | None:
+    """A scenario as the manifest keeps it: its name, its tasks, and its blocks in order."""
+    if scenario is None or isinstance(scenario, Mapping):
+        return scenario
+    if isinstance(scenario, str):
+        return {"name": scenario}
+    return {
+        "name": scenario.name,
+        "tasks": [
+            {"label": task.label, "env": task.env, "params": dict(task.params), "bounds": task.bounds}
+            for task in scenario.tasks
+        ],
+        "blocks": [
+            {"mode": block.mode, "task": block.task, "length": block.length, "subtype": block.subtype}
+            for block in scenario.blocks
+        ],
+        "info": dict(scenario.info),
+    }
+
+
+def provenance() -> dict[str, Any]:
+    """What anyone would need to repeat this: versions, git state, machine, command, time."""
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else "",
+        "versions": dict(_versions()),
+        "git": _git(str(Path.cwd())),
+        "machine": {
+            "node": platform.node(),
+            "system": platform.platform(),
+            "processors": os.cpu_count(),
+        },
+    }
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    found = [("python", platform.python_version())]
+    for package in ("perdure", "numpy", "polars"):
+        try:
+            found.append((package, version(package)))
+        except PackageNotFoundError:
+            continue
+    return tuple(found)
+
+
+@cache
+def _git(folder: str) -> dict[str, Any] | None:
+    """The commit checked out in `folder`, and whether files differ from it; None outside a repository."""
+    try:
+        said = subprocess.run(
+            ["git", "-C", folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no"],
+            capture_output=True,
+            text=True,
+            timeout=2,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    lines = said.splitlines()
+    commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid")), None)
+    return {"commit": commit, "changed": any(not line.startswith("#") for line in lines)}

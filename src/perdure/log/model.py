@@ -1,0 +1,119 @@
+"""Lifetime and Passage: what was recorded, and what of it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from perdure.errors import LogError, UnknownName
+from perdure.scenario.model import Scenario
+
+__all__ = [
+    "BLOCK_SUBTYPES",
+    "BLOCK_TYPES",
+    "EXPERIENCE_STATUSES",
+    "STANDARD_COLUMNS",
+    "TIMESTAMP_FORMAT",
+    "Direction",
+    "Lifetime",
+    "Passage",
+]
+
+Direction = Literal["higher", "lower"]
+
+BLOCK_TYPES = ("train", "test")
+BLOCK_SUBTYPES = ("wake", "sleep")
+EXPERIENCE_STATUSES = ("complete", "incomplete")
+TIMESTAMP_FORMAT = "%Y%m%dT%H%M%S.%f"
+
+# L2Logger 1.1, in its order. Every reader delivers these columns in these types, then the measures
+# as Float64, then whatever else was logged. `timestamp` stays text, as recorded.
+STANDARD_COLUMNS: Mapping[str, pl.DataType] = MappingProxyType(
+    {
+        "block_num": pl.Int64(),
+        "exp_num": pl.Int64(),
+        "worker_id": pl.String(),
+        "block_type": pl.Enum(BLOCK_TYPES),
+        "block_subtype": pl.Enum(BLOCK_SUBTYPES),
+        "task_name": pl.String(),
+        "task_params": pl.String(),
+        "exp_status": pl.Enum(EXPERIENCE_STATUSES),
+        "timestamp": pl.String(),
+    }
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Lifetime:
+    """One learner's passage through a scenario, as recorded.
+
+    `experiences` holds every row, also those that no metric will count, in the order of
+    definitions: block number, experience number, worker id, row.
+    """
+
+    id: str
+    experiences: pl.DataFrame
+    measures: Mapping[str, Direction]
+    learner: str | None = None
+    seed: int | None = None
+    role: Literal["life", "expert"] = "life"
+    complete: bool | None = None
+    """Whether the life reached its end; None where the log does not say."""
+    path: Path | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+    """What `scenario_info.json` holds."""
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What the reader had to leave out or repair, in words."""
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The blocks as lived, derived from the rows that count for the first measure."""
+        return self.passage().scenario
+
+    def passage(self, measure: str | None = None, variants: Literal["aware", "agnostic"] = "aware") -> Passage:
+        """The values that count for `measure` (the first one by default), block by block."""
+        from perdure.log.blocks import passage
+
+        return passage(self, self.measure(measure), variants)
+
+    def measure(self, name: str | None = None) -> str:
+        """The name of a measure of this log; the first declared one where none is given."""
+        if name is None:
+            if not self.measures:
+                raise LogError(f"{self.id}: no measure is declared; name one")
+            return next(iter(self.measures))
+        if name not in self.measures:
+            raise UnknownName(f"measure of {self.id}", name, self.measures)
+        return name
+
+
+@dataclass(frozen=True, eq=False)
+class Passage:
+    """The experiences of one lifetime that count for one measure, block by block.
+
+    Block `i` of `scenario` owns `values[starts[i]:starts[i + 1]]`, one value per experience: rows
+    that share an experience number within a block are averaged. `rows` are the kept rows before
+    that averaging, and `row_starts` their block boundaries.
+    """
+
+    scenario: Scenario
+    measure: str
+    values: npt.NDArray[np.float64]
+    starts: npt.NDArray[np.int64]
+    rows: pl.DataFrame
+    row_starts: npt.NDArray[np.int64]
+    dropped: Mapping[str, int]
+    """Rows that do not count, by reason: incomplete, missing, not finite."""
+
+    @property
+    def dropped_rows(self) -> int:
+        return sum(self.dropped.values())

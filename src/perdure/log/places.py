@@ -1,0 +1,30 @@
+"""Where logs live on this machine: `$L2DATA`, or the folder the 2019 tools used."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["data_folder", "latest_log", "logs_folder"]
+
+
+def data_folder() -> Path:
+    """`$L2DATA`, else `l2data` in the home folder, as learnkit and l2metrics have it. Never created here."""
+    given = os.environ.get("L2DATA")
+    return Path(given).expanduser() if given else Path.home() / "l2data"
+
+
+def logs_folder() -> Path:
+    """Where runs write their logs unless told otherwise."""
+    return data_folder() / "logs"
+
+
+def latest_log() -> Path | None:
+    """The log folder that changed last, or None where there is none."""
+    folder = logs_folder()
+    try:
+        found = [entry for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")]
+    except OSError:
+        return None
+    newest = max(found, key=lambda entry: entry.stat().st_mtime, default=None)
+    return Path(newest.path) if newest else None

@@ -1,0 +1,44 @@
+"""Problem and Check: what a check of a log finds, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+__all__ = ["Check", "Level", "Problem"]
+
+Level = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong, where it is, and what to do about it."""
+
+    level: Level
+    file: str
+    line: int | None
+    what: str
+    fix: str
+    tolerated: bool = False
+    """An error that a reader can work around: it leaves the line out, or orders the rows itself."""
+
+    def as_json(self) -> dict[str, Any]:
+        facts = asdict(self)
+        del facts["tolerated"]
+        return facts
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a check found."""
+
+    rows: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error; warnings do not count."""
+        return not any(problem.level == "error" for problem in self.problems)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"ok": self.ok, "rows": self.rows, "problems": [one.as_json() for one in self.problems]}

@@ -1,0 +1,131 @@
+"""Reading any log: find the reader that knows it, and the lifetimes below a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from perdure.errors import LogError, NotALog
+from perdure.log.model import Direction, Lifetime
+from perdure.registry import Registry
+
+__all__ = ["READERS", "Options", "Reader", "find", "locate", "read", "recognise"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a caller may say about how a log is read; a reader uses what concerns it."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Perdure's column name → the name in the file, for tables of one's own."""
+    measures: Mapping[str, Direction] | None = None
+    """Measures and their directions, where the log does not declare them or is to be overruled."""
+    cache: bool = True
+    """Whether a Parquet copy may be kept beside the log."""
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """One kind of log. `perdure.testing.check_reader` says whether an object is one."""
+
+    name: str
+    summary: str
+    """One line: what this kind of log looks like."""
+
+    def recognises(self, path: Path) -> bool:
+        """Whether `path` is one lifetime of this kind, seen at a glance: names and first lines only."""
+        ...
+
+    def read(self, path: Path, options: Options) -> Lifetime:
+        """The lifetime at `path`; LogError, naming file and line, where it cannot be trusted."""
+        ...
+
+
+READERS: Registry[Reader] = Registry("reader", "perdure.readers")
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    reader: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    measures: Sequence[str] | Mapping[str, Direction] | None = None,
+    cache: bool = True,
+) -> Lifetime:
+    """The lifetime at `path`, by the reader that recognises it.
+
+    A bare name that is no file here is looked up under `$L2DATA/logs`. `columns` maps Perdure's
+    column names to those of a table of one's own.
+    """
+    options = Options(dict(columns or {}), _directions(measures), cache)
+    place = locate(path)
+    chosen = READERS.get(reader) if reader else recognise(place)
+    return chosen.read(place, options)
+
+
+def recognise(place: Path) -> Reader:
+    """The first reader that knows what lies at `place`."""
+    for candidate in READERS:
+        if candidate.recognises(place):
+            return candidate
+    known = "; ".join(f"{one.name}: {one.summary}" for one in READERS)
+    raise NotALog(f"{place}: no log that Perdure knows ({_seen(place)}); it reads {known}")
+
+
+def locate(path: str | os.PathLike[str]) -> Path:
+    """Where a log is: the path itself, or, for a bare name, the logs folder under `$L2DATA`."""
+    from perdure.log.places import logs_folder
+
+    place = Path(path)
+    if place.exists():
+        return place
+    if len(place.parts) == 1 and (logs_folder() / place).exists():
+        return logs_folder() / place
+    looked = f" (nor in {logs_folder()})" if len(place.parts) == 1 else ""
+    raise NotALog(f"{place}: no such file or folder{looked}")
+
+
+def find(place: Path) -> Iterator[Path]:
+    """Every lifetime at or below `place`, in the order of their paths.
+
+    Folders that hold a lifetime are not searched further, and links are not followed.
+    """
+    if any(candidate.recognises(place) for candidate in READERS):
+        yield place
+        return
+    if not place.is_dir():
+        return
+    try:
+        children = sorted(entry.name for entry in os.scandir(place) if _searchable(entry))
+    except OSError as problem:
+        raise LogError(f"{place}: cannot be listed ({problem.strerror}); check its permissions") from problem
+    for name in children:
+        yield from find(place / name)
+
+
+def _searchable(entry: os.DirEntry[str]) -> bool:
+    return not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
+
+
+def _directions(
+    measures: Sequence[str] | Mapping[str, Direction] | None,
+) -> Mapping[str, Direction] | None:
+    if measures is None:
+        return None
+    if isinstance(measures, Mapping):
+        return dict(measures)
+    return dict.fromkeys(measures, "higher")
+
+
+def _seen(place: Path) -> str:
+    if place.is_file():
+        return f"a file of {place.stat().st_size} bytes"
+    try:
+        names = sorted(entry.name for entry in os.scandir(place))
+    except OSError as problem:
+        return f"it cannot be listed: {problem.strerror}"
+    shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+    return f"found: {shown}" if names else "an empty folder"

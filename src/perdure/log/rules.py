@@ -1,0 +1,142 @@
+"""L2Logger's field rules, asked of whole columns of text: which lines break which rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from perdure.log.model import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, TIMESTAMP_FORMAT
+from perdure.log.problem import Level, Problem
+from perdure.log.record import UNSAFE_PATH, WORKER_PATTERN
+from perdure.log.tsv import Source
+
+__all__ = ["across", "within"]
+
+_CHOICES = {"block_type": BLOCK_TYPES, "block_subtype": BLOCK_SUBTYPES, "exp_status": EXPERIENCE_STATUSES}
+
+
+def within(file: str, table: pl.DataFrame, measures: Sequence[str]) -> Iterator[Problem]:
+    """Every cell of one file that breaks a rule of its own column."""
+    for name in ("block_num", "exp_num"):
+        text = pl.col(name).fill_null("")
+        negative = text.str.contains(r"^-\d+$")
+        number = text.str.contains(r"^\d{1,18}$")
+        yield from _lines(file, table, name, negative, f"{name} is {{}}, a negative number", "numbers start at 0")
+        yield from _lines(file, table, name, ~number & ~negative, f"{name} is {{}}", "expected a whole number")
+    for name, words in _CHOICES.items():
+        if name in table.columns:
+            blank = name == "block_subtype"  # L2Logger 1.0 files that were merged into 1.1 ones
+            wrong = ~pl.col(name).fill_null("wake" if blank else "").is_in(words)
+            yield from _lines(file, table, name, wrong, f"{name} is {{}}", f"expected {' or '.join(words)}")
+    yield from _distinct(
+        file,
+        table,
+        "worker_id",
+        lambda value: bool(WORKER_PATTERN.fullmatch(value)) and value not in (".", ".."),
+        "letters, digits, '_', '-' and '.' only, and not '.' or '..'",
+    )
+    yield from _distinct(
+        file,
+        table,
+        "task_name",
+        lambda value: bool(value.strip()) and not UNSAFE_PATH.search(value) and "\x00" not in value,
+        "expected a name without '../'",
+    )
+    yield from _distinct(file, table, "task_params", _is_object, "expected a JSON object, or a blank")
+    stamp = pl.col("timestamp").str.to_datetime(TIMESTAMP_FORMAT.replace(".%f", "%.f"), strict=False)
+    no_time = stamp.is_null() & pl.col("timestamp").is_not_null() & (pl.col("timestamp") != "")
+    yield from _lines(
+        file, table, "timestamp", no_time, "timestamp is {}", "expected a time like 20240102T030405.000000"
+    )
+    for name in measures:
+        text = pl.col(name).fill_null("").str.strip_chars()
+        value = text.cast(pl.Float64, strict=False)
+        word = value.is_null() & (text != "")
+        yield from _lines(
+            file, table, name, word, f"{name} is {{}}", "expected a number, or a blank where there is none"
+        )
+        gone = value.is_nan() | value.is_infinite()
+        dropped = "a value that is not finite does not count; it is dropped and counted"
+        yield from _lines(file, table, name, gone, f"{name} is {{}}", dropped, level="warning")
+
+
+def across(tables: Sequence[tuple[Source, pl.DataFrame]]) -> Iterator[Problem]:
+    """What only shows when all files are laid side by side."""
+    if not tables:
+        return
+    names = [source.relative for source, _ in tables]
+    numbers = [pl.col(name).cast(pl.Int64, strict=False) for name in ("block_num", "exp_num")]
+    words = [pl.col(name) for name in ("worker_id", "block_type", "exp_status", "line")]
+    every = pl.concat(
+        [table.select(*numbers, *words).with_columns(file=pl.lit(at, pl.Int32)) for at, (_, table) in enumerate(tables)]
+    ).drop_nulls(["block_num", "exp_num"])
+
+    modes = every.filter(pl.col("block_type").is_in(BLOCK_TYPES)).unique(["block_num", "block_type"], keep="first")
+    for number, file, line in (
+        modes.sort("block_num", "file", "line")
+        .filter(pl.col("block_num").is_duplicated())
+        .unique("block_num", keep="last", maintain_order=True)
+        .select("block_num", "file", "line")
+        .iter_rows()
+    ):
+        fix = "give the evaluation a block_num of its own"
+        yield Problem("error", names[file], line, f"block {number} is both train and test", fix, tolerated=True)
+
+    # By block and first experience, each worker's files stand in the order they were written.
+    begin = pl.col("exp_num").first().over("file")
+    every = every.with_columns(begin=begin).sort("worker_id", pl.col("block_num").first().over("file"), "begin", "file", maintain_order=True)
+    before = [pl.col(name).shift().over("worker_id") for name in ("block_num", "exp_num")]
+    previous = every.with_columns(before_block=before[0], before_experience=before[1])
+    for name, earlier in (("block_num", "before_block"), ("exp_num", "before_experience")):
+        falls = previous.filter(pl.col(name) < pl.col(earlier))
+        for file, line, now, then in falls.select("file", "line", name, earlier).iter_rows():
+            what = f"{name} falls from {then} to {now}"
+            fix = "numbers never decrease within a worker; l2metrics refuses such a log"
+            yield Problem("error", names[file], line, what, fix, tolerated=True)
+
+    complete = every.filter(pl.col("exp_status") == "complete")
+    twice = complete.filter(~pl.struct("block_num", "exp_num").is_first_distinct())
+    for file, line, number, block in twice.select("file", "line", "exp_num", "block_num").iter_rows():
+        what = f"experience {number} of block {block} is completed by an earlier line already"
+        fix = "lines that complete one experience are averaged; number experiences across all workers"
+        yield Problem("warning", names[file], line, what, fix)
+
+
+def _lines(
+    file: str,
+    table: pl.DataFrame,
+    name: str,
+    wrong: pl.Expr,
+    what: str,
+    fix: str,
+    level: Level = "error",
+) -> Iterator[Problem]:
+    for line, value in table.filter(wrong).select("line", name).iter_rows():
+        yield Problem(level, file, line, what.format(_shown(value)), fix)
+
+
+def _distinct(file: str, table: pl.DataFrame, name: str, sound: Any, fix: str) -> Iterator[Problem]:
+    """Rules that Python decides, asked once per distinct value."""
+    values = table[name].unique().to_list()
+    bad = [value for value in values if not sound(value or "")]
+    if bad:
+        wrong = pl.col(name).fill_null("").is_in([value or "" for value in bad])
+        yield from _lines(file, table, name, wrong, f"{name} is {{}}", fix)
+
+
+def _is_object(text: str) -> bool:
+    if not text:
+        return True
+    try:
+        return isinstance(msgspec.json.decode(text.replace("NaN", "null").replace("Infinity", "null")), dict)
+    except msgspec.DecodeError:
+        return False
+
+
+def _shown(value: str | None) -> str:
+    if not value:
+        return "blank"
+    return repr(value if len(value) <= 60 else value[:57] + "…")

@@ -1,0 +1,275 @@
+"""One worker's part of a journal: its open file, what stands in it, and how it ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from perdure.errors import LogError, RecordError, WriteError
+from perdure.log.columns import Part
+from perdure.log.model import STANDARD_COLUMNS
+from perdure.log.record import quoted
+from perdure.log.tsv import DATA_FILE, header_of
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; there two writers of one worker go unnoticed
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Stream"]
+
+T = TypeVar("T")
+
+
+class Stream:
+    """The file that one worker appends to. Not thread-safe: the journal holds a lock around it."""
+
+    def __init__(self, lifetime: Path, worker: str, ledger: Path, one_type_per_block: bool) -> None:
+        self.columns: tuple[str, ...] | None = None
+        self.dirty = False
+        self._lifetime = lifetime
+        self._worker = worker
+        self._ledger = ledger
+        self._one_type_per_block = one_type_per_block
+        self._descriptor = -1
+        self._claim = -1
+        self._file = lifetime
+        self._block: tuple[int, str] | None = None
+        self._last_block = -1
+        self._last_type = ""
+        self._last_experience = -1
+        self._rows = 0
+        self._size = 0
+        self._checksum = 0
+        if (lifetime / worker).is_dir():
+            self._take_up()
+
+    # -- rules that need memory -----------------------------------------------------------------
+
+    def follow(self, block_num: int, exp_num: int, block_type: str) -> None:
+        """Refuse a record that does not follow what this worker wrote before."""
+        if block_num < self._last_block:
+            raise RecordError(f"block_num falls from {self._last_block} to {block_num}; it must never decrease")
+        if exp_num < self._last_experience:
+            raise RecordError(
+                f"exp_num falls from {self._last_experience} to {exp_num} (block {block_num}); it must never decrease"
+            )
+        if self._one_type_per_block and block_num == self._last_block and block_type != self._last_type:
+            raise RecordError(
+                f"block {block_num} is a {self._last_type} block, and this record says {block_type}; "
+                "a new mode needs a new block_num"
+            )
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def write(self, record: bytes, block_num: int, exp_num: int, block_type: str) -> None:
+        """Append one record, whole or not at all."""
+        if self._block != (block_num, block_type):
+            self._turn(block_num, block_type)
+        if not self._size:
+            # Header and record go down together, so that a killed process leaves both or none.
+            record = self._header() + record
+        try:
+            if os.write(self._descriptor, record) != len(record):
+                raise OSError(errno.ENOSPC, "only a part was taken")
+        except OSError as problem:
+            raise self._undone(f"experience {exp_num} of block {block_num}", problem) from problem
+        self._size += len(record)
+        self._checksum = zlib.crc32(record, self._checksum)
+        self._rows += 1
+        self._last_block, self._last_type, self._last_experience = block_num, block_type, exp_num
+        self.dirty = True
+
+    def write_many(self, part: Part) -> None:
+        """Append all records of `part`, or none of them."""
+        if self._block != (part.block_num, part.block_type):
+            self._turn(part.block_num, part.block_type)
+        size, checksum = self._size, self._checksum
+        try:
+            for text in chain([] if size else [memoryview(self._header())], _ahead(part.texts())):
+                written = 0
+                while written < len(text):
+                    written += os.write(self._descriptor, text[written:])
+                size += len(text)
+                checksum = zlib.crc32(text, checksum)
+        except OSError as problem:
+            span = f"experiences {part.first} to {part.last} of block {part.block_num}"
+            raise self._undone(span, problem) from problem
+        self._size, self._checksum = size, checksum
+        self._rows += part.table.height
+        self._last_block, self._last_type, self._last_experience = part.block_num, part.block_type, part.last
+        self.dirty = True
+
+    def sync(self) -> None:
+        """Put this worker's file on the platter."""
+        if self._descriptor >= 0 and self.dirty:
+            try:
+                os.fsync(self._descriptor)
+            except OSError as problem:
+                raise WriteError(
+                    f"{self._file}: the disk does not take what was written ({problem.strerror}); "
+                    "records of the last second may be lost"
+                ) from problem
+            self.dirty = False
+
+    def borrowed(self) -> int:
+        """A second descriptor of the file, to be synced and closed by someone who does not hold the lock."""
+        self.dirty = False
+        return os.dup(self._descriptor)
+
+    def close(self, interrupted: str | None = None) -> None:
+        """End the last block and say how the worker ended."""
+        self._end_block()
+        if self._claim >= 0:
+            event = {"event": "closed"} if interrupted is None else {"event": "interrupted", "why": interrupted}
+            self._note({**event, "worker": self._worker})
+            os.close(self._claim)
+            self._claim = -1
+
+    def abandon(self) -> None:
+        """Let go of the descriptors a forked child inherited; the parent's stay open."""
+        for descriptor in (self._descriptor, self._claim):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._descriptor = self._claim = -1
+
+    # -- files ----------------------------------------------------------------------------------
+
+    def _turn(self, block_num: int, block_type: str) -> None:
+        self._end_block()
+        folder = self._lifetime / self._worker / f"{block_num}-{block_type}"
+        self._file = folder / DATA_FILE
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._take_claim()
+            self._descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._block = (block_num, block_type)
+            self._size = self._rows = self._checksum = 0
+            if os.fstat(self._descriptor).st_size:
+                self._continue_file()
+        except OSError as problem:
+            self._block = None
+            raise WriteError(
+                f"{self._file}: cannot be opened ({problem.strerror}); all earlier blocks are intact"
+            ) from problem
+
+    def _take_claim(self) -> None:
+        """Hold the worker's folder, so that no second process writes as the same worker."""
+        if self._claim >= 0 or fcntl is None:
+            return
+        self._claim = os.open(self._lifetime / self._worker, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._claim)
+            self._claim = -1
+            raise RecordError(
+                f"{self._lifetime / self._worker}: another journal is writing as this worker; "
+                "give each its own worker_id"
+            ) from None
+
+    def _continue_file(self) -> None:
+        """Take up a file that is there already; a torn last line is cut off and kept in the ledger."""
+        content = self._file.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            fragment = content[whole:].decode("utf-8", "replace")
+            self._note({"event": "torn", "worker": self._worker, "file": self._relative(), "cut": fragment})
+            os.truncate(self._file, whole)
+            content = content[:whole]
+        if not content:
+            return
+        self._size, self._checksum = len(content), zlib.crc32(content)
+        self._rows = content.count(b"\n") - 1
+
+    def _take_up(self) -> None:
+        """Learn from an earlier journal's files of this worker where its numbers and columns stand."""
+        numbered = []
+        for file in (self._lifetime / self._worker).glob(f"*/{DATA_FILE}"):
+            number, _, kind = file.parent.name.partition("-")
+            if number.isdigit() and file.stat().st_size:
+                numbered.append((int(number), file.stat().st_mtime_ns, kind, file))
+        if not numbered:
+            return
+        block_num, _, kind, file = max(numbered)
+        _, start, _ = header_of(file)
+        body = file.read_bytes()[start:]
+        last = body[: body.rfind(b"\n")].rpartition(b"\n")[2].split(b"\t")
+        if len(last) > 1 and last[1].isdigit():
+            self._last_experience = int(last[1])
+        self._last_block, self._last_type = block_num, kind
+
+    def _end_block(self) -> None:
+        if self._descriptor < 0:
+            return
+        try:
+            self.sync()
+        finally:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        if self._block is not None and self._rows:
+            self._note(
+                {
+                    "event": "block",
+                    "worker": self._worker,
+                    "block_num": self._block[0],
+                    "block_type": self._block[1],
+                    "file": self._relative(),
+                    "rows": self._rows,
+                    "bytes": self._size,
+                    "crc32": self._checksum,
+                    "time": time.time(),
+                }
+            )
+        self._block = None
+
+    def _note(self, event: dict[str, object]) -> None:
+        """Append one line to the ledger that all workers share; a single write keeps lines whole."""
+        try:
+            ledger = os.open(self._ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                os.write(ledger, msgspec.json.encode(event) + b"\n")
+                os.fsync(ledger)
+            finally:
+                os.close(ledger)
+        except OSError as problem:
+            raise WriteError(
+                f"{self._ledger}: the end of a block could not be noted ({problem.strerror}); all records are intact"
+            ) from problem
+
+    def _header(self) -> bytes:
+        if self.columns is None:
+            raise LogError(f"{self._file}: no columns are known yet")
+        return ("\t".join(map(quoted, (*STANDARD_COLUMNS, *self.columns))) + "\n").encode()
+
+    def _relative(self) -> str:
+        return self._file.relative_to(self._lifetime).as_posix()
+
+    def _undone(self, what: str, problem: OSError) -> WriteError:
+        """Take back what was written in part, and say what is safe."""
+        try:
+            os.ftruncate(self._descriptor, self._size)
+        except OSError:  # then a torn last line stays, which every reader leaves out and reports
+            self._block = None
+        return WriteError(
+            f"{self._file}: {what} could not be written ({problem.strerror}); "
+            f"the {self._rows} records before in this file, and all earlier blocks, are intact"
+        )
+
+
+def _ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items, the next one being made while the last one is used: formatting overlaps writing."""
+    with ThreadPoolExecutor(1) as maker:
+        coming = maker.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = maker.submit(next, items, None)
+            yield item

@@ -1,0 +1,69 @@
+"""What many tests need: a small life on disk, the shared data, a command line in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import perdure
+from perdure.log import cache
+
+SHARED = Path(__file__).parents[1].parent / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of documents and data beside the project; a clone elsewhere has none."""
+    if not (SHARED / "data").is_dir():
+        pytest.skip("the shared data folder is not beside this checkout")
+    return SHARED
+
+
+@pytest.fixture
+def life(tmp_path: Path) -> Path:
+    """A life of five blocks: two tasks evaluated, learned in turn, evaluated again."""
+    with perdure.Journal(tmp_path / "logs", "small", measures=["reward"], learner="toy", seed=3) as journal:
+        number = 0
+        for block, (mode, task, length) in enumerate(
+            [("test", "a_1", 2), ("train", "a_1", 4), ("test", "a_1", 2), ("train", "b_1", 4), ("test", "a_1", 2)]
+        ):
+            for _ in range(length):
+                journal.log(
+                    block_num=block,
+                    exp_num=number,
+                    block_type=mode,
+                    task_name=task,
+                    task_params={"width": 0.15},
+                    reward=number / 2,
+                )
+                number += 1
+    return tmp_path / "logs" / "small"
+
+
+@pytest.fixture
+def run_cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run `perdure …` as a user would: in a process of its own."""
+
+    def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "perdure", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=tmp_path,
+            check=False,
+            **options,  # type: ignore[call-overload]
+        )
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def _settled() -> object:
+    """No test leaves a copy being written behind it."""
+    yield
+    cache.settle()

@@ -1,0 +1,130 @@
+"""Where blocks begin and end, and which rows count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perdure.log.blocks import in_order
+from perdure.log.model import STANDARD_COLUMNS, Lifetime
+
+
+def lifetime(rows: list[dict[str, Any]]) -> Lifetime:
+    """A life in memory from rows that say only what matters to the test."""
+    usual = {
+        "block_num": 0,
+        "worker_id": "w",
+        "block_type": "train",
+        "block_subtype": "wake",
+        "task_name": "a_1",
+        "task_params": "{}",
+        "exp_status": "complete",
+        "timestamp": None,
+        "reward": 1.0,
+    }
+    full = [{"exp_num": at, **usual, **row} for at, row in enumerate(rows)]
+    frame = pl.DataFrame(full, schema={**STANDARD_COLUMNS, "reward": pl.Float64()})
+    return Lifetime("test", in_order(frame), {"reward": "higher"})
+
+
+@pytest.mark.parametrize(
+    ("change", "splits"),
+    [
+        ({"block_num": 1}, True),
+        ({"block_type": "test"}, True),
+        ({"block_subtype": "sleep"}, True),
+        ({"task_name": "b_1"}, True),
+        ({"task_params": '{"seed": 1}'}, False),
+        ({"worker_id": "x"}, False),
+        ({"timestamp": "20240102T030405.000000"}, False),
+    ],
+)
+def test_a_block_ends_where_number_mode_subtype_or_task_changes(change: dict[str, Any], splits: bool) -> None:
+    life = lifetime([{}, {}, change, change])
+    assert len(life.scenario.blocks) == (2 if splits else 1)
+
+
+def test_rows_that_do_not_count_are_dropped_before_blocks_are_formed() -> None:
+    life = lifetime(
+        [
+            {"block_num": 0},
+            {"block_num": 1, "task_name": "b_1", "exp_status": "incomplete"},
+            {"block_num": 1, "task_name": "b_1", "reward": None},
+            {"block_num": 2, "reward": float("inf")},
+            {"block_num": 2, "reward": float("nan")},
+            {"block_num": 2, "reward": 3.0},
+        ]
+    )
+    passage = life.passage()
+    assert [(block.task, block.group, block.length) for block in passage.scenario.blocks] == [
+        ("a_1", 0, 1),
+        ("a_1", 2, 1),
+    ]
+    assert dict(passage.dropped) == {"incomplete": 1, "missing": 2, "not finite": 1}
+    assert passage.dropped_rows == 4
+
+
+def test_a_life_in_which_nothing_counts_has_no_blocks() -> None:
+    passage = lifetime([{"reward": None}]).passage()
+    assert passage.scenario.blocks == ()
+    assert passage.values.size == 0
+
+
+def test_variants_fold_into_their_task_when_asked() -> None:
+    life = lifetime([{"task_name": "my_pong_wide"}, {"task_name": "my_pong_slim"}, {"task_name": "plain"}])
+    assert [block.task for block in life.passage(variants="agnostic").scenario.blocks] == ["my_pong", "plain"]
+    assert [block.task for block in life.passage().scenario.blocks] == ["my_pong_wide", "my_pong_slim", "plain"]
+
+
+def test_tasks_stand_in_the_order_of_first_learning() -> None:
+    life = lifetime(
+        [
+            {"block_num": 0, "block_type": "test", "task_name": "never"},
+            {"block_num": 0, "block_type": "test", "task_name": "b"},
+            {"block_num": 1, "task_name": "b"},
+            {"block_num": 2, "task_name": "a"},
+        ]
+    )
+    assert [task.label for task in life.scenario.tasks] == ["b", "a", "never"]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 5), st.sampled_from("uvw"), st.floats(-9, 9)),
+        min_size=1,
+        max_size=25,
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_the_passage_does_not_depend_on_the_order_of_rows(rows: list[Any], random: Any) -> None:
+    # One row per block, experience and worker, so that the order is fully said by the rows themselves.
+    unique = list({row[:3]: row for row in rows}.values())
+    made = [dict(zip(("block_num", "exp_num", "worker_id", "reward"), row, strict=True)) for row in unique]
+    shuffled = list(made)
+    random.shuffle(shuffled)
+    one, other = lifetime(made).passage(), lifetime(shuffled).passage()
+    assert np.array_equal(one.values, other.values)
+    assert np.array_equal(one.starts, other.starts)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4), st.floats(-9, 9)), min_size=1, max_size=25))
+def test_an_experience_is_the_mean_of_its_rows(rows: list[tuple[int, int, float]]) -> None:
+    life = lifetime([{"block_num": block, "exp_num": number, "reward": value} for block, number, value in rows])
+    passage = life.passage()
+    expected = {}
+    for block, number, value in rows:
+        expected.setdefault((block, number), []).append(value)
+    means = [np.mean(expected[key]) for key in sorted(expected)]
+    np.testing.assert_allclose(passage.values, means, rtol=1e-12, atol=1e-12)
+    assert passage.starts[-1] == len(means) == sum(block.length or 0 for block in passage.scenario.blocks)
+    assert [
+        len(np.unique(life.experiences.filter(pl.col("block_num") == block.group)["exp_num"]))
+        for block in passage.scenario.blocks
+    ] == [block.length for block in passage.scenario.blocks]
