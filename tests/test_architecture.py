@@ -1,0 +1,95 @@
+"""The pipeline is the architecture: who may import whom, and what an import may cost."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import perdure
+
+SOURCE = Path(perdure.__file__).parent
+
+# Each stage may import itself and those listed; `errors` and `registry` belong to everyone.
+MAY_IMPORT = {
+    "scenario": set(),
+    "log": {"scenario"},
+    "tasks": {"scenario", "log"},
+    "learners": {"scenario", "log", "tasks"},
+    "run": {"scenario", "log", "tasks", "learners"},
+    "curves": {"scenario", "log"},
+    "metrics": {"scenario", "log", "curves"},
+    "stats": {"scenario", "log", "curves", "metrics"},
+    "report": {"scenario", "log", "curves", "metrics", "stats"},
+}
+EVERYONES = {"errors", "registry", "schemas"}
+MODULES = [name for _, name, _ in pkgutil.walk_packages([str(SOURCE)], "perdure.") if not name.endswith("__main__")]
+
+
+def imported(file: Path) -> set[str]:
+    """The stages of perdure that a file imports, at its head or inside a function."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] if node.module != "perdure" else [f"perdure.{one.name}" for one in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("perdure.")}
+    return found
+
+
+@pytest.mark.parametrize("stage", MAY_IMPORT)
+def test_a_stage_imports_only_what_comes_before_it(stage: str) -> None:
+    for file in (SOURCE / stage).rglob("*.py"):
+        strangers = imported(file) - MAY_IMPORT[stage] - EVERYONES - {stage}
+        strangers -= {"__version__"}
+        assert not strangers, f"{file.relative_to(SOURCE)} imports {strangers}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_names_are_listed_once_and_there(name: str) -> None:
+    module = importlib.import_module(name)
+    listed = getattr(module, "__all__", None)
+    is_package = hasattr(module, "__path__")
+    assert listed is not None or is_package, f"{name} has no __all__"
+    assert len(set(listed or ())) == len(listed or ())
+    assert all(hasattr(module, one) for one in listed or ())
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_says_in_its_first_line_what_it_is(name: str) -> None:
+    said = importlib.import_module(name).__doc__
+    assert said, f"{name} has no docstring"
+    assert len(said.strip().splitlines()[0]) > 15
+
+
+def _loaded_by(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in done.stdout.split()}
+
+
+def test_the_command_line_imports_nothing_heavy() -> None:
+    heavy = {"scipy", "matplotlib", "plotly", "gymnasium", "polars", "numpy", "msgspec"}
+    assert not _loaded_by("import perdure.cli") & heavy
+
+
+def test_importing_perdure_does_nothing() -> None:
+    assert not _loaded_by("import perdure") & {"polars", "numpy", "typer", "rich"}
+
+
+def test_help_is_there_for_every_verb_and_ends_with_an_example() -> None:
+    from typer.testing import CliRunner
+
+    from perdure.cli import VERBS, app
+
+    for verb in VERBS:
+        result = CliRunner().invoke(app, [verb, "--help"])
+        assert result.exit_code == 0, verb
+        assert "Example: perdure" in result.output, verb
