@@ -1,0 +1,67 @@
+"""The reference pages, made from the declarations when the documentation is built; none is kept in the repository."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+__all__ = ["on_files", "pages"]
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """MkDocs' hook: add the generated pages to those on disk."""
+    for name, text in pages().items():
+        files.append(File.generated(config, f"reference/{name}.md", content=text))
+    return files
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by name."""
+    return {"commands": commands(), "log-columns": log_columns(), "readers": readers(), "errors": errors()}
+
+
+def commands() -> str:
+    """Each verb with its help, as the command line prints it."""
+    from typer.testing import CliRunner
+
+    from perdure.cli import VERBS, app
+
+    runner = CliRunner(env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
+    parts = [
+        "# Commands\n\nResults go to stdout, progress to stderr; `--json FILE|-` gives the same facts to a machine. "
+    ]
+    parts.append("Exit status 0: all was answered; 1: something was left out or is wrong; 2: nothing could be done.\n")
+    for verb in VERBS:
+        said = runner.invoke(app, [verb, "--help"]).output.strip("\n")
+        parts.append(f"\n## perdure {verb}\n\n```text\n{said}\n```\n")
+    return "".join(parts)
+
+
+def log_columns() -> str:
+    """The standard columns of a log and their types."""
+    from perdure.log.model import STANDARD_COLUMNS
+
+    rows = "".join(f"| `{name}` | `{dtype}` |\n" for name, dtype in STANDARD_COLUMNS.items())
+    return (
+        "# Columns of a log\n\nEvery reader delivers these columns in this order, then the measures as `Float64`, "
+        f"then whatever else was logged.\n\n| column | type |\n|---|---|\n{rows}"
+    )
+
+
+def readers() -> str:
+    """The kinds of log that are read."""
+    from perdure.log import READERS
+
+    rows = "".join(f"| `{reader.name}` | {reader.summary} |\n" for reader in READERS)
+    return (
+        "# Readers\n\n`perdure.read` takes the first that recognises what it sees; "
+        f"`reader=` names one. A plug-in adds its own.\n\n| reader | what it reads |\n|---|---|\n{rows}"
+    )
+
+
+def errors() -> str:
+    """The exception tree, as its module draws it."""
+    import perdure.errors
+
+    return f"# Errors\n\n```text\n{(perdure.errors.__doc__ or '').strip()}\n```\n"

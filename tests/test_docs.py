@@ -1,0 +1,76 @@
+"""Every code block of the README and the docs runs, page by page, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(?P<kind>[\w ]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN_ONLY = {"json", "text", "toml"}
+MAKE = re.compile(r"^make (demo|test)\b")
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return [(match["kind"].strip(), match["body"]) for match in BLOCK.finditer(page.read_text())]
+
+
+def script_of(page: Path) -> str:
+    """The page as one Python program: its console lines run as commands between its Python blocks."""
+    parts = ["import subprocess as _subprocess"]
+    for kind, body in blocks(page):
+        if kind == "python":
+            parts.append(body)
+        elif kind.split()[0] == "console":
+            for command, output in commands(body):
+                parts.append(f"_done = _subprocess.run({command!r}, shell=True, capture_output=True, text=True)")
+                parts.append(f"assert _done.returncode == 0, ({command!r}, _done.stdout, _done.stderr)")
+                if kind == "console exact":
+                    parts.append(f"assert _done.stdout.strip() == {output.strip()!r}, _done.stdout")
+    return "\n".join(parts)
+
+
+def commands(body: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], ""))
+        elif found:
+            found[-1] = (found[-1][0], found[-1][1] + line + "\n")
+    return [(command, output) for command, output in found if not MAKE.match(command)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_page_runs_as_printed(page: Path, tmp_path: Path) -> None:
+    kinds = {kind.split()[0] for kind, _ in blocks(page)}
+    assert kinds <= {"python", "console"} | SHOWN_ONLY, f"{page.name} has a block that no test knows"
+    if not kinds & {"python", "console"}:
+        return
+    scripts = str(Path(sys.executable).parent)
+    environment = {
+        **os.environ,
+        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+        "L2DATA": str(tmp_path / "l2data"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script_of(page)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_pages_of_the_menu_are_those_on_disk_and_those_made() -> None:
+    menu = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
+    on_disk = {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]}
+    assert {page for page in menu if not page.startswith("reference/")} == on_disk
