@@ -48,7 +48,7 @@ def life(tmp_path: Path) -> Path:
 def run_cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run `perdure …` as a user would: in a process of its own."""
 
-    def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "perdure", *map(str, arguments)],
             capture_output=True,
@@ -56,7 +56,6 @@ def run_cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             timeout=120,
             cwd=tmp_path,
             check=False,
-            **options,  # type: ignore[call-overload]
         )
 
     return run

@@ -118,7 +118,7 @@ def test_the_passage_does_not_depend_on_the_order_of_rows(rows: list[Any], rando
 def test_an_experience_is_the_mean_of_its_rows(rows: list[tuple[int, int, float]]) -> None:
     life = lifetime([{"block_num": block, "exp_num": number, "reward": value} for block, number, value in rows])
     passage = life.passage()
-    expected = {}
+    expected: dict[tuple[int, int], list[float]] = {}
     for block, number, value in rows:
         expected.setdefault((block, number), []).append(value)
     means = [np.mean(expected[key]) for key in sorted(expected)]

@@ -103,7 +103,7 @@ def test_a_record_that_breaks_a_rule_leaves_nothing_behind(tmp_path: Path, chang
             journal.log(**{**RECORD, **change})
         assert not list(journal.path.rglob("data-log.tsv"))
         # The same after a good record, when words and columns have been seen before.
-        journal.log(**RECORD, **({"note": "fine"} if "note" in change else {}))
+        journal.log(**{**RECORD, **({"note": "fine"} if "note" in change else {})})
         before = text_of(journal)
         with pytest.raises(RecordError):
             journal.log(**{**RECORD, **change})
@@ -356,9 +356,13 @@ def test_a_closed_journal_takes_nothing_more(tmp_path: Path) -> None:
 
 
 def test_a_life_that_raised_is_not_complete(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), perdure.Journal(tmp_path, "life") as journal:
-        journal.log(**RECORD)
-        raise ZeroDivisionError("a learner's own mistake")
+    def live() -> None:
+        with perdure.Journal(tmp_path, "life") as journal:
+            journal.log(**RECORD)
+            raise ZeroDivisionError("a learner's own mistake")
+
+    with pytest.raises(ZeroDivisionError):
+        live()
     assert perdure.read(tmp_path / "life").complete is False
     assert "ZeroDivisionError" in (tmp_path / "life" / "blocks.jsonl").read_text()
 

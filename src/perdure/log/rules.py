@@ -87,7 +87,9 @@ def across(tables: Sequence[tuple[Source, pl.DataFrame]]) -> Iterator[Problem]:
 
     # By block and first experience, each worker's files stand in the order they were written.
     begin = pl.col("exp_num").first().over("file")
-    every = every.with_columns(begin=begin).sort("worker_id", pl.col("block_num").first().over("file"), "begin", "file", maintain_order=True)
+    every = every.with_columns(begin=begin).sort(
+        "worker_id", pl.col("block_num").first().over("file"), "begin", "file", maintain_order=True
+    )
     before = [pl.col(name).shift().over("worker_id") for name in ("block_num", "exp_num")]
     previous = every.with_columns(before_block=before[0], before_experience=before[1])
     for name, earlier in (("block_num", "before_block"), ("exp_num", "before_experience")):
