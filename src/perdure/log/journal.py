@@ -12,22 +12,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-import msgspec
-
 from perdure.errors import LogError, RecordError
 from perdure.log.l2logger import BLOCKS_FILE, LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
-from perdure.log.manifest import described, provenance
+from perdure.log.manifest import described, provenance, write_object
 from perdure.log.model import STANDARD_COLUMNS, Direction
 from perdure.log.record import (
     DEFAULT_WORKER,
     UNSAFE_PATH,
     cell,
+    changed_columns,
+    checked_words,
+    declared_measures,
     measure_cell,
     params_json,
-    params_text,
-    quoted,
-    validate_choice,
-    validate_task_name,
     validate_worker,
     value_columns,
     whole_number,
@@ -36,7 +33,7 @@ from perdure.log.stream import Stream
 from perdure.log.tsv import DATA_FILE, header_of
 from perdure.scenario.model import Scenario
 
-__all__ = ["Journal", "write_object"]
+__all__ = ["Journal"]
 
 _SYNC_EVERY_S = 0.5  # at most one second may be lost to a power cut; this leaves the disk half of it
 _JOIN_PATIENCE_S = 10.0
@@ -68,7 +65,7 @@ class Journal:
         role: Literal["life", "expert"] = "life",
         protocol: Mapping[str, Any] | str | None = None,
     ) -> None:
-        self.measures = _declared(measures)
+        self.measures = declared_measures(measures)
         self.path = Path(into) / _folder_name(name)
         self._lock = threading.Lock()
         self._streams: dict[str, Stream] = {}
@@ -136,13 +133,13 @@ class Journal:
             bare = task_params is None or (not task_params and type(task_params) is dict)
             params = b"{}" if bare else params_json(task_params)
             if words != self._words or params != self._params:
-                self._words_text = _checked_words(*words, task_params)
+                self._words_text = checked_words(*words, task_params)
                 self._words, self._params = words, params
             columns = self._columns
             if columns is None:
                 columns = value_columns(values, self.measures)
             elif values.keys() != self._column_set:
-                raise RecordError(_changed_columns(columns, values))
+                raise RecordError(changed_columns(columns, values))
             cells = ""
             for name in columns:
                 value = values[name]
@@ -184,7 +181,7 @@ class Journal:
                 raise RecordError(self._refusal)
             columns = self._columns or value_columns(values, self.measures)
             if values.keys() != set(columns):
-                raise RecordError(_changed_columns(columns, values))
+                raise RecordError(changed_columns(columns, values))
             fields = {
                 "block_num": block_num,
                 "exp_num": exp_num,
@@ -315,69 +312,12 @@ def _sync_regularly(journal: weakref.ref[Journal], stop: threading.Event) -> Non
         del found
 
 
-def write_object(file: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object so that readers see the old file or the new one, never half of it."""
-    temporary = file.with_name(f".{file.name}.part")
-    try:
-        text = msgspec.json.format(msgspec.json.encode(content), indent=2)
-        with temporary.open("wb") as opened:
-            opened.write(text + b"\n")
-            opened.flush()
-            os.fsync(opened.fileno())
-        temporary.replace(file)
-    except OSError as problem:
-        raise LogError(f"{file}: cannot be written: {problem.strerror}") from problem
-    except (TypeError, ValueError) as problem:
-        raise RecordError(f"{file.name} cannot be written as JSON: {problem}") from problem
-
-
-def _checked_words(
-    worker_id: str, block_type: str, block_subtype: str, task_name: str, exp_status: str, task_params: Any
-) -> str:
-    """The fields between the numbers and the timestamp, as they stand in the file."""
-    validate_worker(worker_id)
-    validate_choice("block_type", block_type)
-    validate_choice("block_subtype", block_subtype)
-    validate_choice("exp_status", exp_status)
-    validate_task_name(task_name)
-    params = params_text({} if task_params is None else task_params)
-    return "\t".join((worker_id, block_type, block_subtype, quoted(task_name), quoted(params), exp_status))
-
-
-def _declared(measures: Sequence[str] | Mapping[str, Direction]) -> dict[str, Direction]:
-    if isinstance(measures, str):
-        raise RecordError(f"measures is the text {measures!r}; expected a list of names, [{measures!r}]")
-    directions: dict[str, Direction] = (
-        dict(measures) if isinstance(measures, Mapping) else dict.fromkeys(measures, "higher")
-    )
-    if not directions:
-        raise RecordError("measures is empty; name at least one column to be measured")
-    for name, direction in directions.items():
-        if not isinstance(name, str):
-            raise RecordError(f"measures holds {name!r}; expected names of columns")
-        if direction not in ("higher", "lower"):
-            raise RecordError(f"measure {name!r} is {direction!r}-better; expected 'higher' or 'lower'")
-    value_columns(directions, {})
-    return directions
-
-
 def _folder_name(name: str) -> str:
     if not isinstance(name, str) or not name.strip() or UNSAFE_PATH.search(name) or name == ".":
         raise RecordError(f"name is {name!r}; expected the name of a folder to be made")
     if any(one in name for one in ("/", "\\", "\x00")) or name.startswith("."):
         raise RecordError(f"name is {name!r}; expected one folder's name, without '/' and no leading '.'")
     return name
-
-
-def _changed_columns(columns: Sequence[str], values: Mapping[str, Any]) -> str:
-    missing = [name for name in columns if name not in values]
-    new = [name for name in values if name not in columns]
-    said = [f"without {', '.join(missing)}"] if missing else []
-    said += [f"with {', '.join(new)}"] if new else []
-    return (
-        f"this record comes {' and '.join(said)}; every record must have the columns of the first "
-        f"({', '.join(columns)}); give None for what there is no value of"
-    )
 
 
 def _disown() -> None:

@@ -13,6 +13,7 @@ import polars as pl
 from perdure.errors import LogError, nearest
 from perdure.log import cache
 from perdure.log.blocks import in_order
+from perdure.log.cells import typed
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.read import Options
 from perdure.log.tsv import Unparsed, load, sources
@@ -105,7 +106,7 @@ class _L2Logger:
             raise _first_error(path, "a required field is blank, negative or holds a NUL byte")
         extras = [name for name in rows.columns if name not in STANDARD_COLUMNS and name not in measures]
         rows = rows.select(*STANDARD_COLUMNS, *measures, *extras)
-        rows = rows.with_columns(pl.col("task_name").str.to_lowercase(), *(_typed(rows[name]) for name in extras))
+        rows = rows.with_columns(pl.col("task_name").str.to_lowercase(), *(typed(rows[name]) for name in extras))
         return in_order(rows)
 
 
@@ -184,15 +185,6 @@ def _sound(rows: pl.DataFrame) -> bool:
         for name in ("worker_id", "task_name", "task_params", "timestamp")
     ]
     return not rows.select(pl.any_horizontal(bad).fill_null(False)).item()
-
-
-def _typed(column: pl.Series) -> pl.Series:
-    """An extra column as numbers where every cell is one and would be written back the same."""
-    whole = column.cast(pl.Int64, strict=False)
-    if whole.null_count() == column.null_count():
-        return whole if (whole.cast(pl.String) == column).all() else column
-    real = column.cast(pl.Float64, strict=False)
-    return real if real.null_count() == column.null_count() else column
 
 
 def _first_error(path: Path, otherwise: str) -> LogError:

@@ -14,9 +14,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from perdure.errors import LogError, RecordError
 from perdure.scenario.model import Scenario
 
-__all__ = ["described", "provenance"]
+__all__ = ["described", "provenance", "write_object"]
 
 
 def described(scenario: Scenario | Mapping[str, Any] | str | None) -> Mapping[str, Any] | None:
@@ -81,3 +84,19 @@ def _git(folder: str) -> dict[str, Any] | None:
     lines = said.splitlines()
     commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid")), None)
     return {"commit": commit, "changed": any(not line.startswith("#") for line in lines)}
+
+
+def write_object(file: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON object so that readers see the old file or the new one, never half of it."""
+    temporary = file.with_name(f".{file.name}.part")
+    try:
+        text = msgspec.json.format(msgspec.json.encode(content), indent=2)
+        with temporary.open("wb") as opened:
+            opened.write(text + b"\n")
+            opened.flush()
+            os.fsync(opened.fileno())
+        temporary.replace(file)
+    except OSError as problem:
+        raise LogError(f"{file}: cannot be written: {problem.strerror}") from problem
+    except (TypeError, ValueError) as problem:
+        raise RecordError(f"{file.name} cannot be written as JSON: {problem}") from problem

@@ -6,20 +6,23 @@ import json
 import math
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from perdure.errors import RecordError, nearest
-from perdure.log.model import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS
+from perdure.log.model import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction
 
 __all__ = [
     "DEFAULT_WORKER",
     "UNSAFE_PATH",
     "WORKER_PATTERN",
     "cell",
+    "changed_columns",
+    "checked_words",
+    "declared_measures",
     "measure_cell",
     "params_json",
     "params_text",
@@ -154,3 +157,46 @@ def cell(name: str, value: Any) -> str:
 def quoted(text: str) -> str:
     """`text` as one TSV field: quoted only where it must be."""
     return '"' + text.replace('"', '""') + '"' if _MUST_QUOTE.search(text) else text
+
+
+def checked_words(
+    worker_id: str, block_type: str, block_subtype: str, task_name: str, exp_status: str, task_params: Any
+) -> str:
+    """The fields between the numbers and the timestamp, as they stand in the file."""
+    validate_worker(worker_id)
+    validate_choice("block_type", block_type)
+    validate_choice("block_subtype", block_subtype)
+    validate_choice("exp_status", exp_status)
+    validate_task_name(task_name)
+    params = params_text({} if task_params is None else task_params)
+    return "\t".join((worker_id, block_type, block_subtype, quoted(task_name), quoted(params), exp_status))
+
+
+def declared_measures(measures: Sequence[str] | Mapping[str, Direction]) -> dict[str, Direction]:
+    """The measures and which way each is better; a list means that higher is."""
+    if isinstance(measures, str):
+        raise RecordError(f"measures is the text {measures!r}; expected a list of names, [{measures!r}]")
+    directions: dict[str, Direction] = (
+        dict(measures) if isinstance(measures, Mapping) else dict.fromkeys(measures, "higher")
+    )
+    if not directions:
+        raise RecordError("measures is empty; name at least one column to be measured")
+    for name, direction in directions.items():
+        if not isinstance(name, str):
+            raise RecordError(f"measures holds {name!r}; expected names of columns")
+        if direction not in ("higher", "lower"):
+            raise RecordError(f"measure {name!r} is {direction!r}-better; expected 'higher' or 'lower'")
+    value_columns(directions, {})
+    return directions
+
+
+def changed_columns(columns: Sequence[str], values: Mapping[str, Any]) -> str:
+    """What to say of a record whose columns are not those of the first."""
+    missing = [name for name in columns if name not in values]
+    new = [name for name in values if name not in columns]
+    said = [f"without {', '.join(missing)}"] if missing else []
+    said += [f"with {', '.join(new)}"] if new else []
+    return (
+        f"this record comes {' and '.join(said)}; every record must have the columns of the first "
+        f"({', '.join(columns)}); give None for what there is no value of"
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
 import polars as pl
 
+from perdure.log.cells import is_object
 from perdure.log.model import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, TIMESTAMP_FORMAT
 from perdure.log.problem import Level, Problem
 from perdure.log.record import UNSAFE_PATH, WORKER_PATTERN
@@ -45,7 +45,9 @@ def within(file: str, table: pl.DataFrame, measures: Sequence[str]) -> Iterator[
         lambda value: bool(value.strip()) and not UNSAFE_PATH.search(value) and "\x00" not in value,
         "expected a name without '../'",
     )
-    yield from _distinct(file, table, "task_params", _is_object, "expected a JSON object, or a blank")
+    yield from _distinct(
+        file, table, "task_params", lambda value: not value or is_object(value), "expected a JSON object, or a blank"
+    )
     stamp = pl.col("timestamp").str.to_datetime(TIMESTAMP_FORMAT.replace(".%f", "%.f"), strict=False)
     no_time = stamp.is_null() & pl.col("timestamp").is_not_null() & (pl.col("timestamp") != "")
     yield from _lines(
@@ -127,15 +129,6 @@ def _distinct(file: str, table: pl.DataFrame, name: str, sound: Any, fix: str) -
     if bad:
         wrong = pl.col(name).fill_null("").is_in([value or "" for value in bad])
         yield from _lines(file, table, name, wrong, f"{name} is {{}}", fix)
-
-
-def _is_object(text: str) -> bool:
-    if not text:
-        return True
-    try:
-        return isinstance(msgspec.json.decode(text.replace("NaN", "null").replace("Infinity", "null")), dict)
-    except msgspec.DecodeError:
-        return False
 
 
 def _shown(value: str | None) -> str:
