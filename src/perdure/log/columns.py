@@ -70,9 +70,14 @@ def parts(fields: Mapping[str, Any], values: Mapping[str, Any], measures: Mappin
         joined = pl.repeat("\t".join(map(quoted, words.values())), length, eager=True)  # type: ignore[arg-type]
     else:
         joined = pl.select(pl.concat_str([_quoted(one) for one in words.values()], separator="\t")).to_series()
+    table = pl.DataFrame([*numbers, joined.alias("words"), *own])
+    if not any(_many(fields[name]) for name in ("block_num", "worker_id", "block_type")):
+        # The usual call, a whole block: one file takes it all.
+        block, experiences = numbers
+        _refuse_fall(experiences)
+        return (Part(fields["worker_id"], block[0], fields["block_type"], experiences[0], experiences[-1], table),)
     keys = pl.DataFrame([*numbers, *(_filled(words[name], length).alias(name) for name in ("worker_id", "block_type"))])
     _check_order(keys)
-    table = pl.DataFrame([*numbers, joined.alias("words"), *own])
     cuts = _cuts(keys)
     return tuple(_part(keys[start:stop], table[start:stop]) for start, stop in pairwise(cuts))
 
@@ -172,17 +177,19 @@ def _series(name: str, value: Any) -> pl.Series | None:
 def _check_order(table: pl.DataFrame) -> None:
     """Numbers must not fall, worker by worker, and a block has one mode."""
     for group in table.partition_by("worker_id", maintain_order=True) if _several(table) else (table,):
-        for name in ("block_num", "exp_num"):
-            falls = group[name].diff() < 0
-            if falls.any():
-                at = int(falls.fill_null(False).arg_max() or 0)
-                raise RecordError(
-                    f"{name} falls from {group[name][at - 1]} to {group[name][at]}; it must never decrease"
-                )
+        _refuse_fall(group["block_num"])
+        _refuse_fall(group["exp_num"])
         modes = group.select("block_num", "block_type").unique()
         if modes["block_num"].is_duplicated().any():
             number = modes.filter(pl.col("block_num").is_duplicated())["block_num"][0]
             raise RecordError(f"block {number} is both train and test; a new mode needs a new block_num")
+
+
+def _refuse_fall(numbers: pl.Series) -> None:
+    falls = np.flatnonzero(np.diff(numbers.to_numpy()) < 0)
+    if falls.size:
+        before, after = numbers[int(falls[0])], numbers[int(falls[0]) + 1]
+        raise RecordError(f"{numbers.name} falls from {before} to {after}; it must never decrease")
 
 
 def _several(table: pl.DataFrame) -> bool:

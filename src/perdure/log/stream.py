@@ -91,19 +91,22 @@ class Stream:
 
     def write_many(self, part: Part) -> None:
         """Append all records of `part`, or none of them."""
-        if self._block != (part.block_num, part.block_type):
-            self._turn(part.block_num, part.block_type)
-        size, checksum = self._size, self._checksum
-        try:
-            for text in chain([] if size else [memoryview(self._header())], _ahead(part.texts())):
-                written = 0
-                while written < len(text):
-                    written += os.write(self._descriptor, text[written:])
-                size += len(text)
-                checksum = zlib.crc32(text, checksum)
-        except OSError as problem:
-            span = f"experiences {part.first} to {part.last} of block {part.block_num}"
-            raise self._undone(span, problem) from problem
+        with ThreadPoolExecutor(1) as maker:
+            # Formatting goes ahead while the last block is synced and the last text written.
+            coming = _ahead(maker, part.texts())
+            if self._block != (part.block_num, part.block_type):
+                self._turn(part.block_num, part.block_type)
+            size, checksum = self._size, self._checksum
+            try:
+                for text in chain([] if size else [memoryview(self._header())], coming):
+                    written = 0
+                    while written < len(text):
+                        written += os.write(self._descriptor, text[written:])
+                    size += len(text)
+                    checksum = zlib.crc32(text, checksum)
+            except OSError as problem:
+                span = f"experiences {part.first} to {part.last} of block {part.block_num}"
+                raise self._undone(span, problem) from problem
         self._size, self._checksum = size, checksum
         self._rows += part.table.height
         self._last_block, self._last_type, self._last_experience = part.block_num, part.block_type, part.last
@@ -266,10 +269,14 @@ class Stream:
         )
 
 
-def _ahead(items: Iterator[T]) -> Iterator[T]:
-    """The same items, the next one being made while the last one is used: formatting overlaps writing."""
-    with ThreadPoolExecutor(1) as maker:
-        coming = maker.submit(next, items, None)
+def _ahead(maker: ThreadPoolExecutor, items: Iterator[T]) -> Iterator[T]:
+    """The same items, the next one being made from now on while the last one is used."""
+    first = maker.submit(next, items, None)
+
+    def rest() -> Iterator[T]:
+        coming = first
         while (item := coming.result()) is not None:
             coming = maker.submit(next, items, None)
             yield item
+
+    return rest()
