@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal
 
 from perdure.errors import ScenarioError
@@ -88,7 +87,7 @@ class Scenario:
             name,
             tuple(described.get(label) or Task.parse(label) for label in order),
             folded,
-            MappingProxyType(dict(info or {})),
+            dict(info or {}),
         )
 
     def where(self, mode: Mode | None = None, task: str | None = None) -> tuple[int, ...]:

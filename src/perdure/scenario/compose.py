@@ -1,0 +1,287 @@
+"""Composers: syllabi made from tasks, two lengths and a seed.
+
+`learn` counts learning experiences per task variant over the whole life, `evaluate` those per variant and
+evaluation; 0 leaves evaluations out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from perdure.errors import ScenarioError, UnknownName
+from perdure.scenario.grammar import LONGEST
+from perdure.scenario.layouts import LAYOUTS, Phase, Request
+from perdure.scenario.model import Block, Scenario, Task
+from perdure.scenario.parameters import parameter_key
+from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
+
+__all__ = [
+    "alternating",
+    "ant_a",
+    "ant_b",
+    "ant_c",
+    "chosen_tasks",
+    "compose",
+    "condensed",
+    "continual",
+    "dispersed",
+    "only_task",
+    "parse_task",
+    "permuted",
+    "single",
+    "single_of",
+]
+
+_IN_ROUNDS = ("alternating", "dispersed")
+_FROZEN: Mapping[str, Any] = {"disable_updates": True}
+
+
+def compose(
+    layout: str,
+    tasks: Iterable[Task | str],
+    *,
+    learn: int,
+    evaluate: int,
+    superblocks: int = 3,
+    seed: int = 0,
+    name: str | None = None,
+) -> Syllabus:
+    """A syllabus of the named layout; the same arguments give the same syllabus, which records them.
+
+    A task may be given as `NAME` or `NAME:VARIANT`. `superblocks` is ignored where it has no meaning.
+    """
+    if layout not in LAYOUTS:
+        raise UnknownName("layout", layout, LAYOUTS)
+    _check_number("learn", learn, 1)
+    _check_number("evaluate", evaluate, 0)
+    if layout in _IN_ROUNDS:
+        _check_number("superblocks", superblocks, 1)
+    _check_number("seed", seed, 0, most=2**128)
+    if name is not None and not (name and name.isprintable()):
+        raise ScenarioError(f"name is {name!r}; give printable text")
+    given = _checked(tasks)
+    request = Request(given, learn, evaluate, superblocks, seed, np.random.default_rng(seed))
+    phases = tuple(LAYOUTS[layout].phases(request))
+    record = {
+        "layout": layout,
+        "seed": seed,
+        "learn": learn,
+        "evaluate": evaluate,
+        **({"superblocks": superblocks} if layout in _IN_ROUNDS else {}),
+        "order": [task.label for phase in phases for task, _ in phase.learned],
+    }
+    info = {"scenario_type": LAYOUTS[layout].scenario_type, "composed": record}
+    syllabus = _assembled(name or f"{layout}-{seed}", phases, evaluate, given, info)
+    _, problems, _ = parse_syllabus(syllabus_text(syllabus), syllabus.scenario.name)
+    for problem in problems:
+        if problem.level == "error":
+            raise ScenarioError(f"cannot compose {layout}: {problem.what}; {problem.fix}")
+    return syllabus
+
+
+def condensed(
+    tasks: Iterable[Task | str], *, learn: int, evaluate: int, seed: int = 0, name: str | None = None
+) -> Syllabus:
+    """Every variant is learned once, in an order drawn by the seed; all are evaluated before, between and after."""
+    return compose("condensed", tasks, learn=learn, evaluate=evaluate, seed=seed, name=name)
+
+
+def dispersed(
+    tasks: Iterable[Task | str],
+    *,
+    learn: int,
+    evaluate: int,
+    superblocks: int = 3,
+    seed: int = 0,
+    name: str | None = None,
+) -> Syllabus:
+    """Superblocks, each a fresh order of all variants; a variant's length is divided among them.
+
+    A remainder goes to the first superblocks. Orders differ as long as there are enough of them.
+    """
+    return compose("dispersed", tasks, learn=learn, evaluate=evaluate, superblocks=superblocks, seed=seed, name=name)
+
+
+def alternating(
+    tasks: Iterable[Task | str],
+    *,
+    learn: int,
+    evaluate: int,
+    superblocks: int = 3,
+    seed: int = 0,
+    name: str | None = None,
+) -> Syllabus:
+    """One order, drawn by the seed, gone through once per superblock: A B A B A B."""
+    return compose("alternating", tasks, learn=learn, evaluate=evaluate, superblocks=superblocks, seed=seed, name=name)
+
+
+def permuted(
+    tasks: Iterable[Task | str], *, learn: int, evaluate: int, seed: int = 0, name: str | None = None
+) -> Syllabus:
+    """Condensed, in the order whose number is the seed: n! seeds in a row cover every order once."""
+    return compose("permuted", tasks, learn=learn, evaluate=evaluate, seed=seed, name=name)
+
+
+def continual(
+    tasks: Iterable[Task | str], *, learn: int, evaluate: int, seed: int = 0, name: str | None = None
+) -> Syllabus:
+    """A CL syllabus (S003 §3.1): the variants of one task, one after the other, all tested after each."""
+    return compose("continual", tasks, learn=learn, evaluate=evaluate, seed=seed, name=name)
+
+
+def ant_a(
+    tasks: Iterable[Task | str], *, learn: int, evaluate: int, seed: int = 0, name: str | None = None
+) -> Syllabus:
+    """An ANT-A syllabus (S003 §3.2): after each task, those learned so far are tested."""
+    return compose("ant-a", tasks, learn=learn, evaluate=evaluate, seed=seed, name=name)
+
+
+def ant_b(
+    tasks: Iterable[Task | str], *, learn: int, evaluate: int, seed: int = 0, name: str | None = None
+) -> Syllabus:
+    """An ANT-B syllabus (S003 §3.2): after each task all are tested, which fills a transfer matrix."""
+    return compose("ant-b", tasks, learn=learn, evaluate=evaluate, seed=seed, name=name)
+
+
+def ant_c(
+    tasks: Iterable[Task | str], *, learn: int, evaluate: int, seed: int = 0, name: str | None = None
+) -> Syllabus:
+    """An ANT-C syllabus (S003 §3.2): all variants of a task, then tests of all, task after task."""
+    return compose("ant-c", tasks, learn=learn, evaluate=evaluate, seed=seed, name=name)
+
+
+def single(task: Task | str, *, learn: int, evaluate: int = 0, name: str | None = None) -> Syllabus:
+    """The syllabus of an expert: one task variant, nothing else."""
+    return compose("single", (task,), learn=learn, evaluate=evaluate, name=name)
+
+
+def single_of(syllabus: Syllabus, task: str, *, evaluate: int = 0, name: str | None = None) -> Syllabus:
+    """The expert's syllabus for a task of another syllabus, as long as that one learns it awake.
+
+    Lengths in steps stay in steps: they are added up and kept.
+    """
+    chosen = only_task(chosen_tasks(syllabus, (task,)))
+    rows = [
+        (block.length, steps)
+        for block, steps in zip(syllabus.scenario.blocks, syllabus.steps, strict=True)
+        if block.mode == "learn" and block.task == chosen.label and block.subtype == "wake"
+    ]
+    if not rows:
+        raise ScenarioError(
+            f"{syllabus.scenario.name}: {chosen.label!r} is never learned, so no expert can match it; "
+            f"learned: {', '.join(sorted({block.task for block in syllabus.scenario.blocks if block.mode == 'learn'}))}"
+        )
+    lengths, steps = [row[0] for row in rows], [row[1] for row in rows]
+    title = name or f"{syllabus.scenario.name}-{chosen.label}-expert"
+    if all(length is not None for length in lengths):
+        return single(chosen, learn=sum(length or 0 for length in lengths), evaluate=evaluate, name=title)
+    if any(length is not None for length in lengths):
+        raise ScenarioError(
+            f"{syllabus.scenario.name}: {chosen.label!r} is learned partly by count, partly by steps; "
+            "use one of the two throughout"
+        )
+    total = sum(step or 0 for step in steps)
+    expert = single(chosen, learn=1, evaluate=evaluate, name=title)
+    at = expert.scenario.where("learn")[0]
+    blocks = tuple(replace(block, length=None) if i == at else block for i, block in enumerate(expert.scenario.blocks))
+    info = {**expert.scenario.info, "composed": {**expert.scenario.info["composed"], "learn": None, "steps": total}}
+    return replace(
+        expert,
+        scenario=replace(expert.scenario, blocks=blocks, info=info),
+        steps=tuple(total if i == at else None for i in range(len(blocks))),
+    )
+
+
+def chosen_tasks(syllabus: Syllabus | None, texts: Sequence[str]) -> tuple[Task, ...]:
+    """The tasks that `texts` name: new ones, or those of a syllabus (all of them where none is named)."""
+    if syllabus is None:
+        return tuple(parse_task(text) for text in texts)
+    tasks = {task.label: task for task in syllabus.scenario.tasks}
+    labels = [parse_task(text).label.lower() for text in texts] or list(tasks)
+    for label in labels:
+        if label not in tasks:
+            raise UnknownName(f"task of {syllabus.scenario.name}", label, tasks)
+    return tuple(tasks[label] for label in labels)
+
+
+def only_task(tasks: Sequence[Task]) -> Task:
+    """The one task that an expert learns; more than one, or none, is refused."""
+    if len(tasks) != 1:
+        raise ScenarioError(
+            f"an expert learns one task variant, not {len(tasks)}; name one: {', '.join(task.label for task in tasks)}"
+        )
+    return tasks[0]
+
+
+def parse_task(text: str) -> Task:
+    """`Pong:wide` as a task; what follows the last colon is the variant."""
+    name, colon, variant = text.rpartition(":")
+    if colon and not (name and variant):
+        raise ScenarioError(f"task {text!r}: expected NAME or NAME:VARIANT, as in pong:wide")
+    return Task(name, variant) if colon else Task(text)
+
+
+def _assembled(
+    name: str, phases: Sequence[Phase], evaluate: int, tasks: tuple[Task, ...], info: Mapping[str, Any]
+) -> Syllabus:
+    blocks: list[Block] = []
+    places: list[str] = []
+    number = 0
+    for phase in phases:
+        number += bool(phase.learned)
+        for task, length in phase.learned:
+            blocks.append(Block("learn", task.label, length, task.params, group=len(blocks)))
+            places.append(f"{number}.train")
+        for task in phase.evaluated if evaluate else ():
+            blocks.append(Block("evaluate", task.label, evaluate, task.params, group=len(blocks)))
+            places.append(f"{number}.test")
+    infos = tuple(_FROZEN if block.mode == "evaluate" else {} for block in blocks)
+    return Syllabus(Scenario.of(name, blocks, tasks, info), tuple(places), (None,) * len(blocks), infos)
+
+
+def _checked(tasks: Iterable[Task | str]) -> tuple[Task, ...]:
+    """Tasks as a scenario holds them: folded, spelled in `env`, each once."""
+    given = [parse_task(task) if isinstance(task, str) else task for task in tasks]
+    if not given:
+        raise ScenarioError("no task to compose from; name at least one, as in pong or pong:wide")
+    result: dict[str, Task] = {}
+    first: dict[str, Task] = {}
+    for task in given:
+        folded = Task(
+            task.name.lower(),
+            task.variant.lower(),
+            task.env or task.name,
+            _as_json(task.params, task.label),
+            task.bounds,
+        )
+        kin = first.setdefault(folded.name, folded)
+        folded = replace(folded, env=kin.env if not task.env else task.env)
+        if folded.label in result:
+            raise ScenarioError(f"task {folded.label!r} is named twice; name each variant once")
+        if bool(kin.variant) != bool(folded.variant):
+            raise ScenarioError(f"task {kin.name!r} is named with and without a variant; give each a variant")
+        if (kin.env, kin.bounds) != (folded.env, folded.bounds):
+            raise ScenarioError(f"the variants of {kin.name!r} differ in env or bounds; a task has one of each")
+        result[folded.label] = folded
+    return tuple(result.values())
+
+
+def _as_json(params: Mapping[str, Any], label: str) -> dict[str, Any]:
+    """Parameters as a file would give them back: tuples as lists, everything else unchanged."""
+    try:
+        parameter_key(params)
+        return dict(json.loads(json.dumps(dict(params), allow_nan=False)))
+    except (TypeError, ValueError) as problem:
+        raise ScenarioError(
+            f"task {label!r}: its parameters cannot be written as JSON ({problem}); use text, numbers, lists, objects"
+        ) from problem
+
+
+def _check_number(name: str, value: int, least: int, most: int = LONGEST) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ScenarioError(f"{name} is {value!r}; give a whole number from {least} to {most:,}")

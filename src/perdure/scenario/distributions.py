@@ -1,0 +1,139 @@
+"""Parameters that are drawn: `$uniform`, `$choice`, `$normal`, `$linear`.
+
+A draw depends on (seed, block, index) alone, never on what was drawn before, so that episode 700 of
+block 3 has the same parameters wherever and whenever it is run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perdure.errors import nearest
+from perdure.scenario.model import Block, Scenario
+from perdure.scenario.problems import shown
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["DISTRIBUTIONS", "Distribution", "distribution_problem", "drawn", "episodes", "is_drawn", "iterate"]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A way to draw one value: what its arguments must be, and the draw itself."""
+
+    form: str
+    fits: Callable[[list[Any]], bool]
+    draw: Callable[[list[Any], np.random.Generator, float], Any]
+
+
+def _is_pair_of_numbers(arguments: list[Any]) -> bool:
+    return len(arguments) == 2 and all(_is_number(argument) for argument in arguments)
+
+
+def _is_number(value: Any) -> bool:
+    # Far below the largest float, so that no difference of two of them overflows.
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _uniform(arguments: list[Any], rng: np.random.Generator, fraction: float) -> float:  # noqa: ARG001
+    return float(rng.uniform(*arguments))
+
+
+def _normal(arguments: list[Any], rng: np.random.Generator, fraction: float) -> float:  # noqa: ARG001
+    return float(rng.normal(*arguments))
+
+
+def _choice(arguments: list[Any], rng: np.random.Generator, fraction: float) -> Any:  # noqa: ARG001
+    return arguments[int(rng.integers(len(arguments)))]
+
+
+def _linear(arguments: list[Any], rng: np.random.Generator, fraction: float) -> float:  # noqa: ARG001
+    start, end = arguments
+    return float(start * (1 - fraction) + end * fraction)
+
+
+DISTRIBUTIONS: Mapping[str, Distribution] = {
+    "$choice": Distribution("[value, value, …], at least one", lambda given: len(given) > 0, _choice),
+    "$linear": Distribution("[first, last], two numbers", _is_pair_of_numbers, _linear),
+    "$normal": Distribution(
+        "[mean, standard deviation], the second not negative",
+        lambda given: _is_pair_of_numbers(given) and given[1] >= 0,
+        _normal,
+    ),
+    "$uniform": Distribution(
+        "[low, high], low not above high", lambda given: _is_pair_of_numbers(given) and given[0] <= given[1], _uniform
+    ),
+}
+
+
+def distribution_problem(value: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What is wrong with an object that has a `$` key, and how to mend it; None where nothing is."""
+    word = next(key for key in value if key.startswith("$"))
+    if word not in DISTRIBUTIONS:
+        return f"unknown distribution {word!r}", nearest(word, DISTRIBUTIONS)
+    if len(value) > 1:
+        others = ", ".join(repr(key) for key in value if key != word)
+        return f"{word} stands beside {others}", f"leave {word} alone in its object"
+    arguments = value[word]
+    if not isinstance(arguments, list) or not DISTRIBUTIONS[word].fits(arguments):
+        return f"{word} cannot be drawn from {shown(arguments)}", f"write {word}: {DISTRIBUTIONS[word].form}"
+    return None
+
+
+def is_drawn(value: Any, word: str | None = None) -> bool:
+    """Whether `value` holds a distribution (this one, where `word` is given) at any depth."""
+    if isinstance(value, Mapping):
+        return any(key == word if word else key in DISTRIBUTIONS for key in value) or any(
+            is_drawn(inner, word) for inner in value.values()
+        )
+    return isinstance(value, list) and any(is_drawn(inner, word) for inner in value)
+
+
+def drawn(params: Mapping[str, Any], seed: int, block: int, index: int, fraction: float = 0.0) -> dict[str, Any]:
+    """The parameters of one episode, every distribution replaced by the value drawn for it.
+
+    `fraction` is how far into its block the episode lies, from 0 for the first to 1 for the last;
+    `$linear` follows it. Keys are drawn in sorted order, so the order in the file does not matter.
+    """
+    if not is_drawn(params):
+        return dict(params)
+    import numpy as np
+
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block, index)))
+    values = {key: _draw(params[key], rng, fraction) for key in sorted(params)}
+    return {key: values[key] for key in params}
+
+
+def episodes(block: Block, position: int, seed: int) -> Iterator[dict[str, Any]]:
+    """The parameters of each episode of a block, drawn one by one.
+
+    `position` is the block's index in its scenario. A block whose length is given in steps has no
+    last episode here: its runner stops when the steps are used up.
+    """
+    fixed = not is_drawn(block.params)
+    last = (block.length or 0) - 1
+    for index in itertools.count() if block.length is None else range(block.length):
+        if fixed:
+            yield dict(block.params)
+        else:
+            yield drawn(block.params, seed, position, index, index / last if last > 0 else 0.0)
+
+
+def iterate(scenario: Scenario, seed: int) -> Iterator[tuple[Block, Iterator[dict[str, Any]]]]:
+    """Each block with its episodes' parameters, all of them lazy."""
+    return ((block, episodes(block, position, seed)) for position, block in enumerate(scenario.blocks))
+
+
+def _draw(value: Any, rng: np.random.Generator, fraction: float) -> Any:
+    if isinstance(value, list):
+        return [_draw(inner, rng, fraction) for inner in value]
+    if not isinstance(value, Mapping):
+        return value
+    word = next(iter(value), "")
+    if word in DISTRIBUTIONS:
+        return DISTRIBUTIONS[word].draw(value[word], rng, fraction)
+    return {key: _draw(value[key], rng, fraction) for key in sorted(value)}

@@ -1,0 +1,330 @@
+"""From instructions to runs: the syllabus language of S003, with Perdure's additions.
+
+A run is as many equal episodes as follow one another, kept as a count. Only a `$repeat` over several
+different instructions is unrolled, and refused where that would give absurdly many blocks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from perdure.errors import nearest
+from perdure.scenario.distributions import is_drawn
+from perdure.scenario.document import Steps, TwiceNamed, is_finite, key_twice
+from perdure.scenario.header import Header
+from perdure.scenario.model import Subtype
+from perdure.scenario.parameters import UnfitParameter, parameter_key
+from perdure.scenario.problems import Notes, of_instruction, shown
+
+__all__ = ["LONGEST", "MOST_BLOCKS", "Episode", "Run", "runs"]
+
+LONGEST = 10**9
+"""The most experiences (or 1000 times as many steps) that one block may have."""
+MOST_BLOCKS = 200_000
+
+_PHASE = re.compile(r"(0|[1-9][0-9]{0,8})\.(train|test)")
+_EPISODE_WORDS = ("$episode", "$variant")
+
+
+class Episode(NamedTuple):
+    """A task with one parameter set, as the file has it; `key` identifies the set. Equal ones are one object."""
+
+    name: str
+    variant: str | None
+    params: Mapping[str, Any]
+    key: tuple[Any, ...]
+
+
+class Run(NamedTuple):
+    """Equal episodes in a row."""
+
+    phase: str
+    subtype: Subtype
+    episode: Episode
+    length: int
+    in_steps: bool
+    info: Mapping[str, Any]
+    steps: Steps
+
+    def continues(self, other: Run) -> bool:
+        """Whether this run and `other`, which stands before it, are one block."""
+        return (
+            self.episode is other.episode
+            and self.phase == other.phase
+            and self.subtype == other.subtype
+            and self.in_steps == other.in_steps
+        )
+
+
+def runs(instructions: Iterable[tuple[Steps, Any]], header: Header, note: Notes) -> list[Run]:
+    """The runs that `instructions`, each with its place, give in order; problems go to `note`."""
+    reader = _Reader(header, note)
+    for steps, instruction in instructions:
+        reader.read(instruction, steps, 1)
+    reader.close_phase()
+    return reader.runs
+
+
+class _Reader:
+    def __init__(self, header: Header, note: Notes) -> None:
+        self.runs: list[Run] = []
+        self._header = header
+        self._note = note
+        self._phase: str | None = None
+        self._phase_steps: Steps = ()
+        self._phase_order = (-1, 0)
+        self._phase_used = True
+        self._trained: set[int] = set()
+        self._subtype: Subtype = "wake"
+        self._info: Mapping[str, Any] = {}
+        self._looping = False
+        self._is_full = False
+        self._said: dict[tuple[Any, ...], Episode] = {}
+        self._episodes: dict[tuple[str, str | None, tuple[Any, ...]], Episode] = {}
+        self._forms: Mapping[str, Callable[[dict[str, Any], Steps, int, bool], None]] = {
+            "$episode": self._read_episode,
+            "$info": self._read_info,
+            "$phase": self._read_phase,
+            "$repeat": self._read_repeat,
+        }
+
+    def read(self, instruction: Any, steps: Steps, times: int, in_steps: bool = False) -> None:
+        """Follow one instruction `times` times, or an episode for that many steps."""
+        if not isinstance(instruction, dict):
+            self._error(steps, f"an instruction is an object, not {shown(instruction)}", 'write {"$episode": "Pong"}')
+            return
+        if isinstance(instruction, TwiceNamed):
+            self._twice(instruction, steps)
+        words = [key for key in instruction if key in self._forms]
+        if len(words) == 1:
+            self._forms[words[0]](instruction, steps, times, in_steps)
+        elif words:
+            self._error(steps, f"{' and '.join(words)} in one instruction", "give each its own instruction")
+        else:
+            named = next((key for key in instruction if key.startswith("$")), None)
+            what = f"unknown word {named!r}" if named else "an instruction without a $ word"
+            self._error(steps, what, nearest(named or "", self._forms))
+            self._phase_used = True  # it was meant to hold something
+
+    def _read_phase(self, instruction: dict[str, Any], steps: Steps, times: int, in_steps: bool) -> None:  # noqa: ARG002
+        self._only(instruction, steps, ("$phase", "subtype"))
+        phase, subtype = instruction["$phase"], instruction.get("subtype", "wake")
+        match = _PHASE.fullmatch(phase) if isinstance(phase, str) else None
+        if subtype not in ("wake", "sleep"):
+            self._error(steps, f"'subtype' is {shown(subtype)}", 'write "wake" or "sleep"')
+            subtype = "wake"
+        if match is None:
+            self._error(
+                steps, f"$phase is {shown(phase)}", 'write a number and "train" or "test", as in "1.train" or "1.test"'
+            )
+            return
+        if times > 1 or self._looping:
+            self._error(steps, "a $phase inside a $repeat", "write the phases out: their numbers have to rise")
+            return
+        self._check_order(phase, int(match[1]), match[2], subtype, steps)
+        self.close_phase()
+        self._phase, self._subtype, self._phase_steps, self._phase_used = phase, subtype, steps, False
+
+    def _check_order(self, phase: str, number: int, side: str, subtype: str, steps: Steps) -> None:
+        order = (number, int(side == "test"))
+        if order == (0, 0):
+            self._error(
+                steps, "there is no phase 0.train", 'learning starts with "1.train"; only "0.test" stands before'
+            )
+        elif number and side == "test" and not self._trained:
+            self._error(
+                steps, f"{phase} before any training", 'an evaluation before the first learning is phase "0.test"'
+            )
+        elif self._phase is None and number > 1:
+            self._error(steps, f"the first phase is {phase}", 'number phases from 1 (or start with "0.test")')
+        elif order < self._phase_order or (order == self._phase_order and subtype == self._subtype):
+            self._error(steps, f"phase {phase} after {self._phase}", "let the numbers rise, train before test")
+        elif side == "train" and not self._trained and number > 1:
+            self._error(steps, f"the first training phase is {phase}", 'number phases from 1: "1.train"')
+        elif number and side == "test" and number not in self._trained:
+            self._warn(
+                steps, f"{phase} tests what no {number}.train taught", "give it the number of the training before"
+            )
+        self._phase_order = max(order, self._phase_order)
+        if side == "train":
+            self._trained.add(number)
+
+    def close_phase(self) -> None:
+        """Note a phase in which nothing happened."""
+        if not self._phase_used:
+            self._warn(self._phase_steps, f"phase {self._phase} holds no episode", "remove it, or fill it")
+
+    def _read_info(self, instruction: dict[str, Any], steps: Steps, times: int, in_steps: bool) -> None:  # noqa: ARG002
+        self._only(instruction, steps, ("$info",))
+        info = instruction["$info"]
+        if not isinstance(info, dict):
+            self._error(steps, f"$info is {shown(info)}", 'write an object: {"disable_updates": true}, or {} to end it')
+            return
+        frozen = info.get("disable_updates", False)
+        if not isinstance(frozen, bool):
+            self._error(steps, f"'disable_updates' is {shown(frozen)}", "write true or false")
+        elif not is_finite(info):
+            self._error(steps, "$info holds a number that is not finite", "write a finite number")
+        elif key_twice(info) is not None:
+            self._error(steps, f"in $info the key {key_twice(info)!r} occurs twice", "keep one of them")
+        else:
+            self._info = info
+
+    def _read_repeat(self, instruction: dict[str, Any], steps: Steps, times: int, in_steps: bool) -> None:
+        self._phase_used = True
+        body, inner = instruction["$repeat"], (*steps, "$repeat")
+        count, in_steps = instruction.get("count"), "steps" in instruction
+        if len(instruction) != 2 or type(count) is not int or count < 1:  # not the common form
+            self._only(instruction, steps, ("$repeat", "count", "steps"))
+            count = self._count(instruction, steps)
+            if count is None:
+                return
+        most = LONGEST * (1000 if in_steps else 1)
+        if times * count > most:  # the number itself may have thousands of digits
+            self._error(steps, f"repeats more than {most:,} times", "no block is that long; lower the count")
+        elif in_steps and not (isinstance(body, dict) and "$episode" in body):
+            self._error(steps, "'steps' over more than one $episode", 'give "steps" to each episode\'s own $repeat')
+        elif isinstance(body, list):
+            self._unroll(body, inner, times * count)
+        else:
+            self.read(body, inner, times * count, in_steps)
+
+    def _count(self, instruction: dict[str, Any], steps: Steps) -> int | None:
+        given = [key for key in ("count", "steps") if key in instruction]
+        if len(given) != 1:
+            found = "both 'count' and 'steps'" if given else "no 'count'"
+            self._error(steps, f"$repeat with {found}", 'write {"$repeat": …, "count": N}')
+            return None
+        count = instruction[given[0]]
+        if isinstance(count, float) and count.is_integer():
+            count = int(count)
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            self._error(steps, f"{given[0]!r} is {shown(count)}", "write a whole number from 1")
+            return None
+        return count
+
+    def _unroll(self, body: list[Any], steps: Steps, times: int) -> None:
+        """Several instructions, `times` times: the second round may differ from the first by its `$info`."""
+        if not body:
+            self._error(steps, "$repeat of nothing", "put an instruction into it, or remove it")
+            return
+        outer, self.runs = self.runs, []
+        was_looping, info = self._looping, self._info
+        self._looping = was_looping or times > 1
+        for index, instruction in enumerate(body):
+            self.read(instruction, (*steps, index), 1)
+        # From the second round on, what stands before the first $info has the info that the round before left.
+        first = self.runs
+        again = [run._replace(info=self._info) if run.info is info else run for run in first]
+        self.runs, self._looping = outer, was_looping
+        if not first:
+            return
+        if len(first) == 1:
+            self._append(first[0]._replace(length=first[0].length * times))
+        elif len(outer) + len(first) * times > MOST_BLOCKS:
+            self._error(
+                steps,
+                f"gives {len(first) * times:,} blocks",
+                f"no syllabus has more than {MOST_BLOCKS:,}; repeat each episode more often, the whole less often",
+            )
+        else:
+            for number in range(times):
+                for run in again if number else first:
+                    self._append(run)
+
+    def _read_episode(self, instruction: dict[str, Any], steps: Steps, times: int, in_steps: bool) -> None:
+        self._phase_used = True
+        episode = self._episode(instruction, steps)
+        if episode is None:
+            return
+        if self._phase is None:
+            self._error(steps, f"episode {episode.name!r} outside any phase", 'put {"$phase": "1.train"} before it')
+            return
+        if in_steps and is_drawn(episode.params, "$linear"):
+            self._error(steps, "$linear in a block measured in steps", "give the block a count: $linear needs its end")
+        if self._info.get("disable_updates") is True and self._phase.endswith("train"):
+            self._warn(steps, f"disable_updates in {self._phase}", "the phase decides: these episodes are learned from")
+        place = of_instruction(steps)
+        self._append(Run(self._phase, self._subtype, episode, times, in_steps, self._info, place))
+
+    def _episode(self, instruction: dict[str, Any], steps: Steps) -> Episode | None:
+        """A syllabus says the same few episodes again and again, so each is examined once."""
+        said: tuple[Any, ...] | None = (*instruction.items(), *map(type, instruction.values()))
+        try:
+            if said in self._said:
+                return self._said[said]
+        except TypeError:  # a list or an object among the values
+            said = None
+        episode = self._examined(instruction, steps)
+        if episode is not None and said is not None:
+            self._said[said] = episode
+        return episode
+
+    def _examined(self, instruction: dict[str, Any], steps: Steps) -> Episode | None:
+        name, variant = instruction["$episode"], None
+        params = {key: value for key, value in instruction.items() if not key.startswith("$")}
+        unknown = [key for key in instruction if key.startswith("$") and key not in _EPISODE_WORDS]
+        for key in unknown:
+            self._error(steps, f"unknown word {key!r} in an $episode", nearest(key, _EPISODE_WORDS))
+        if not self._is_name(name, "$episode", steps):
+            return None
+        if "$variant" in instruction:
+            if not self._is_name(instruction["$variant"], "$variant", steps):
+                return None
+            variant = instruction["$variant"].lower()
+            declared = self._header.tasks.get(name.lower())
+            params = {**(declared.variants.get(variant, {}) if declared else {}), **params}
+        try:
+            identity = (name.lower(), variant, parameter_key(params))
+            return None if unknown else self._episodes.setdefault(identity, Episode(name, variant, params, identity[2]))
+        except UnfitParameter as problem:
+            self._error(steps, problem.what, problem.fix)
+            return None
+
+    def _append(self, run: Run) -> None:
+        if self.runs and run.continues(self.runs[-1]):
+            last = self.runs.pop()
+            run = Run(*last[:3], last.length + run.length, *last[4:])
+        if run.length > LONGEST * (1000 if run.in_steps else 1):
+            self._error(
+                run.steps, f"a block of {run.length:,}", f"no block is longer than {LONGEST:,}; lower its count"
+            )
+        elif len(self.runs) < MOST_BLOCKS:
+            self.runs.append(run)
+        elif not self._is_full:
+            self._is_full = True
+            self._error(run.steps, f"more than {MOST_BLOCKS:,} blocks", "repeat each episode more often in a row")
+
+    def _is_name(self, name: Any, word: str, steps: Steps) -> bool:
+        if not isinstance(name, str) or not name or name != name.strip() or not name.isprintable():
+            self._error(steps, f"{word} is {shown(name)}", "write a name: text, without spaces around it")
+            return False
+        if word == "$variant" and "_" in name:
+            self._error(
+                steps,
+                f"the variant {name!r} has an underscore",
+                f"the last underscore of a logged name divides task and variant; write {name.replace('_', '-')!r}",
+            )
+            return False
+        return True
+
+    def _only(self, instruction: dict[str, Any], steps: Steps, known: tuple[str, ...]) -> None:
+        for key in instruction:
+            if key not in known:
+                self._error(
+                    steps,
+                    f"unknown key {key!r} beside {known[0]}",
+                    nearest(key, known[1:]) if known[1:] else "remove it",
+                )
+
+    def _twice(self, instruction: TwiceNamed, steps: Steps) -> None:
+        for key in instruction.keys_twice:
+            self._error(steps, f"the key {key!r} occurs twice", "keep one of them: only the last would count")
+
+    def _error(self, steps: Steps, what: str, fix: str) -> None:
+        self._note("error", steps, what, fix)
+
+    def _warn(self, steps: Steps, what: str, fix: str) -> None:
+        self._note("warning", steps, what, fix)

@@ -1,0 +1,195 @@
+"""The structure rules of the four syllabus types of 2019 (S003 §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from perdure.scenario.distributions import is_drawn
+from perdure.scenario.header import KINDS
+from perdure.scenario.parameters import parameter_key
+from perdure.scenario.problems import Level
+from perdure.scenario.syllabus import Syllabus
+
+__all__ = ["KIND_RULES", "Finding"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A problem that concerns a block (None: the whole), before its place in the file is looked up."""
+
+    level: Level
+    block: int | None
+    what: str
+    fix: str
+
+
+Rule = Callable[[Syllabus], Iterator[Finding]]
+
+
+def _first_block_is_train(syllabus: Syllabus) -> Iterator[Finding]:
+    if syllabus.phases and syllabus.phases[0].endswith("test"):
+        yield Finding(
+            "error",
+            0,
+            f"the first block is {syllabus.phases[0]}, and this type starts with training",
+            "remove the evaluation before the first learning, or lint without the type",
+        )
+
+
+def _one_task(syllabus: Syllabus) -> Iterator[Finding]:
+    names = _names(syllabus)
+    other = next((i for i, name in enumerate(names) if name != names[0]), None)
+    if other is not None:
+        yield Finding("error", other, f"a second task, {names[other]!r}", "CL exercises exactly one task")
+    labels = {block.task for block in syllabus.scenario.blocks}
+    if other is None and len(labels) == 1 and not any(is_drawn(block.params) for block in syllabus.scenario.blocks):
+        yield Finding("warning", 0, "no parameter varies", "CL is about variation: add a second parameter set")
+
+
+def _tests_recommended(syllabus: Syllabus) -> Iterator[Finding]:
+    if not syllabus.scenario.where("evaluate"):
+        yield Finding("advice", None, "no test phase", "CL recommends one after each training phase")
+
+
+def _tests_needed(syllabus: Syllabus) -> Iterator[Finding]:
+    if not syllabus.scenario.where("evaluate"):
+        yield Finding("error", None, "no test phase", "Adapting to New Tasks may not go without: add 1.test, 2.test, …")
+
+
+def _several_tasks(syllabus: Syllabus) -> Iterator[Finding]:
+    names = dict.fromkeys(_names(syllabus))
+    if len(names) == 1:
+        yield Finding("error", None, f"a single task, {next(iter(names))!r}", "Adapting to New Tasks needs two or more")
+
+
+def _no_variation(syllabus: Syllabus) -> Iterator[Finding]:
+    """Subtypes A and B vary no parameter, within a task or across tasks."""
+    labels: dict[str, str] = {}
+    values: dict[str, tuple[str, object]] = {}
+    seen: set[str] = set()
+    for index, (name, block) in enumerate(zip(_names(syllabus), syllabus.scenario.blocks, strict=True)):
+        if block.task in seen:
+            continue
+        seen.add(block.task)
+        fix = "subtypes A and B vary no parameter; keep one set throughout"
+        if labels.setdefault(name, block.task) != block.task:
+            yield Finding("error", index, f"a second parameter set of {name!r} ({block.task})", fix)
+            continue
+        if is_drawn(block.params):
+            yield Finding("error", index, f"{block.task!r} draws a parameter", fix)
+            continue
+        for parameter, value in block.params.items():
+            key = parameter_key({parameter: value})
+            owner, first = values.setdefault(parameter, (name, key))
+            if first != key:
+                yield Finding("error", index, f"{parameter!r} differs between {owner!r} and {name!r}", fix)
+
+
+def _maintenance_tests(syllabus: Syllabus) -> Iterator[Finding]:
+    """After each new task, subtype A tests what was learned so far."""
+    learned: dict[str, int] = {}
+    for name, block, tested in _stretches(syllabus):
+        learned.setdefault(name, block)
+        missing = [task for task in learned if task not in tested]
+        if missing:
+            yield Finding(
+                "warning",
+                block,
+                f"after learning {name!r} there is no test of {_listed(missing)}",
+                "subtype A tests after each task all those learned so far",
+            )
+
+
+def _transfer_tests(syllabus: Syllabus) -> Iterator[Finding]:
+    """After each task, every other one is tested: the columns of a transfer matrix."""
+    names = dict.fromkeys(_names(syllabus))
+    for name, block, tested in _stretches(syllabus):
+        missing = [task for task in names if task != name and task not in tested]
+        if missing:
+            yield Finding(
+                "error",
+                block,
+                f"after learning {name!r}, before the next task, there is no test of {_listed(missing)}",
+                "a transfer matrix needs every other task tested after each learned one",
+            )
+
+
+def _order_switched(syllabus: Syllabus) -> Iterator[Finding]:
+    names = _names(syllabus)
+    learned = {names[index] for index in syllabus.scenario.where("learn")}
+    for name in dict.fromkeys(names):
+        if name not in learned:
+            yield Finding(
+                "error",
+                names.index(name),
+                f"{name!r} is tested and never learned",
+                "subtype C switches the order: what was the test task is learned next",
+            )
+
+
+def _variation_within(syllabus: Syllabus) -> Iterator[Finding]:
+    labels: dict[str, set[str]] = {}
+    first: dict[str, int] = {}
+    drawn: set[str] = set()
+    for index, (name, block) in enumerate(zip(_names(syllabus), syllabus.scenario.blocks, strict=True)):
+        labels.setdefault(name, set()).add(block.task)
+        first.setdefault(name, index)
+        if block.task not in drawn and is_drawn(block.params):
+            drawn.update((name, block.task))
+    for name, variants in labels.items():
+        if len(variants) < 2 and name not in drawn:
+            yield Finding(
+                "error",
+                first[name],
+                f"{name!r} has one parameter set",
+                "subtype C varies parameters within and across tasks: add a second set",
+            )
+
+
+KIND_RULES: Mapping[str, tuple[Rule, ...]] = dict(
+    zip(
+        KINDS,
+        (
+            (_first_block_is_train, _one_task, _tests_recommended),
+            (_first_block_is_train, _several_tasks, _tests_needed, _no_variation, _maintenance_tests),
+            (_first_block_is_train, _several_tasks, _tests_needed, _no_variation, _transfer_tests),
+            (
+                _first_block_is_train,
+                _several_tasks,
+                _tests_needed,
+                _variation_within,
+                _transfer_tests,
+                _order_switched,
+            ),
+        ),
+        strict=True,
+    )
+)
+
+
+def _names(syllabus: Syllabus) -> list[str]:
+    """The task of each block, without its variant."""
+    by_label = {task.label: task.name for task in syllabus.scenario.tasks}
+    return [by_label[block.task] for block in syllabus.scenario.blocks]
+
+
+def _stretches(syllabus: Syllabus) -> Iterator[tuple[str, int, set[str]]]:
+    """Each stretch of learning one task: its name, its last learning block, the tasks tested until the next one."""
+    current: tuple[str, int] | None = None
+    tested: set[str] = set()
+    for index, (name, block) in enumerate(zip(_names(syllabus), syllabus.scenario.blocks, strict=True)):
+        if block.mode == "evaluate":
+            tested.add(name)
+            continue
+        if current and current[0] != name:
+            yield *current, tested
+        if not current or current[0] != name:
+            tested = set()
+        current = (name, index)
+    if current:
+        yield *current, tested
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

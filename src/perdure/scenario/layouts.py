@@ -1,0 +1,186 @@
+"""Layouts: ways to arrange tasks into a life.
+
+Each is one function from a request to phases: what is learned between two evaluations, and what the
+evaluation after it reads. `continual` and `ant-*` have no evaluation before the first learning (S003 §3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from perdure.errors import ScenarioError
+from perdure.scenario.model import Task
+
+__all__ = ["LAYOUTS", "Layout", "Phase", "Request"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a layout is made from; lengths are experiences per task variant."""
+
+    tasks: tuple[Task, ...]
+    learn: int
+    evaluate: int
+    superblocks: int
+    seed: int
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What is learned between two evaluations, and what the evaluation after it reads."""
+
+    learned: tuple[tuple[Task, int], ...]
+    evaluated: tuple[Task, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A named way to arrange tasks into a life; `phases` start with the evaluation before learning, if any."""
+
+    name: str
+    scenario_type: str
+    summary: str
+    phases: Callable[[Request], Iterator[Phase]]
+
+
+def _condensed(request: Request) -> Iterator[Phase]:
+    yield Phase((), request.tasks)
+    for task in _shuffled(request.tasks, request.rng):
+        yield Phase(((task, request.learn),), request.tasks)
+
+
+def _permuted(request: Request) -> Iterator[Phase]:
+    yield Phase((), request.tasks)
+    for task in _nth_order(request.tasks, request.seed):
+        yield Phase(((task, request.learn),), request.tasks)
+
+
+def _dispersed(request: Request) -> Iterator[Phase]:
+    yield Phase((), request.tasks)
+    seen: set[tuple[Task, ...]] = set()
+    for length in _shares(request):
+        order = _shuffled(request.tasks, request.rng)
+        while order in seen and len(seen) < math.factorial(len(order)):
+            order = _shuffled(request.tasks, request.rng)
+        seen.add(order)
+        for task in order:
+            yield Phase(((task, length),), request.tasks)
+
+
+def _alternating(request: Request) -> Iterator[Phase]:
+    yield Phase((), request.tasks)
+    order = _shuffled(request.tasks, request.rng)
+    for length in _shares(request):
+        for task in order:
+            yield Phase(((task, length),), request.tasks)
+
+
+def _single(request: Request) -> Iterator[Phase]:
+    if len(request.tasks) != 1:
+        raise ScenarioError(
+            f"an expert learns one task variant, not {len(request.tasks)} ({_listed(request.tasks)}); name one"
+        )
+    yield Phase((), request.tasks)
+    yield Phase(((request.tasks[0], request.learn),), request.tasks)
+
+
+def _continual(request: Request) -> Iterator[Phase]:
+    names = _names(request.tasks)
+    if len(names) != 1 or len(request.tasks) < 2:
+        raise ScenarioError(
+            f"continual learning needs one task in two or more variants (found: {_listed(request.tasks)}); "
+            "name them as in pong:narrow and pong:wide"
+        )
+    for task in _shuffled(request.tasks, request.rng):
+        yield Phase(((task, request.learn),), request.tasks)
+
+
+def _ant_a(request: Request) -> Iterator[Phase]:
+    _check_adapting(request, "ant-a")
+    order = _shuffled(request.tasks, request.rng)
+    for position, task in enumerate(order):
+        yield Phase(((task, request.learn),), order[: position + 1])
+
+
+def _ant_b(request: Request) -> Iterator[Phase]:
+    _check_adapting(request, "ant-b")
+    for task in _shuffled(request.tasks, request.rng):
+        yield Phase(((task, request.learn),), request.tasks)
+
+
+def _ant_c(request: Request) -> Iterator[Phase]:
+    if request.evaluate < 1:
+        raise ScenarioError("ant-c without evaluations; its type demands tests, so give evaluate 1 or more")
+    names = _names(request.tasks)
+    variants = {name: tuple(task for task in request.tasks if task.name == name) for name in names}
+    if len(names) < 2 or any(len(group) < 2 for group in variants.values()):
+        raise ScenarioError(
+            f"ant-c needs two or more tasks, each in two or more variants (found: {_listed(request.tasks)}); "
+            "name them as in pong:narrow and pong:wide"
+        )
+    for position in request.rng.permutation(len(names)):
+        group = _shuffled(variants[names[position]], request.rng)
+        yield Phase(tuple((task, request.learn) for task in group), request.tasks)
+
+
+LAYOUTS: Mapping[str, Layout] = {
+    layout.name: layout
+    for layout in (
+        Layout("condensed", "condensed", "Every variant learned once, in one random order.", _condensed),
+        Layout("dispersed", "dispersed", "Superblocks, each a fresh order and a share of the length.", _dispersed),
+        Layout("alternating", "alternating", "One random order, gone through once per superblock.", _alternating),
+        Layout("permuted", "permuted", "Condensed, in the order whose number is the seed.", _permuted),
+        Layout("continual", "CL", "One task; its variants one after the other.", _continual),
+        Layout("ant-a", "ANT-A", "Several tasks; after each, those learned so far are tested.", _ant_a),
+        Layout("ant-b", "ANT-B", "Several tasks; after each, all are tested.", _ant_b),
+        Layout("ant-c", "ANT-C", "Several tasks in variants; a task's variants are learned together.", _ant_c),
+        Layout("single", "ste", "One task variant only, as an expert learns it.", _single),
+    )
+}
+
+
+def _shuffled(tasks: tuple[Task, ...], rng: np.random.Generator) -> tuple[Task, ...]:
+    return tuple(tasks[position] for position in rng.permutation(len(tasks)))
+
+
+def _nth_order(tasks: tuple[Task, ...], number: int) -> tuple[Task, ...]:
+    """The `number`-th of all orders, in lexicographic order, counted round and round."""
+    rest, order = list(tasks), []
+    number %= math.factorial(len(tasks))
+    while rest:
+        position, number = divmod(number, math.factorial(len(rest) - 1))
+        order.append(rest.pop(position))
+    return tuple(order)
+
+
+def _shares(request: Request) -> tuple[int, ...]:
+    """A variant's length in each superblock; a remainder goes to the first ones."""
+    if request.learn < request.superblocks:
+        raise ScenarioError(
+            f"learn {request.learn} cannot be divided among {request.superblocks} superblocks; "
+            "raise it, or ask for fewer superblocks"
+        )
+    share, remainder = divmod(request.learn, request.superblocks)
+    return tuple(share + (position < remainder) for position in range(request.superblocks))
+
+
+def _check_adapting(request: Request, layout: str) -> None:
+    if len(request.tasks) < 2 or len(_names(request.tasks)) != len(request.tasks):
+        raise ScenarioError(
+            f"{layout} needs two or more different tasks in one variant each (found: {_listed(request.tasks)})"
+        )
+    if request.evaluate < 1:
+        raise ScenarioError(f"{layout} without evaluations; its type demands tests, so give evaluate 1 or more")
+
+
+def _names(tasks: Iterable[Task]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(task.name for task in tasks))
+
+
+def _listed(tasks: Iterable[Task]) -> str:
+    return ", ".join(task.label for task in tasks) or "none"

@@ -1,0 +1,168 @@
+"""Lint: whether a syllabus is sound, and what it can answer, before any compute is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from perdure.errors import UnknownName
+from perdure.scenario.advice import advice
+from perdure.scenario.document import Document, where
+from perdure.scenario.header import KINDS
+from perdure.scenario.kinds import KIND_RULES, Finding
+from perdure.scenario.model import Scenario
+from perdure.scenario.problems import LEVELS, Problem
+from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
+
+__all__ = ["Eligibility", "LintReport", "SiteLike", "Sited", "lint"]
+
+
+_Walk = tuple[int, tuple[str, ...], str | None]
+"""How many sites, their keys in order, and why there are none where the sites themselves say so."""
+
+
+class SiteLike(Protocol):
+    """A place where a metric can be read; its key is a task, or an ordered pair."""
+
+    @property
+    def key(self) -> str | tuple[str, str]: ...
+
+
+class Sited(Protocol):
+    """What lint asks of a metric: its name, its sites, and what the scenario needs to have one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def needs(self) -> str: ...
+    @property
+    def expert(self) -> bool: ...
+    @property
+    def sites(self) -> Callable[[Scenario], Iterable[SiteLike]]: ...
+
+
+@dataclass(frozen=True)
+class Eligibility:
+    """How many values of a metric a scenario gives, for which tasks or pairs, or why none."""
+
+    sites: int
+    keys: tuple[str, ...]
+    why: str | None
+    expert: bool = False
+    """Whether an expert is needed besides."""
+
+
+@dataclass(frozen=True)
+class LintReport:
+    """What was found; `facts` is the same as JSON."""
+
+    syllabus: Syllabus
+    problems: tuple[Problem, ...]
+    metrics: Mapping[str, Eligibility] = field(hash=False)
+    kind: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error."""
+        return all(problem.level != "error" for problem in self.problems)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a machine reads; an experience count is null where a block is measured in steps."""
+        scenario = self.syllabus.scenario
+        return {
+            "ok": self.ok,
+            "name": scenario.name,
+            "blocks": len(scenario.blocks),
+            "experiences": _experiences(scenario, ("learn", "evaluate")),
+            "learning_experiences": _experiences(scenario, ("learn",)),
+            "evaluation_experiences": _experiences(scenario, ("evaluate",)),
+            "phases": list(dict.fromkeys(self.syllabus.phases)),
+            "tasks": [task.label for task in scenario.tasks],
+            "problems": [
+                {"level": found.level, "where": found.where, "line": found.line, "what": found.what, "fix": found.fix}
+                for found in self.problems
+            ],
+            "metrics": {
+                name: {"sites": found.sites, "keys": list(found.keys), "why": found.why}
+                for name, found in self.metrics.items()
+            },
+        }
+
+
+def lint(
+    syllabus: str | bytes | Syllabus,
+    *,
+    kind: str | None = None,
+    metrics: Iterable[Sited] = (),
+    place: str = "syllabus",
+) -> LintReport:
+    """Problems of a syllabus (as text, or as data), and which of `metrics` it can answer.
+
+    `kind` is one of the 2019 types, whose structure rules then apply; without it the header's
+    `scenario_type` decides. `place` is where the text was found. What is not a syllabus at all raises a
+    ScenarioError.
+    """
+    text = syllabus_text(syllabus) if isinstance(syllabus, Syllabus) else syllabus
+    parsed, problems, document = parse_syllabus(text, place)
+    chosen = _kind(kind, parsed)
+    findings = [finding for rule in KIND_RULES.get(chosen or "", ()) for finding in rule(parsed)]
+    if parsed.scenario.blocks:
+        findings += advice(parsed, chosen)
+    everything = (*problems, *(_placed(finding, parsed, document) for finding in findings))
+    return LintReport(
+        parsed,
+        tuple(sorted(everything, key=lambda problem: LEVELS.index(problem.level))),
+        _eligibilities(metrics, parsed.scenario),
+        chosen,
+    )
+
+
+def _kind(kind: str | None, syllabus: Syllabus) -> str | None:
+    known = {word.lower(): word for word in KINDS}
+    if kind is not None and kind.lower() not in known:
+        raise UnknownName("syllabus type", kind, KINDS)
+    return known.get(str(kind or syllabus.scenario.info.get("scenario_type", "")).lower())
+
+
+def _eligibilities(metrics: Iterable[Sited], scenario: Scenario) -> dict[str, Eligibility]:
+    """Metrics that are read at the same places share one walk."""
+    walks: dict[object, _Walk] = {}
+    found: dict[str, Eligibility] = {}
+    for metric in metrics:
+        try:
+            if metric.sites not in walks:
+                walks[metric.sites] = _walk(metric.sites, scenario)
+            count, keys, why = walks[metric.sites]
+        except TypeError:  # a plug-in's sites that cannot be hashed
+            count, keys, why = _walk(metric.sites, scenario)
+        found[metric.name] = Eligibility(
+            count, keys, why or (None if count else f"needs {metric.needs}"), metric.expert
+        )
+    return found
+
+
+def _walk(sites: Callable[[Scenario], Iterable[SiteLike]], scenario: Scenario) -> _Walk:
+    keys: dict[str | tuple[str, str], None] = {}
+    count = 0
+    try:
+        for site in sites(scenario):
+            keys[site.key] = None
+            count += 1
+        # Some sites know which evaluation is missing, and say it better than the general need.
+        missing = getattr(sites, "missing", None)
+        why = missing(scenario) if missing and not count else None
+    except Exception as problem:  # a plug-in's sites may raise anything; name it rather than hide it
+        return 0, (), f"its sites cannot be found: {type(problem).__name__}: {problem}"
+    return count, tuple(key if isinstance(key, str) else "→".join(key) for key in keys), why
+
+
+def _placed(finding: Finding, syllabus: Syllabus, document: Document) -> Problem:
+    steps = ("instructions",) if finding.block is None else syllabus.places[finding.block]
+    return Problem(finding.level, where(steps), document.line(steps), finding.what, finding.fix)
+
+
+def _experiences(scenario: Scenario, modes: tuple[str, ...]) -> int | None:
+    lengths = [block.length for block in scenario.blocks if block.mode in modes]
+    return None if None in lengths else sum(length or 0 for length in lengths)

@@ -1,0 +1,45 @@
+"""Parameter sets: what a parameter may be, and when two sets are the same one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from perdure.errors import ScenarioError
+from perdure.scenario.distributions import distribution_problem
+from perdure.scenario.document import TwiceNamed
+
+__all__ = ["UnfitParameter", "parameter_key"]
+
+
+class UnfitParameter(ScenarioError):
+    """A parameter that no episode can have: `what` is wrong, and how to `fix` it."""
+
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(f"{what}; {fix}")
+        self.what = what
+        self.fix = fix
+
+
+def parameter_key(params: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What identifies a parameter set: 1 and 1.0 are one value, true is another, order does not matter."""
+    return tuple(sorted((name, _canonical(value, name)) for name, value in params.items()))
+
+
+def _canonical(value: Any, name: str) -> Any:
+    if isinstance(value, bool):
+        return "bool", value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UnfitParameter(f"parameter {name!r} is {value}, which is not finite", "write a finite number")
+    if isinstance(value, list | tuple):
+        return "list", *(_canonical(inner, name) for inner in value)
+    if not isinstance(value, Mapping):
+        return value
+    if isinstance(value, TwiceNamed):
+        raise UnfitParameter(f"in parameter {name!r} the key {value.keys_twice[0]!r} occurs twice", "keep one of them")
+    if any(key.startswith("$") for key in value):
+        problem = distribution_problem(value)
+        if problem:
+            raise UnfitParameter(f"parameter {name!r}: {problem[0]}", problem[1])
+    return "object", *sorted((key, _canonical(inner, name)) for key, inner in value.items())

@@ -1,0 +1,85 @@
+"""A life lived as its syllabus says has the same blocks and the same sites as the syllabus."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.metrics.declare import METRICS
+from perdure.scenario.distributions import iterate
+from perdure.scenario.lint import lint
+from perdure.scenario.model import Scenario
+from perdure.scenario.syllabus import parse_syllabus
+
+MODES = {"learn": "train", "evaluate": "test"}
+
+
+def lived(scenario: Scenario, seed: int) -> Lifetime:
+    """The log of a run through `scenario`: one row per episode, parameters as drawn."""
+    numbers = itertools.count()
+    rows = [
+        {
+            "block_num": block.group,
+            "exp_num": next(numbers),
+            "worker_id": "worker-default",
+            "block_type": MODES[block.mode],
+            "block_subtype": block.subtype,
+            "task_name": block.task,
+            "task_params": json.dumps(params),
+            "exp_status": "complete",
+            "timestamp": "20260101T000000.000000",
+            "reward": float(index % 7),
+        }
+        for block, episodes in iterate(scenario, seed)
+        for index, params in enumerate(episodes)
+    ]
+    frame = pl.DataFrame(rows, schema={**STANDARD_COLUMNS, "reward": pl.Float64()})
+    return Lifetime("life", frame, {"reward": "higher"})
+
+
+@st.composite
+def syllabi(draw: st.DrawFn) -> str:
+    instructions: list[dict[str, Any]] = []
+    for number in range(draw(st.integers(1, 5)) + 1):
+        for side in ("train", "test"):
+            if (number, side) == (0, "train") or ((number, side) != (1, "train") and draw(st.integers(0, 3)) == 0):
+                continue
+            instructions.append(
+                {"$phase": f"{number}.{side}", "subtype": draw(st.sampled_from(["wake", "wake", "sleep"]))}
+            )
+            for _ in range(draw(st.integers(1, 3))):
+                episode: dict[str, Any] = {"$episode": draw(st.sampled_from(["a", "b", "C"]))}
+                episode |= draw(st.sampled_from([{}, {}, {"w": 1}, {"w": {"$uniform": [0, 1]}}]))
+                instructions.append({"$repeat": episode, "count": draw(st.integers(1, 4))})
+    return json.dumps({"instructions": instructions})
+
+
+@given(syllabi(), st.integers(0, 100))
+@settings(max_examples=60, deadline=None)
+def test_what_lint_promises_is_what_the_log_of_such_a_life_offers(text: str, seed: int) -> None:
+    metrics = list(METRICS)
+    report = lint(text, metrics=metrics)
+    scenario = lived(report.syllabus.scenario, seed).scenario
+    assert [(block.mode, block.task, block.length, block.subtype) for block in scenario.blocks] == [
+        (block.mode, block.task, block.length, block.subtype) for block in report.syllabus.scenario.blocks
+    ]
+    # These two look at logged parameters, which a distribution makes differ from row to row.
+    by_parameters = {"learn_burn", "maintenance_on_test"}
+    offered = {one.name: sum(1 for _ in one.sites(scenario)) for one in metrics if one.name not in by_parameters}
+    assert {name: report.metrics[name].sites for name in offered} == offered
+
+
+def test_distributions_are_logged_as_drawn() -> None:
+    repeat = {"$repeat": {"$episode": "a", "w": {"$uniform": [0, 1]}}, "count": 30}
+    scenario = parse_syllabus(json.dumps({"instructions": [{"$phase": "1.train"}, repeat]}))[0].scenario
+    logged = [json.loads(cell)["w"] for cell in lived(scenario, 5).experiences["task_params"]]
+    assert len(set(logged)) == 30
+    assert logged == [json.loads(cell)["w"] for cell in lived(scenario, 5).experiences["task_params"]]
+    assert logged != [json.loads(cell)["w"] for cell in lived(scenario, 6).experiences["task_params"]]
+    assert all(0 <= width < 1 for width in logged)

@@ -1,0 +1,178 @@
+"""A document knows the line of each of its values, and refuses what would hurt a parser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perdure.errors import ScenarioError
+from perdure.scenario.document import (
+    LARGEST_BYTES,
+    MOST_LEVELS,
+    TwiceNamed,
+    as_text,
+    decode,
+    is_finite,
+    read_text,
+    where,
+)
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text('ab[{\\"', max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('ab$"', max_size=3), inner, max_size=3),
+    max_leaves=12,
+)
+objects = st.dictionaries(st.sampled_from(["instructions", "name", "x"]), values, max_size=3)
+
+
+@given(objects, st.sampled_from([None, 1, 4]))
+@settings(max_examples=150, deadline=None)
+def test_decoding_gives_what_json_gives(value: dict[str, object], indent: int | None) -> None:
+    assert decode(json.dumps(value, indent=indent)).value == value
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_decoded_or_refused_as_json_does(text: str) -> None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        with pytest.raises(ScenarioError, match="not JSON"):
+            decode(text)
+    else:
+        if isinstance(value, dict):
+            assert decode(text).value.keys() == value.keys()
+        else:
+            with pytest.raises(ScenarioError, match="not an object"):
+                decode(text)
+
+
+def test_each_value_knows_its_line() -> None:
+    text = (
+        '\n{\n "name": "x",\n "instructions": [\n  {"a": 1},\n\n  {"$repeat": [\n    {"b": 1},\n    {"c": 1}]}\n ]\n}'
+    )
+    document = decode(text)
+    assert document.line(("name",)) == 3
+    assert document.line(("instructions",)) == 4
+    assert document.line(("instructions", 0)) == 5
+    assert document.line(("instructions", 1)) == 7
+    assert document.line(("instructions", 1, "$repeat", 0)) == 8
+    assert document.line(("instructions", 1, "$repeat", 1, "c")) == 9
+
+
+def test_a_way_that_leads_nowhere_ends_at_the_last_known_place() -> None:
+    document = decode('{\n"instructions": [\n{"a": 1}]}')
+    assert document.line(("instructions", 0, "a", "b")) == 3
+    assert document.line(("nothing",)) == 1
+
+
+def test_places_are_written_as_a_reader_would_look_them_up() -> None:
+    assert where(("instructions", 3, "$repeat", 1)) == "instructions[3].$repeat[1]"
+    assert where(("tasks", "odd name\ud800")) == 'tasks["odd name\\ud800"]'
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("", 1, 1),
+        ("{", 1, 2),
+        ('{"instructions": [}', 1, 19),
+        ('{"instructions":\n [1,\n  }', 3, 3),
+        ('{"instructions": [1 2]}', 1, 21),
+        ('{"a" 1}', 1, 6),
+        ('{"a": 1} x', 1, 10),
+        ("{a: 1}", 1, 2),
+        ('{"a": tru}', 1, 7),
+        ('{"a": "unterminated}', 1, 7),
+    ],
+)
+def test_what_is_not_json_is_refused_with_line_and_column(text: str, line: int, column: int) -> None:
+    with pytest.raises(ScenarioError, match=rf"not JSON: .*, line {line}, column {column};"):
+        decode(text)
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '"x"', "null"])
+def test_json_that_is_no_object_is_refused(text: str) -> None:
+    with pytest.raises(ScenarioError, match="not an object"):
+        decode(text)
+
+
+@pytest.mark.parametrize("levels", [101, 10_000, 300_000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"$repeat": ', "}")])
+def test_deep_nesting_is_refused_before_parsing(levels: int, opening: str, closing: str) -> None:
+    text = '{"instructions": ' + opening * levels + "1" + closing * levels + "}"
+    with pytest.raises(ScenarioError, match=f"more than {MOST_LEVELS} levels"):
+        decode(text)
+    with pytest.raises(ScenarioError, match=r"levels|not JSON"):
+        decode('{"instructions": ' + opening * levels)
+
+
+def test_nesting_up_to_the_limit_is_read() -> None:
+    inner: object = 1
+    for _ in range(MOST_LEVELS - 1):
+        inner = [inner]
+    assert decode(json.dumps({"x": inner})).value == {"x": inner}
+
+
+def test_brackets_inside_strings_do_not_nest() -> None:
+    assert decode(json.dumps({"x": "[" * 5000 + '\\"{' * 50})).value["x"].startswith("[[")
+
+
+@pytest.mark.parametrize("text", ['{"a": "' + "[" * 500, "[" * 50 + '"' + "\\", '{"a": "' + '\\"[' * 20_000])
+def test_an_unterminated_string_is_refused_quickly(text: str) -> None:
+    with pytest.raises(ScenarioError):
+        decode(text)
+
+
+def test_of_two_equal_keys_the_last_is_looked_up() -> None:
+    assert decode('{"a": 1,\n"b": [\n0], "a":\n[{\n"x": 1}]}').line(("a", 0, "x")) == 5
+    assert decode('{"b": [\n0], "b": [\n0]}').line(("b", 0)) == 3
+
+
+def test_a_key_that_occurs_twice_is_remembered() -> None:
+    value = decode('{"instructions": [{"a": 1, "b": 2, "a": 3}]}').value["instructions"][0]
+    assert isinstance(value, TwiceNamed)
+    assert value.keys_twice == ("a",)
+    assert value == {"a": 3, "b": 2}
+
+
+def test_a_number_of_ten_thousand_digits_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="digits"):
+        decode('{"count": ' + "9" * 10_000 + "}")
+
+
+def test_a_huge_file_is_refused_without_being_read(tmp_path: Path) -> None:
+    file = tmp_path / "huge.json"
+    with file.open("wb") as handle:
+        handle.truncate(200_000_000)
+    with pytest.raises(ScenarioError, match="200 MB, more than"):
+        read_text(file)
+    with pytest.raises(ScenarioError, match="more than"):
+        decode("{" + " " * LARGEST_BYTES)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+    assert as_text(b"\xef\xbb\xbf{}", "x") == "{}"
+
+
+def test_bytes_that_are_not_utf_8_are_refused_with_their_place() -> None:
+    with pytest.raises(ScenarioError, match="byte 1 is 0xff"):
+        as_text(b"{\xff}", "x")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"nowhere\.json: cannot be read"):
+        read_text(tmp_path / "nowhere.json")
+
+
+def test_infinite_numbers_are_found_at_any_depth() -> None:
+    assert is_finite({"a": [1, {"b": 2.5}], "c": "x", "d": None})
+    assert not is_finite({"a": [1, {"b": float("inf")}]})
