@@ -14,9 +14,16 @@ if TYPE_CHECKING:
     from perdure.log.journal import Journal as Journal
     from perdure.log.model import Lifetime as Lifetime
     from perdure.log.read import read as read
+    from perdure.metrics.declare import metric as metric
+    from perdure.metrics.score import Score as Score
+    from perdure.metrics.score import score as score
+    from perdure.scenario.compose import compose as compose
+    from perdure.scenario.lint import lint as lint
     from perdure.scenario.model import Block as Block
     from perdure.scenario.model import Scenario as Scenario
     from perdure.scenario.model import Task as Task
+    from perdure.scenario.syllabus import Syllabus as Syllabus
+    from perdure.scenario.syllabus import read_syllabus as read_syllabus
 
 __version__ = "0.1.0"
 
@@ -26,9 +33,16 @@ _HOMES = {
     "Lifetime": "perdure.log.model",
     "PerdureError": "perdure.errors",
     "Scenario": "perdure.scenario.model",
+    "Score": "perdure.metrics.score",
+    "Syllabus": "perdure.scenario.syllabus",
     "Task": "perdure.scenario.model",
     "check": "perdure.log.check:check_log",
+    "compose": "perdure.scenario.compose",
+    "lint": "perdure.scenario.lint",
+    "metric": "perdure.metrics.declare",
     "read": "perdure.log.read",
+    "read_syllabus": "perdure.scenario.syllabus",
+    "score": "perdure.metrics.score",
 }
 
 __all__ = ["Block", "Journal", "Lifetime", "PerdureError", "Scenario", "Task", "check", "read"]

@@ -10,7 +10,7 @@ import typer
 
 __all__ = ["app", "main"]
 
-VERBS = ("demo", "check", "export", "info")
+VERBS = ("demo", "compose", "lint", "score", "check", "export", "info", "list")
 
 app = typer.Typer(
     name="perdure",
@@ -42,7 +42,9 @@ def _root(
 
 for _verb in VERBS:
     _module = import_module(f"perdure.cli.{_verb}")
-    app.command(_verb, epilog=f"Example: [bold]{_module.EXAMPLE}[/bold]")(getattr(_module, _verb))
+    app.command(_verb, cls=getattr(_module, "COMMAND", None), epilog=f"Example: [bold]{_module.EXAMPLE}[/bold]")(
+        getattr(_module, _verb)
+    )
 
 
 def main() -> None:

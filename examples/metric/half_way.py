@@ -1,0 +1,36 @@
+"""A metric of one's own: how soon a learner is half way, and how much of its best it keeps to the end."""
+
+# ruff: noqa: D403 - the docstring of sites completes "the scenario needs …"
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perdure.curves.model import Curve
+from perdure.metrics import NoValue, Site, metric
+from perdure.scenario import sites
+from perdure.scenario.model import Scenario
+
+
+@metric(sites.each_learning_block, unit="experiences", better="lower", source="this example")
+def time_to_half_way(learned: Curve) -> float:
+    """How many experiences it takes to get half way from a block's first value to its best."""
+    index = learned.reached((learned.values[0] + learned.peak) / 2)
+    if index == 0:
+        raise NoValue("the block starts at its best, so there is no way to go")
+    return index if index is not None else len(learned)
+
+
+def first_and_last_evaluation(scenario: Scenario) -> Iterator[Site]:
+    """a task evaluated at least twice after it was learned"""
+    found: dict[str, list[int]] = {}
+    for site in sites.since_learning(scenario):
+        found.setdefault(str(site.key), list(site.blocks["reference"])).append(site.blocks["evaluation"][0])
+    for task, blocks in found.items():
+        yield Site(task, {"first": (blocks[0],), "last": (blocks[-1],)})
+
+
+@metric(first_and_last_evaluation, unit="points", threshold=0, source="this example")
+def kept_to_the_end(first: Curve, last: Curve) -> float:
+    """How much better a task is in its last evaluation than right after it was learned."""
+    return last.mean - first.mean

@@ -1,0 +1,81 @@
+"""`perdure compose`: a syllabus from tasks, two lengths and a seed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from perdure.cli.options import Quiet
+from perdure.cli.scoring import Variadic
+
+__all__ = ["COMMAND", "EXAMPLE", "compose"]
+
+EXAMPLE = "perdure compose dispersed --task pong:narrow pong:wide breakout --learn 300 --evaluate 10"
+
+
+class COMMAND(Variadic):
+    """`--task A B` is `--task A --task B`."""
+
+    greedy = ("--task", "--task")  # the base class has a pair
+
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="LAYOUT",
+        help="condensed, dispersed, alternating, permuted, continual, ant-a, ant-b, ant-c or single.",
+        show_default=False,
+    ),
+]
+Tasks = Annotated[
+    list[str] | None, typer.Option("--task", metavar="NAME[:VARIANT]...", help="Tasks, each in a variant.")
+]
+Of = Annotated[
+    str | None,
+    typer.Option("--of", metavar="FILE", help="Take tasks (and, for single, the length) from this syllabus."),
+]
+Learn = Annotated[int | None, typer.Option(help="Learning experiences per variant in total.", show_default=False)]
+Evaluate = Annotated[int, typer.Option(help="Evaluation experiences per variant and evaluation.")]
+Superblocks = Annotated[int, typer.Option(help="Rounds of a dispersed or alternating life.")]
+Seed = Annotated[int, typer.Option(help="Decides the order of the tasks.")]
+Title = Annotated[str | None, typer.Option("--name", help="The syllabus's name.", show_default=False)]
+Out = Annotated[str, typer.Option("--json", metavar="FILE|-", help="Where to write the syllabus ('-' is stdout).")]
+
+
+def compose(
+    layout: Name,
+    task: Tasks = None,
+    of: Of = None,
+    learn: Learn = None,
+    evaluate: Evaluate = 10,
+    superblocks: Superblocks = 3,
+    seed: Seed = 0,
+    name: Title = None,
+    json: Out = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Write a syllabus of a known layout; the same call gives the same syllabus."""
+    from perdure.scenario import compose as composers
+    from perdure.scenario.syllabus import read_syllabus, syllabus_text, write_syllabus
+
+    source = read_syllabus(of) if of else None
+    tasks = composers.chosen_tasks(source, task or ())
+    if layout == "single" and source and learn is None:
+        label = composers.only_task(tasks).label
+        made = composers.single_of(source, label, evaluate=evaluate, name=name)
+    else:
+        lengths = {"learn": _given(learn), "evaluate": evaluate}
+        made = composers.compose(layout, tasks, **lengths, superblocks=superblocks, seed=seed, name=name)
+    if json == "-":
+        typer.echo(syllabus_text(made), nl=False)
+        return
+    write_syllabus(made, json)
+    if not quiet:
+        typer.echo(f"{json}: {len(made.scenario.blocks):,} blocks", err=True)
+
+
+def _given(learn: int | None) -> int:
+    if learn is None:
+        raise typer.BadParameter("how many learning experiences per variant? add --learn N")
+    return learn

@@ -1,0 +1,139 @@
+"""`perdure lint`: is this syllabus sound, and what can it answer?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perdure.cli.options import Json, Quiet, emit_json
+from perdure.cli.scoring import Metrics, Variadic, listed
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from perdure.metrics.declare import Metric
+    from perdure.scenario.lint import Eligibility, LintReport
+    from perdure.scenario.problems import Level
+
+__all__ = ["COMMAND", "EXAMPLE", "lint"]
+
+COMMAND = Variadic
+EXAMPLE = "perdure compose condensed --task pong breakout --learn 100 --evaluate 10 | perdure lint -"
+
+# The ending of each level's name, for other numbers than one, and for one.
+PLURALS: dict[Level, tuple[str, str]] = {"error": ("s", ""), "warning": ("s", ""), "advice": ("", "")}
+
+File = Annotated[
+    str, typer.Argument(help="A syllabus, a log's scenario_info.json, or '-' for stdin.", show_default=False)
+]
+Kind = Annotated[
+    str | None,
+    typer.Option("--type", metavar="CL|ANT-A|ANT-B|ANT-C", help="Hold it to the rules of a 2019 syllabus type."),
+]
+
+
+def lint(file: File, type_: Kind = None, metrics: Metrics = None, json: Json = None, quiet: Quiet = False) -> None:
+    """Say whether a syllabus is sound, and which metrics it can answer.
+
+    Exit status 0: no errors (warnings and advice may remain); 1: errors; 2: this is no syllabus.
+    """
+    from perdure.scenario.lint import lint as linted
+    from perdure.scenario.sources import source
+
+    text, place = source(file)
+    report = linted(text, kind=type_, metrics=_metrics(metrics), place=place)
+    if json:
+        emit_json(report.facts, json)
+    if json != "-":
+        _show(report, quiet)
+    raise typer.Exit(0 if report.ok else 1)
+
+
+def _metrics(wanted: list[str] | None) -> Iterable[Metric]:
+    """All metrics, or the ids asked for; beside them what the files asked for declare."""
+    from pathlib import Path
+
+    from perdure.metrics.declare import METRICS
+    from perdure.metrics.load import from_file
+
+    asked = listed(wanted)
+    own = [metric for name in asked if name.endswith(".py") for metric in from_file(Path(name)).values()]
+    ids = [METRICS.get(name) for name in asked if not name.endswith(".py")]
+    return [*(ids or METRICS), *own]
+
+
+def _show(report: LintReport, quiet: bool) -> None:
+    from rich.console import Console
+
+    from perdure.scenario.draw import lifetime_legend, lifetime_line
+
+    console = Console(highlight=False)
+    scenario = report.syllabus.scenario
+    with console.capture() as drawn:
+        if not quiet:
+            console.print(_heading(report), markup=False)
+        if scenario.blocks and not quiet:
+            console.print(lifetime_line(scenario, min(console.width, 100)))
+            console.print(lifetime_legend(scenario))
+        _show_problems(report, console)
+        _show_metrics(report, console)
+        if not quiet:
+            console.print(_verdict(report))
+    # Tables are padded to their width; what is copied or compared should not be.
+    typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+
+
+def _verdict(report: LintReport) -> str:
+    levels = [problem.level for problem in report.problems]
+    counts = (f"{levels.count(level)} {level}{endings[levels.count(level) == 1]}" for level, endings in PLURALS.items())
+    return f"{'ok' if report.ok else 'not ok'}: {', '.join(counts)}"
+
+
+def _heading(report: LintReport) -> str:
+    facts = report.facts
+    counts = f"{facts['blocks']:,} blocks"
+    if facts["experiences"] is not None:
+        counts += (
+            f", {facts['experiences']:,} experiences "
+            f"({facts['learning_experiences']:,} learning, {facts['evaluation_experiences']:,} evaluation)"
+        )
+    phases = " ".join(facts["phases"][:8]) + (f" … {facts['phases'][-1]}" if len(facts["phases"]) > 8 else "")
+    return f"{facts['name']}{f' as {report.kind}' if report.kind else ''}: {counts}\n{phases}".rstrip()
+
+
+def _show_problems(report: LintReport, console: Console, most: int = 20) -> None:
+    from rich.text import Text
+
+    colours = {"error": "red", "warning": "yellow", "advice": "cyan"}
+    for problem in report.problems[:most]:
+        place = problem.where + (f", line {problem.line}" if problem.line else "")
+        line = Text(f"{problem.level}  ", f"bold {colours[problem.level]}").append(place, "bold")
+        console.print(line.append(f": {problem.what}", "").append(f"  → {problem.fix}", "dim"))
+    if len(report.problems) > most:
+        console.print(f"… and {len(report.problems) - most:,} more; --json FILE holds them all")
+
+
+def _show_metrics(report: LintReport, console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not report.metrics or not report.syllabus.scenario.blocks:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("metric", no_wrap=True)
+    table.add_column("sites", justify="right", no_wrap=True)
+    table.add_column("for, or what is missing")
+    previous = ""
+    for name, found in sorted(report.metrics.items(), key=lambda item: (item[1].sites == 0, item[1].why or "")):
+        text, style = found.why or _keys(found), "" if found.sites else "dim"
+        table.add_row(Text(name, style), Text(str(found.sites), style), Text("″" if text == previous else text, style))
+        previous = text
+    console.print(table)
+
+
+def _keys(found: Eligibility) -> str:
+    pairs = "→" in found.keys[0]
+    keys = ", ".join(found.keys) if len(found.keys) <= 3 else f"{len(found.keys)} {'pairs' if pairs else 'tasks'}"
+    return keys + (", with an expert each" if found.expert else "")

@@ -1,0 +1,101 @@
+"""`perdure list`: the metrics, presets and readers there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from perdure.cli.options import Json, emit_json
+
+if TYPE_CHECKING:
+    from perdure.metrics.declare import Metric
+
+__all__ = ["EXAMPLE", "list"]
+
+EXAMPLE = "perdure list metrics"
+
+Kind = Literal["metrics", "presets", "readers"]
+Facts = Mapping[str, Any]
+
+
+def list(  # noqa: A001 - the verb's own name
+    kind: Annotated[Kind, typer.Argument(help="What to list.")] = "metrics",
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="NAME", help="The metrics of this preset only.")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """What there is to choose from: each thing's name, and one line about it."""
+    facts = _KINDS[kind](preset)
+    if json:
+        emit_json(facts, json)
+    if json != "-":
+        _show(facts)
+
+
+def _metrics(preset: str | None) -> tuple[Facts, ...]:
+    from perdure.metrics.declare import METRICS
+    from perdure.metrics.presets import preset as preset_called
+
+    chosen = preset_called(preset or "standard").metrics.values()
+    everything = (*chosen, *(() if preset else (one for one in METRICS if one.preset != "standard")))
+    return tuple(_facts(one) for one in everything)
+
+
+def _facts(metric: Metric) -> Facts:
+    return {
+        "name": metric.name,
+        "summary": metric.summary,
+        "condition": metric.condition,
+        "capability": metric.capability,
+        "threshold": metric.threshold,
+        "better": metric.better,
+        "unit": metric.unit,
+        "needs": metric.needs + ("; an expert for it" if metric.expert else ""),
+        "source": metric.source,
+        "preset": metric.preset,
+    }
+
+
+def _presets(_preset: str | None) -> tuple[Facts, ...]:
+    from perdure.metrics.presets import PRESETS
+
+    return tuple(
+        {"name": one.name, "summary": one.summary, "source": one.source, "metrics": [*one.metrics]} for one in PRESETS
+    )
+
+
+def _readers(_preset: str | None) -> tuple[Facts, ...]:
+    from perdure.log import READERS
+
+    return tuple({"name": one.name, "summary": one.summary} for one in READERS)
+
+
+_KINDS: Mapping[Kind, Callable[[str | None], tuple[Facts, ...]]] = {
+    "metrics": _metrics,
+    "presets": _presets,
+    "readers": _readers,
+}
+
+
+def _show(facts: tuple[Facts, ...]) -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for one in facts:
+        console.print(Text(one["name"], "bold"), Text(_threshold(one), "cyan"))
+        console.print(Padding(Text(one["summary"]), (0, 0, 0, 2)))
+        details = [f"needs {one['needs']}"] if one.get("needs") else []
+        details += [text for text in (one.get("condition"), one.get("source")) if text]
+        if details:
+            console.print(Padding(Text(" · ".join(details), "bright_black"), (0, 0, 0, 2)))
+
+
+def _threshold(one: Facts) -> str:
+    if one.get("threshold") is None:
+        return ""
+    return f"{'>' if one['better'] == 'higher' else '<'} {one['threshold']:g}"

@@ -1,0 +1,1 @@
+"""Lifetimes made comparable: smoothed, clamped, scaled, with their experts beside them."""

@@ -1,0 +1,233 @@
+"""From a lifetime and its experts to curves that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from perdure.curves.experts import ExpertLog, base_name, expert_log, matching, oriented, scaled_for, values_of
+from perdure.curves.model import Array, Curves, Expert, Prep, Range
+from perdure.curves.prepare import clamp, scale, smooth, spans
+from perdure.errors import LogError, MetricError
+from perdure.log.model import Direction, Lifetime, Passage
+
+__all__ = ["curves", "expert_logs"]
+
+
+def expert_logs(
+    experts: Sequence[Lifetime],
+    measure: str,
+    direction: Direction,
+    prep: Prep,
+    saturations: Mapping[str, float] | None = None,
+) -> tuple[tuple[ExpertLog, ...], tuple[tuple[str, str], ...]]:
+    """The experts smoothed, once for all lifetimes, and those that cannot serve with the reason."""
+    served: list[ExpertLog] = []
+    left_out: list[tuple[str, str]] = []
+    for expert in experts:
+        try:
+            served.append(expert_log(expert, measure, direction, prep))
+        except LogError as problem:
+            left_out.append((str(expert.path or expert.id), str(problem)))
+    nothing, start = np.empty(0), np.zeros(1, dtype=np.int64)
+    for task, value in (saturations or {}).items():
+        known = -value if direction == "lower" else value
+        served.append(
+            ExpertLog(
+                "info.json", task, nothing, nothing, start, (), np.empty(0, dtype=np.int64), saturation=float(known)
+            )
+        )
+    return tuple(served), tuple(left_out)
+
+
+def curves(
+    lifetime: Lifetime,
+    prep: Prep | None = None,
+    experts: Sequence[Lifetime | ExpertLog] = (),
+    *,
+    measure: str | None = None,
+    direction: Direction | None = None,
+) -> Curves:
+    """The lifetime smoothed, clamped and scaled, with the experts of its tasks on the same scale.
+
+    Ranges come from the learner's smoothed learning values, its evaluation values and its experts'
+    smoothed learning values together, unless bounds are given. `direction` overrules the log's own.
+    """
+    prep = prep or Prep()
+    measure = lifetime.measure(measure)
+    way = direction or lifetime.measures[measure]
+    passage = _passage(lifetime, measure, prep)
+    if not len(passage.values):
+        dropped = ", ".join(f"{count} {why}" for why, count in passage.dropped.items() if count)
+        raise LogError(f"{lifetime.id}: no value of {measure!r} counts" + (f" (dropped: {dropped})" if dropped else ""))
+    logs = [one if isinstance(one, ExpertLog) else expert_log(one, measure, way, prep) for one in experts]
+    tasks = tuple(dict.fromkeys(block.task for block in passage.scenario.blocks))
+    matched = {task: found for task in tasks if (found := matching(task, logs, prep))}
+
+    found_values, starts = values_of(passage, prep)
+    measured = oriented(found_values, way)
+    smoothed_blocks = [
+        index for index, block in enumerate(passage.scenario.blocks) if block.mode == "learn" or prep.smooth_evaluation
+    ]
+    smoothed = smooth(measured, starts, smoothed_blocks, window=prep.window, width=prep.width, alignment=prep.alignment)
+
+    given = _given(prep, way, tasks)
+    raw = measured.copy()
+    clamps: dict[str, Range] = {}
+    if prep.clamp:
+        clamps = given or _percentiles(smoothed, starts, passage, matched)
+        _each_block(passage, starts, smoothed, lambda values, task: clamp(values, clamps[task]))
+        _each_block(passage, starts, raw, lambda values, task: clamp(values, clamps[task]))
+    ranges = given or _found(smoothed, starts, passage, matched, clamps, prep)
+    if prep.scale == "run":
+        everything = _all_given(prep, way) or tuple(ranges.values())
+        whole = Range(min(one.low for one in everything), max(one.high for one in everything), given is not None)
+        ranges = dict.fromkeys(ranges, whole)
+    if prep.scale != "none":
+        _each_block(passage, starts, smoothed, lambda values, task: scale(values, ranges[task]))
+        _each_block(passage, starts, raw, lambda values, task: scale(values, ranges[task]))
+    if prep.noise:
+        rng = np.random.default_rng([prep.noise_seed, crc32(lifetime.id.encode())])
+        noise = rng.normal(0.0, prep.noise, len(smoothed))
+        smoothed, raw = smoothed + noise, raw + noise
+    for array in (smoothed, raw):
+        array.flags.writeable = False
+    return Curves(
+        lifetime=lifetime.id,
+        passage=passage,
+        prep=prep,
+        direction=way,
+        values=smoothed,
+        raw=raw,
+        measured=measured,
+        starts=starts,
+        ranges=ranges,
+        experts={task: _scaled(found, task, ranges, clamps, prep) for task, found in matched.items()},
+        notes=_notes(ranges, prep),
+    )
+
+
+def _passage(lifetime: Lifetime, measure: str, prep: Prep) -> Passage:
+    if prep.variants == "aware" or prep.suffix == "last":
+        return lifetime.passage(measure, prep.variants)
+    cut = lifetime.experiences.with_columns(pl.col("task_name").str.split("_").list.first())
+    return replace(lifetime, experiences=cut).passage(measure)
+
+
+def _scaled(
+    found: Sequence[ExpertLog], task: str, ranges: Mapping[str, Range], clamps: Mapping[str, Range], prep: Prep
+) -> tuple[Expert, ...]:
+    scaled: list[Expert] = []
+    for log in found:
+        # l2metrics may match the expert of another task; it scales it by that task's range, and does not clamp it.
+        own = _own_task(log, task, prep)
+        bounds = ranges[own if own in ranges else task]
+        scaled.append(scaled_for(log, bounds, prep, clamped=clamps.get(task) if own == task else None))
+    return tuple(scaled)
+
+
+def _own_task(log: ExpertLog, task: str, prep: Prep) -> str:
+    """The task that an expert matched to `task` really learned."""
+    return base_name(log.task, prep) if prep.matching == "prefix" and log.task != task else task
+
+
+def _each_block(
+    passage: Passage, starts: npt.NDArray[np.int64], values: Array, prepared: Callable[[Array, str], Array]
+) -> None:
+    """Replace each block of `values` by what `prepared` makes of it, given its task."""
+    for index, block in enumerate(passage.scenario.blocks):
+        span = slice(starts[index], starts[index + 1])
+        values[span] = prepared(values[span], block.task)
+
+
+def _found(
+    smoothed: Array,
+    starts: npt.NDArray[np.int64],
+    passage: Passage,
+    matched: Mapping[str, Sequence[ExpertLog]],
+    clamps: Mapping[str, Range],
+    prep: Prep,
+) -> dict[str, Range]:
+    """The range of each task over the learner's values and its experts'."""
+    lows, highs = spans(smoothed, starts)
+    low: dict[str, float] = {}
+    high: dict[str, float] = {}
+    for index, block in enumerate(passage.scenario.blocks):
+        low[block.task] = min(low.get(block.task, np.inf), float(lows[index]))
+        high[block.task] = max(high.get(block.task, -np.inf), float(highs[index]))
+    for task, experts in matched.items():
+        for expert in experts:
+            if len(expert.smoothed):
+                own = task in clamps and _own_task(expert, task, prep) == task
+                within = clamp(expert.smoothed, clamps[task]) if own else expert.smoothed
+                low[task] = min(low[task], float(within.min()))
+                high[task] = max(high[task], float(within.max()))
+    return {task: Range(low[task], high[task]) for task in low}
+
+
+def _percentiles(
+    smoothed: Array,
+    starts: npt.NDArray[np.int64],
+    passage: Passage,
+    matched: Mapping[str, Sequence[ExpertLog]],
+) -> dict[str, Range]:
+    """The 10th and 90th percentile of each task's values, the learner's and its experts' together."""
+    pieces: dict[str, list[Array]] = {}
+    for index, block in enumerate(passage.scenario.blocks):
+        pieces.setdefault(block.task, []).append(smoothed[starts[index] : starts[index + 1]])
+    for task, experts in matched.items():
+        pieces[task].extend(expert.smoothed for expert in experts)
+    ranges: dict[str, Range] = {}
+    for task, values in pieces.items():
+        low, high = np.percentile(np.concatenate(values), (10, 90))
+        ranges[task] = Range(float(low), float(high))
+    return ranges
+
+
+def _all_given(prep: Prep, direction: Direction) -> tuple[Range, ...]:
+    return tuple(_range(bounds, direction) for bounds in (prep.bounds or {}).values())
+
+
+def _given(prep: Prep, direction: Direction, tasks: Sequence[str]) -> dict[str, Range] | None:
+    """The given bounds of each task, higher-is-better; variants are pooled where they do not count."""
+    if prep.bounds is None:
+        return None
+    bounds = {name.lower(): _range(pair, direction) for name, pair in prep.bounds.items()}
+
+    def belongs(name: str, task: str) -> bool:
+        if prep.variants == "aware":
+            return name == task
+        return task in name if prep.matching == "prefix" else name == task or base_name(name, prep) == task
+
+    ranges: dict[str, Range] = {}
+    for task in tasks:
+        found = [one for name, one in bounds.items() if belongs(name, task)]
+        if not found:
+            raise MetricError(
+                f"no bounds are given for task {task!r} (given: {', '.join(prep.bounds) or 'none'}); add them"
+            )
+        ranges[task] = Range(min(one.low for one in found), max(one.high for one in found), given=True)
+    return ranges
+
+
+def _range(bounds: tuple[float, float], direction: Direction) -> Range:
+    low, high = bounds
+    return Range(-high, -low, given=True) if direction == "lower" else Range(low, high, given=True)
+
+
+def _notes(ranges: Mapping[str, Range], prep: Prep) -> tuple[str, ...]:
+    if prep.scale == "none":
+        return ()
+    notes: list[str] = []
+    constant = [task for task, one in ranges.items() if one.constant]
+    if constant:
+        counted = "" if prep.keep_constant else ", and left out of lifetime means"
+        notes.append(f"constant, so scaled to 1{counted}: {', '.join(constant)}")
+    if not any(one.given for one in ranges.values()):
+        notes.append("each range came from the data; ratios depend on it, so bounds are better where they are known")
+    return tuple(notes)

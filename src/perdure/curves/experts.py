@@ -1,0 +1,229 @@
+"""Experts: learners of one task alone, read once and compared with any number of lifetimes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from perdure.curves.model import Array, Curve, Expert, Prep, Range
+from perdure.curves.prepare import SCALED, clamp, scale, smooth
+from perdure.errors import LogError, PerdureError
+from perdure.log.model import TIMESTAMP_FORMAT, Direction, Lifetime, Passage
+from perdure.log.read import find, locate, read
+from perdure.scenario.model import Task
+
+__all__ = [
+    "ExpertLog",
+    "Experts",
+    "base_name",
+    "expert_log",
+    "matching",
+    "oriented",
+    "read_experts",
+    "scaled_for",
+    "seconds_learning",
+    "values_of",
+]
+
+_EMPTY = np.empty(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Experts:
+    """Everything that can be compared with: expert lifetimes, and saturations stated in `info.json`."""
+
+    lifetimes: tuple[Lifetime, ...] = ()
+    saturations: Mapping[str, float] = field(default_factory=dict)
+    left_out: tuple[tuple[str, str], ...] = ()
+    """What was given as an expert and cannot serve: its path, and why."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExpertLog:
+    """An expert's learning, smoothed once; scaling it for a lifetime is cheap."""
+
+    id: str
+    task: str
+    smoothed: Array
+    """Its learning blocks in order, wake and sleep, higher is better."""
+    measured: Array
+    starts: npt.NDArray[np.int64]
+    awake: tuple[int, ...]
+    """Which of its learning blocks are wake."""
+    numbers: npt.NDArray[np.int64]
+    seconds: float | None = None
+    intervals: int = 0
+    saturation: float | None = None
+
+
+def read_experts(paths: Iterable[str | os.PathLike[str]], *, cache: bool = True) -> Experts:
+    """The experts at `paths`: logs, folders of logs, or the 2019 `taskinfo/info.json`.
+
+    One that cannot be read is left out, and said so; a path with nothing on it is an error.
+    """
+    lifetimes: list[Lifetime] = []
+    saturations: dict[str, float] = {}
+    left_out: list[tuple[str, str]] = []
+    seen: set[Path] = set()
+    for path in paths:
+        place = locate(path)
+        if place.is_file() and place.suffix == ".json":
+            saturations.update(_stated(place))
+            continue
+        found = list(find(place))
+        if not found:
+            raise LogError(f"{place}: no expert here; expected a log, a folder of logs, or taskinfo/info.json")
+        for one in found:
+            if one.resolve() in seen:
+                continue  # given twice, it would count twice
+            seen.add(one.resolve())
+            try:
+                lifetimes.append(read(one, cache=cache))
+            except PerdureError as problem:
+                left_out.append((str(one), str(problem)))
+    return Experts(tuple(lifetimes), saturations, tuple(left_out))
+
+
+def _stated(place: Path) -> dict[str, float]:
+    """The saturation of each task as a JSON object states it; names fold case as everywhere."""
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise LogError(f"{place}: cannot be read as JSON ({problem})") from problem
+    if not isinstance(found, dict):
+        raise LogError(f'{place}: expected an object {{"task": saturation}}, found a {type(found).__name__}')
+    for task, value in found.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+            raise LogError(f"{place}: the saturation of {task!r} is {value!r}; expected a finite number")
+    return {task.lower(): float(value) for task, value in found.items()}
+
+
+def oriented(values: Array, direction: Direction) -> Array:
+    """The values such that higher is better."""
+    return -values if direction == "lower" else values
+
+
+def base_name(task: str, prep: Prep) -> str:
+    """The task without its variant: what precedes the last underscore (the first, for l2metrics)."""
+    if prep.suffix == "first":
+        return task.partition("_")[0]
+    return Task.parse(task).name
+
+
+def values_of(passage: Passage, prep: Prep) -> tuple[Array, npt.NDArray[np.int64]]:
+    """The values that are smoothed and counted, by experience or by row, and where blocks start."""
+    if prep.unit == "experience":
+        return passage.values, passage.starts
+    return passage.rows[passage.measure].to_numpy().astype(np.float64, copy=False), passage.row_starts
+
+
+def expert_log(lifetime: Lifetime, measure: str, direction: Direction, prep: Prep) -> ExpertLog:
+    """The expert's learning, smoothed; LogError where it cannot serve as one."""
+    name = str(lifetime.path or lifetime.id)
+    if measure not in lifetime.measures:
+        known = ", ".join(lifetime.measures)
+        raise LogError(f"{name}: this expert has no measure {measure!r} (it has: {known}); give experts of {measure!r}")
+    passage = lifetime.passage(measure)
+    blocks = passage.scenario.blocks
+    learning = [index for index, block in enumerate(blocks) if block.mode == "learn"]
+    tasks = sorted({blocks[index].task for index in learning})
+    if len(tasks) != 1:
+        found = f"it learns {', '.join(tasks)}" if tasks else "it learns nothing that counts"
+        raise LogError(f"{name}: an expert learns one task alone; {found}")
+    everything, all_starts = values_of(passage, prep)
+    everything = oriented(everything, direction)
+    pieces = [everything[all_starts[index] : all_starts[index + 1]] for index in learning]
+    starts = np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])]).astype(np.int64)
+    measured = np.concatenate(pieces)
+    row_pieces = [(passage.row_starts[index], passage.row_starts[index + 1]) for index in learning]
+    row_numbers = passage.rows["exp_num"].to_numpy()
+    seconds, intervals = seconds_learning(passage)
+    return ExpertLog(
+        id=lifetime.id,
+        task=tasks[0],
+        smoothed=smooth(
+            measured, starts, range(len(learning)), window=prep.window, width=prep.width, alignment=prep.alignment
+        ),
+        measured=measured,
+        starts=starts,
+        awake=tuple(at for at, index in enumerate(learning) if blocks[index].subtype == "wake"),
+        numbers=np.concatenate([row_numbers[first:last] for first, last in row_pieces]),
+        seconds=seconds,
+        intervals=intervals,
+    )
+
+
+def seconds_learning(passage: Passage) -> tuple[float | None, int]:
+    """The time between the first and last timestamp of each learning block, summed, and how many intervals it spans.
+
+    None where a timestamp is missing or cannot be read.
+    """
+    total, intervals = 0.0, 0
+    times = passage.rows["timestamp"]
+    for index, block in enumerate(passage.scenario.blocks):
+        if block.mode != "learn" or not block.length or block.length < 2:
+            continue
+        first, last = times[int(passage.row_starts[index])], times[int(passage.row_starts[index + 1]) - 1]
+        try:
+            span = datetime.strptime(last, TIMESTAMP_FORMAT) - datetime.strptime(first, TIMESTAMP_FORMAT)
+        except (TypeError, ValueError):
+            return None, 0
+        total += span.total_seconds()
+        intervals += block.length - 1
+    return total, intervals
+
+
+def matching(task: str, experts: Sequence[ExpertLog], prep: Prep) -> tuple[ExpertLog, ...]:
+    """The experts of `task`: names compare whole, and without their variant where variants do not count.
+
+    l2metrics takes an exact name, else every expert whose name begins with the task's.
+    """
+    if prep.matching == "prefix":
+        exact = tuple(one for one in experts if one.task == task)
+        if exact or all(one.task.partition("_")[0] != task for one in experts):
+            return exact
+        return tuple(one for one in experts if one.task.startswith(task))
+    if prep.variants == "agnostic":
+        return tuple(one for one in experts if base_name(one.task, prep) == task)
+    return tuple(one for one in experts if one.task == task)
+
+
+def scaled_for(log: ExpertLog, bounds: Range, prep: Prep, *, clamped: Range | None) -> Expert:
+    """The expert on the scale of the lifetime it is compared with."""
+
+    def prepared(values: Array) -> Array:
+        within = clamp(values, clamped) if clamped else values
+        return scale(within, bounds) if prep.scale != "none" else within
+
+    smoothed, raw = prepared(log.smoothed), prepared(log.measured)
+    width = SCALED if prep.scale != "none" else bounds.high - bounds.low
+    blocks = [Curve(smoothed[a:b], raw[a:b], width) for a, b in zip(log.starts[:-1], log.starts[1:], strict=True)]
+    awake = [blocks[index] for index in log.awake]
+    everything = Curve(smoothed, raw, width)
+    stitched = everything if len(awake) == len(blocks) else _stitched(awake, width)
+    return Expert(
+        id=log.id,
+        task=log.task,
+        curve=stitched,
+        last=blocks[-1] if blocks else everything,
+        all_learning=everything,
+        numbers=log.numbers,
+        saturation=log.saturation,
+        seconds=log.seconds,
+        intervals=log.intervals,
+    )
+
+
+def _stitched(pieces: Sequence[Curve], width: float) -> Curve:
+    if not pieces:
+        return Curve(_EMPTY, _EMPTY, width)
+    return Curve(
+        np.concatenate([piece.values for piece in pieces]), np.concatenate([piece.raw for piece in pieces]), width
+    )

@@ -1,0 +1,223 @@
+"""Prep, Curve, Curves: a lifetime made comparable, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from perdure.log.model import Direction, Passage
+from perdure.scenario.model import Scenario
+
+__all__ = [
+    "Array",
+    "Curve",
+    "Curves",
+    "Expert",
+    "Prep",
+    "Range",
+    "Scale",
+    "Variants",
+    "Window",
+    "centred_index",
+    "slope",
+]
+
+Array = npt.NDArray[np.float64]
+Window = Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"]
+Scale = Literal["task", "run", "none"]
+Variants = Literal["aware", "agnostic"]
+
+
+@dataclass(frozen=True)
+class Prep:
+    """How raw values become comparable: smooth, then clamp, then scale."""
+
+    window: Window = "flat"
+    width: int | None = None
+    """In experiences; None is a fifth of the block, at most 100."""
+    smooth_evaluation: bool = False
+    clamp: bool = False
+    scale: Scale = "task"
+    bounds: Mapping[str, tuple[float, float]] | None = field(default=None, hash=False)
+    """Task → (min, max) as measured; None takes them from the data."""
+    variants: Variants = "aware"
+    noise: float = 0.0
+    """Standard deviation of the noise added to the learner's prepared values, to see how much it matters."""
+    noise_seed: int = 0
+    alignment: Literal["centred", "lagging"] = "centred"
+    """`lagging` is l2metrics': half an experience late for even windows, one for odd ones."""
+    unit: Literal["experience", "row"] = "experience"
+    """What is smoothed and counted; l2metrics counts rows, also where several share an experience."""
+    matching: Literal["whole", "prefix"] = "whole"
+    """How experts and bounds are matched to tasks; l2metrics falls back to a common beginning."""
+    suffix: Literal["last", "first"] = "last"
+    """After which underscore a variant starts."""
+    keep_constant: bool = False
+    """Whether a task whose values never change counts in lifetime means."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """The span of one task's values before scaling, and whether it was given or found."""
+
+    low: float
+    high: float
+    given: bool = False
+
+    @property
+    def constant(self) -> bool:
+        """Whether there is nothing to scale: every value is the same, up to rounding."""
+        return self.high - self.low <= 1e-12 * max(abs(self.low), abs(self.high))
+
+
+def slope(values: Array) -> float:
+    """The least-squares slope of `values` over their index; 0 for fewer than two."""
+    count = len(values)
+    if count < 2:
+        return 0.0
+    # Less their first, so that equal values have a slope of exactly 0.
+    return float(centred_index(count) @ (values - values[0])) * 12 / (count * (count * count - 1))
+
+
+@lru_cache(maxsize=4)
+def centred_index(count: int) -> Array:
+    """The numbers 0 … count − 1, less their mean; blocks of a life often share their length."""
+    index = np.arange(count, dtype=np.float64) - (count - 1) / 2
+    index.flags.writeable = False
+    return index
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Prepared values in order, of one block or of several stitched together. Never empty, save an expert's."""
+
+    values: Array
+    raw: Array
+    """The same experiences scaled but not smoothed."""
+    range: float = 100.0
+    """The width of the task's range on the prepared scale; guards against tiny denominators use it."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of all values: what an evaluation block is worth."""
+        return float(self.values.mean())
+
+    @cached_property
+    def terminal(self) -> float:
+        """The mean of the last tenth, from index `9n div 10` on."""
+        return float(self.values[9 * len(self.values) // 10 :].mean())
+
+    @cached_property
+    def peak(self) -> float:
+        """The largest value."""
+        return float(self.values.max())
+
+    @cached_property
+    def total(self) -> float:
+        """The sum of all values."""
+        return float(self.values.sum())
+
+    @cached_property
+    def slope(self) -> float:
+        """The least-squares slope over the index; 0 for a single value."""
+        return slope(self.values)
+
+    def first(self, count: int) -> Curve:
+        """The first `count` experiences, as a view."""
+        return Curve(self.values[:count], self.raw[:count], self.range)
+
+    def reached(self, target: float) -> int | None:
+        """The 0-based index at which the curve first reaches `target`, up to rounding; None if never."""
+        at_least = self.values >= target - 1e-9 * max(1.0, abs(target))
+        index = int(at_least.argmax())
+        return index if at_least[index] else None
+
+
+@dataclass(frozen=True, eq=False)
+class Expert:
+    """What a learner of one task alone achieved there, on the scale of the lifetime it is compared with."""
+
+    id: str
+    task: str
+    curve: Curve
+    """Its wake learning blocks, stitched."""
+    last: Curve
+    """Its last learning block."""
+    all_learning: Curve
+    """Its learning blocks, wake and sleep, stitched."""
+    numbers: npt.NDArray[np.int64]
+    """The experience numbers of `all_learning`."""
+    saturation: float | None = None
+    """Where no log exists, the saturation that `taskinfo/info.json` states; the curves are then empty."""
+    seconds: float | None = None
+    """The time between its experiences, summed over learning blocks; None without timestamps."""
+    intervals: int = 0
+    """How many times between experiences `seconds` sums."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """One lifetime on a comparable scale: one long array, cut into blocks by `starts`.
+
+    Block `i` of `scenario` owns `values[starts[i]:starts[i + 1]]`.
+    """
+
+    lifetime: str
+    passage: Passage
+    prep: Prep
+    direction: Direction
+    values: Array
+    """Smoothed, clamped, scaled."""
+    raw: Array
+    """Clamped and scaled, not smoothed."""
+    measured: Array
+    """As measured, negated where lower is better."""
+    starts: npt.NDArray[np.int64]
+    ranges: Mapping[str, Range]
+    """Task → the range its values were scaled by."""
+    experts: Mapping[str, tuple[Expert, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def scenario(self) -> Scenario:
+        """The blocks as lived."""
+        return self.passage.scenario
+
+    def over(self, blocks: Sequence[int]) -> Curve:
+        """The blocks stitched together; a single block is a view, and what it computes is kept."""
+        if len(blocks) != 1:
+            return Curve(self._gather(self.values, blocks), self._gather(self.raw, blocks), self.extent(blocks))
+        index = blocks[0]
+        if index not in self._kept:
+            self._kept[index] = Curve(
+                self._gather(self.values, blocks), self._gather(self.raw, blocks), self.extent(blocks)
+            )
+        return self._kept[index]
+
+    @cached_property
+    def _kept(self) -> dict[int, Curve]:
+        return {}
+
+    def measured_over(self, blocks: Sequence[int]) -> Array:
+        """The values as measured (higher is better) of the blocks, stitched."""
+        return self._gather(self.measured, blocks)
+
+    def extent(self, blocks: Sequence[int]) -> float:
+        """The width of the range of the blocks' tasks on the prepared scale."""
+        if self.prep.scale != "none":
+            return 100.0
+        found = [self.ranges[self.scenario.blocks[index].task] for index in blocks[:1]]
+        return found[0].high - found[0].low if found else 0.0
+
+    def _gather(self, values: Array, blocks: Sequence[int]) -> Array:
+        if len(blocks) == 1:
+            return values[self.starts[blocks[0]] : self.starts[blocks[0] + 1]]
+        return np.concatenate([values[self.starts[index] : self.starts[index + 1]] for index in blocks])

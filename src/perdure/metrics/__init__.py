@@ -1,0 +1,29 @@
+"""What is measured: every metric of the definitions, one declaration each.
+
+Importing this package registers them all, in the order in which tables show them.
+"""
+
+# isort: off
+from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, matrix, framework2019
+
+# isort: on
+from perdure.metrics.declare import METRICS, Metric, NoValue, Preset, Value, metric
+from perdure.scenario.sites import Site
+
+__all__ = [
+    "METRICS",
+    "Metric",
+    "NoValue",
+    "Preset",
+    "Site",
+    "Value",
+    "cost",
+    "efficiency",
+    "framework2019",
+    "learning",
+    "maintenance",
+    "matrix",
+    "metric",
+    "recovery",
+    "transfer",
+]

@@ -1,0 +1,57 @@
+"""What does it cost, and what is it worth in the end? Overhead and reward beside experts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perdure.curves.experts import seconds_learning
+from perdure.curves.model import Curve, Curves, Expert
+from perdure.metrics.arithmetic import ratio
+from perdure.metrics.declare import NoValue, metric
+from perdure.scenario import sites
+
+__all__ = ["cost_overhead", "relative_reward_final", "relative_reward_seen", "relative_reward_unseen"]
+
+
+@metric(
+    sites.timed_learning,
+    unit="ratio",
+    better="lower",
+    condition="Sustainability",
+    source="Baker et al. 2023, App. G",
+)
+def cost_overhead(life: Curves, experts: tuple[Expert, ...]) -> float:
+    """How long a learning experience takes, beside the experts'."""
+    seconds, intervals = seconds_learning(life.passage)
+    if seconds is None or any(expert.seconds is None for expert in experts):
+        raise NoValue("needs timestamps in every learning block, of the experts too")
+    expert_seconds = sum(expert.seconds or 0.0 for expert in experts)
+    expert_intervals = sum(expert.intervals for expert in experts)
+    if not intervals or not expert_intervals:
+        raise NoValue("needs learning blocks of two or more experiences, of the experts too")
+    return ratio(seconds / intervals, expert_seconds / expert_intervals, 0.0)
+
+
+def _relative_reward(last: Curve, experts: tuple[Expert, ...]) -> float:
+    ends = [expert.last.terminal for expert in experts if len(expert.last)]
+    if not ends:
+        raise NoValue("a stated saturation is no learning curve; the task needs the log of an expert")
+    return ratio(last.mean, float(np.mean(ends)), last.range)
+
+
+@metric(sites.last_evaluations, unit="ratio", source="Daniels et al. 2022")
+def relative_reward_final(last: Curve, experts: tuple[Expert, ...]) -> float:
+    """How good every task is in its last evaluation, beside how its experts end."""
+    return _relative_reward(last, experts)
+
+
+@metric(sites.last_evaluations_of_seen, unit="ratio", source="Daniels et al. 2022")
+def relative_reward_seen(last: Curve, experts: tuple[Expert, ...]) -> float:
+    """How good the learned tasks are in their last evaluation, beside how their experts end."""
+    return _relative_reward(last, experts)
+
+
+@metric(sites.last_evaluations_of_unseen, unit="ratio", source="Daniels et al. 2022")
+def relative_reward_unseen(last: Curve, experts: tuple[Expert, ...]) -> float:
+    """How good the tasks never learned are in their last evaluation, beside how their experts end."""
+    return _relative_reward(last, experts)

@@ -1,0 +1,234 @@
+"""A metric is one declaration: where it can be read, how, and what its value means."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+
+from perdure.curves.model import Curves, Prep
+from perdure.errors import MetricError
+from perdure.registry import Registry
+from perdure.scenario.model import Scenario
+from perdure.scenario.sites import LIFETIME, Key, Site, key_text
+
+if TYPE_CHECKING:
+    from perdure.metrics.blocks import BlockSummary
+
+__all__ = [
+    "ADAPTERS",
+    "LIFETIME",
+    "METRICS",
+    "Aggregate",
+    "Combine",
+    "Context",
+    "Key",
+    "Metric",
+    "NoValue",
+    "Preset",
+    "Site",
+    "Value",
+    "declaring",
+    "key_text",
+    "metric",
+]
+
+Aggregate = Literal["mean", "median"]
+Combine = Callable[[Sequence[Sequence[float]], Aggregate], float]
+"""The values of each key, in order, none empty → the lifetime's value."""
+Sites = Callable[[Scenario], Iterator[Site]]
+Better = Literal["higher", "lower"]
+
+
+class NoValue(Exception):
+    """Raised by a formula where its site has no value; the reason is said in words."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@dataclass(frozen=True)
+class Value:
+    """A formula's result with flags: what a reader of the number should know, in words."""
+
+    value: float
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a formula may need besides the curves: baselines that a user gave, and ready-made role values."""
+
+    baselines: Mapping[str, Any] = field(default_factory=dict)
+    """By name, e.g. `random_init` and `joint` (a number, or one per task)."""
+    given: Mapping[Any, Any] = field(default_factory=dict)
+    """Role type → its value, where it does not come from the curves (a matrix read from a file)."""
+    expert_average: Literal["metrics", "time"] = "metrics"
+
+
+Adapter = Callable[[Curves, Site, Context], Any]
+
+ADAPTERS: dict[Any, Adapter] = {
+    Curves: lambda curves, _site, _context: curves,
+    Site: lambda _curves, site, _context: site,
+}
+"""Role type → what builds it. `Curve`, `Expert` and their tuples are the engine's own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """One number about a lifetime: where it is read, the formula, and what the value means."""
+
+    name: str
+    formula: Callable[..., float | Value]
+    sites: Sites
+    combine: Combine
+    summary: str
+    """The first line of the formula's docstring."""
+    needs: str
+    """What the scenario needs so that there is a site."""
+    unit: str = ""
+    better: Better = "higher"
+    threshold: float | None = None
+    """Lifelong learning is demonstrated beyond it; None where the number has no verdict."""
+    inclusive: bool = False
+    """Whether the threshold itself demonstrates it."""
+    margin: float = 0.0
+    condition: str = ""
+    capability: str = ""
+    expert: bool = False
+    """Whether it needs experts."""
+    source: str = ""
+    preset: str = "standard"
+    """The preset whose own metric this is."""
+
+    @cached_property
+    def roles(self) -> Mapping[str, Any]:
+        """The formula's parameters and their types, in order."""
+        try:
+            hints = get_type_hints(self.formula)
+        except Exception as problem:
+            raise MetricError(
+                f"metric {self.name!r}: the annotations of its formula cannot be resolved ({problem}); "
+                "import Curve and the like where the formula can see them"
+            ) from problem
+        return {name: hints.get(name) for name in inspect.signature(self.formula).parameters}
+
+    def demonstrated(self, value: float) -> bool | None:
+        """Whether `value` lies beyond the threshold less its margin; None where there is no threshold."""
+        if self.threshold is None:
+            return None
+        ahead = (value - self.threshold) * (1 if self.better == "higher" else -1) + self.margin
+        return ahead > 0 or (self.inclusive and ahead == 0)
+
+
+METRICS: Registry[Metric] = Registry("metric", "perdure.metrics")
+
+_scope: ContextVar[dict[str, Metric] | None] = ContextVar("metrics being declared", default=None)
+
+
+@contextmanager
+def declaring() -> Iterator[dict[str, Metric]]:
+    """Gather what `@metric` declares inside, instead of registering it for the whole process."""
+    found: dict[str, Metric] = {}
+    token = _scope.set(found)
+    try:
+        yield found
+    finally:
+        _scope.reset(token)
+
+
+def metric(
+    sites: Sites,
+    *,
+    name: str | None = None,
+    combine: Combine | None = None,
+    unit: str = "",
+    better: Better = "higher",
+    threshold: float | None = None,
+    inclusive: bool = False,
+    margin: float = 0.0,
+    condition: str = "",
+    capability: str = "",
+    expert: bool | None = None,
+    source: str = "",
+    preset: str = "standard",
+    register: bool = True,
+) -> Callable[[Callable[..., float | Value]], Metric]:
+    """Declare the decorated formula as a metric over `sites`; its parameters are the roles.
+
+    A role annotated `Curve` receives its blocks stitched, `tuple[Curve, ...]` one per block. A
+    parameter `expert` receives the experts of the site's task one after the other, `experts` all
+    at once. Any other type is looked up in `ADAPTERS`. The formula returns a float or a `Value`,
+    or raises `NoValue`. Unless told otherwise the values of a task are averaged, then the tasks.
+    """
+    from perdure.metrics.combine import over_tasks
+
+    def declared(formula: Callable[..., float | Value]) -> Metric:
+        called = name or str(getattr(formula, "__name__", "metric"))
+        parameters = inspect.signature(formula).parameters
+        made = Metric(
+            name=called,
+            formula=formula,
+            sites=sites,
+            combine=combine or over_tasks,
+            summary=_first_line(formula, f"metric {called!r}", "say in a sentence what the number means"),
+            needs=_first_line(sites, f"the sites of metric {called!r}", 'complete "the scenario needs …"'),
+            unit=unit,
+            better=better,
+            threshold=threshold,
+            inclusive=inclusive,
+            margin=margin,
+            condition=condition,
+            capability=capability,
+            expert=bool({"expert", "experts"} & set(parameters)) if expert is None else expert,
+            source=source,
+            preset=preset,
+        )
+        if register:
+            _register(made)
+        return made
+
+    return declared
+
+
+def _register(made: Metric) -> None:
+    found = _scope.get()
+    if found is None:
+        METRICS.add(made.name, made)
+    elif made.name in found:
+        raise MetricError(f"metric {made.name!r} is declared twice; give one of them another name")
+    else:
+        found[made.name] = made
+
+
+def _first_line(thing: Callable[..., Any], what: str, advice: str) -> str:
+    text = inspect.getdoc(thing) or ""
+    line = text.partition("\n")[0].strip()
+    if not line:
+        raise MetricError(f"{what} has no docstring; {advice}")
+    return line
+
+
+@dataclass(frozen=True, eq=False)
+class Preset:
+    """A named way to score: how curves are prepared, and which declaration stands behind each id."""
+
+    name: str
+    summary: str
+    prep: Prep
+    declarations: Callable[[], Mapping[str, Metric]]
+    """Id → declaration; asked for when it is used, so that installed plug-ins are read only then."""
+    summarise: Callable[[Curves], tuple[BlockSummary, ...]]
+    """What is said of each block."""
+    source: str = ""
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Id → declaration."""
+        return self.declarations()

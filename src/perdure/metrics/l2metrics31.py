@@ -1,0 +1,311 @@
+"""l2metrics 3.1 to the last digit, quirks included, for checking old results.
+
+Nothing here is recommended. Where it differs from `standard`: windows lag, rows are not averaged
+before they are smoothed, any sleeping block hides the wake evaluations, one transfer value stands
+for all tasks learned between two evaluations, saturation is smoothed a second time and counted
+from 0, and a learner that fails counts as an efficiency of 0.
+"""
+
+# ruff: noqa: D403 - the docstrings of sites complete "the scenario needs …"
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from perdure.curves.model import Array, Curves, Expert, Prep
+from perdure.curves.prepare import smooth
+from perdure.metrics.arithmetic import theil_sen
+from perdure.metrics.blocks import BlockSummary
+from perdure.metrics.combine import first_of_each
+from perdure.metrics.declare import ADAPTERS, Metric, NoValue, Site, metric
+from perdure.scenario import sites
+from perdure.scenario.model import Scenario
+
+__all__ = ["L2METRICS_31", "PREP", "Regimes", "summaries"]
+
+_SOURCE = "l2metrics 3.1"
+_PRESET = "l2metrics-3.1"
+
+PREP = Prep(alignment="lagging", unit="row", matching="prefix", suffix="first", keep_constant=True)
+
+
+# --- blocks as l2metrics sees them ----------------------------------------------------------------
+
+
+class Regimes:
+    """The blocks of one lifetime with the summaries that l2metrics keeps of each."""
+
+    def __init__(self, curves: Curves) -> None:
+        self.curves = curves
+        self.scenario = curves.scenario
+        self.numbers = curves.passage.rows["exp_num"].to_numpy()
+        count = len(self.scenario.blocks)
+        self.series = [self._series((index,)) for index in range(count)]
+        self.terminal = np.array([self._terminal(index) for index in range(count)])
+        self.mean = np.array([float(curves.over((index,)).values.mean()) for index in range(count)])
+
+    def rows(self, blocks: tuple[int, ...]) -> tuple[Array, npt.NDArray[np.int64]]:
+        """The prepared values of the blocks, row by row, and their experience numbers."""
+        starts = self.curves.starts
+        spans = [slice(starts[index], starts[index + 1]) for index in blocks]
+        return self.curves.over(blocks).values, np.concatenate([self.numbers[span] for span in spans])
+
+    def _series(self, blocks: tuple[int, ...]) -> Array:
+        return by_experience(*self.rows(blocks))
+
+    def _terminal(self, index: int) -> float:
+        series = self.series[index]
+        first = 9 * len(series) // 10 if self.scenario.blocks[index].mode == "learn" else 0
+        return float(series[first:].mean())
+
+
+def by_experience(values: Array, numbers: npt.NDArray[np.int64]) -> Array:
+    """One value per experience number, in their order; the rows as they are where no number repeats."""
+    if len(numbers) < 2 or bool((numbers[1:] > numbers[:-1]).all()):
+        return values
+    unique, which = np.unique(numbers, return_inverse=True)
+    if len(unique) == len(numbers):
+        return values
+    return np.bincount(which, weights=values) / np.bincount(which)
+
+
+def saturation_of(series: Array) -> tuple[float, int]:
+    """The maximum of the series, smoothed once more, and its first index, counted from 0."""
+    again = smooth(series, np.array([0, len(series)]), (0,), alignment="lagging")
+    index = int(again.argmax())
+    return float(again[index]), index
+
+
+_REGIMES: WeakKeyDictionary[Curves, Regimes] = WeakKeyDictionary()
+
+
+def _regimes(curves: Curves) -> Regimes:
+    if curves not in _REGIMES:
+        _REGIMES[curves] = Regimes(curves)
+    return _REGIMES[curves]
+
+
+ADAPTERS[Regimes] = lambda curves, _site, _context: _regimes(curves)
+
+
+def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
+    """What l2metrics writes of each block: evaluation blocks saturate too, and indices count from 0."""
+    regimes = _regimes(curves)
+    visible = set(_visible(curves.scenario))
+    found: list[BlockSummary] = []
+    for index, block in enumerate(curves.scenario.blocks):
+        peak, at = saturation_of(regimes.series[index])
+        shown = block.mode == "learn" or index in visible
+        mean = float(regimes.mean[index]) if shown else None
+        found.append(BlockSummary(index, block, mean, float(regimes.terminal[index]), peak, at))
+    return tuple(found)
+
+
+# --- sites ---------------------------------------------------------------------------------------
+
+
+def _visible(scenario: Scenario) -> tuple[int, ...]:
+    """The evaluations that count: the sleep ones as soon as any block sleeps, a learning one too."""
+    asleep = any(block.subtype == "sleep" for block in scenario.blocks)
+    return tuple(
+        index for index in scenario.where("evaluate") if not asleep or scenario.blocks[index].subtype == "sleep"
+    )
+
+
+def evaluations_seen(scenario: Scenario) -> Iterator[Site]:
+    """an evaluation block (a sleep one, if any block sleeps)"""
+    for index in _visible(scenario):
+        yield Site(scenario.blocks[index].task, {"at": (index,)})
+
+
+def learning_seen(scenario: Scenario) -> Iterator[Site]:
+    """a learning block"""
+    for index in scenario.where("learn"):
+        yield Site(scenario.blocks[index].task, {"at": (index,)})
+
+
+def maintained(scenario: Scenario) -> Iterator[Site]:
+    """a task evaluated at least twice between two of its learning blocks, or after the last"""
+    visible = set(_visible(scenario))
+    learned: dict[str, int] = {}
+    reference: dict[str, int] = {}
+    for index, block in enumerate(scenario.blocks):
+        if block.mode == "learn":
+            learned[block.task] = index
+            reference.pop(block.task, None)
+        elif index in visible and block.task in learned:
+            if block.task in reference:
+                yield Site(
+                    block.task,
+                    {"at": (index,), "reference": (reference[block.task],), "learning": (learned[block.task],)},
+                )
+            else:
+                reference[block.task] = index
+
+
+def _transfers(scenario: Scenario, *, forward: bool) -> Iterator[Site]:
+    """Consecutive evaluations of a task with another learned between them.
+
+    There is one place for each pair of evaluations: of several tasks learned in between, the one
+    that appeared last in the lifetime takes it.
+    """
+    visible = set(_visible(scenario))
+    seen = [index for index, block in enumerate(scenario.blocks) if block.mode == "learn" or index in visible]
+    appearance = {task: rank for rank, task in enumerate(dict.fromkeys(scenario.blocks[index].task for index in seen))}
+    first_learned: dict[str, int] = {}
+    for index in scenario.where("learn"):
+        first_learned.setdefault(scenario.blocks[index].task, index)
+    learning: list[int] = []
+    previous: dict[str, tuple[int, int]] = {}
+    for index in seen:
+        task = scenario.blocks[index].task
+        if scenario.blocks[index].mode == "learn":
+            learning.append(index)
+            continue
+        if task in previous:
+            before, count = previous[task]
+            own = first_learned.get(task, len(scenario.blocks))
+            sources = {
+                scenario.blocks[block].task
+                for block in learning[count:]
+                if scenario.blocks[block].task != task and (block < own) == forward
+            }
+            if sources:
+                source = max(sources, key=appearance.__getitem__)
+                yield Site((source, task), {"before": (before,), "after": (index,)})
+        previous[task] = (index, len(learning))
+
+
+def transferred_forward(scenario: Scenario) -> Iterator[Site]:
+    """a task evaluated before and after another is learned, before it is learned itself"""
+    return _transfers(scenario, forward=True)
+
+
+def transferred_backward(scenario: Scenario) -> Iterator[Site]:
+    """a task evaluated before and after another is learned, once it has been learned itself"""
+    return _transfers(scenario, forward=False)
+
+
+def recoveries(scenario: Scenario) -> Iterator[Site]:
+    """two recoveries: a task learned three times while awake, or two learned twice"""
+    found = tuple(sites.between_learning_blocks(scenario))
+    yield from found if len(found) > 1 else ()
+
+
+# --- formulas ------------------------------------------------------------------------------------
+
+
+def _recovery(life: Regimes, previous: int, later: int) -> float:
+    reached = life.series[later] >= life.terminal[previous]
+    index = int(reached.argmax())
+    return index if reached[index] else len(life.curves.over((later,))) + 1
+
+
+def _declared() -> dict[str, Metric]:
+    found: list[Metric] = []
+
+    def performance_recovery(life: Regimes, at: Site) -> float:
+        """How much faster a task is recovered each time it is learned again (minus the Theil–Sen slope)."""
+        blocks = at.blocks["learned"]
+        times = [_recovery(life, previous, later) for previous, later in pairwise(blocks)]
+        return -theil_sen(times) + 0.0
+
+    def recovery_time(life: Regimes, at: Site) -> float:
+        """How many experiences it takes, when a task is learned again, to be as good as before."""
+        return _recovery(life, at.blocks["previous"][0], at.blocks["later"][0])
+
+    def mean_learning_performance(life: Regimes, at: Site) -> float:
+        """The mean performance while learning, over rows."""
+        return float(life.mean[at.blocks["at"][0]])
+
+    def mean_evaluation_performance(life: Regimes, at: Site) -> float:
+        """The mean performance in evaluations, over rows."""
+        return float(life.mean[at.blocks["at"][0]])
+
+    def performance_maintenance(life: Regimes, at: Site) -> float:
+        """How much of a task's evaluation performance is kept (mrlep)."""
+        return float(life.terminal[at.blocks["at"][0]] - life.terminal[at.blocks["reference"][0]])
+
+    def performance_maintenance_terminal(life: Regimes, at: Site) -> float:
+        """How much of the performance at the end of learning is kept (mrtlp)."""
+        return float(life.terminal[at.blocks["at"][0]] - life.terminal[at.blocks["learning"][0]])
+
+    def transfer_ratio(life: Regimes, at: Site) -> float:
+        """How much learning one task lifts another: after over before."""
+        before, after = life.terminal[at.blocks["before"][0]], life.terminal[at.blocks["after"][0]]
+        if before == 0:
+            raise NoValue("the evaluation before is 0")
+        return float(after / before)
+
+    def transfer_contrast(life: Regimes, at: Site) -> float:
+        """How much learning one task lifts another, as a contrast."""
+        before, after = life.terminal[at.blocks["before"][0]], life.terminal[at.blocks["after"][0]]
+        if before + after == 0:
+            raise NoValue("the evaluations before and after add up to 0")
+        return float((after - before) / (before + after))
+
+    def relative_performance(life: Regimes, at: Site, expert: Expert) -> float:
+        """How much is achieved while learning a task, beside an expert, sleep and all."""
+        learned = life.curves.over(at.blocks["learned"]).values
+        shared = min(len(learned), len(expert.all_learning))
+        beside = expert.all_learning.values[:shared].sum()
+        if not shared or beside == 0:
+            raise NoValue("the expert's performance adds up to 0")
+        return float(learned[:shared].sum() / beside)
+
+    def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
+        """How high and how soon a task's learning saturates, smoothed twice and counted from 0."""
+        values, numbers = life.rows(at.blocks["learned"])
+        peak, index = saturation_of(by_experience(values, numbers))
+        if index == 0:
+            raise NoValue("saturation is not achieved")
+        expert_peak, expert_index = saturation_of(by_experience(expert.all_learning.values, expert.numbers))
+        if expert_index == 0:
+            raise NoValue("the expert's saturation is not achieved")
+        if peak < 0.2 * expert_peak or _falls(values, numbers):
+            return 0.0
+        if expert_peak == 0:
+            raise NoValue("the expert saturates at 0")
+        return peak / expert_peak * (expert_index / index)
+
+    for formula, where, name, unit, threshold in (
+        (performance_recovery, sites.learning_again_and_again, None, "experiences per block", 0),
+        (recovery_time, recoveries, None, "experiences", None),
+        (mean_learning_performance, learning_seen, None, "points", None),
+        (mean_evaluation_performance, evaluations_seen, None, "points", None),
+        (performance_maintenance, maintained, None, "points", 0),
+        (performance_maintenance_terminal, maintained, None, "points", 0),
+        (transfer_ratio, transferred_forward, "forward_transfer", "ratio", 1),
+        (transfer_ratio, transferred_backward, "backward_transfer", "ratio", 1),
+        (transfer_contrast, transferred_forward, "forward_transfer_contrast", "contrast", 0),
+        (transfer_contrast, transferred_backward, "backward_transfer_contrast", "contrast", 0),
+        (relative_performance, sites.each_task_learned, None, "ratio", 1),
+        (sample_efficiency, sites.each_task_learned, None, "ratio", 1),
+    ):
+        found.append(
+            metric(
+                where,
+                name=name,
+                combine=first_of_each if name else None,
+                unit=unit,
+                threshold=threshold,
+                better="lower" if formula is recovery_time else "higher",
+                source=_SOURCE,
+                preset=_PRESET,
+                register=False,
+            )(formula)
+        )
+    return {one.name: one for one in found}
+
+
+def _falls(values: Array, numbers: npt.NDArray[np.int64]) -> bool:
+    """Whether the least-squares slope of the rows over their experience numbers is negative."""
+    return bool((numbers - numbers.mean()) @ (values - values.mean()) < 0)
+
+
+L2METRICS_31 = _declared()

@@ -1,0 +1,131 @@
+"""How does it learn? Levels, ends and slopes of learning and evaluation blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perdure.curves.model import Curve, centred_index, slope
+from perdure.metrics.arithmetic import experiences_until
+from perdure.metrics.combine import flat
+from perdure.metrics.declare import NoValue, metric
+from perdure.scenario import sites
+
+__all__ = [
+    "cumulative_gain",
+    "experiences_to_saturation",
+    "learn_burn",
+    "mean_evaluation_performance",
+    "mean_learning_performance",
+    "normalized_integral",
+    "saturation",
+    "terminal_performance",
+]
+
+
+@metric(sites.each_learning_block, unit="points", source="l2metrics 3.1")
+def mean_learning_performance(learned: Curve) -> float:
+    """The mean performance while learning."""
+    return learned.mean
+
+
+@metric(sites.each_evaluation_block, unit="points", source="l2metrics 3.1")
+def mean_evaluation_performance(evaluation: Curve) -> float:
+    """The mean performance in evaluations."""
+    return evaluation.mean
+
+
+@metric(sites.each_learning_block, unit="points", source="New et al. 2022")
+def terminal_performance(learned: Curve) -> float:
+    """The mean performance over the last tenth of a learning block."""
+    return learned.terminal
+
+
+@metric(sites.each_learning_block, unit="points", source="Metrics Framework 2019")
+def saturation(learned: Curve) -> float:
+    """The highest performance in a learning block."""
+    return learned.peak
+
+
+@metric(sites.each_learning_block, unit="experiences", better="lower", source="Metrics Framework 2019")
+def experiences_to_saturation(learned: Curve) -> float:
+    """How many experiences it takes to reach a learning block's highest performance."""
+    return experiences_until(learned, learned.peak)
+
+
+@metric(sites.each_learning_block, unit="points", source="Metrics Framework 2019")
+def normalized_integral(learned: Curve) -> float:
+    """The area under a block's learning curve, divided by its length."""
+    return learned.mean
+
+
+@metric(
+    sites.learning_three_values,
+    combine=flat,
+    unit="sign",
+    threshold=0,
+    inclusive=True,
+    condition="Continuous Learning",
+    capability="continual learning",
+    source="New et al. 2022, App. B",
+)
+def cumulative_gain(learned: Curve) -> float:
+    """How many more learning blocks rise than fall, as a share of all; flat or uncertain ones count 0."""
+    values = learned.raw
+    if values.max() == values.min():
+        return 0.0
+    rise = slope(values)
+    count = len(values)
+    residuals = values - values.mean() - rise * centred_index(count)
+    error = float(np.sqrt(residuals @ residuals / (count - 2) * 12 / (count * (count * count - 1))))
+    return float(np.sign(rise)) if _beyond(abs(rise), error, count - 2) else 0.0
+
+
+_Z_975 = 1.959963984540054
+_BOUNDS_975 = {1: 12.7063, 2: 4.3027, 3: 3.1825, 4: 2.7765, 6: 2.4470, 10: 2.2282, 20: 2.0860}
+"""Upper bounds of Student's 97.5 % quantile from this many degrees of freedom on; it falls towards `_Z_975`."""
+
+
+def _quantile(freedom: int) -> tuple[float, float]:
+    """Student's 97.5 % quantile lies between these two (Fisher and Cornish 1960 from 30 on)."""
+    if freedom < 30:
+        return _Z_975, min(bound for least, bound in _BOUNDS_975.items() if freedom >= least)
+    z = _Z_975
+    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
+    near = sum(term / freedom**power for power, term in enumerate(terms))
+    return near - 1e-5, near + 1e-5
+
+
+def _beyond(rise: float, error: float, freedom: int) -> bool:
+    """Whether a slope lies outside its own 95 % t interval around 0.
+
+    Hardly any slope is so close to the limit that SciPy is worth its quarter of a second.
+    """
+    low, high = _quantile(freedom)
+    if rise <= low * error:
+        return False
+    if rise > high * error:
+        return True
+    from scipy.special import stdtrit  # type: ignore[import-untyped]
+
+    return rise > float(stdtrit(freedom, 0.975)) * error
+
+
+@metric(
+    sites.after_a_change,
+    unit="ratio",
+    condition="Transfer and Adaptation",
+    capability="adapting to new tasks",
+    source="New et al. 2022, App. B",
+)
+def learn_burn(changed: tuple[Curve, ...], learned: Curve) -> float:
+    """How steeply blocks are learned after a change, beside the slope of the whole life.
+
+    The paper's interpretation is inverted with respect to its formula, so there is no verdict.
+    """
+    slopes = [slope(block.raw) for block in changed if len(block) > 1]
+    if not slopes:
+        raise NoValue("every block after a change holds a single experience, which has no slope")
+    whole = slope(learned.raw)
+    if whole <= 0:
+        raise NoValue(f"the slope of the whole life is {whole:.6g}; a ratio to it needs a positive one")
+    return float(np.mean(slopes)) / whole

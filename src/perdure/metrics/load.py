@@ -1,0 +1,69 @@
+"""Choosing metrics: those of a preset, by id, or from a user's own file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from perdure.errors import MetricError, UnknownName
+from perdure.metrics.declare import METRICS, Metric, Preset, declaring
+
+__all__ = ["chosen", "from_file"]
+
+
+def from_file(path: Path) -> dict[str, Metric]:
+    """The metrics that a Python file declares, in its order; loading it twice gives them twice, not an error."""
+    if not path.is_file():
+        raise MetricError(f"{path}: no such file of metrics")
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise MetricError(f"{path}: cannot be imported; expected a Python file that declares metrics")
+    module = module_from_spec(spec)
+    known = path.stem in sys.modules
+    if not known:
+        sys.modules[path.stem] = module  # dataclasses and the like look their module up
+    try:
+        with declaring() as found:
+            spec.loader.exec_module(module)
+    except Exception as problem:
+        raise MetricError(f"{path}: cannot be imported ({type(problem).__name__}: {problem})") from problem
+    finally:
+        if not known:
+            sys.modules.pop(path.stem, None)
+    if not found:
+        raise MetricError(f"{path}: declares no metric; decorate a formula with @metric(sites)")
+    return found
+
+
+def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, float] | None = None) -> dict[str, Metric]:
+    """The metrics to score: the preset's and those of the files in `wanted`, or only the ids in `wanted`.
+
+    Where `wanted` names ids, these alone are scored, beside what its files declare.
+    """
+    own = dict(preset.metrics)
+    by_id: dict[str, Metric] = {}
+    from_files: dict[str, Metric] = {}
+    for one in wanted:
+        if one.endswith(".py"):
+            for name, metric in from_file(Path(one)).items():
+                if name in own or name in from_files:
+                    raise MetricError(f"{one}: there is a metric {name!r} already; give yours another name")
+                from_files[name] = metric
+        else:
+            by_id[one] = own.get(one) or _registered(one, own)
+    metrics = (by_id or own) | from_files
+    for name, margin in (margins or {}).items():
+        if name not in metrics:
+            raise UnknownName("metric", name, metrics)
+        metrics[name] = replace(metrics[name], margin=margin)
+    return metrics
+
+
+def _registered(name: str, own: Mapping[str, Metric]) -> Metric:
+    try:
+        return METRICS.get(name)
+    except UnknownName:
+        raise UnknownName("metric", name, {*own, *METRICS.names()}) from None

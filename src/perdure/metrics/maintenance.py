@@ -1,0 +1,35 @@
+"""Does it keep what it learned? Performance maintenance."""
+
+from __future__ import annotations
+
+from perdure.curves.model import Curve
+from perdure.metrics.declare import metric
+from perdure.scenario import sites
+
+__all__ = ["performance_maintenance", "performance_maintenance_terminal"]
+
+
+@metric(
+    sites.since_learning,
+    unit="points",
+    threshold=0,
+    condition="Continuous Learning",
+    capability="continual learning",
+    source="Baker et al. 2023, Alg. 5",
+)
+def performance_maintenance(evaluation: Curve, reference: Curve) -> float:
+    """How much of a task's performance is kept, or gained, while others are learned (0: nothing forgotten)."""
+    return evaluation.mean - reference.mean
+
+
+@metric(
+    sites.since_learning_ended,
+    unit="points",
+    threshold=0,
+    condition="Continuous Learning",
+    capability="continual learning",
+    source="l2metrics 3.1 (mrtlp)",
+)
+def performance_maintenance_terminal(evaluation: Curve, learning: Curve) -> float:
+    """How much of the performance at the end of learning is kept in later evaluations."""
+    return evaluation.mean - learning.terminal

@@ -1,0 +1,85 @@
+"""The five files that `perdure score --out` writes, as l2metrics' users are used to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from perdure.errors import PerdureError
+from perdure.metrics.many import Scores
+
+__all__ = ["FILES", "block_table", "lifetime_table", "write_outputs"]
+
+FILES = ("metrics.json", "blocks.tsv", "settings.json", "data.arrow", "lifetimes.tsv")
+
+_BLOCK_COLUMNS: dict[str, pl.DataType] = {
+    "lifetime": pl.String(),
+    "block": pl.Int64(),
+    "group": pl.Int64(),
+    "mode": pl.String(),
+    "subtype": pl.String(),
+    "task": pl.String(),
+    "length": pl.Int64(),
+    "mean": pl.Float64(),
+    "terminal": pl.Float64(),
+    "saturation": pl.Float64(),
+    "experiences_to_saturation": pl.Int64(),
+}
+_DATA_COLUMNS: dict[str, pl.DataType] = {
+    "lifetime": pl.String(),
+    "block": pl.Int64(),
+    "experience": pl.Int64(),
+    "mode": pl.String(),
+    "subtype": pl.String(),
+    "task": pl.String(),
+    "measured": pl.Float64(),
+    "scaled": pl.Float64(),
+    "prepared": pl.Float64(),
+}
+
+
+def block_table(scores: Scores) -> pl.DataFrame:
+    """One row per block of every lifetime."""
+    rows = [{"lifetime": one.id, **block.as_json()} for one in scores.lifetimes for block in one.blocks]
+    return pl.DataFrame(rows, schema=_BLOCK_COLUMNS)
+
+
+def lifetime_table(scores: Scores) -> pl.DataFrame:
+    """One row per lifetime: what it is, and the value of each metric, empty where there is none."""
+    rows: list[dict[str, Any]] = [
+        {
+            "lifetime": one.id,
+            "measure": one.measure,
+            "preset": one.preset,
+            "learning_experiences": one.learning_experiences,
+            "evaluation_experiences": one.evaluation_experiences,
+            "dropped_rows": one.dropped_rows,
+            **{name: one.metrics[name].value if name in one.metrics else None for name in scores.metrics},
+        }
+        for one in scores.lifetimes
+    ]
+    floats = dict.fromkeys(scores.metrics, pl.Float64())
+    return pl.DataFrame(rows, schema_overrides=floats, infer_schema_length=None)
+
+
+def write_outputs(scores: Scores, folder: Path) -> tuple[Path, ...]:
+    """Write the five files into `folder`, which is made; what was there of these names is replaced."""
+    data = [one.prepared for one in scores.lifetimes if one.prepared is not None]
+    targets = tuple(folder / name for name in FILES)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_json(scores.as_json(), targets[0])
+        block_table(scores).write_csv(targets[1], separator="\t")
+        _write_json({"preset": scores.preset, **scores.settings}, targets[2])
+        (pl.concat(data) if data else pl.DataFrame(schema=_DATA_COLUMNS)).write_ipc(targets[3])
+        lifetime_table(scores).write_csv(targets[4], separator="\t")
+    except OSError as problem:
+        raise PerdureError(f"{folder}: cannot write there ({problem.strerror or problem})") from problem
+    return targets
+
+
+def _write_json(facts: Any, target: Path) -> None:
+    target.write_text(json.dumps(facts, ensure_ascii=False, allow_nan=False, indent=2) + "\n", encoding="utf-8")

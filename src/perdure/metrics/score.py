@@ -1,0 +1,244 @@
+"""Scoring one lifetime: every metric of a preset, a value or the reason for its absence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from perdure.curves.build import curves as curves_of
+from perdure.curves.build import expert_logs
+from perdure.curves.experts import ExpertLog, Experts, read_experts
+from perdure.curves.model import Curves, Prep
+from perdure.errors import MetricError
+from perdure.log.accuracy import AccuracyMatrix, with_baselines
+from perdure.log.model import Direction, Lifetime
+from perdure.log.read import read
+from perdure.metrics.accuracy import Place
+from perdure.metrics.accuracy import curves_of as matrix_curves
+from perdure.metrics.blocks import BlockSummary
+from perdure.metrics.declare import Aggregate, Context, Metric
+from perdure.metrics.engine import Measured, Sites, measure
+from perdure.metrics.load import chosen
+from perdure.metrics.presets import preset as preset_called
+from perdure.metrics.settings import Settings
+
+__all__ = ["Score", "Scorer", "prepared_table", "score"]
+
+_UNFINISHED = {True: ("this life did not reach its end",), False: ()}
+
+
+@dataclass(frozen=True)
+class Score:
+    """One lifetime, measured."""
+
+    id: str
+    preset: str
+    measure: str
+    tasks: tuple[str, ...]
+    metrics: Mapping[str, Measured] = field(hash=False)
+    blocks: tuple[BlockSummary, ...] = ()
+    learning_experiences: int = 0
+    evaluation_experiences: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """Rows that do not count, by reason."""
+    notes: tuple[str, ...] = ()
+    not_learned: tuple[str, ...] = ()
+    """Tasks that never reached the performance at which they count as learned."""
+    path: str | None = None
+    seed: int | None = None
+    learner: str | None = None
+    prepared: pl.DataFrame | None = field(default=None, hash=False, compare=False, repr=False)
+    """The values by experience, where they were asked for."""
+
+    @property
+    def dropped_rows(self) -> int:
+        """How many rows do not count."""
+        return sum(self.dropped.values())
+
+    def __getitem__(self, metric: str) -> float | None:
+        """The value of a metric, or None."""
+        return self.metrics[metric].value
+
+    def as_json(self) -> dict[str, Any]:
+        """The lifetime as one JSON object; every number in it is finite."""
+        return {
+            "id": self.id,
+            "measure": self.measure,
+            "dropped_rows": self.dropped_rows,
+            "learning_experiences": self.learning_experiences,
+            "evaluation_experiences": self.evaluation_experiences,
+            "tasks": list(self.tasks),
+            "metrics": {
+                name: {
+                    "value": one.value,
+                    "by": {key: list(values) for key, values in one.by.items()},
+                    "why": one.why,
+                    "flags": list(one.flags),
+                }
+                for name, one in self.metrics.items()
+            },
+            "blocks": [block.as_json() for block in self.blocks],
+            "notes": list(self.notes),
+            "not_learned": list(self.not_learned),
+        }
+
+
+class Scorer:
+    """Settings and experts made ready once, to score any number of lifetimes."""
+
+    def __init__(self, settings: Settings | None = None, experts: Experts | None = None) -> None:
+        """Looks names up and loads files of metrics, so that what is misspelt fails before any log is read."""
+        self.settings = settings or Settings()
+        self.preset = preset_called(self.settings.preset)
+        self.prep: Prep = self.settings.prep or self.preset.prep
+        self.metrics: dict[str, Metric] = chosen(self.preset, self.settings.metrics, self.settings.margins)
+        self.experts = experts or Experts()
+        self.left_out: dict[str, str] = dict(self.experts.left_out)
+        """What was given as an expert and serves no lifetime so far, with the reason."""
+        self.served: set[str] = set()
+        """The experts that serve the measure of a lifetime."""
+        self._logs: dict[tuple[str, Direction], tuple[ExpertLog, ...]] = {}
+
+    def score(self, lifetime: Lifetime, *, keep_prepared: bool = False) -> Score:
+        """Every metric of one lifetime."""
+        measured = lifetime.measure(self.settings.measure)
+        direction: Direction = "lower" if self.settings.lower_is_better else lifetime.measures[measured]
+        curves = curves_of(
+            lifetime, self.prep, self._expert_logs(measured, direction), measure=measured, direction=direction
+        )
+        passage, scenario = curves.passage, curves.scenario
+        return Score(
+            id=lifetime.id,
+            preset=self.preset.name,
+            measure=measured,
+            tasks=tuple(task.label for task in scenario.tasks),
+            metrics=self._measured(curves, self.metrics, {}),
+            blocks=self.preset.summarise(curves),
+            learning_experiences=scenario.learning_experiences,
+            evaluation_experiences=scenario.evaluation_experiences,
+            dropped={why: count for why, count in passage.dropped.items() if count},
+            notes=(*lifetime.notes, *_UNFINISHED[lifetime.complete is False], *curves.notes),
+            not_learned=_not_learned(curves, self.settings.learned),
+            path=str(lifetime.path) if lifetime.path else None,
+            seed=lifetime.seed,
+            learner=lifetime.learner,
+            prepared=prepared_table(curves) if keep_prepared else None,
+        )
+
+    def score_matrix(self, name: str, matrix: AccuracyMatrix) -> Score:
+        """The accuracy-matrix metrics of a matrix that was read from a file."""
+        matrix = with_baselines(
+            matrix,
+            random_init=self.settings.random_init,
+            joint=self.settings.joint,
+            unit=self.settings.unit,
+            source=name,
+        )
+        metrics = {key: one for key, one in self.metrics.items() if {AccuracyMatrix, Place} & set(one.roles.values())}
+        if not metrics:
+            raise MetricError(
+                f"{name}: preset {self.preset.name!r} has no accuracy-matrix metrics; use standard, or name them"
+            )
+        curves = matrix_curves(matrix, name)
+        return Score(
+            id=name,
+            preset=self.preset.name,
+            measure="accuracy",
+            tasks=matrix.tasks,
+            metrics=self._measured(curves, metrics, {AccuracyMatrix: matrix}),
+            notes=(*curves.notes, f"an accuracy matrix in {matrix.unit}"),
+            path=name,
+        )
+
+    def _measured(self, curves: Curves, metrics: Mapping[str, Metric], given: Mapping[Any, Any]) -> dict[str, Measured]:
+        settings = self.settings
+        baselines = {"random_init": settings.random_init, "joint": settings.joint, "unit": settings.unit}
+        context = Context(
+            {name: value for name, value in baselines.items() if value is not None}, given, settings.expert_average
+        )
+        sites = Sites(curves.scenario)
+        return {
+            name: measure(metric, curves, context, sites=sites, aggregate=settings.aggregate)
+            for name, metric in metrics.items()
+        }
+
+    def _expert_logs(self, measured: str, direction: Direction) -> tuple[ExpertLog, ...]:
+        """The experts smoothed, kept for the next lifetime of the same measure."""
+        if (measured, direction) not in self._logs:
+            logs, left_out = expert_logs(
+                self.experts.lifetimes, measured, direction, self.prep, self.experts.saturations
+            )
+            self._logs[measured, direction] = logs
+            unserving = dict(left_out)
+            names = {str(one.path or one.id) for one in self.experts.lifetimes}
+            self.served |= names - unserving.keys()
+            self.left_out.update(unserving)
+        return self._logs[measured, direction]
+
+
+def score(
+    log: str | os.PathLike[str] | Lifetime,
+    experts: str | os.PathLike[str] | Lifetime | Sequence[str | os.PathLike[str] | Lifetime] = (),
+    preset: str = "standard",
+    measure: str | None = None,
+    prep: Prep | None = None,
+    *,
+    metrics: Sequence[str] = (),
+    aggregate: Aggregate = "mean",
+    **more: Any,
+) -> Score:
+    """Every metric of one lifetime, a log or one read before, beside its experts.
+
+    `more` are the further fields of `Settings`, e.g. `lower_is_better=True`.
+    """
+    several = (experts,) if isinstance(experts, str | os.PathLike | Lifetime) else experts
+    found = read_experts([one for one in several if not isinstance(one, Lifetime)])
+    given = tuple(one for one in several if isinstance(one, Lifetime))
+    scorer = Scorer(
+        Settings(preset, measure, prep, tuple(metrics), aggregate, **more),
+        replace(found, lifetimes=(*given, *found.lifetimes)),
+    )
+    made = scorer.score(log if isinstance(log, Lifetime) else read(log))
+    return replace(made, notes=(*made.notes, *(f"expert left out: {why}" for why in scorer.left_out.values())))
+
+
+def prepared_table(curves: Curves) -> pl.DataFrame:
+    """One row per experience: where it stands, as measured, and as prepared."""
+    blocks = curves.scenario.blocks
+    lengths = np.diff(curves.starts)
+    which = np.repeat(np.arange(len(blocks), dtype=np.int64), lengths)
+    modes = np.array([block.mode for block in blocks])
+    tasks = np.array([block.task for block in blocks])
+    subtypes = np.array([block.subtype for block in blocks])
+    sign = -1.0 if curves.direction == "lower" else 1.0
+    return pl.DataFrame(
+        {
+            "lifetime": pl.Series([curves.lifetime], dtype=pl.String).new_from_index(0, len(which)),
+            "block": which,
+            "experience": np.arange(len(which)) - curves.starts[which],
+            "mode": modes[which],
+            "subtype": subtypes[which],
+            "task": tasks[which],
+            "measured": sign * curves.measured,
+            "scaled": curves.raw,
+            "prepared": curves.values,
+        }
+    )
+
+
+def _not_learned(curves: Curves, learned: Mapping[str, float]) -> tuple[str, ...]:
+    """The tasks whose learning never ends at the performance asked for, as measured."""
+    sign = -1.0 if curves.direction == "lower" else 1.0
+    failed: list[str] = []
+    for task, threshold in learned.items():
+        blocks = [curves.measured_over((index,)) for index in curves.scenario.where("learn", task.lower())]
+        ends = [float(values[9 * len(values) // 10 :].mean()) for values in blocks]
+        present = any(one.label == task.lower() for one in curves.scenario.tasks)
+        if present and not any(end >= sign * threshold for end in ends):
+            failed.append(task.lower())
+    return tuple(failed)

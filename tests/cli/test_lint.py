@@ -1,0 +1,140 @@
+"""`perdure lint`: what a user types, and what they see."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perdure.scenario.compose import compose
+from perdure.scenario.syllabus import write_syllabus
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+EXAMPLES = Path(__file__).parents[2] / "examples" / "syllabi"
+
+
+@pytest.fixture
+def syllabus(tmp_path: Path) -> Path:
+    """A condensed life of three tasks."""
+    write_syllabus(compose("condensed", ["a", "b", "c"], learn=100, evaluate=10), tmp_path / "life.json")
+    return tmp_path / "life.json"
+
+
+def facts(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_sound_syllabus_exits_0_and_says_what_it_answers(syllabus: Path, run_cli: Run) -> None:
+    done = run_cli("lint", syllabus)
+    assert done.returncode == 0, done.stderr
+    assert "condensed-0: 15 blocks, 420 experiences (300 learning, 120 evaluation)" in done.stdout
+    assert "forward_transfer" in done.stdout
+    assert done.stdout.rstrip().endswith("ok: 0 errors, 0 warnings, 0 advice")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_the_json_has_the_facts_and_nothing_else_is_printed(syllabus: Path, run_cli: Run) -> None:
+    found = facts(run_cli("lint", syllabus, "--json", "-"))
+    assert (found["ok"], found["blocks"], found["experiences"]) == (True, 15, 420)
+    assert found["metrics"]["forward_transfer"]["sites"] == 3
+    assert found["metrics"]["recovery_time"] == {
+        "sites": 0,
+        "keys": [],
+        "why": "needs a task learned at least twice while awake",
+    }
+
+
+def test_only_the_metrics_asked_for_are_shown(syllabus: Path, run_cli: Run) -> None:
+    done = run_cli("lint", syllabus, "--metrics", "forward_transfer,performance_recovery", "--json", "-")
+    assert set(facts(done)["metrics"]) == {"forward_transfer", "performance_recovery"}
+    done = run_cli("lint", syllabus, "--metrics", "forward_tranfer")
+    assert (done.returncode, "did you mean 'forward_transfer'" in done.stderr) == (2, True)
+
+
+def test_a_metric_of_ones_own_is_linted_from_its_file(syllabus: Path, tmp_path: Path, run_cli: Run) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from perdure.curves.model import Curve\n"
+        "from perdure.metrics.declare import metric\n"
+        "from perdure.scenario.sites import each_learning_block\n\n"
+        "@metric(each_learning_block)\n"
+        "def mine(learned: Curve) -> float:\n"
+        '    """The mean of a learning block."""\n'
+        "    return learned.mean\n"
+    )
+    done = run_cli("lint", syllabus, "--metrics", "mine.py", "--json", "-")
+    assert facts(done)["metrics"]["mine"]["sites"] == 3
+
+
+def test_errors_exit_1_and_name_index_and_line(tmp_path: Path, run_cli: Run) -> None:
+    (tmp_path / "bad.json").write_text('{"instructions": [\n{"$phase": "1.train"},\n{"$epsiode": "Pong"}\n]}')
+    done = run_cli("lint", "bad.json")
+    assert done.returncode == 1
+    assert "error  instructions[1], line 3: unknown word '$epsiode'" in " ".join(done.stdout.split("\n"))
+    done = run_cli("lint", "bad.json", "--json", "-")
+    assert done.returncode == 1
+    assert facts(done)["problems"] == [
+        {
+            "level": "error",
+            "where": "instructions[1]",
+            "line": 3,
+            "what": "unknown word '$epsiode'",
+            "fix": "did you mean '$episode'?",
+        }
+    ]
+
+
+def test_the_rules_of_a_type_are_applied_on_demand(run_cli: Run) -> None:
+    assert run_cli("lint", EXAMPLES / "s003-continual.json", "--type", "CL").returncode == 0
+    done = run_cli("lint", EXAMPLES / "s003-annotated.json", "--type", "CL")
+    assert (done.returncode, "a second task, 'breakout'" in done.stdout) == (1, True)
+    done = run_cli("lint", EXAMPLES / "s003-annotated.json", "--type", "CLL")
+    assert (done.returncode, "did you mean 'CL'" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"instructions": 3}', "[" * 10_000, '{"instructions": ' + "[" * 10_000]
+)
+def test_what_is_no_syllabus_exits_2_with_a_sentence(tmp_path: Path, run_cli: Run, content: str) -> None:
+    (tmp_path / "no.json").write_text(content)
+    done = run_cli("lint", "no.json")
+    assert done.returncode == 2
+    assert done.stderr.startswith("perdure: no.json: ")
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_missing_file_exits_2(run_cli: Run) -> None:
+    done = run_cli("lint", "nowhere.json")
+    assert (done.returncode, "nowhere.json: cannot be read" in done.stderr) == (2, True)
+
+
+def test_quiet_leaves_out_all_but_problems_and_metrics(syllabus: Path, run_cli: Run) -> None:
+    done = run_cli("lint", syllabus, "--quiet", "--metrics", "forward_transfer")
+    assert len(done.stdout.splitlines()) == 2
+
+
+def test_the_drawing_is_one_line_of_blocks(syllabus: Path, run_cli: Run) -> None:
+    line = run_cli("lint", syllabus).stdout.splitlines()[2]
+    assert len(line) <= 80
+    assert sum(symbol in "ABC" for symbol in line) == 3
+    assert sum(symbol in "abc" for symbol in line) == 12
+
+
+def test_the_example_of_the_help_runs(tmp_path: Path) -> None:
+    import os
+    import sys
+
+    from perdure.cli.lint import EXAMPLE
+
+    scripts = str(Path(sys.executable).parent)
+    environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        EXAMPLE, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert "performance_maintenance" in done.stdout

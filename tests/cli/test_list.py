@@ -1,0 +1,72 @@
+"""`perdure list`: what there is, for people and machines."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from perdure.cli import list as listing
+from perdure.errors import UnknownName
+from perdure.metrics import METRICS
+from perdure.metrics.presets import PRESETS
+
+app = typer.Typer(add_completion=False)
+app.command()(listing.list)
+
+
+def invoke(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "80"})
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_every_metric_is_listed_with_what_it_means_and_needs() -> None:
+    shown = " ".join(invoke("metrics").split())
+    for one in METRICS:
+        assert one.name in shown
+        assert one.summary in shown
+        assert f"needs {one.needs}" in shown
+
+
+def test_the_listing_fits_80_columns() -> None:
+    assert max(len(line.rstrip()) for line in invoke("metrics").splitlines()) <= 80
+
+
+def test_without_an_argument_the_metrics_are_listed() -> None:
+    assert invoke() == invoke("metrics")
+
+
+def test_json_holds_id_condition_threshold_source_and_needs() -> None:
+    found = {one["name"]: one for one in json.loads(invoke("metrics", "--json", "-"))}
+    assert found["forward_transfer"]["threshold"] == 1
+    assert found["forward_transfer"]["condition"] == "Transfer and Adaptation"
+    assert found["forward_transfer"]["source"].startswith("Baker")
+    assert found["relative_performance"]["needs"].endswith("; an expert for it")
+    assert len(found) == len(METRICS.names())
+
+
+def test_a_presets_own_declarations_can_be_listed() -> None:
+    found = {one["name"]: one for one in json.loads(invoke("metrics", "--preset", "new-2022", "--json", "-"))}
+    assert found["forward_transfer"]["unit"] == "contrast"
+    with pytest.raises(UnknownName, match="did you mean 'new-2022'"):
+        invoke("metrics", "--preset", "new-2020")
+
+
+def test_presets_and_readers_are_listed() -> None:
+    presets = json.loads(invoke("presets", "--json", "-"))
+    assert [one["name"] for one in presets] == list(PRESETS.names())
+    assert all(one["metrics"] for one in presets)
+    assert "l2logger" in invoke("readers")
+
+
+def test_the_example_of_the_help_runs(run_cli: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = run_cli(*listing.EXAMPLE.removeprefix("perdure ").split())
+    assert done.returncode == 0, done.stderr
+    assert "performance_maintenance" in done.stdout

@@ -1,0 +1,282 @@
+"""`perdure score` as a user meets it: the table, JSON, files, flags, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import perdure
+from perdure.cli.score import COMMAND, EXAMPLE, score
+from perdure.cli.score_table import number
+from perdure.errors import PerdureError, UnknownName
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+app = typer.Typer(add_completion=False)
+app.command(cls=COMMAND)(score)
+
+BLOCKS = [
+    ("test", "a_1", [0.1, 0.2]),
+    ("test", "b_1", [0.2, 0.2]),
+    ("train", "a_1", [0.1 * n for n in range(10)]),
+    ("test", "a_1", [0.9, 0.9]),
+    ("test", "b_1", [0.3, 0.3]),
+    ("train", "b_1", [0.05 * n for n in range(20)]),
+    ("test", "a_1", [0.6, 0.6]),
+    ("test", "b_1", [0.9, 0.8]),
+]
+
+
+def write(folder: Path, name: str, blocks: list[tuple[str, str, list[float]]]) -> Path:
+    with perdure.Journal(folder, name, measures=["reward"]) as journal:
+        experience = 0
+        for block, (mode, task, rewards) in enumerate(blocks):
+            for reward in rewards:
+                journal.log(
+                    block_num=block, exp_num=experience, block_type=mode, task_name=task, task_params={}, reward=reward
+                )
+                experience += 1
+    return folder / name
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A life, and an expert of each task, in a folder of their own."""
+    write(tmp_path, "life", BLOCKS)
+    write(tmp_path / "experts", "a", [("train", "a_1", [0.1 * n for n in range(10)])])
+    write(tmp_path / "experts", "b", [("train", "b_1", [0.05 * n for n in range(20)])])
+    return tmp_path
+
+
+def invoke(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "80"})
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def as_json(*arguments: object, code: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(invoke(*arguments, "--json", "-", code=code))
+    return found
+
+
+def test_every_metric_is_listed_with_a_value_or_a_reason(logs: Path) -> None:
+    shown = invoke(logs / "life", "--experts", logs / "experts")
+    for name in ("performance_maintenance", "performance_maintenance_terminal", "average_incremental_accuracy"):
+        assert name in shown
+    assert "✗" in shown  # forgotten: 0.6 after 0.9
+    assert "✓" in shown
+    assert "needs a task learned at least" in " ".join(shown.split())
+    assert "0 rows dropped" in shown
+
+
+def test_the_table_fits_80_columns(logs: Path) -> None:
+    shown = invoke(logs / "life", "--experts", logs / "experts")
+    assert max(len(line.rstrip()) for line in shown.splitlines()) <= 80
+
+
+def test_json_holds_the_same_as_the_table(logs: Path) -> None:
+    found = as_json(logs / "life", "--experts", logs / "experts")
+    [life] = found["lifetimes"]
+    assert (found["preset"], found["left_out"], life["id"], life["measure"]) == ("standard", [], "life", "reward")
+    assert life["metrics"]["backward_transfer"]["by"].keys() == {"b_1→a_1"}
+    assert number(life["metrics"]["performance_maintenance"]["value"]) in invoke(
+        logs / "life", "--experts", logs / "experts"
+    )
+
+
+def test_json_to_a_file_leaves_the_table_on_stdout(logs: Path) -> None:
+    shown = invoke(logs / "life", "--json", logs / "out.json")
+    assert "performance_maintenance" in shown
+    assert json.loads((logs / "out.json").read_text())["lifetimes"][0]["id"] == "life"
+
+
+def test_experts_may_be_named_in_a_row_after_the_log(logs: Path) -> None:
+    row = as_json(logs / "life", "--experts", logs / "experts" / "a", logs / "experts" / "b", "--quiet")
+    repeated = as_json(
+        "--experts", logs / "experts" / "a", logs / "life", "--experts", logs / "experts" / "b", "--quiet"
+    )
+    joined = as_json(logs / "life", f"--experts={logs / 'experts' / 'a'}", logs / "experts" / "b", "--quiet")
+    assert row["lifetimes"] == repeated["lifetimes"] == joined["lifetimes"]
+    assert set(row["lifetimes"][0]["metrics"]["relative_performance"]["by"]) == {"a_1", "b_1"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "setting", "value"),
+    [
+        (["--window", "hanning"], "window", "hanning"),
+        (["--width", "7"], "width", 7),
+        (["--smooth-evaluation"], "smooth_evaluation", True),
+        (["--clamp"], "clamp", True),
+        (["--scale", "none"], "scale", "none"),
+        (["--variants", "agnostic"], "variants", "agnostic"),
+        (["--aggregate", "median"], "aggregate", "median"),
+        (["--lower-is-better"], "lower_is_better", True),
+        (["--noise", "0.5"], "noise", 0.5),
+        (["--margin", "forward_transfer=0.1"], "margins", {"forward_transfer": 0.1}),
+        (["--expert-average", "time"], "expert_average", "time"),
+        (["--measure", "reward"], "measure", "reward"),
+        (["--metrics", "saturation,bwt"], "metrics", ["saturation", "bwt"]),
+        (["--random-init", "0.1,0.2"], "random_init", [0.1, 0.2]),
+        (["--joint", "0.9"], "joint", 0.9),
+        (["--unit", "fraction"], "unit", "fraction"),
+        (["--transposed"], "transposed", True),
+        (["--as-given"], "as_given", True),
+    ],
+)
+def test_every_flag_shows_in_the_settings(logs: Path, flags: list[str], setting: str, value: object) -> None:
+    plain, changed = as_json(logs / "life")["settings"], as_json(logs / "life", *flags)["settings"]
+    assert changed[setting] == value
+    assert plain[setting] != value
+    assert {name for name in plain if plain[name] != changed[name]} == {setting}
+
+
+def test_files_of_bounds_and_of_learned_performance_show_in_the_settings(logs: Path) -> None:
+    (logs / "bounds.json").write_text('{"a_1": {"min": 0, "max": 1}, "B_1": {"min": 0, "max": 2}}')
+    (logs / "learned.json").write_text('{"a_1": 5}')
+    found = as_json(logs / "life", "--bounds", logs / "bounds.json", "--learned", logs / "learned.json")
+    assert found["settings"]["bounds"] == {"a_1": {"min": 0.0, "max": 1.0}, "b_1": {"min": 0.0, "max": 2.0}}
+    assert found["settings"]["learned"] == {"a_1": 5.0}
+    assert found["lifetimes"][0]["not_learned"] == ["a_1"]
+
+
+def test_a_flag_may_undo_what_a_preset_does(logs: Path) -> None:
+    assert as_json(logs / "life", "--preset", "new-2022")["settings"]["clamp"] is True
+    assert as_json(logs / "life", "--preset", "new-2022", "--no-clamp")["settings"]["clamp"] is False
+
+
+def test_five_files_are_written(logs: Path) -> None:
+    invoke(logs / "life", "--out", logs / "report")
+    assert len(list((logs / "report").iterdir())) == 5
+
+
+def test_a_custom_metric_reaches_table_and_json_and_one_that_raises_is_named(logs: Path) -> None:
+    (logs / "mine.py").write_text(
+        "from perdure.curves.model import Curve\nfrom perdure.metrics import metric\n"
+        "from perdure.scenario import sites\n\n"
+        "@metric(sites.each_learning_block, threshold=5)\ndef length(learned: Curve) -> float:\n"
+        '    """How many experiences a block holds."""\n    return len(learned)\n\n'
+        "@metric(sites.each_learning_block)\ndef broken(learned: Curve) -> float:\n"
+        '    """A metric that fails."""\n    return 1 / (len(learned) - 10)\n\n'
+        "@metric(sites.each_learning_block)\ndef missing(learned: Curve) -> float:\n"
+        '    """A metric that gives no number."""\n    return float("nan")\n'
+    )
+    metrics = as_json(logs / "life", "--metrics", logs / "mine.py")["lifetimes"][0]["metrics"]
+    assert metrics["length"] == {"value": 15.0, "by": {"a_1": [10.0], "b_1": [20.0]}, "why": None, "flags": []}
+    assert metrics["broken"]["value"] is None
+    assert "broken raised ZeroDivisionError" in metrics["broken"]["why"]
+    assert "missing returned nan" in metrics["missing"]["why"]
+    assert metrics["performance_maintenance"]["value"] is not None
+    shown = invoke(logs / "life", "--metrics", "saturation", logs / "mine.py")
+    assert "length" in shown
+    assert "performance_maintenance" not in shown
+
+
+def test_many_lifetimes_are_shown_as_their_means(logs: Path) -> None:
+    write(logs / "many", "one", BLOCKS)
+    write(logs / "many", "two", BLOCKS)
+    shown = invoke(logs / "many", "--experts", logs / "experts")
+    assert "2 lifetimes · reward · standard" in shown
+    assert "0/2" in shown
+    assert "0 rows dropped in 0 of 2" in " ".join(shown.split())
+
+
+def test_a_lifetime_that_is_left_out_is_said_and_exits_1(logs: Path) -> None:
+    write(logs / "many", "one", BLOCKS)
+    bad = write(logs / "many", "two", BLOCKS)
+    next(bad.rglob("data-log.tsv")).write_bytes(b"nonsense\n")
+    found = as_json(logs / "many", code=1)
+    assert [entry["path"] for entry in found["left_out"]] == [str(bad)]
+    assert "left out" in invoke(logs / "many", code=1)
+
+
+def test_a_matrix_file_is_scored(logs: Path) -> None:
+    (logs / "matrix.csv").write_text("90,80\n,70\n")
+    metrics = as_json(logs / "matrix.csv")["lifetimes"][0]["metrics"]
+    assert metrics["average_accuracy"]["value"] == 75.0
+
+
+def test_a_transposed_matrix_is_refused_unless_said(logs: Path) -> None:
+    (logs / "matrix.csv").write_text("90,\n80,70\n")
+    with pytest.raises(PerdureError, match="--transposed"):
+        invoke(logs / "matrix.csv")
+    assert as_json(logs / "matrix.csv", "--transposed")["lifetimes"][0]["metrics"]["bwt"]["value"] == -10.0
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--metrics", "forward_transfr"], "did you mean 'forward_transfer'"),
+        (["--preset", "standrd"], "did you mean 'standard'"),
+        (["--measure", "rewards"], "did you mean 'reward'"),
+        (["--margin", "forward=1"], "unknown metric 'forward'"),
+    ],
+)
+def test_an_unknown_name_offers_the_nearest(logs: Path, flags: list[str], said: str) -> None:
+    with pytest.raises((UnknownName, PerdureError), match=said):
+        invoke(logs / "life", *flags)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "not JSON"),
+        ("[]", "expected an object"),
+        ('{"a_1": [0, 1]}', 'expected {"min": …, "max": …}'),
+        ('{"a_1": {"min": 0, "max": "x"}}', "expected a finite number"),
+        ('{"a_1": {"min": 2, "max": 1}}', "swap them"),
+        ('{"a_1": {"min": 0, "max": 1}}', "no bounds are given for task 'b_1'"),
+    ],
+)
+def test_wrong_bounds_say_what_is_wrong(logs: Path, text: str, said: str) -> None:
+    (logs / "bounds.json").write_text(text)
+    with pytest.raises(PerdureError) as raised:
+        invoke(logs / "life", "--bounds", logs / "bounds.json")
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize("margin", ["forward_transfer", "forward_transfer=x", "forward_transfer=-1", "=1", "a=inf"])
+def test_a_wrong_margin_is_an_error_of_the_call(logs: Path, margin: str) -> None:
+    result = CliRunner().invoke(app, [str(logs / "life"), "--margin", margin])
+    assert result.exit_code == 2
+    assert "expected ID=X" in " ".join(result.output.split()).replace("│ ", "").replace(" │", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.000"), (12.6298, "12.63"), (-0.03774, "-0.03774"), (1200.0, "1200"), (1e-9, "1.000e-09")],
+)
+def test_numbers_have_four_digits(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_the_command_line_exits_2_with_one_line_where_nothing_can_be_scored(run_cli: Run, tmp_path: Path) -> None:
+    done = run_cli("score", tmp_path / "absent")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("perdure: ")
+    assert "no such file or folder" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_command_line_prints_pure_json(run_cli: Run, logs: Path) -> None:
+    done = run_cli("score", logs / "life", "--experts", logs / "experts" / "a", logs / "experts" / "b", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["lifetimes"][0]["id"] == "life"
+
+
+def test_the_example_of_the_help_runs(logs: Path, run_cli: Run) -> None:
+    (logs / "logs").mkdir()
+    (logs / "life").rename(logs / "logs" / "my-life")
+    (logs / "experts").rename(logs / "logs" / "experts")
+    verb, *arguments = EXAMPLE.removeprefix("perdure ").split()
+    done = run_cli(verb, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert EXAMPLE in " ".join(run_cli("score", "--help").stdout.split())

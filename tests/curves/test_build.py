@@ -1,0 +1,164 @@
+"""From lifetimes to curves: what is smoothed, by which range values are scaled, what is said about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perdure.curves.build import curves
+from perdure.curves.model import Prep
+from perdure.curves.prepare import smooth
+from perdure.errors import LogError, MetricError, UnknownName
+from perdure.log.model import Lifetime
+from perdure.metrics.contract import lifetime_of
+from perdure.scenario.model import Block
+
+RNG = np.random.default_rng(7)
+NOISY = RNG.normal(5, 1, 40)
+
+
+def life(**values: list[float]) -> Lifetime:
+    """Learning blocks of the tasks named, one each, in order."""
+    return lifetime_of([Block("learn", task, len(one)) for task, one in values.items()], values=list(values.values()))
+
+
+def test_learning_is_smoothed_and_evaluation_is_not() -> None:
+    two = lifetime_of([Block("learn", "a", 40), Block("evaluate", "a", 40)], values=[NOISY, NOISY])
+    made = curves(two, Prep(scale="none"))
+    np.testing.assert_array_equal(made.over((1,)).values, NOISY)
+    assert np.std(made.over((0,)).values) < np.std(NOISY) / 2
+    both = curves(two, Prep(scale="none", smooth_evaluation=True))
+    np.testing.assert_array_equal(both.over((1,)).values, both.over((0,)).values)
+
+
+def test_the_range_holds_smoothed_learning_evaluation_and_experts() -> None:
+    two = lifetime_of([Block("learn", "a", 3), Block("evaluate", "a", 2)], values=[[2, 3, 4], [1, 2]])
+    expert = lifetime_of([Block("learn", "a", 3), Block("evaluate", "a", 1)], values=[[3, 4, 9], [50]], name="e")
+    made = curves(two, experts=[expert])
+    assert (made.ranges["a"].low, made.ranges["a"].high) == (1.0, 9.0)
+    assert made.experts["a"][0].curve.values.tolist() == [26.0, 38.5, 101.0]
+
+
+def test_the_range_is_of_smoothed_values_and_raw_ones_may_leave_it() -> None:
+    values = np.linspace(0, 1, 50)
+    values[25] = 10.0
+    made = curves(life(a=values.tolist()))
+    assert made.values.max() == pytest.approx(101.0)
+    assert made.raw.max() > 300
+
+
+def test_unsmoothed_values_go_through_the_same_scale() -> None:
+    made = curves(life(a=NOISY.tolist()))
+    low, high = made.ranges["a"].low, made.ranges["a"].high
+    np.testing.assert_allclose(made.raw, (NOISY - low) / (high - low) * 100 + 1)
+
+
+def test_one_range_for_the_run_keeps_tasks_apart() -> None:
+    made = curves(life(a=[0.0, 1.0], b=[9.0, 10.0]), Prep(scale="run"))
+    np.testing.assert_allclose(made.values, [1, 11, 91, 101])
+
+
+def test_without_scaling_values_are_as_measured() -> None:
+    made = curves(life(a=[0.0, 1.0], b=[9.0, 10.0]), Prep(scale="none"))
+    assert made.values.tolist() == [0.0, 1.0, 9.0, 10.0]
+    assert made.over((1,)).range == 1.0
+
+
+def test_given_bounds_scale_and_do_not_clip_unless_clamped() -> None:
+    bounds = {"A": (0.0, 10.0)}
+    assert curves(life(a=[5.0, 20.0]), Prep(bounds=bounds)).values.tolist() == [51.0, 201.0]
+    assert curves(life(a=[5.0, 20.0]), Prep(bounds=bounds, clamp=True)).values.tolist() == [51.0, 101.0]
+
+
+def test_bounds_must_name_every_task() -> None:
+    with pytest.raises(MetricError, match=r"no bounds are given for task 'b' \(given: a\)"):
+        curves(life(a=[1.0], b=[2.0]), Prep(bounds={"a": (0, 1)}))
+
+
+def test_clamping_cuts_at_the_tenth_and_ninetieth_percentile() -> None:
+    values = [float(value) for value in range(11)]
+    made = curves(life(a=values), Prep(clamp=True, scale="none"))
+    assert (made.values.min(), made.values.max()) == (1.0, 9.0)
+
+
+def test_lower_better_values_are_negated_and_bounds_with_them() -> None:
+    worse = replace(life(error=[0.2, 0.8]), measures={"reward": "lower"})
+    np.testing.assert_allclose(curves(worse, Prep(bounds={"error": (0.0, 1.0)})).values, [81.0, 21.0])
+    assert curves(worse).measured.tolist() == [-0.2, -0.8]
+
+
+def test_the_caller_may_overrule_the_direction() -> None:
+    assert curves(life(a=[0.2, 0.8]), direction="lower").values.tolist() == [101.0, 1.0]
+
+
+def test_a_constant_task_scales_to_one_and_is_noted() -> None:
+    made = curves(life(a=[0.5] * 20, b=[0.0, 1.0]))
+    assert set(made.over((0,)).values.tolist()) == {1.0}
+    assert any("constant" in note and "a" in note for note in made.notes)
+
+
+def test_a_range_from_the_data_is_noted_and_given_bounds_are_not() -> None:
+    assert any("came from the data" in note for note in curves(life(a=[0.0, 1.0])).notes)
+    assert not curves(life(a=[0.0, 1.0]), Prep(bounds={"a": (0, 1)})).notes
+
+
+def test_noise_is_repeatable_and_as_wide_as_asked() -> None:
+    many = life(a=np.linspace(0, 1, 4000).tolist())
+    quiet, noisy, again = curves(many), curves(many, Prep(noise=2.0)), curves(many, Prep(noise=2.0))
+    np.testing.assert_array_equal(noisy.values, again.values)
+    assert np.std(noisy.values - quiet.values) == pytest.approx(2.0, rel=0.1)
+
+
+def test_variant_agnostic_pools_ranges_and_experts_and_joins_blocks_by_base_name() -> None:
+    values = {"pong_wide": [0.0, 1.0], "pong_narrow": [1.0, 4.0]}
+    expert = lifetime_of([Block("learn", "pong_other", 2)], values=[[2.0, 8.0]], name="e")
+    stranger = lifetime_of([Block("learn", "ponglike_1", 2)], values=[[2.0, 80.0]], name="s")
+    made = curves(life(**values), Prep(variants="agnostic"), [expert, stranger])
+    assert [task.label for task in made.scenario.tasks] == ["pong"]
+    assert (made.ranges["pong"].low, made.ranges["pong"].high) == (0.0, 8.0)
+    assert [one.id for one in made.experts["pong"]] == ["e"]
+
+
+def test_an_expert_is_matched_by_its_whole_name() -> None:
+    expert = lifetime_of([Block("learn", "task10_1", 2)], values=[[2.0, 8.0]], name="e")
+    assert not curves(life(task1_1=[1.0, 2.0]), experts=[expert]).experts
+
+
+def test_an_expert_that_evaluates_other_tasks_serves_the_one_it_learns() -> None:
+    expert = lifetime_of([Block("evaluate", "b", 2), Block("learn", "a", 2)], values=[[5, 6], [1, 3]], name="e")
+    made = curves(life(a=[1.0, 2.0], b=[0.0, 1.0]), experts=[expert])
+    assert [one.id for one in made.experts["a"]] == ["e"]
+    assert "b" not in made.experts
+    assert made.ranges["b"].high == 1.0
+
+
+def test_an_expert_of_two_tasks_is_refused() -> None:
+    with pytest.raises(LogError, match="an expert learns one task alone; it learns a, b"):
+        curves(life(a=[1.0]), experts=[life(a=[1.0], b=[2.0])])
+
+
+def test_an_expert_of_another_measure_is_refused_by_name() -> None:
+    expert = lifetime_of([Block("learn", "a", 1)], values=[[1.0]], measure="accuracy", name="e")
+    with pytest.raises(LogError, match=r"e: this expert has no measure 'reward' \(it has: accuracy\)"):
+        curves(life(a=[1.0]), experts=[expert])
+
+
+def test_experts_are_smoothed_as_the_learner_is_and_sleep_is_left_out_of_their_curve() -> None:
+    blocks = [Block("learn", "a", 40), Block("learn", "a", 40, subtype="sleep", group=1)]
+    expert = lifetime_of(blocks, values=[NOISY, NOISY], name="e")
+    [one] = curves(life(a=NOISY.tolist()), Prep(scale="none"), [expert]).experts["a"]
+    np.testing.assert_array_equal(one.curve.values, smooth(NOISY, np.array([0, 40]), (0,)))
+    assert len(one.all_learning) == 80
+
+
+def test_a_life_in_which_nothing_counts_is_refused_with_the_count() -> None:
+    empty = life(a=[float("nan"), float("inf")])
+    with pytest.raises(LogError, match=r"no value of 'reward' counts \(dropped: 1 missing, 1 not finite\)"):
+        curves(empty)
+
+
+def test_an_unknown_measure_offers_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'reward'"):
+        curves(life(a=[1.0]), measure="rewards")

@@ -1,0 +1,82 @@
+"""Experts: where they come from, and how long they took."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import perdure
+from perdure.curves.experts import read_experts, seconds_learning
+from perdure.errors import LogError, NotALog
+from perdure.metrics.contract import lifetime_of
+from perdure.scenario.model import Block
+
+
+def written(folder: Path, name: str, task: str) -> Path:
+    with perdure.Journal(folder, name, measures=["reward"]) as journal:
+        for number in range(3):
+            journal.log(
+                block_num=0, exp_num=number, block_type="train", task_name=task, task_params={}, reward=float(number)
+            )
+    return folder / name
+
+
+def test_a_folder_of_experts_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
+    written(tmp_path / "two", "b", "a_1")
+    written(tmp_path / "two", "a", "b_1")
+    found = read_experts([tmp_path / "two"])
+    assert [one.id for one in found.lifetimes] == ["a", "b"]
+
+
+def test_a_single_log_is_one_expert(tmp_path: Path) -> None:
+    assert len(read_experts([written(tmp_path, "one", "a_1")]).lifetimes) == 1
+
+
+def test_a_broken_expert_is_left_out_and_the_others_serve(tmp_path: Path) -> None:
+    written(tmp_path / "two", "good", "a_1")
+    bad = written(tmp_path / "two", "bad", "a_1")
+    next(bad.rglob("data-log.tsv")).write_bytes(b"\xff\xfe nonsense\n")
+    found = read_experts([tmp_path / "two"], cache=False)
+    assert [one.id for one in found.lifetimes] == ["good"]
+    assert [path for path, _ in found.left_out] == [str(bad)]
+
+
+def test_a_folder_without_a_log_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="no expert here"):
+        read_experts([tmp_path])
+    with pytest.raises(NotALog, match="no such file or folder"):
+        read_experts([tmp_path / "absent"])
+
+
+def test_info_json_states_saturations_by_task(tmp_path: Path) -> None:
+    stated = tmp_path / "info.json"
+    stated.write_text(json.dumps({"Task_1": 0.8746, "task_2": 1}))
+    assert read_experts([stated]).saturations == {"task_1": 0.8746, "task_2": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "cannot be read as JSON"),
+        ("[1]", "expected an object"),
+        ('{"a": "high"}', "expected a finite number"),
+        ('{"a": NaN}', "expected a finite number"),
+        ('{"a": true}', "expected a finite number"),
+    ],
+)
+def test_a_wrong_info_json_says_what_is_wrong(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "info.json").write_text(text)
+    with pytest.raises(LogError, match=said):
+        read_experts([tmp_path / "info.json"])
+
+
+def test_time_is_summed_over_learning_blocks_between_their_experiences() -> None:
+    # The timestamps of `lifetime_of` are a second apart: 4 and 2 seconds over 4 and 2 intervals.
+    passage = lifetime_of([Block("learn", "a", 5), Block("evaluate", "a", 9), Block("learn", "a", 3)]).passage()
+    assert seconds_learning(passage) == (6.0, 6)
+
+
+def test_a_single_experience_takes_no_measurable_time() -> None:
+    assert seconds_learning(lifetime_of([Block("learn", "a", 1)]).passage()) == (0.0, 0)

@@ -1,0 +1,437 @@
+"""Scoring one lifetime and many: what is said, counted, left out, and written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import perdure
+from perdure.curves.model import Prep
+from perdure.errors import NotALog, UnknownName
+from perdure.log.model import Lifetime
+from perdure.metrics.contract import expert_of, lifetime_of, random_blocks
+from perdure.metrics.many import find_lifetimes, score_many
+from perdure.metrics.outputs import FILES, block_table, lifetime_table, write_outputs
+from perdure.metrics.presets import PRESETS
+from perdure.metrics.score import Scorer, score
+from perdure.metrics.settings import Settings
+from perdure.scenario.model import Block
+
+SCHEMA = json.loads((files("perdure") / "schemas" / "score.schema.json").read_text())
+KINDS: dict[str, Any] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "number": (int, float),
+    "integer": int,
+    "boolean": bool,
+    "null": type(None),
+}
+
+
+def violations(value: Any, schema: Mapping[str, Any], where: str = "$") -> list[str]:
+    """What of `value` the schema does not allow: the few words of JSON Schema that ours uses."""
+    if "$ref" in schema:
+        return violations(value, SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]], where)
+    if "anyOf" in schema:
+        tries = [violations(value, one, where) for one in schema["anyOf"]]
+        return [] if any(not one for one in tries) else [f"{where}: none of the alternatives"]
+    if "enum" in schema:
+        return [] if value in schema["enum"] else [f"{where}: {value!r}"]
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    fits = any(isinstance(value, KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool)) for kind in kinds)
+    if not fits:
+        return [f"{where}: {value!r} is no {' or '.join(kinds)}"]
+    if isinstance(value, dict):
+        known, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
+        wrong = [f"{where}: {key} is missing" for key in schema.get("required", ()) if key not in value]
+        for key, one in value.items():
+            if key in known:
+                wrong += violations(one, known[key], f"{where}.{key}")
+            elif isinstance(rest, dict):
+                wrong += violations(one, rest, f"{where}.{key}")
+            elif not rest:
+                wrong.append(f"{where}: {key} is not in the schema")
+        return wrong
+    if isinstance(value, list):
+        return [one for at, item in enumerate(value) for one in violations(item, schema["items"], f"{where}[{at}]")]
+    return []
+
+
+def written(folder: Path, name: str, blocks: Sequence[tuple[str, str, Sequence[float | None]]], **more: Any) -> Path:
+    """A lifetime on disk, block by block."""
+    with perdure.Journal(folder, name, measures=["reward"], **more) as journal:
+        number = 0
+        for block, (mode, task, rewards) in enumerate(blocks):
+            for reward in rewards:
+                journal.log(
+                    block_num=block, exp_num=number, block_type=mode, task_name=task, task_params={}, reward=reward
+                )
+                number += 1
+    return folder / name
+
+
+LIFE = [
+    ("test", "a_1", [1.0, 2.0]),
+    ("test", "b_1", [2.0, 2.0]),
+    ("train", "a_1", [1.0, 2.0, 3.0, 4.0]),
+    ("test", "a_1", [4.0, 4.0]),
+    ("test", "b_1", [3.0, 3.0]),
+    ("train", "b_1", [2.0, 5.0]),
+    ("test", "a_1", [3.0, 4.0]),
+    ("test", "b_1", [5.0, 5.0]),
+]
+
+
+@pytest.mark.parametrize("preset", PRESETS.names())
+def test_each_preset_scores_and_its_json_fits_the_schema(preset: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    for number in range(4):
+        life = lifetime_of(random_blocks(rng), rng, name=f"life{number}")
+        experts = [expert_of(task.label, rng) for task in life.scenario.tasks]
+        made = score(life, experts, preset)
+        assert violations(made.as_json(), SCHEMA["$defs"]["lifetime"]) == []
+        assert json.loads(json.dumps(made.as_json(), allow_nan=False)) == made.as_json()
+    scores = score_many([written(tmp_path, "one", LIFE)], settings=Settings(preset))
+    assert violations(scores.as_json(), SCHEMA) == []
+
+
+def test_a_schema_that_allowed_anything_would_be_noticed() -> None:
+    assert violations({"value": "1", "by": {}, "flags": []}, SCHEMA["$defs"]["metric"]) == [
+        "$: why is missing",
+        "$.value: '1' is no number or null",
+    ]
+
+
+def test_the_numbers_of_a_small_life_by_hand(tmp_path: Path) -> None:
+    made = score(written(tmp_path, "one", LIFE), prep=Prep(scale="none"))
+    assert made["performance_maintenance"] == pytest.approx(-0.5)
+    assert made["forward_transfer"] == pytest.approx(1.5)
+    assert made["backward_transfer"] == pytest.approx(3.5 / 4)
+    assert (made.tasks, made.learning_experiences, made.evaluation_experiences) == (("a_1", "b_1"), 6, 12)
+    assert [block.block.mode for block in made.blocks].count("learn") == 2
+
+
+def test_dropped_rows_are_counted_in_every_output(tmp_path: Path) -> None:
+    path = written(tmp_path, "one", [("train", "a_1", [1.0, None, 3.0]), ("test", "a_1", [2.0])])
+    scores = score_many([path])
+    assert scores.as_json()["lifetimes"][0]["dropped_rows"] == 1
+    assert lifetime_table(scores)["dropped_rows"].to_list() == [1]
+    assert scores.lifetimes[0].dropped == {"missing": 1}
+
+
+def test_an_infinite_value_is_dropped_and_counted() -> None:
+    life = lifetime_of([Block("learn", "a", 4)], values=[[1.0, float("inf"), 2.0, 3.0]])
+    made = score(life)
+    assert (made.dropped_rows, made.learning_experiences) == (1, 3)
+
+
+def test_a_first_measure_is_scored_unless_another_is_named() -> None:
+    life = lifetime_of([Block("learn", "a", 4)])
+    frame = life.experiences.with_columns(error=pl.col("reward") * 2)
+    two = Lifetime("two", frame, {"reward": "higher", "error": "lower"})
+    assert score(two).measure == "reward"
+    assert score(two, measure="error").measure == "error"
+    with pytest.raises(UnknownName, match="did you mean 'error'"):
+        score(two, measure="eror")
+
+
+def test_lower_is_better_turns_gain_into_loss() -> None:
+    life = lifetime_of([Block("learn", "a", 5)], values=[[5, 4, 3, 2, 1]])
+    assert score(life)["cumulative_gain"] == -1.0
+    assert score(life, lower_is_better=True)["cumulative_gain"] == 1.0
+
+
+def test_the_learned_guard_marks_what_was_never_learned() -> None:
+    life = lifetime_of([Block("learn", "a", 10), Block("learn", "b", 10)], values=[[0.0] * 9 + [9.0], [1.0] * 10])
+    assert score(life, learned={"A": 8.0, "b": 2.0, "absent": 1.0}).not_learned == ("b",)
+    assert score(life, learned={"a": 8.0}, lower_is_better=True).not_learned == ("a",)
+
+
+def test_noise_changes_values_a_little_and_the_same_each_time() -> None:
+    blocks = [Block("learn", "a", None), Block("evaluate", "a", None, group=1), Block("evaluate", "a", None, group=2)]
+    life = lifetime_of(blocks, values=[np.linspace(0, 1, 200).tolist(), [0.9] * 20, [0.8] * 20])
+    quiet, noisy, again = score(life), score(life, prep=Prep(noise=0.5)), score(life, prep=Prep(noise=0.5))
+    assert noisy["performance_maintenance"] == again["performance_maintenance"]
+    assert noisy["performance_maintenance"] != quiet["performance_maintenance"]
+    assert noisy["performance_maintenance"] == pytest.approx(quiet["performance_maintenance"], abs=2.0)
+
+
+def test_new_2022_clamps_and_contrasts_and_takes_maintenance_flat() -> None:
+    blocks = [
+        Block("learn", "a", 20),
+        *(Block("evaluate", "a", 1, group=g) for g in (1, 2, 3)),
+        Block("learn", "b", 20, group=4),
+    ]
+    blocks += [Block("evaluate", "b", 1, group=g) for g in (5, 6)]
+    values = [list(np.linspace(0, 1, 20)), [1.0], [0.8], [0.6], list(np.linspace(0, 1, 20)), [0.5], [0.9]]
+    life = lifetime_of(blocks, values=values)
+    made = score(life, preset="new-2022", prep=Prep(scale="none", window="none"))
+    assert made["performance_maintenance"] == pytest.approx((-0.2 - 0.4 + 0.4) / 3)
+    assert score(life, prep=Prep(scale="none", window="none"))["performance_maintenance"] == pytest.approx(
+        (-0.3 + 0.4) / 2
+    )
+    scorer = Scorer(Settings("new-2022"))
+    assert scorer.prep.clamp
+    assert scorer.metrics["forward_transfer"].unit == "contrast"
+
+
+@pytest.mark.parametrize("preset", ["new-2022", "baker-2023"])
+def test_the_papers_do_not_cut_sample_efficiency(preset: str) -> None:
+    life = lifetime_of([Block("learn", "a", 4)], values=[[1, 2, 3, 4]])
+    expert = lifetime_of([Block("learn", "a", 8)], values=[[1, 2, 3, 4, 5, 6, 7, 8]], name="e")
+    prep = Prep(scale="none", window="none")
+    assert score(life, [expert], prep=prep)["sample_efficiency"] == pytest.approx(1.0)
+    assert score(life, [expert], preset, prep=prep)["sample_efficiency"] == pytest.approx(4 / 8 * 8 / 4)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param([[0.0] * 5, [0.0] * 5, [0.0] * 5], id="zero"),
+        pytest.param([[3.0] * 5, [3.0] * 5, [3.0] * 5], id="constant"),
+        pytest.param([[-3.0, -1.0, -2.0], [-5.0], [-4.0]], id="negative"),
+        pytest.param([[1.0], [2.0], [3.0]], id="one experience each"),
+        pytest.param([[1e300, -1e300], [0.0], [1e-300]], id="huge"),
+    ],
+)
+@pytest.mark.parametrize("scale", ["task", "run", "none"])
+@pytest.mark.parametrize("preset", PRESETS.names())
+def test_odd_performance_gives_values_or_reasons_and_never_fails(
+    values: list[list[float]], scale: Any, preset: str
+) -> None:
+    blocks = [Block("learn", "a", None), Block("evaluate", "a", None, group=1), Block("evaluate", "b", None, group=2)]
+    life = lifetime_of(blocks, values=values)
+    scorer = Scorer(Settings(preset))
+    made = Scorer(Settings(preset, prep=replace(scorer.prep, scale=scale))).score(life)
+    assert violations(made.as_json(), SCHEMA["$defs"]["lifetime"]) == []
+    assert all((one.value is None) != (one.why is None) for one in made.metrics.values())
+    assert not [one.why for one in made.metrics.values() if one.why and " raised " in one.why]
+
+
+def test_non_alternating_blocks_and_25_tasks_are_scored() -> None:
+    rng = np.random.default_rng(5)
+    tasks = [f"task{number}_1" for number in range(25)]
+    blocks = [Block("learn", task, 20, group=at) for at, task in enumerate(tasks)]
+    blocks += [Block("evaluate", task, 5, group=25) for task in tasks] + [
+        Block("evaluate", task, 5, group=26) for task in tasks
+    ]
+    made = score(lifetime_of(blocks, rng), [expert_of(task, rng) for task in tasks])
+    assert len(made.metrics["performance_maintenance"].by) == 25
+    assert "another task was learned before the reference evaluation (24 of 25 values)" in (
+        made.metrics["performance_maintenance"].flags
+    )
+
+
+def test_parameters_that_differ_in_every_row_do_not_split_a_block() -> None:
+    life = lifetime_of([Block("learn", "a", 40), Block("evaluate", "a", 5, group=1)])
+    seeds = [json.dumps({"seed": number}) for number in range(45)]
+    seeded = life.experiences.with_columns(task_params=pl.Series(seeds))
+    made = score(replace(life, experiences=seeded))
+    assert [block.block.length for block in made.blocks] == [40, 5]
+
+
+def test_the_order_of_files_never_changes_a_value(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    rewards = {worker: rng.normal(size=(4, 30)) for worker in ("w1", "w2")}
+
+    def log(folder: Path, workers: tuple[str, str]) -> Path:
+        for at, worker in enumerate(workers):
+            with perdure.Journal(folder, "life", measures=["reward"], join=at > 0) as journal:
+                for block in range(4):
+                    for number in range(30):
+                        journal.log(
+                            block_num=block,
+                            exp_num=block * 30 + number,
+                            worker_id=worker,
+                            block_type="train" if block % 2 else "test",
+                            task_name="a_1",
+                            task_params={},
+                            reward=float(rewards[worker][block, number]),
+                        )
+        return folder / "life"
+
+    paths = log(tmp_path / "a", ("w1", "w2")), log(tmp_path / "b", ("w2", "w1"))
+    # The readers see the folders in another order, and the names of the folders say nothing.
+    (paths[1] / "w1").rename(paths[1] / "z")
+    for preset in PRESETS.names():
+        first, second = (score(path, preset=preset).as_json() for path in paths)
+        assert first["blocks"][0]["length"] == 30
+        assert first == second
+
+
+def test_integer_rewards_are_numbers_like_others(tmp_path: Path) -> None:
+    path = written(tmp_path, "one", [("train", "a_1", [0, 1, 2, 3, 4]), ("test", "a_1", [3]), ("test", "a_1", [4])])
+    for preset in PRESETS.names():
+        json.dumps(score(path, preset=preset).as_json(), allow_nan=False)
+    assert score(path, prep=Prep(scale="none"))["performance_maintenance"] == 1.0
+
+
+def test_experts_for_some_tasks_are_used_and_the_others_named() -> None:
+    rng = np.random.default_rng(1)
+    life = lifetime_of([Block("learn", "a", 20), Block("learn", "ab", 20)], rng)
+    found = score(life, [expert_of("ab", rng)]).metrics["relative_performance"]
+    assert list(found.by) == ["ab"]
+    assert found.flags == ("no expert for a",)
+
+
+# --- many -----------------------------------------------------------------------------------------
+
+
+def test_lifetimes_below_a_folder_are_called_by_their_paths_and_keep_their_order(tmp_path: Path) -> None:
+    for name in ("b", "a", "c"):
+        written(tmp_path / "logs" / name, "life", LIFE)
+    for manifest in tmp_path.rglob("manifest.json"):
+        facts = json.loads(manifest.read_text())
+        facts.pop("id", None)
+        manifest.write_text(json.dumps(facts))
+    scores = score_many([tmp_path / "logs"])
+    assert [one.id for one in scores.lifetimes] == ["a/life", "b/life", "c/life"]
+
+
+def test_experts_of_a_run_folder_are_used_and_never_counted_as_lives(tmp_path: Path) -> None:
+    written(tmp_path / "run" / "lives", "one", LIFE)
+    written(tmp_path / "run" / "experts", "a", [("train", "a_1", [1.0, 2.0, 3.0])])
+    lives, experts = find_lifetimes([tmp_path / "run"])
+    assert [one.path.name for one in lives] == ["one"]
+    assert [path.name for path in experts] == ["a"]
+    scores = score_many([tmp_path / "run"])
+    assert len(scores.lifetimes) == 1
+    assert scores.lifetimes[0]["relative_performance"] is not None
+    assert scores.settings["experts"] == [str(tmp_path / "run" / "experts" / "a")]
+
+
+def test_what_is_given_as_an_expert_is_no_life_even_where_it_lies_among_them(tmp_path: Path) -> None:
+    written(tmp_path / "logs", "one", LIFE)
+    written(tmp_path / "logs" / "single", "a", [("train", "a_1", [1.0, 2.0, 3.0])])
+    scores = score_many([tmp_path / "logs"], [tmp_path / "logs" / "single"])
+    assert [one.id for one in scores.lifetimes] == ["one"]
+
+
+def test_an_expert_given_twice_counts_once(tmp_path: Path) -> None:
+    life = written(tmp_path, "life", LIFE)
+    expert = written(tmp_path / "experts", "a", [("train", "a_1", [1.0, 2.0, 3.0])])
+    scores = score_many([life], [expert, tmp_path / "experts"])
+    assert len(scores.lifetimes[0].metrics["relative_performance"].by["a_1"]) == 1
+
+
+def test_lifetimes_of_one_id_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+    paths = [written(tmp_path / name, "life", LIFE) for name in ("a", "b")]
+    scores = score_many([tmp_path / "a", tmp_path / "b"])
+    assert [one.id for one in scores.lifetimes] == [str(path) for path in paths]
+
+
+def test_an_expert_that_cannot_serve_is_noted_by_the_function_too() -> None:
+    life = lifetime_of([Block("learn", "a", 4)])
+    expert = lifetime_of([Block("learn", "a", 4)], measure="accuracy", name="e")
+    assert any("e: this expert has no measure 'reward'" in note for note in score(life, expert).notes)
+
+
+def test_a_life_that_did_not_reach_its_end_is_noted() -> None:
+    life = replace(lifetime_of([Block("learn", "a", 4)]), complete=False)
+    assert "this life did not reach its end" in score(life).notes
+
+
+def test_a_bad_lifetime_is_left_out_and_the_others_scored(tmp_path: Path) -> None:
+    written(tmp_path / "logs", "good", LIFE)
+    bad = written(tmp_path / "logs", "bad", LIFE)
+    next(bad.rglob("data-log.tsv")).write_bytes(b"\xff nonsense\n")
+    scores = score_many([tmp_path / "logs"])
+    assert len(scores.lifetimes) == 1
+    [(path, why)] = scores.left_out
+    assert path == str(bad)
+    assert why
+
+
+def test_where_nothing_can_be_scored_the_reason_is_raised(tmp_path: Path) -> None:
+    with pytest.raises(NotALog, match="no log that Perdure knows"):
+        score_many([tmp_path])
+    path = written(tmp_path, "nothing", [("train", "a_1", [None])])
+    with pytest.raises(NotALog, match="no value of 'reward' counts"):
+        score_many([path])
+
+
+def test_an_expert_of_another_measure_is_left_out_by_name(tmp_path: Path) -> None:
+    life = written(tmp_path, "life", LIFE)
+    with perdure.Journal(tmp_path, "expert", measures=["accuracy"]) as journal:
+        journal.log(block_num=0, exp_num=0, block_type="train", task_name="a_1", task_params={}, accuracy=1.0)
+    scores = score_many([life], [tmp_path / "expert"])
+    [(path, why)] = scores.left_out
+    assert path == str(tmp_path / "expert")
+    assert "this expert has no measure 'reward' (it has: accuracy)" in why
+    assert scores.lifetimes[0].metrics["relative_performance"].why == "needs an expert for a_1, b_1"
+
+
+def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
+    for number in range(4):
+        written(tmp_path / "logs", f"life{number}", LIFE)
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from perdure.curves.model import Curve\nfrom perdure.metrics import metric\n"
+        "from perdure.scenario import sites\n"
+        "@metric(sites.each_learning_block)\ndef length(learned: Curve) -> float:\n"
+        '    """How long."""\n    return len(learned)\n'
+    )
+    told: list[tuple[int, int]] = []
+    settings = Settings(metrics=(str(mine),))
+    alone = score_many([tmp_path / "logs"], settings=settings, jobs=1)
+    together = score_many([tmp_path / "logs"], settings=settings, jobs=2, progress=lambda *done: told.append(done))
+    assert alone.as_json() == together.as_json()
+    assert together.lifetimes[0]["length"] == 3.0
+    assert sorted(told) == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_an_accuracy_matrix_is_a_lifetime_with_the_matrix_metrics(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("90,80\n,70\n")
+    (tmp_path / "two.csv").write_text("90,90\n,50\n")
+    scores = score_many([tmp_path / "one.csv", tmp_path / "two.csv"], settings=Settings(joint=95.0))
+    assert [one["average_accuracy"] for one in scores.lifetimes] == [75.0, 70.0]
+    assert [one["bwt"] for one in scores.lifetimes] == [-10.0, 0.0]
+    assert scores.lifetimes[0]["intransigence"] == 25.0
+    assert "performance_maintenance" not in scores.lifetimes[0].metrics
+    assert violations(scores.as_json(), SCHEMA) == []
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_five_files_hold_the_same_facts(tmp_path: Path) -> None:
+    written(tmp_path / "logs", "one", LIFE)
+    written(tmp_path / "logs", "two", LIFE)
+    scores = score_many([tmp_path / "logs"], keep_prepared=True)
+    paths = write_outputs(scores, tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(FILES)
+    metrics, blocks, settings, data, lifetimes = paths
+    assert json.loads(metrics.read_text()) == scores.as_json()
+    assert json.loads(settings.read_text()) == {"preset": "standard", **scores.settings}
+    assert pl.read_csv(blocks, separator="\t").height == block_table(scores).height == 16
+    table = pl.read_ipc(data)
+    assert table.height == 2 * 18
+    one = table.filter((pl.col("lifetime") == scores.lifetimes[0].id) & (pl.col("block") == 2))
+    assert one["measured"].to_list() == [1.0, 2.0, 3.0, 4.0]
+    assert one["experience"].to_list() == [0, 1, 2, 3]
+    row = pl.read_csv(lifetimes, separator="\t").row(0, named=True)
+    assert row["forward_transfer"] == pytest.approx(scores.lifetimes[0]["forward_transfer"])
+
+
+def test_scoring_one_lifetime_never_imports_scipy_stats(tmp_path: Path) -> None:
+    path = written(tmp_path, "one", LIFE)
+    code = (
+        "import sys, perdure.metrics.many as many; many.score_many([sys.argv[1]]); "
+        "print([name for name in sys.modules if name.startswith('scipy.stats')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
