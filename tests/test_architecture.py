@@ -80,6 +80,11 @@ def test_the_command_line_imports_nothing_heavy() -> None:
     assert not _loaded_by("import perdure.cli") & heavy
 
 
+def test_every_public_name_has_a_home_and_no_home_is_empty() -> None:
+    assert list(perdure._HOMES) == perdure.__all__
+    assert all(getattr(perdure, name) is not None for name in perdure.__all__)
+
+
 def test_importing_perdure_does_nothing() -> None:
     assert not _loaded_by("import perdure") & {"polars", "numpy", "typer", "rich"}
 

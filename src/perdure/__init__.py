@@ -45,7 +45,23 @@ _HOMES = {
     "score": "perdure.metrics.score",
 }
 
-__all__ = ["Block", "Journal", "Lifetime", "PerdureError", "Scenario", "Task", "check", "read"]
+__all__ = [
+    "Block",
+    "Journal",
+    "Lifetime",
+    "PerdureError",
+    "Scenario",
+    "Score",
+    "Syllabus",
+    "Task",
+    "check",
+    "compose",
+    "lint",
+    "metric",
+    "read",
+    "read_syllabus",
+    "score",
+]
 
 
 def __getattr__(name: str) -> Any:
