@@ -4,6 +4,7 @@
     ├── UnknownName        a name that nothing is registered under; offers the nearest
     ├── MissingExtra       an optional package is absent; gives the command that installs it
     ├── ScenarioError      a scenario or syllabus that makes no sense
+    ├── TaskError          a task that cannot be made, or breaks its promises
     ├── MetricError        a metric declared or called wrongly
     └── LogError           a log that cannot be read or written
         ├── NotALog        nothing here that any reader knows
@@ -26,6 +27,7 @@ __all__ = [
     "PerdureError",
     "RecordError",
     "ScenarioError",
+    "TaskError",
     "UnknownName",
     "WriteError",
     "nearest",
@@ -55,6 +57,10 @@ class MissingExtra(PerdureError):
 
 class ScenarioError(PerdureError):
     """A scenario or syllabus that makes no sense."""
+
+
+class TaskError(PerdureError):
+    """A task that cannot be made, is given what it does not take, or breaks its promises."""
 
 
 class MetricError(PerdureError):

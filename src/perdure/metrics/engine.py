@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -93,6 +94,8 @@ def measure(
         return _combined(metric, tuple(results), tuple(dict.fromkeys(without)), left_out, aggregate)
     except Broken as problem:
         return Measured(None, dict.fromkeys(keys, ()), str(problem))
+    except Exception as problem:  # sites that name no block, a combination that fails: a plug-in may do anything
+        return Measured(None, dict.fromkeys(keys, ()), f"{metric.name} failed: {type(problem).__name__}: {problem}")
 
 
 def _walk(metric: Metric, sites: Sites) -> tuple[Site, ...]:
@@ -104,27 +107,22 @@ def _walk(metric: Metric, sites: Sites) -> tuple[Site, ...]:
 
 def evaluate(metric: Metric, curves: Curves, site: Site, context: Context) -> tuple[Result, ...] | None:
     """The metric at one site: one result, or one per expert; None where it needs an expert and has none."""
-    arguments: list[dict[str, Any]] = [{}]
     experts: tuple[Expert, ...] = ()
     if metric.expert:
         experts = experts_at(curves, site, context)
         if not experts:
             return None
-    for name, build in _plan(metric):
-        if build is not None:
-            value = build(curves, site, context)
-            for one in arguments:
-                one[name] = value
-    for name, kind in metric.roles.items():
-        if name == "experts":
-            arguments[0][name] = experts
-        elif name == "expert":
-            suited = experts if kind is Expert else tuple(one for one in experts if len(one.curve))
-            if not suited:
-                return None
-            common = arguments[0]
-            arguments = [{**common, name: one if kind is Expert else one.curve} for one in suited]
-    return tuple(_called(metric, curves, site, one) for one in arguments)
+    try:
+        common = {name: build(curves, site, context) for name, build in _plan(metric) if build is not None}
+    except NoValue as reason:
+        return (Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags),)
+    kinds = metric.roles
+    if "experts" in kinds:
+        common["experts"] = experts
+    if "expert" not in kinds:
+        return (_called(metric, curves, site, common),)
+    each = experts if kinds["expert"] is Expert else tuple(one.curve for one in experts if len(one.curve))
+    return tuple(_called(metric, curves, site, {**common, "expert": one}) for one in each) or None
 
 
 def _called(metric: Metric, curves: Curves, site: Site, arguments: Mapping[str, Any]) -> Result:
@@ -154,7 +152,7 @@ def _called(metric: Metric, curves: Curves, site: Site, arguments: Mapping[str, 
 # --- roles ---------------------------------------------------------------------------------------
 
 _Build = Callable[[Curves, Site, Context], Any]
-_plans: dict[Metric, tuple[tuple[str, _Build | None], ...]] = {}
+_plans: WeakKeyDictionary[Metric, tuple[tuple[str, _Build | None], ...]] = WeakKeyDictionary()
 
 
 def _plan(metric: Metric) -> tuple[tuple[str, _Build | None], ...]:

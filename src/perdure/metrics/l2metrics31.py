@@ -11,6 +11,7 @@ from 0, and a learner that fails counts as an efficiency of 0.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from weakref import WeakKeyDictionary
 
@@ -206,101 +207,92 @@ def _recovery(life: Regimes, previous: int, later: int) -> float:
     return index if reached[index] else len(life.curves.over((later,))) + 1
 
 
-def _declared() -> dict[str, Metric]:
-    found: list[Metric] = []
+_declared = partial(metric, source=_SOURCE, preset=_PRESET, register=False)
+_ratio_at = partial(_declared, combine=first_of_each, unit="ratio", threshold=1)
+_contrast_at = partial(_declared, combine=first_of_each, unit="contrast", threshold=0)
 
-    def performance_recovery(life: Regimes, at: Site) -> float:
-        """How much faster a task is recovered each time it is learned again (minus the Theil–Sen slope)."""
-        blocks = at.blocks["learned"]
-        times = [_recovery(life, previous, later) for previous, later in pairwise(blocks)]
-        return -theil_sen(times) + 0.0
 
-    def recovery_time(life: Regimes, at: Site) -> float:
-        """How many experiences it takes, when a task is learned again, to be as good as before."""
-        return _recovery(life, at.blocks["previous"][0], at.blocks["later"][0])
+@_declared(sites.learning_again_and_again, unit="experiences per block", threshold=0)
+def performance_recovery(life: Regimes, at: Site) -> float:
+    """How much faster a task is recovered each time it is learned again (minus the Theil–Sen slope)."""
+    blocks = at.blocks["learned"]
+    return -theil_sen([_recovery(life, previous, later) for previous, later in pairwise(blocks)]) + 0.0
 
-    def mean_learning_performance(life: Regimes, at: Site) -> float:
-        """The mean performance while learning, over rows."""
-        return float(life.mean[at.blocks["at"][0]])
 
-    def mean_evaluation_performance(life: Regimes, at: Site) -> float:
-        """The mean performance in evaluations, over rows."""
-        return float(life.mean[at.blocks["at"][0]])
+@_declared(recoveries, unit="experiences", better="lower")
+def recovery_time(life: Regimes, at: Site) -> float:
+    """How many experiences it takes, when a task is learned again, to be as good as before."""
+    return _recovery(life, at.blocks["previous"][0], at.blocks["later"][0])
 
-    def performance_maintenance(life: Regimes, at: Site) -> float:
-        """How much of a task's evaluation performance is kept (mrlep)."""
-        return float(life.terminal[at.blocks["at"][0]] - life.terminal[at.blocks["reference"][0]])
 
-    def performance_maintenance_terminal(life: Regimes, at: Site) -> float:
-        """How much of the performance at the end of learning is kept (mrtlp)."""
-        return float(life.terminal[at.blocks["at"][0]] - life.terminal[at.blocks["learning"][0]])
+@_declared(learning_seen, unit="points")
+def mean_learning_performance(life: Regimes, at: Site) -> float:
+    """The mean performance while learning, over rows."""
+    return float(life.mean[at.blocks["at"][0]])
 
-    def transfer_ratio(life: Regimes, at: Site) -> float:
-        """How much learning one task lifts another: after over before."""
-        before, after = life.terminal[at.blocks["before"][0]], life.terminal[at.blocks["after"][0]]
-        if before == 0:
-            raise NoValue("the evaluation before is 0")
-        return float(after / before)
 
-    def transfer_contrast(life: Regimes, at: Site) -> float:
-        """How much learning one task lifts another, as a contrast."""
-        before, after = life.terminal[at.blocks["before"][0]], life.terminal[at.blocks["after"][0]]
-        if before + after == 0:
-            raise NoValue("the evaluations before and after add up to 0")
-        return float((after - before) / (before + after))
+@_declared(evaluations_seen, unit="points")
+def mean_evaluation_performance(life: Regimes, at: Site) -> float:
+    """The mean performance in evaluations, over rows."""
+    return float(life.mean[at.blocks["at"][0]])
 
-    def relative_performance(life: Regimes, at: Site, expert: Expert) -> float:
-        """How much is achieved while learning a task, beside an expert, sleep and all."""
-        learned = life.curves.over(at.blocks["learned"]).values
-        shared = min(len(learned), len(expert.all_learning))
-        beside = expert.all_learning.values[:shared].sum()
-        if not shared or beside == 0:
-            raise NoValue("the expert's performance adds up to 0")
-        return float(learned[:shared].sum() / beside)
 
-    def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
-        """How high and how soon a task's learning saturates, smoothed twice and counted from 0."""
-        values, numbers = life.rows(at.blocks["learned"])
-        peak, index = saturation_of(by_experience(values, numbers))
-        if index == 0:
-            raise NoValue("saturation is not achieved")
-        expert_peak, expert_index = saturation_of(by_experience(expert.all_learning.values, expert.numbers))
-        if expert_index == 0:
-            raise NoValue("the expert's saturation is not achieved")
-        if peak < 0.2 * expert_peak or _falls(values, numbers):
-            return 0.0
-        if expert_peak == 0:
-            raise NoValue("the expert saturates at 0")
-        return peak / expert_peak * (expert_index / index)
+@_declared(maintained, unit="points", threshold=0)
+def performance_maintenance(life: Regimes, at: Site) -> float:
+    """How much of a task's evaluation performance is kept (mrlep)."""
+    return float(life.terminal[at.blocks["at"][0]] - life.terminal[at.blocks["reference"][0]])
 
-    for formula, where, name, unit, threshold in (
-        (performance_recovery, sites.learning_again_and_again, None, "experiences per block", 0),
-        (recovery_time, recoveries, None, "experiences", None),
-        (mean_learning_performance, learning_seen, None, "points", None),
-        (mean_evaluation_performance, evaluations_seen, None, "points", None),
-        (performance_maintenance, maintained, None, "points", 0),
-        (performance_maintenance_terminal, maintained, None, "points", 0),
-        (transfer_ratio, transferred_forward, "forward_transfer", "ratio", 1),
-        (transfer_ratio, transferred_backward, "backward_transfer", "ratio", 1),
-        (transfer_contrast, transferred_forward, "forward_transfer_contrast", "contrast", 0),
-        (transfer_contrast, transferred_backward, "backward_transfer_contrast", "contrast", 0),
-        (relative_performance, sites.each_task_learned, None, "ratio", 1),
-        (sample_efficiency, sites.each_task_learned, None, "ratio", 1),
-    ):
-        found.append(
-            metric(
-                where,
-                name=name,
-                combine=first_of_each if name else None,
-                unit=unit,
-                threshold=threshold,
-                better="lower" if formula is recovery_time else "higher",
-                source=_SOURCE,
-                preset=_PRESET,
-                register=False,
-            )(formula)
-        )
-    return {one.name: one for one in found}
+
+@_declared(maintained, unit="points", threshold=0)
+def performance_maintenance_terminal(life: Regimes, at: Site) -> float:
+    """How much of the performance at the end of learning is kept (mrtlp)."""
+    return float(life.terminal[at.blocks["at"][0]] - life.terminal[at.blocks["learning"][0]])
+
+
+def _transfer_ratio(life: Regimes, at: Site) -> float:
+    """How much learning one task lifts another: the evaluation after over the one before."""
+    before, after = life.terminal[at.blocks["before"][0]], life.terminal[at.blocks["after"][0]]
+    if before == 0:
+        raise NoValue("the evaluation before is 0")
+    return float(after / before)
+
+
+def _transfer_contrast(life: Regimes, at: Site) -> float:
+    """How much learning one task lifts another, as a contrast from −1 to 1."""
+    before, after = life.terminal[at.blocks["before"][0]], life.terminal[at.blocks["after"][0]]
+    if before + after == 0:
+        raise NoValue("the evaluations before and after add up to 0")
+    return float((after - before) / (before + after))
+
+
+@_declared(sites.each_task_learned, unit="ratio", threshold=1)
+def relative_performance(life: Regimes, at: Site, expert: Expert) -> float:
+    """How much is achieved while learning a task, beside an expert, sleep and all."""
+    learned = life.curves.over(at.blocks["learned"]).values
+    shared = min(len(learned), len(expert.all_learning))
+    beside = expert.all_learning.values[:shared].sum()
+    if not shared or beside == 0:
+        raise NoValue("the expert's performance adds up to 0")
+    return float(learned[:shared].sum() / beside)
+
+
+@_declared(sites.each_task_learned, unit="ratio", threshold=1)
+def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
+    """How high and how soon a task's learning saturates, smoothed twice and counted from 0."""
+    if not len(expert.all_learning):
+        raise NoValue("a stated saturation is no learning curve; the task needs the log of an expert")
+    values, numbers = life.rows(at.blocks["learned"])
+    peak, index = saturation_of(by_experience(values, numbers))
+    if index == 0:
+        raise NoValue("saturation is not achieved")
+    expert_peak, expert_index = saturation_of(by_experience(expert.all_learning.values, expert.numbers))
+    if expert_index == 0:
+        raise NoValue("the expert's saturation is not achieved")
+    if peak < 0.2 * expert_peak or _falls(values, numbers):
+        return 0.0
+    if expert_peak == 0:
+        raise NoValue("the expert saturates at 0")
+    return peak / expert_peak * (expert_index / index)
 
 
 def _falls(values: Array, numbers: npt.NDArray[np.int64]) -> bool:
@@ -308,4 +300,20 @@ def _falls(values: Array, numbers: npt.NDArray[np.int64]) -> bool:
     return bool((numbers - numbers.mean()) @ (values - values.mean()) < 0)
 
 
-L2METRICS_31 = _declared()
+L2METRICS_31: dict[str, Metric] = {
+    one.name: one
+    for one in (
+        performance_recovery,
+        recovery_time,
+        mean_learning_performance,
+        mean_evaluation_performance,
+        performance_maintenance,
+        performance_maintenance_terminal,
+        _ratio_at(transferred_forward, name="forward_transfer")(_transfer_ratio),
+        _contrast_at(transferred_forward, name="forward_transfer_contrast")(_transfer_contrast),
+        _ratio_at(transferred_backward, name="backward_transfer")(_transfer_ratio),
+        _contrast_at(transferred_backward, name="backward_transfer_contrast")(_transfer_contrast),
+        relative_performance,
+        sample_efficiency,
+    )
+}

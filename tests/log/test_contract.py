@@ -17,7 +17,7 @@ from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.read import Options, Reader
 from perdure.testing import check_reader, require
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LINES = """{"env": "Pong", "mode": "train", "return": 1}
 {"env": "Pong", "mode": "train", "return": 2.5}
 {"env": "Pong", "mode": "test", "return": 3}

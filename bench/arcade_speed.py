@@ -1,0 +1,80 @@
+"""How fast the arcade is: steps per second on one core, alone and as a vector, beside MiniGrid's empty room.
+
+    python bench/arcade_speed.py [seconds per figure]
+
+The last column is how many times MiniGrid-Empty-5x5's speed a game in vector form has; 20 is asked of it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from perdure.tasks.arcade import GAMES, make_game, make_games
+
+GAMES_AT_ONCE = 256
+SOUGHT = 20
+
+
+def alone(env: Any, seconds: float) -> float:
+    """Steps per second of one environment under random play, resets included."""
+    chosen = np.random.default_rng(0).integers(3, size=1000)
+    env.reset(seed=0)
+    steps, start = 0, time.perf_counter()
+    while (spent := time.perf_counter() - start) < seconds:
+        for action in chosen:
+            _, _, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                env.reset()
+        steps += len(chosen)
+    return steps / spent
+
+
+def together(game: str, seconds: float, seen: str) -> float:
+    """Steps per second of many games under random play, resets included."""
+    many = make_games(game, GAMES_AT_ONCE, {"observation": seen})
+    chosen = np.random.default_rng(0).integers(3, size=(50, GAMES_AT_ONCE))
+    many.reset(seed=0)
+    steps, start = 0, time.perf_counter()
+    while (spent := time.perf_counter() - start) < seconds:
+        for actions in chosen:
+            many.step(actions)
+        steps += chosen.size
+    return steps / spent
+
+
+def minigrid(seconds: float) -> float | None:
+    """Steps per second of MiniGrid-Empty-5x5, as Gymnasium makes it; None where it is not installed."""
+    if find_spec("minigrid") is None:
+        return None
+    import gymnasium
+    import minigrid  # noqa: F401
+
+    return alone(gymnasium.make("MiniGrid-Empty-5x5-v0", disable_env_checker=True), seconds)
+
+
+def main(seconds: float = 1.0) -> int:
+    """Print the table; 0 where every game in vector form is fast enough, else 1."""
+    yardstick = minigrid(seconds)
+    print(
+        f"MiniGrid-Empty-5x5  {yardstick:>10,.0f} steps/s" if yardstick else "MiniGrid is not installed: no yardstick"
+    )
+    print(f"{'':12}{'alone':>12}{'vector':>12}{'of pixels':>12}   × MiniGrid (vector, of pixels)")
+    enough = True
+    for game in GAMES:
+        one, many, pixels = (
+            alone(make_game(game), seconds),
+            *(together(game, seconds, s) for s in ("features", "pixels")),
+        )
+        times = f"{many / yardstick:.0f} {pixels / yardstick:.0f}" if yardstick else "–"
+        print(f"{game:12}{one:>12,.0f}{many:>12,.0f}{pixels:>12,.0f}   {times}")
+        enough &= yardstick is None or many >= SOUGHT * yardstick
+    return 0 if enough else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(float, sys.argv[1:2])))

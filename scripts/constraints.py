@@ -1,0 +1,46 @@
+"""Write constraints.txt from this environment: every package that Perdure and its tools need, name and version alone."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+__all__ = ["main", "needed"]
+
+EXTRAS = {"dev", "minigrid", "sklearn"}
+BUILDING = ("hatchling", "editables")
+
+
+def needed(name: str, extras: set[str], found: dict[str, str]) -> None:
+    """Add `name` and whatever it needs to `found`; what is not installed is left out."""
+    key = name.lower().replace("_", "-")
+    if key in found:
+        return
+    try:
+        package = distribution(name)
+    except PackageNotFoundError:
+        return
+    found[key] = package.version
+    for text in package.requires or ():
+        one = Requirement(text)
+        if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            needed(one.name, one.extras, found)
+
+
+def main() -> None:
+    """`python scripts/constraints.py constraints.txt`, in an environment with all extras installed."""
+    found: dict[str, str] = {}
+    needed("perdure", EXTRAS, found)
+    for name in BUILDING:
+        needed(name, set(), found)
+    del found["perdure"]
+    lines = [f"{name}=={version}" for name, version in sorted(found.items())]
+    head = "# The versions that are tested, by name; `make` installs these. Made by scripts/constraints.py."
+    Path(sys.argv[1]).write_text("\n".join([head, *lines]) + "\n")
+
+
+if __name__ == "__main__":
+    main()

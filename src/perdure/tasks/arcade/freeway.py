@@ -1,0 +1,111 @@
+"""Freeway: cross the lanes between the cars, as often as time allows.
+
+A lane's cars stand at equal distances and drive at one speed, so all of a lane at any time follows from
+where it began: nothing is simulated, and nothing is drawn but each lane's speed and beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from perdure.tasks.arcade.arithmetic import MANY, Arithmetic
+from perdure.tasks.arcade.game import COMMON, SIDE, heading
+from perdure.tasks.interface import Parameter
+
+__all__ = ["Freeway"]
+
+_AT = 0.5
+"""Where along the lanes the walker crosses."""
+
+_WALKER = 0.04
+
+
+class _State(NamedTuple):
+    chances: Any
+    row: Any
+    """0 is the near kerb, then the lanes; reaching the far kerb scores and begins again."""
+    clock: Any
+
+
+class Freeway:
+    """The rules: reward is the way made, 1 for each crossing; a car sends back to the kerb and takes it away."""
+
+    name = "freeway"
+    summary = "cross the lanes between the cars: +1 a crossing, in parts; a car sends one back"
+    parameters = (
+        Parameter("lanes", 4, "lanes to cross", low=1, high=12),
+        Parameter("traffic", 2, "cars in a lane", low=0, high=6),
+        Parameter("car/speed", 0.04, "how far a car drives in a step, on average", low=0, high=0.2),
+        Parameter("car/length", 0.12, "a car, as a part of its lane", low=0.01, high=0.15),
+        Parameter("steps", 100, "how long an episode lasts", low=1, high=1_000_000),
+        *COMMON,
+    )
+
+    def chances(self, params: Mapping[str, Any]) -> int:
+        """A speed and a beginning for each lane."""
+        return int(2 * params["lanes"])
+
+    def begin(self, chances: Any, params: Mapping[str, Any], many: bool) -> _State:  # noqa: ARG002
+        """The walker on the near kerb."""
+        nothing = np.zeros(len(chances), dtype=np.int64) if many else 0
+        return _State(chances, nothing, nothing)
+
+    def advance(self, state: _State, action: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[_State, Any, Any]:
+        """The walker takes a row, the cars drive on."""
+        lanes = params["lanes"]
+        clock = state.clock + 1
+        row = on.clip(state.row + on.whole(heading(action, params) + 1) - 1, 0, lanes + 1)
+        crossed = row == lanes + 1
+        hit = _until_hit(state.chances, row, clock, params, on) <= 0
+        gained = (on.where(hit, 0, row) - state.row) / (lanes + 1)
+        after = _State(state.chances, on.where(crossed | hit, 0, row), clock)
+        return after, gained, hit & crossed  # which cannot be: only time ends an episode
+
+    def features(self, state: _State, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
+        """Progress; then for forward, stay and back: how long until a car is there, and whether one is at once."""
+        lanes, clock = params["lanes"], state.clock + 1
+        ways = (-1, 0, 1) if params["mirrored"] else (1, 0, -1)
+        waits = [_until_hit(state.chances, on.clip(state.row + way, 0, lanes + 1), clock, params, on) for way in ways]
+        return (
+            (-1.0 if params["mirrored"] else 1.0) * (2 * state.row / (lanes + 1) - 1),
+            *(on.clip(wait / 5 - 1, -1.0, 1.0) for wait in waits),
+            *(on.where(wait <= 0, -1.0, 1.0) for wait in waits),
+        )
+
+    def pictures(self, state: _State, params: Mapping[str, Any]) -> np.ndarray:
+        """Kerbs and lanes as lines, cars on them, the walker in the middle."""
+        games, lanes = len(state.row), params["lanes"]
+        pictures = np.full((games, SIDE, SIDE), params["background"])
+        line_of = np.round(np.linspace(SIDE - 1, 0, lanes + 2)).astype(np.int64)
+        middles = (np.arange(SIDE) + 0.5) / SIDE
+        for lane in range(lanes if params["traffic"] else 0):
+            speed, start = _lane(state.chances, np.full(games, lane), params, MANY)
+            spacing = 1 / params["traffic"]
+            gap = (middles - (start + speed * state.clock)[:, None]) % spacing
+            cars = np.minimum(gap, spacing - gap) <= max(params["car/length"] / 2, 0.5 / SIDE)
+            # Every other lane drives the other way; only the picture shows it.
+            pictures[:, line_of[lane + 1], :][cars[:, ::-1] if lane % 2 else cars] = 0.6
+        pictures[np.arange(games), line_of[state.row], int(_AT * SIDE)] = 1.0
+        return pictures[:, ::-1] if params["mirrored"] else pictures
+
+
+def _lane(chances: Any, lane: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, Any]:
+    """A lane's speed, and where its cars began."""
+    return params["car/speed"] * (0.5 + on.take(chances, lane)), on.take(chances, lane + params["lanes"])
+
+
+def _until_hit(chances: Any, row: Any, clock: Any, params: Mapping[str, Any], on: Arithmetic) -> Any:
+    """Steps until a car is where the walker would be; 0 where one is, 10 where none comes soon or ever."""
+    lanes, traffic = params["lanes"], params["traffic"]
+    if not traffic:
+        return 0.0 * row + 10.0
+    speed, start = _lane(chances, on.clip(row - 1, 0, lanes - 1), params, on)
+    spacing, reach = 1 / traffic, (params["car/length"] + _WALKER) / 2
+    gap = (_AT - start - speed * clock) % spacing
+    there = (gap <= reach) | (gap >= spacing - reach)
+    wait = on.clip((gap - reach) / on.clip(speed, 1e-9, 1.0), 0.0, 10.0)
+    kerb = (row == 0) | (row == lanes + 1)
+    return on.where(kerb, 10.0, on.where(there, 0.0, wait))

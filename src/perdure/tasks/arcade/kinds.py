@@ -1,0 +1,68 @@
+"""The games of the arcade, by name: as episode tasks, as environments, as vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from perdure.errors import UnknownName
+from perdure.scenario.distributions import drawn, is_drawn
+from perdure.scenario.model import Task
+from perdure.tasks.arcade.breakout import Breakout
+from perdure.tasks.arcade.freeway import Freeway
+from perdure.tasks.arcade.game import Game
+from perdure.tasks.arcade.pong import Pong
+from perdure.tasks.interface import Direction, EpisodeEnd, Parameter, TaskError
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from perdure.tasks.arcade.vector import ArcadeVector
+
+__all__ = ["GAMES", "ArcadeTask", "make_game", "make_games"]
+
+GAMES: Mapping[str, Game] = {"pong": Pong(), "breakout": Breakout(), "freeway": Freeway()}
+
+
+class ArcadeTask:
+    """A game of the arcade, as a task."""
+
+    measures: Mapping[str, Direction] = {"reward": "higher"}
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.name = game.name
+        self.summary = game.summary
+        self.parameters: tuple[Parameter, ...] | None = game.parameters
+
+    def make(self, task: Task, seed: int) -> gymnasium.Env[Any, Any]:
+        """The game; what is drawn for each episode reaches it when the episode begins."""
+        if is_drawn(task.params.get("observation")):
+            raise TaskError(f"the task {task.label!r}: 'observation' is drawn; it decides the space, so it stays one")
+        return make_game(self.name, drawn(task.params, seed, 0, 0))
+
+    def get_episode_log_info(self, env: gymnasium.Env[Any, Any], end: EpisodeEnd) -> Mapping[str, float]:  # noqa: ARG002
+        """The total reward and the steps."""
+        return {"reward": end.reward, "steps": end.steps}
+
+
+def make_game(
+    name: str, params: Mapping[str, Any] | None = None, render_mode: str | None = None
+) -> gymnasium.Env[Any, Any]:
+    """One game of the arcade, as a Gymnasium environment."""
+    from perdure.tasks.arcade.env import ArcadeEnv
+
+    return ArcadeEnv(_game(name), params, render_mode)
+
+
+def make_games(name: str, num_envs: int, params: Mapping[str, Any] | None = None) -> ArcadeVector:
+    """Many games of the arcade, as a Gymnasium vector environment."""
+    from perdure.tasks.arcade.vector import ArcadeVector
+
+    return ArcadeVector(_game(name), num_envs, params)
+
+
+def _game(name: str) -> Game:
+    if name.lower() not in GAMES:
+        raise UnknownName("game", name, GAMES)
+    return GAMES[name.lower()]

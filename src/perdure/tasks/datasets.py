@@ -1,0 +1,179 @@
+"""Dataset: a batch task as a classification learner sees it, S003's loop to the letter.
+
+for dataset in syllabus.datasets():
+    dataset.reset()
+    done = False
+    while not done:
+        batch, done, info = dataset.next_batch()
+        y = dataset.get_labels(batch["id"], infer(batch["inputs"]))
+        if y: …                         # a list of labels, or None where updates are off
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from perdure.errors import PerdureError
+from perdure.scenario.distributions import drawn
+from perdure.scenario.model import Mode, Task
+from perdure.tasks.interface import BatchTask, Parameter, TaskError, settled
+from perdure.tasks.resolve import task_kind
+
+__all__ = ["BATCH_SIZE", "Answered", "Dataset"]
+
+BATCH_SIZE = Parameter("batch/size", 32, "examples in a batch", low=1, high=100_000)
+"""Every batch task takes it."""
+
+Experience = tuple[Mapping[str, Any], int]
+"""The parameters of one batch, as drawn, and its seed."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A batch that was answered: the parameters as the syllabus gives them, and what is to be logged."""
+
+    number: int
+    given: Mapping[str, Any] = field(hash=False)
+    values: Mapping[str, float] = field(hash=False)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    number: int
+    given: Mapping[str, Any] = field(hash=False)
+    inputs: np.ndarray = field(hash=False, repr=False)
+    labels: np.ndarray = field(hash=False, repr=False)
+    info: Mapping[str, Any] = field(hash=False)
+
+
+class Dataset:
+    """One block's batches, in order, each answered before the next.
+
+    `experiences` may be endless or lazy; one is looked at ahead, to know which is the last. `on_answer` is
+    told of every batch as it is answered; the learner is not told what was logged.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        experiences: Iterable[Experience],
+        mode: Mode = "learn",
+        on_answer: Callable[[Answered], None] = lambda _: None,
+        *,
+        kind: BatchTask | None = None,
+    ) -> None:
+        found = kind or task_kind(task)
+        if not isinstance(found, BatchTask):
+            raise TaskError(f"the task {task.label!r} is lived in episodes; give it a learner that acts")
+        self.task = task
+        self.kind = found
+        self.mode = mode
+        self.updates = mode == "learn"
+        self.settled(drawn(task.params, 0, 0, 0))  # a misspelt parameter is said before anything is lived
+        self._on_answer = on_answer
+        self._experiences = iter(experiences)
+        self._upcoming = next(self._experiences, None)
+        self._number = 0
+        self._was_reset = False
+        self._open: _Batch | None = None
+
+    @property
+    def measures(self) -> Mapping[str, str]:
+        """What each batch can be scored by, and which way is better."""
+        return self.kind.measures
+
+    def settled(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters of a batch, completed by defaults where the task declares them."""
+        declared = self.kind.parameters
+        if declared is None:
+            return {BATCH_SIZE.name: BATCH_SIZE.default, **params}
+        own = () if any(one.name == BATCH_SIZE.name for one in declared) else (BATCH_SIZE,)
+        return settled((*own, *declared), params, self.task.label)
+
+    def reset(self) -> None:
+        """Begin; a dataset is gone through once."""
+        if self._number:
+            raise TaskError(
+                f"the dataset {self.task.label!r}: reset after {self._number} batches; "
+                "a block is lived once, take the next dataset"
+            )
+        self._was_reset = True
+
+    def next_batch(self) -> tuple[dict[str, Any], bool, dict[str, Any]]:
+        """The next batch (`id`, `inputs`), whether it is the last, and what may be known beside it."""
+        if not self._was_reset:
+            raise TaskError(f"the dataset {self.task.label!r}: next_batch before reset; call reset first")
+        if self._open is not None:
+            raise TaskError(
+                f"the dataset {self.task.label!r}: next_batch before batch {self._open.number} was answered; "
+                f"submit its outputs with get_labels({self._open.number}, y_hat) first"
+            )
+        if self._upcoming is None:
+            raise TaskError(
+                f"the dataset {self.task.label!r}: no batch is left after {self._number}; "
+                "next_batch said so with done=True"
+            )
+        self._open = self._drawn(*self._upcoming)
+        self._upcoming = next(self._experiences, None)
+        self._number += 1
+        batch = {"id": self._open.number, "inputs": self._open.inputs}
+        return batch, self._upcoming is None, dict(self._open.info)
+
+    def get_labels(self, id: int, y_hat: Any) -> list[Any] | None:  # noqa: A002  (S003's name)
+        """Submit one predicted label per example; the true ones come back, or None where updates are off."""
+        batch = self._open
+        if batch is None:
+            raise TaskError(f"the dataset {self.task.label!r}: no batch is open; call next_batch before get_labels")
+        if id != batch.number:
+            raise TaskError(f"the dataset {self.task.label!r}: batch {batch.number} is open, not {id!r}")
+        try:
+            predictions = np.asarray(y_hat)
+        except Exception as problem:  # ragged lists, tensors on a device
+            raise TaskError(
+                f"the dataset {self.task.label!r}: the answer to batch {batch.number} is no array: {problem}; "
+                "give one label per example"
+            ) from problem
+        if predictions.shape != batch.labels.shape:
+            raise TaskError(
+                f"the dataset {self.task.label!r}: the answer to batch {batch.number} has the shape "
+                f"{predictions.shape}; expected {batch.labels.shape}, one label per example"
+                + (" (take the argmax of scores)" if predictions.ndim == 2 else "")
+            )
+        values = self._guarded(
+            "raised in get_batch_log_info", lambda: dict(self.kind.get_batch_log_info(batch.labels, predictions))
+        )
+        missing = [measure for measure in self.kind.measures if measure not in values]
+        if missing:
+            raise TaskError(
+                f"the task {self.task.label!r}: get_batch_log_info gave {', '.join(values) or 'nothing'}; "
+                f"its measures also name {', '.join(missing)}"
+            )
+        self._on_answer(Answered(batch.number, batch.given, values))
+        self._open = None
+        return batch.labels.tolist() if self.updates else None
+
+    def _drawn(self, given: Mapping[str, Any], seed: int) -> _Batch:
+        params = self.settled(given)
+        number = params[BATCH_SIZE.name]
+        rng = np.random.default_rng(seed)
+        inputs, labels = self._guarded("raised in examples", lambda: self.kind.examples(params, number, self.mode, rng))
+        if len(inputs) != number or np.shape(labels) != (number,):
+            raise TaskError(
+                f"the task {self.task.label!r}: examples gave inputs of shape {np.shape(inputs)} and labels of shape "
+                f"{np.shape(labels)}; expected {number} of each"
+            )
+        if not np.isfinite(inputs).all():
+            raise TaskError(f"the task {self.task.label!r}: examples gave inputs that are not finite, with {params}")
+        return _Batch(self._number, dict(given), inputs, np.asarray(labels), self.kind.info(params))
+
+    def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except PerdureError:
+            raise
+        except Exception as problem:  # a task may raise anything; say whose it is
+            raise TaskError(f"the task {self.task.label!r} {what}: {type(problem).__name__}: {problem}") from problem

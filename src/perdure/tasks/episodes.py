@@ -1,0 +1,248 @@
+"""Episodes: an episode task, opened; each episode is a Gymnasium environment that keeps its promises.
+
+Perdure, not the learner, decides the seed and the parameters of an episode. What an environment may do
+wrong (raise, reward with NaN, never end, change its spaces) is caught here, with the task's name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self, SupportsFloat, TypeVar
+
+import gymnasium
+import numpy as np
+
+from perdure.errors import PerdureError
+from perdure.scenario.distributions import drawn
+from perdure.scenario.model import Task
+from perdure.tasks.interface import EpisodeEnd, EpisodeTask, TaskError, settled
+from perdure.tasks.resolve import task_kind
+
+__all__ = ["STEP_LIMIT", "Episode", "Episodes"]
+
+STEP_LIMIT = 10_000
+"""When an episode is cut off, unless told otherwise; what never ends would end no life."""
+
+_CLOSE_LOOKS = 10  # first observations that are looked at closely; a dictionary of spaces takes its time
+
+T = TypeVar("T")
+
+
+class Episodes:
+    """One task variant, made once and lived many times; a context manager that closes its environment."""
+
+    def __init__(
+        self, task: Task, seed: int = 0, *, kind: EpisodeTask | None = None, step_limit: int = STEP_LIMIT
+    ) -> None:
+        found = kind or task_kind(task)
+        if not isinstance(found, EpisodeTask):
+            raise TaskError(f"the task {task.label!r} is lived in batches; give it a learner that classifies")
+        if step_limit < 1:
+            raise TaskError(f"the step limit of {task.label!r} is {step_limit}; an episode has at least one step")
+        self.kind = found
+        self.task = task
+        self.step_limit = step_limit
+        self.settled(drawn(task.params, seed, 0, 0))
+        self.env = guarded(task.label, "could not be made", lambda: found.make(task, seed))
+        if not isinstance(self.env, gymnasium.Env):
+            raise TaskError(
+                f"the task {task.label!r}: make gave {type(self.env).__name__}; expected a gymnasium.Env (1.x)"
+            )
+        self.observation_space = self.env.observation_space
+        self.action_space = self.env.action_space
+        self.current: Episode | None = None
+        self.close_looks = _CLOSE_LOOKS
+
+    @property
+    def measures(self) -> Mapping[str, str]:
+        """What each episode can be scored by, and which way is better."""
+        return self.kind.measures
+
+    def settled(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters of an episode, completed by defaults where the task declares them."""
+        return dict(params) if self.kind.parameters is None else settled(self.kind.parameters, params, self.task.label)
+
+    def begin(self, params: Mapping[str, Any] | None = None, seed: int = 0) -> Episode:
+        """The next episode; `params` are as drawn for it, `seed` makes it repeatable."""
+        given = self.task.params if params is None else params
+        self.current = Episode(self, dict(given), self.settled(given), seed)
+        return self.current
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """One episode: `reset`, then `step` until it ends; a further `reset` begins a sub-episode.
+
+    The seed and the options that a learner gives to `reset` are ignored: an episode is Perdure's choice.
+    """
+
+    def __init__(self, episodes: Episodes, given: dict[str, Any], params: dict[str, Any], seed: int) -> None:
+        super().__init__(episodes.env)
+        self.episodes = episodes
+        self.given = given
+        """The parameters as the syllabus gives them, for the log."""
+        self.params = params
+        self.seed = seed
+        self.resets = 0
+        self.ended = True
+        self._reward = 0.0
+        self._steps = 0
+        self._terminated = self._truncated = False
+        self._info: Mapping[str, Any] = {}
+        # A step is taken millions of times, so what it asks of the spaces is looked up here.
+        space, choices = episodes.observation_space, episodes.action_space
+        self._shape = space.shape if isinstance(space, gymnasium.spaces.Box) else None
+        self._takes = choices.contains
+        self._first = self._beyond = 0
+        if isinstance(choices, gymnasium.spaces.Discrete):
+            self._first, self._beyond = int(choices.start), int(choices.start + choices.n)
+        self._limit = episodes.step_limit
+
+    @property
+    def label(self) -> str:
+        """The task, as logs name it."""
+        return self.episodes.task.label
+
+    def reset(
+        self,
+        *,
+        seed: int | None = None,  # noqa: ARG002
+        options: dict[str, Any] | None = None,  # noqa: ARG002
+    ) -> tuple[Any, dict[str, Any]]:
+        """The first observation, and what the environment says beside it."""
+        self._must_be_current("reset")
+        seed_now = self.seed if self.resets == 0 else _later_seed(self.seed, self.resets)
+        options_now = {"params": self.params}
+        begun: Any = guarded(self.label, "raised in reset", lambda: self.env.reset(seed=seed_now, options=options_now))
+        if not (isinstance(begun, tuple) and len(begun) == 2 and isinstance(begun[1], dict)):
+            raise TaskError(
+                f"the task {self.label!r}: reset gave {_kind_of(begun)}; "
+                "expected (observation, info), as since Gymnasium 0.26"
+            )
+        observation, info = begun
+        self._check_spaces(observation)
+        self.resets += 1
+        self.ended = False
+        self._reward, self._steps = 0.0, 0
+        self._terminated = self._truncated = False
+        self._info = info
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """What the environment answers; the step limit truncates an episode that does not end by itself."""
+        if self.ended or self.episodes.current is not self:
+            self._must_be_current("step")
+            raise TaskError(f"the task {self.label!r}: step before reset, or after the episode's end; call reset first")
+        if not (type(action) is int and self._first <= action < self._beyond) and not self._takes(action):
+            raise TaskError(
+                f"the task {self.label!r}: the learner's action {action!r} "
+                f"({_kind_of(action)}) is not in {self.episodes.action_space}"
+            )
+        try:
+            answer: Any = self.env.step(action)
+            observation, reward, terminated, truncated, info = answer
+            gained = float(reward)
+        except PerdureError:
+            raise
+        except Exception as problem:  # an environment may raise anything; say whose, and where
+            raise TaskError(f"{self._where()} raised {type(problem).__name__}: {problem}") from problem
+        if not math.isfinite(gained):
+            raise TaskError(f"{self._where()} gave the reward {gained}; a reward is a finite number")
+        if self._shape is not None and getattr(observation, "shape", None) != self._shape:
+            raise self._strange(observation)
+        self._steps += 1
+        self._reward += gained
+        self._info = info
+        if terminated or truncated or self._steps >= self._limit:
+            if not (terminated or truncated):
+                truncated = True
+                self._info = info = {**info, "step_limit": self._limit}
+            self._terminated, self._truncated = bool(terminated), bool(truncated)
+            self.ended = True
+        return observation, reward, self._terminated, self._truncated, info
+
+    @property
+    def end(self) -> EpisodeEnd:
+        """What happened since the last reset."""
+        return EpisodeEnd(self._reward, self._steps, self._terminated, self._truncated, self.params, self._info)
+
+    def log_info(self) -> dict[str, float]:
+        """The measures of what happened since the last reset, and any other columns, as the task gives them."""
+        self._must_be_current("log_info")
+        kind = self.episodes.kind
+        found = guarded(
+            self.label, "raised in get_episode_log_info", lambda: dict(kind.get_episode_log_info(self.env, self.end))
+        )
+        missing = [measure for measure in kind.measures if measure not in found]
+        if missing:
+            raise TaskError(
+                f"the task {self.label!r}: get_episode_log_info gave {', '.join(found) or 'nothing'}; "
+                f"its measures also name {', '.join(missing)}"
+            )
+        return found
+
+    def close(self) -> None:
+        """Nothing: the environment belongs to all episodes of its task, and is closed with them."""
+
+    def _must_be_current(self, call: str) -> None:
+        if self.episodes.current is not self:
+            raise TaskError(f"the task {self.label!r}: {call} of an episode that is over; take the next one")
+
+    def _check_spaces(self, observation: Any) -> None:
+        closely = self.episodes.close_looks > 0
+        self.episodes.close_looks -= closely
+        for what in ("observation_space", "action_space"):
+            before, now = getattr(self.episodes, what), getattr(self.env, what)
+            if now is before:
+                continue
+            closely = True
+            if now != before:
+                raise TaskError(
+                    f"the task {self.label!r} changed its {what} from {before} to {now} with the parameters "
+                    f"{self.given}; give what differs in its spaces another task name"
+                )
+        shape = getattr(observation, "shape", None)
+        strange = self._shape is not None and shape != self._shape
+        if strange or (closely and not self.episodes.observation_space.contains(observation)):
+            raise self._strange(observation)
+
+    def _strange(self, observation: Any) -> TaskError:
+        return TaskError(
+            f"{self._where()} gave an observation ({_kind_of(observation)}) that is not in its observation_space, "
+            f"{self.episodes.observation_space}"
+        )
+
+    def _where(self) -> str:
+        return f"the task {self.label!r}, at step {self._steps + 1} of an episode with {self.params},"
+
+
+def guarded(label: str, what: str, call: Callable[[], T]) -> T:
+    """The value of `call`; what a task raises there is named as the task's."""
+    try:
+        return call()
+    except PerdureError:
+        raise
+    except Exception as problem:  # a task may raise anything; say whose it is
+        raise TaskError(f"the task {label!r} {what}: {type(problem).__name__}: {problem}") from problem
+
+
+def _later_seed(seed: int, resets: int) -> int:
+    return int(np.random.SeedSequence([seed, resets]).generate_state(1)[0])
+
+
+def _kind_of(value: Any) -> str:
+    shape = np.shape(value) if isinstance(value, np.ndarray) else ()
+    return f"{type(value).__name__} of shape {shape}" if shape else type(value).__name__

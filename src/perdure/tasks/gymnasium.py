@@ -1,0 +1,187 @@
+"""Any Gymnasium 1.x environment as an episode task, by id or by class, wrapped or not.
+
+A class that declares `parameters` is told each episode's by `reset(options={"params": …})`. Any other takes
+its parameters as keywords when it is made, so it is made again where they change.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import gymnasium
+
+from perdure.errors import nearest
+from perdure.scenario.distributions import drawn
+from perdure.scenario.model import Task
+from perdure.tasks.interface import Direction, EpisodeEnd, EpisodeTask, Parameter, TaskError
+
+__all__ = ["GymnasiumTask", "Remade", "Wrapped"]
+
+Env = gymnasium.Env[Any, Any]
+
+_NOT_PARAMETERS = ("self", "render_mode")
+
+
+@dataclass(frozen=True)
+class GymnasiumTask:
+    """An environment as a task; reward is its measure unless its class declares others."""
+
+    name: str
+    summary: str
+    create: Callable[..., Env] = field(repr=False)
+    """Makes the environment; takes `keywords`, where they are known."""
+    keywords: tuple[str, ...] | None = None
+    """What `create` takes by keyword; None where it takes any."""
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What a syllabus calls some of the keywords."""
+    measures: Mapping[str, Direction] = field(default_factory=lambda: {"reward": "higher"}, hash=False)
+    parameters: tuple[Parameter, ...] | None = None
+    told_by_reset: bool = False
+
+    @classmethod
+    def of_id(cls, name: str, spellings: Mapping[str, str] | None = None) -> GymnasiumTask:
+        """The task of a registered Gymnasium id; `spellings` name some keywords otherwise, where they are taken."""
+        entry_point = gymnasium.spec(name).entry_point
+        try:
+            found = gymnasium.envs.registration.load_env_creator(entry_point) if isinstance(entry_point, str) else None
+        except (ImportError, gymnasium.error.Error) as problem:
+            raise TaskError(f"the environment {name!r} needs what is absent: {problem}") from problem
+
+        def create(**keywords: Any) -> Env:
+            return gymnasium.make(name, disable_env_checker=True, **keywords)
+
+        task = cls._declared(name, found if found is not None else entry_point, create)
+        taken = {ours: theirs for ours, theirs in (spellings or {}).items() if theirs in (task.keywords or ())}
+        return replace(task, names=taken)
+
+    @classmethod
+    def of_class(cls, name: str, found: type[Env]) -> GymnasiumTask:
+        """The task of an environment's class."""
+        return cls._declared(name, found, found)
+
+    @classmethod
+    def _declared(cls, name: str, found: Any, create: Callable[..., Env]) -> GymnasiumTask:
+        parameters = getattr(found, "parameters", None)
+        told_by_reset = isinstance(parameters, tuple) and all(isinstance(one, Parameter) for one in parameters)
+        measures = getattr(found, "measures", None)
+        return cls(
+            name,
+            (inspect.getdoc(found) or name).strip().splitlines()[0],
+            create,
+            keywords=_keywords(found),
+            measures=dict(measures) if isinstance(measures, Mapping) else {"reward": "higher"},
+            parameters=parameters if told_by_reset else None,
+            told_by_reset=told_by_reset,
+        )
+
+    def make(self, task: Task, seed: int) -> Env:
+        """A new environment; one that takes keywords is wrapped so that later parameters reach it."""
+        if self.told_by_reset:
+            return self.create()
+        return Remade(self.created, drawn(task.params, seed, 0, 0))
+
+    def get_episode_log_info(self, env: Env, end: EpisodeEnd) -> Mapping[str, float]:
+        """The total reward and the steps, and what the environment itself has to say."""
+        return own_log_info(env, {"reward": end.reward, "steps": end.steps})
+
+    def created(self, params: Mapping[str, Any]) -> Env:
+        """The environment made with these parameters; one that it does not take is refused."""
+        keywords = {self.names.get(key, key): _as_keyword(value) for key, value in params.items()}
+        if self.keywords is not None:
+            for key in keywords:
+                if key not in self.keywords:
+                    known = sorted({*self.keywords, *self.names})
+                    raise TaskError(f"the environment {self.name!r} takes no parameter {key!r}; {nearest(key, known)}")
+        try:
+            return self.create(**keywords)
+        except Exception as problem:  # an environment may raise anything; say with what it was made
+            raise TaskError(
+                f"the environment {self.name!r} cannot be made with the parameters {dict(params)}: "
+                f"{type(problem).__name__}: {problem}"
+            ) from problem
+
+
+class Remade(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment that takes its parameters when it is made, and is made again where they change."""
+
+    def __init__(self, make: Callable[[Mapping[str, Any]], Env], params: Mapping[str, Any]) -> None:
+        super().__init__(make(params))
+        self._make = make
+        self._params = dict(params)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode with the parameters in `options`."""
+        others = dict(options or {})
+        params = dict(others.pop("params", self._params))
+        if params != self._params:
+            self.env.close()
+            self.env = self._make(params)
+            self._params = params
+        return self.env.reset(seed=seed, options=others or None)
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """An episode task whose environment is wrapped, from left to right."""
+
+    kind: EpisodeTask
+    wrappers: tuple[Callable[[Env], Env], ...]
+    name: str
+
+    @property
+    def summary(self) -> str:
+        """That of the bare task."""
+        return self.kind.summary
+
+    @property
+    def measures(self) -> Mapping[str, Direction]:
+        """Those of the bare task."""
+        return self.kind.measures
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...] | None:
+        """Those of the bare task."""
+        return self.kind.parameters
+
+    def make(self, task: Task, seed: int) -> Env:
+        """The bare environment in its wrappers."""
+        env = self.kind.make(task, seed)
+        for wrapper in self.wrappers:
+            env = wrapper(env)
+            if not isinstance(env, gymnasium.Env):
+                raise TaskError(f"{self.name!r}: a wrapper gave {type(env).__name__}; expected a gymnasium.Env")
+        return env
+
+    def get_episode_log_info(self, env: Env, end: EpisodeEnd) -> Mapping[str, float]:
+        """What the bare task logs."""
+        return self.kind.get_episode_log_info(env, end)
+
+
+def own_log_info(env: Env, found: dict[str, float]) -> dict[str, float]:
+    """`found`, and over it what the environment's own `get_episode_log_info` gives, where it has one."""
+    own = getattr(env.unwrapped, "get_episode_log_info", None)
+    return {**found, **own()} if callable(own) else found
+
+
+def _as_keyword(value: Any) -> Any:
+    """JSON has lists where environments want tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _keywords(found: Any) -> tuple[str, ...] | None:
+    """What a class or a function takes by keyword, through the bases that it hands keywords on to."""
+    bases = found.__mro__ if isinstance(found, type) else ()
+    makers = [vars(base)["__init__"] for base in bases if "__init__" in vars(base)] or [found]
+    names: list[str] = []
+    for maker in makers:
+        try:
+            taken = inspect.signature(maker).parameters.values()
+        except (TypeError, ValueError):
+            return None
+        names += [one.name for one in taken if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+        if not any(one.kind is one.VAR_KEYWORD for one in taken):
+            return tuple(name for name in dict.fromkeys(names) if name not in _NOT_PARAMETERS)
+    return None

@@ -1,0 +1,137 @@
+"""Which kind of task a name means: a registered one, any Gymnasium id, or an import path.
+
+The `env` of a syllabus' task header, or else the task's own name, is looked up in this order:
+
+    "Pong"                                              registered, whatever its case
+    "my_package.my_tasks:TASK"                          an import path of a task, or of an environment
+    "MiniGrid-DoorKey-5x5-v0", "ale_py:ALE/Pong-v5"     a Gymnasium id, where needed with who registers it
+    "CartPole-v1 | gymnasium.wrappers:FlattenObservation"   any of these, wrapped, from left to right
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from perdure.errors import MissingExtra, PerdureError, UnknownName, nearest
+from perdure.scenario.model import Task
+from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask, TaskError, TaskKind
+
+__all__ = ["imported", "kind_named", "kind_of", "task_kind"]
+
+# Gymnasium ids that an extra brings; importing the module registers them.
+_BROUGHT_BY = {"MiniGrid-": ("minigrid", "minigrid"), "BabyAI-": ("minigrid", "minigrid")}
+
+
+def task_kind(task: Task) -> TaskKind:
+    """The kind of a scenario's task, by its `env`, else by its name."""
+    return kind_named(task.env or task.name)
+
+
+@cache
+def kind_named(text: str) -> TaskKind:
+    """The kind that `text` means; wrappers follow it, each after a bar."""
+    import_module("perdure.tasks.catalogue")  # registers what is embedded
+    name, *wrappers = (part.strip() for part in text.split("|"))
+    kind = _bare_kind(name)
+    if not wrappers:
+        return kind
+    if not isinstance(kind, EpisodeTask):
+        raise TaskError(f"{text!r}: {name!r} is lived in batches, and wrappers are for environments; remove them")
+    from perdure.tasks.gymnasium import Wrapped
+
+    return Wrapped(kind, tuple(imported(wrapper, "the wrapper") for wrapper in wrappers), text)
+
+
+def _bare_kind(name: str) -> TaskKind:
+    registered = {one.lower(): one for one in TASKS.names()}
+    if name.lower() in registered:
+        return kind_of(TASKS.get(registered[name.lower()]), name.lower())
+    module, colon, rest = name.partition(":")
+    if not colon:
+        return _of_gymnasium(name)
+    if "/" in rest or rest.rpartition("-v")[2].isdigit():  # Gymnasium's own way: module:Id-v0
+        _module(module, name, "the environment")
+        return _of_gymnasium(rest)
+    return kind_of(imported(name, "the task"), name)
+
+
+def kind_of(found: Any, name: str | None = None) -> TaskKind:
+    """What `found` is as a task: itself, or the task that an environment's class makes."""
+    if isinstance(found, type) and issubclass(found, _env_class()):
+        from perdure.tasks.gymnasium import GymnasiumTask
+
+        return GymnasiumTask.of_class(name or found.__name__, found)
+    try:
+        made = found() if isinstance(found, type) else found
+    except Exception as problem:  # a class of one's own may raise anything; name it
+        raise TaskError(f"the task {name or found!r} cannot be made: {type(problem).__name__}: {problem}") from problem
+    if isinstance(made, EpisodeTask | BatchTask):
+        return made
+    wanted = "make and get_episode_log_info, or examples, info and get_batch_log_info"
+    raise TaskError(
+        f"{name or found!r} is {type(made).__name__}, neither a gymnasium.Env class nor a task "
+        f"(name, summary, measures, parameters; {wanted}); see docs/how-to/connect-your-own-task.md"
+    )
+
+
+def imported(path: str, what: str) -> Any:
+    """The object at `module:name` (or `module.name`)."""
+    module_name, _, attribute = path.partition(":") if ":" in path else path.rpartition(".")
+    module = _module(module_name, path, what)
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        known = [name for name in vars(module) if not name.startswith("_")]
+        raise TaskError(f"{what} {path!r}: {module_name} has no {attribute!r}; {nearest(attribute, known)}") from None
+
+
+def _module(name: str, path: str, what: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as problem:
+        if problem.name and not name.startswith(problem.name):
+            raise TaskError(f"{what} {path!r}: {name} itself imports {problem.name}, which is absent") from None
+        raise TaskError(
+            f"{what} {path!r}: there is no module {name!r} (looked in {len(sys.path)} places of sys.path); "
+            "write module:name, and install the module or set PYTHONPATH"
+        ) from None
+    except ValueError:
+        raise TaskError(f"{what} {path!r} is no import path; write module:name") from None
+
+
+def _of_gymnasium(name: str) -> TaskKind:
+    import gymnasium
+
+    from perdure.tasks.gymnasium import GymnasiumTask
+    from perdure.tasks.minigrid import SPELLINGS
+
+    for prefix, (module, extra) in _BROUGHT_BY.items():
+        if name.lower().startswith(prefix.lower()):
+            if find_spec(module) is None:
+                raise MissingExtra(module, extra, f"the environment {name!r}")
+            import_module(module)
+    folded = {one.lower(): one for one in gymnasium.registry}
+    if name.lower() not in folded:
+        raise _unknown(name, [*TASKS.names(), *gymnasium.registry])
+    return GymnasiumTask.of_id(folded[name.lower()], SPELLINGS)
+
+
+def _unknown(name: str, known: list[str]) -> PerdureError:
+    problem = UnknownName("task or environment", name, known)
+    if "did you mean" in str(problem):
+        return problem
+    return TaskError(
+        f"unknown task or environment {name!r}; embedded: {', '.join(TASKS.names())}; for any other Gymnasium id name "
+        "who registers it (module:Id-v0), for a task of your own its import path (module:name)"
+    )
+
+
+def _env_class() -> Any:
+    import gymnasium
+
+    return gymnasium.Env

@@ -1,0 +1,114 @@
+"""Names to tasks: registered ones, Gymnasium ids, import paths, wrappers; and what is said of a wrong one."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+
+from perdure.errors import MissingExtra, PerdureError, UnknownName
+from perdure.scenario.model import Task
+from perdure.tasks import resolve
+from perdure.tasks.episodes import Episodes
+from perdure.tasks.interface import TASKS, EpisodeTask, TaskError
+from perdure.tasks.resolve import kind_named, task_kind
+
+
+def test_a_registered_name_is_found_whatever_its_case() -> None:
+    assert task_kind(Task("pong")) is task_kind(Task("x", env="PONG")) is TASKS.get("pong")
+
+
+def test_env_wins_over_the_tasks_own_name() -> None:
+    assert task_kind(Task("pong", env="Breakout")).name == "breakout"
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "cartpole-v1"])
+def test_any_gymnasium_id_is_a_task(name: str) -> None:
+    with Episodes(Task("cart", env=name)) as episodes:
+        observation, _ = episodes.begin(seed=3).reset()
+        assert episodes.observation_space.contains(observation)
+
+
+def test_two_tasks_may_differ_in_their_spaces() -> None:
+    with Episodes(Task("pong")) as one, Episodes(Task("cart", env="CartPole-v1")) as other:
+        assert one.observation_space != other.observation_space
+        assert one.action_space != other.action_space
+
+
+def test_wrappers_are_applied_from_left_to_right() -> None:
+    text = "FrozenLake-v1 | gymnasium.wrappers:FlattenObservation | gymnasium.wrappers:RecordEpisodeStatistics"
+    with Episodes(Task("lake", env=text)) as episodes:
+        episode = episodes.begin({"is_slippery": False}, seed=1)
+        episode.reset()
+        assert isinstance(episodes.env, gymnasium.wrappers.RecordEpisodeStatistics)
+        assert episodes.observation_space.shape == (16,)
+
+
+def test_a_task_of_ones_own_is_found_by_its_import_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_tasks_for_resolve.py").write_text(
+        "from perdure.tasks.arcade.kinds import GAMES, ArcadeTask\nTASK = ArcadeTask(GAMES['pong'])\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert isinstance(kind_named("own_tasks_for_resolve:TASK"), EpisodeTask)
+
+
+def test_a_plug_in_may_register_an_environments_class_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin: Any = EntryPoint("MyCart", "gymnasium.envs.classic_control:CartPoleEnv", "perdure.tasks")
+    monkeypatch.setattr("perdure.registry.entry_points", lambda group: [plugin])
+    monkeypatch.setattr(TASKS, "_plugins_read", False)
+    monkeypatch.setattr(TASKS, "_things", dict(TASKS._things))
+    kind_named.cache_clear()
+    assert isinstance(kind_named("mycart"), EpisodeTask)
+    kind_named.cache_clear()
+
+
+def test_a_task_class_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken_task_for_resolve.py").write_text("class T:\n    def __init__(self): raise OSError('no disk')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TaskError, match="'broken_task_for_resolve:T' cannot be made: OSError: no disk"):
+        kind_named("broken_task_for_resolve:T")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("Pongg", UnknownName, r"unknown task or environment 'Pongg'; did you mean 'pong'\?"),
+        ("CartPol-v1", UnknownName, "did you mean 'CartPole-v1'"),
+        ("navigate", TaskError, r"embedded: pong, breakout, .*import path \(module:name\)"),
+        ("ale_py_absent:ALE/Pong-v5", TaskError, "there is no module 'ale_py_absent'"),
+        ("no_such_module:Thing", TaskError, "there is no module 'no_such_module'"),
+        ("perdure.tasks.digits:SIDES", TaskError, r"has no 'SIDES'; did you mean 'SIDE'\?"),
+        ("perdure.tasks.digits:SIDE", TaskError, r"is int, neither a gymnasium.Env class nor a task"),
+        ("Pong | no_such_module:Wrapper", TaskError, "the wrapper 'no_such_module:Wrapper'"),
+        ("digits | gymnasium.wrappers:FlattenObservation", TaskError, "wrappers are for environments"),
+        (":Thing", TaskError, "is no import path"),
+    ],
+)
+def test_a_name_that_means_nothing_says_what_would(name: str, kind: type[PerdureError], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        kind_named(name)
+
+
+def test_a_wrapper_that_gives_no_environment_is_refused() -> None:
+    with pytest.raises(TaskError, match="a wrapper gave str"):
+        Episodes(Task("x", env="CartPole-v1 | builtins:str"))
+
+
+@pytest.mark.skipif(find_spec("Box2D") is not None, reason="Box2D is installed")
+def test_an_environment_whose_library_is_absent_says_what_to_install() -> None:
+    with pytest.raises(TaskError, match=r"'BipedalWalker-v3' needs what is absent: .*pip install"):
+        kind_named("BipedalWalker-v3")
+
+
+@pytest.mark.parametrize("name", ["MiniGrid-Empty-5x5-v0", "minigrid5x5"])
+def test_minigrid_without_its_extra_gives_the_command(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolve, "find_spec", lambda module: None)
+    monkeypatch.setattr("perdure.tasks.minigrid.find_spec", lambda module: None)
+    kind_named.cache_clear()
+    with pytest.raises(MissingExtra, match=r"pip install 'perdure\[minigrid\]'"):
+        Episodes(Task("x", env=name))
+    kind_named.cache_clear()
