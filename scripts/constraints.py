@@ -1,4 +1,4 @@
-"""Write constraints.txt from this environment: every package that Perdure and its tools need, name and version alone."""
+"""Write constraints.txt from this environment: what Perdure and its tools need, by name and version alone."""
 
 from __future__ import annotations
 

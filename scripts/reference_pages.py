@@ -25,7 +25,7 @@ def commands() -> str:
     """Each verb with its help, as the command line prints it."""
     from typer.testing import CliRunner
 
-    from perdure.cli import VERBS, app
+    from perdure.cli import VERBS, application
 
     runner = CliRunner(env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
     parts = [
@@ -33,7 +33,7 @@ def commands() -> str:
     ]
     parts.append("Exit status 0: all was answered; 1: something was left out or is wrong; 2: nothing could be done.\n")
     for verb in VERBS:
-        said = runner.invoke(app, [verb, "--help"]).output.strip("\n")
+        said = runner.invoke(application(), [verb, "--help"]).output.strip("\n")
         parts.append(f"\n## perdure {verb}\n\n```text\n{said}\n```\n")
     return "".join(parts)
 

@@ -92,9 +92,9 @@ def test_importing_perdure_does_nothing() -> None:
 def test_help_is_there_for_every_verb_and_ends_with_an_example() -> None:
     from typer.testing import CliRunner
 
-    from perdure.cli import VERBS, app
+    from perdure.cli import VERBS, application
 
     for verb in VERBS:
-        result = CliRunner().invoke(app, [verb, "--help"])
+        result = CliRunner().invoke(application(), [verb, "--help"])
         assert result.exit_code == 0, verb
         assert "Example: perdure" in result.output, verb

@@ -44,8 +44,11 @@ class Registry(Generic[T]):
         return tuple(self._things)
 
     def __iter__(self) -> Iterator[T]:
+        """Our own first; plug-ins are only looked for by those who ask further."""
+        known = tuple(self._things)
+        yield from (self._things[name] for name in known)
         self._read_plugins()
-        return iter(tuple(self._things.values()))
+        yield from (thing for name, thing in tuple(self._things.items()) if name not in known)
 
     def _read_plugins(self) -> None:
         if self._plugins_read:

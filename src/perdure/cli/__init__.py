@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 
 import typer
 
-__all__ = ["app", "main"]
+__all__ = ["VERBS", "application", "main"]
 
 VERBS = ("demo", "compose", "lint", "score", "check", "export", "info", "list")
 
-app = typer.Typer(
-    name="perdure",
-    help="Does your learner keep what it learns? Test and evaluation for lifelong learning.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode="rich",
-)
+
+def application(verbs: Sequence[str] = VERBS) -> typer.Typer:
+    """The command with these verbs; a call that names its verb needs only that one's options worked out."""
+    app = typer.Typer(
+        name="perdure",
+        help="Does your learner keep what it learns? Test and evaluation for lifelong learning.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode="rich",
+    )
+    app.callback()(_root)
+    for verb in verbs:
+        module = import_module(f"perdure.cli.{verb}")
+        app.command(verb, cls=getattr(module, "COMMAND", None), epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(
+            getattr(module, verb)
+        )
+    return app
 
 
 def _print_version(asked: bool) -> None:
@@ -31,7 +42,6 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: bool = typer.Option(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
@@ -40,19 +50,13 @@ def _root(
     pass
 
 
-for _verb in VERBS:
-    _module = import_module(f"perdure.cli.{_verb}")
-    app.command(_verb, cls=getattr(_module, "COMMAND", None), epilog=f"Example: [bold]{_module.EXAMPLE}[/bold]")(
-        getattr(_module, _verb)
-    )
-
-
 def main() -> None:
     """Run the command; what goes wrong is said in a line, never as a traceback."""
     from perdure.errors import PerdureError
 
+    asked = next((one for one in sys.argv[1:] if not one.startswith("-")), None)
     try:
-        app()
+        application((asked,) if asked in VERBS else VERBS)()
     except PerdureError as problem:
         typer.echo(f"perdure: {problem}", err=True)
         sys.exit(2)

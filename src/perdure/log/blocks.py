@@ -40,16 +40,16 @@ def passage(lifetime: Lifetime, measure: str, variants: Literal["aware", "agnost
     Rows that are not complete, have no value, or one that is not finite are dropped and counted
     before blocks are formed, so a block left empty does not exist.
     """
-    everything = lifetime.experiences
-    complete = everything.filter(pl.col("exp_status") == "complete")
-    valued = complete.drop_nulls(measure)
-    valued = valued.filter(pl.col(measure).is_not_nan()) if valued.height else valued
-    rows = valued.filter(pl.col(measure).is_finite()) if valued.height else valued
-    dropped = {
-        "incomplete": everything.height - complete.height,
-        "missing": complete.height - valued.height,
-        "not finite": valued.height - rows.height,
-    }
+    rows = lifetime.experiences
+    complete, value = pl.col("exp_status") == "complete", pl.col(measure)
+    incomplete, missing, infinite = rows.select(
+        (~complete).sum().alias("incomplete"),
+        (complete & (value.is_null() | value.is_nan())).sum().alias("missing"),
+        (complete & value.is_infinite()).sum().alias("not finite"),
+    ).row(0)
+    dropped = {"incomplete": incomplete, "missing": missing, "not finite": infinite}
+    if any(dropped.values()):
+        rows = rows.filter(complete & value.is_finite())
     if variants == "agnostic":
         rows = rows.with_columns(pl.col("task_name").str.replace(r"^(.+)_[^_]*$", "${1}").alias("task_name"))
     row_starts = _boundaries(rows, ("block_num", "block_type", "block_subtype", "task_name"))

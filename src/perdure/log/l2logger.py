@@ -103,7 +103,7 @@ class _L2Logger:
         else:
             rows = rows.with_columns(pl.col("block_subtype").fill_null("wake"))
         if not _sound(rows):
-            raise _first_error(path, "a required field is blank, negative or holds a NUL byte")
+            raise _first_error(path, "a required field is blank or negative")
         extras = [name for name in rows.columns if name not in STANDARD_COLUMNS and name not in measures]
         rows = rows.select(*STANDARD_COLUMNS, *measures, *extras)
         rows = rows.with_columns(pl.col("task_name").str.to_lowercase(), *(typed(rows[name]) for name in extras))
@@ -180,10 +180,6 @@ def _sound(rows: pl.DataFrame) -> bool:
     required = [name for name in STANDARD_COLUMNS if name not in ("task_params", "timestamp")]
     bad = [pl.col(name).is_null().any() for name in required]
     bad += [(pl.col(name) < 0).any() for name in ("block_num", "exp_num")]
-    bad += [
-        pl.col(name).str.contains("\x00", literal=True).any()
-        for name in ("worker_id", "task_name", "task_params", "timestamp")
-    ]
     return not rows.select(pl.any_horizontal(bad).fill_null(False)).item()
 
 
