@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -280,3 +282,46 @@ def test_the_example_of_the_help_runs(logs: Path, run_cli: Run) -> None:
     done = run_cli(verb, *arguments)
     assert done.returncode == 0, done.stderr
     assert EXAMPLE in " ".join(run_cli("score", "--help").stdout.split())
+
+
+def test_several_lifetimes_come_with_statistics_over_them(tmp_path: Path, run_cli: Run) -> None:
+    for seed in range(4):
+        simulate(tmp_path / "logs", f"life-{seed}", seed)
+    facts = json.loads(run_cli("score", tmp_path / "logs", "--json", "-").stdout)
+    (group,) = facts["groups"]
+    assert group["n"] == 4
+    wanted = {"mean", "sd", "low", "high", "level", "t", "p", "above", "sign_p", "verdict", "why"}
+    assert wanted <= group["metrics"]["performance_maintenance"].keys()
+    assert facts["not_grouped"] is None
+    split = json.loads(run_cli("score", tmp_path / "logs", "--group", r"life-([01])", "--json", "-").stdout)
+    assert [(one["group"], one["n"]) for one in split["groups"]] == [("0", 1), ("1", 1)]
+    said = run_cli("score", tmp_path / "logs").stdout
+    assert "95% interval" in said
+    assert all(len(line.rstrip()) <= 80 for line in said.splitlines())
+    assert "performance_maintenance_terminal" in said
+
+
+def test_the_same_life_twice_is_scored_and_not_pooled(tmp_path: Path, run_cli: Run) -> None:
+    simulate(tmp_path / "logs", "life", 0)
+    shutil.copytree(tmp_path / "logs" / "life", tmp_path / "logs" / "copy")
+    done = run_cli("score", tmp_path / "logs", "--json", "-")
+    facts = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert len(facts["lifetimes"]) == 2
+    assert facts["groups"] == []
+    assert "twice" in facts["not_grouped"]
+
+
+def simulate(into: Path, name: str, seed: int) -> None:
+    """A life of two tasks with some forgetting, by numbers drawn from `seed`."""
+    rng = np.random.default_rng(seed)
+    with perdure.Journal(into, name, learner="toy", seed=seed, info={"scenario_type": "condensed"}) as journal:
+        at = 0
+        for block, (kind, task, level) in enumerate(
+            [("test", "a", 0.1), ("train", "a", 0.5), ("test", "a", 0.9), ("train", "b", 0.5), ("test", "a", 0.7)]
+        ):
+            values = level + rng.normal(0, 0.05, 20)
+            journal.log_many(
+                block_num=block, exp_num=np.arange(at, at + 20), block_type=kind, task_name=task, reward=values
+            )
+            at += 20

@@ -26,6 +26,14 @@ def score(
     measure: Measure = None,
     metrics: Metrics = None,
     json: Json = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="PATTERN",
+            help="Group lifetimes by what this regular expression's first bracket matches in their ids.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Write metrics, blocks, settings and prepared data there."),
@@ -121,6 +129,7 @@ def score(
 
     Exit status 0: everything was scored; 1: something was left out; 2: nothing could be scored.
     """
+    from perdure.cli.group_table import grouped, show_groups
     from perdure.cli.score_table import progress_bar, show
     from perdure.curves.bounds import read_numbers
     from perdure.log.matrix import read_baseline
@@ -164,10 +173,15 @@ def score(
             columns=column_mapping(column),
             progress=progress,
         )
+    several = len(scores.lifetimes) > 1
+    found, refused = grouped(scores, group) if several or group else ((), None)
     if json:
-        emit_json(scores.as_json(), json)
+        emit_json({**scores.as_json(), "groups": [one.as_json() for one in found], "not_grouped": refused}, json)
     if out:
         write_outputs(scores, out)
     if json != "-":
-        show(scores, quiet=quiet)
-    raise typer.Exit(1 if scores.left_out else 0)
+        show_groups(found, quiet=quiet)
+        show(scores, quiet=quiet, table=not found)
+        if refused:
+            typer.echo(f"not grouped: {refused}", err=True)
+    raise typer.Exit(1 if scores.left_out or refused else 0)

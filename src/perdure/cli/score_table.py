@@ -40,15 +40,18 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
         yield told
 
 
-def show(scores: Scores, *, quiet: bool = False) -> None:
-    """Print one lifetime metric by metric, or many as their means."""
+def show(scores: Scores, *, quiet: bool = False, table: bool = True) -> None:
+    """Print one lifetime metric by metric, or many as their means; without the table only what else is to say."""
     from rich.console import Console
 
     console = Console(highlight=False)
     if len(scores.lifetimes) == 1:
         _show_one(console, scores.lifetimes[0], scores, quiet)
     else:
-        _show_many(console, scores, quiet)
+        if table:
+            _show_means(console, scores)
+        if not quiet:
+            _show_notes(console, scores)
     for path, why in scores.left_out:
         console.print("[yellow]left out[/]", _plain(why if path in why else f"{path}: {why}"), soft_wrap=True)
 
@@ -78,7 +81,7 @@ def _show_one(console: Console, score: Score, scores: Scores, quiet: bool) -> No
         console.print("note:", _plain(note), style="bright_black")
 
 
-def _show_many(console: Console, scores: Scores, quiet: bool) -> None:
+def _show_means(console: Console, scores: Scores) -> None:
     lifetimes = scores.lifetimes
     table = _table(
         f"{len(lifetimes)} lifetimes · {', '.join(sorted({one.measure for one in lifetimes}))} · {scores.preset}"
@@ -104,11 +107,14 @@ def _show_many(console: Console, scores: Scores, quiet: bool) -> None:
             "" if metric.threshold is None else f"{shown}/{len(found)}",
         )
     console.print(table)
-    if quiet:
-        return
+    console.print("shown: lifetimes beyond the threshold", style="bright_black")
+
+
+def _show_notes(console: Console, scores: Scores) -> None:
+    lifetimes = scores.lifetimes
     dropped, where = sum(one.dropped_rows for one in lifetimes), sum(bool(one.dropped_rows) for one in lifetimes)
     console.print(
-        f"shown: lifetimes beyond the threshold; {dropped} rows dropped in {where} of {len(lifetimes)} lifetimes",
+        f"{dropped} rows dropped in {where} of {len(lifetimes)} lifetimes",
         style="bright_black",
     )
     if len({one.measure for one in lifetimes}) > 1:

@@ -79,6 +79,14 @@ class Lifetime:
         """The blocks as lived, derived from the rows that count for the first measure."""
         return self.passage().scenario
 
+    @property
+    def scenario_type(self) -> str | None:
+        """Condensed, dispersed, …, as the log states it."""
+        scenario = self.manifest.get("scenario")
+        described = scenario.get("info") if isinstance(scenario, Mapping) else None
+        stated = self.info.get("scenario_type") or (described or {}).get("scenario_type")
+        return str(stated) if stated else None
+
     def passage(self, measure: str | None = None, variants: Literal["aware", "agnostic"] = "aware") -> Passage:
         """The values that count for `measure` (the first one by default), block by block."""
         from perdure.log.blocks import passage

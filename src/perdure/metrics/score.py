@@ -52,6 +52,12 @@ class Score:
     path: str | None = None
     seed: int | None = None
     learner: str | None = None
+    scenario_type: str | None = None
+    protocol: Any = None
+    """As the manifest states it."""
+    complete: bool | None = None
+    recorded_id: str = ""
+    """The id in the manifest, where there is one; `id` may be a path."""
     prepared: pl.DataFrame | None = field(default=None, hash=False, compare=False, repr=False)
     """The values by experience, where they were asked for."""
 
@@ -68,6 +74,11 @@ class Score:
         """The lifetime as one JSON object; every number in it is finite."""
         return {
             "id": self.id,
+            "learner": self.learner,
+            "seed": self.seed,
+            "scenario_type": self.scenario_type,
+            "protocol": self.protocol,
+            "complete": self.complete,
             "measure": self.measure,
             "dropped_rows": self.dropped_rows,
             "learning_experiences": self.learning_experiences,
@@ -127,6 +138,10 @@ class Scorer:
             path=str(lifetime.path) if lifetime.path else None,
             seed=lifetime.seed,
             learner=lifetime.learner,
+            scenario_type=lifetime.scenario_type,
+            protocol=lifetime.manifest.get("protocol"),
+            complete=lifetime.complete,
+            recorded_id=str(lifetime.manifest.get("id") or ""),
             prepared=prepared_table(curves) if keep_prepared else None,
         )
 

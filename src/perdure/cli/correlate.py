@@ -1,0 +1,111 @@
+"""`perdure correlate`: which metrics go together over lifetimes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perdure.cli.options import Json, Quiet, emit_json
+from perdure.cli.scoring import Experts, Measure, Metrics, Preset, Variadic, listed
+
+if TYPE_CHECKING:
+    from perdure.stats.correlate import Correlation
+    from perdure.stats.model import Bar, ScoredLife
+
+__all__ = ["COMMAND", "EXAMPLE", "correlate"]
+
+EXAMPLE = "perdure correlate runs/replay runs/naive"
+COMMAND = Variadic
+
+
+def correlate(
+    logs: Annotated[
+        list[Path],
+        typer.Argument(metavar="LOG...", help="Folders of lifetimes, score JSONs or tables.", show_default=False),
+    ],
+    experts: Experts = None,
+    preset: Preset = "standard",
+    measure: Measure = None,
+    metrics: Metrics = None,
+    across: Annotated[
+        bool, typer.Option("--across", help="Pool different protocols and measures too, as Baker et al. 2023 did.")
+    ] = False,
+    json: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Rank correlations between metrics over all lifetimes given, with two-sided p (Spearman).
+
+    Lifetimes of several learners and scenario types are pooled; different presets and settings
+    are refused, and different protocols and measures unless `--across` is given.
+    """
+    from perdure import __version__
+    from perdure.cli.score_table import progress_bar
+    from perdure.errors import PerdureError, UnknownName
+    from perdure.metrics.settings import Settings
+    from perdure.stats.correlate import correlate as correlations
+    from perdure.stats.groups import check_pool_across, merged, usable
+    from perdure.stats.load import load_pool
+
+    named = listed(metrics)
+    files = tuple(one for one in named if one.endswith(".py"))
+    settings = Settings(preset=preset, measure=measure, metrics=files)
+    with progress_bar(quiet) as progress:
+        pool = merged([load_pool(path, experts or (), settings, progress=progress) for path in logs], "all")
+    lives, partial = usable(pool.lives)
+    check_pool_across(lives, widely=across)
+    chosen = [one for one in named if one not in files] or _answered(pool.bars, lives)
+    for name in chosen:
+        if name not in pool.bars:
+            raise UnknownName("metric of these scores", name, pool.bars)
+    if len(chosen) < 2:
+        raise PerdureError(f"{len(chosen)} metrics have values; a correlation needs two (found: {', '.join(chosen)})")
+    found = correlations(lives, chosen)
+    if json:
+        facts = {
+            "perdure": __version__,
+            "n": len(lives),
+            "correlations": [one.as_json() for one in found],
+            "left_out": [{"id": name, "why": why} for name, why in (*pool.left_out, *partial)],
+        }
+        emit_json(facts, json)
+    if json != "-":
+        _show(found, len(lives), quiet)
+        for name, why in (*pool.left_out, *partial):
+            typer.echo(f"left out {name}: {why}")
+    raise typer.Exit(1 if pool.left_out or partial else 0)
+
+
+def _answered(bars: Mapping[str, Bar], lives: Sequence[ScoredLife]) -> list[str]:
+    """The metrics with a threshold that some lifetime has a value of; all that have values where none has one."""
+    valued = [name for name in bars if any(life.values.get(name) is not None for life in lives)]
+    return [name for name in valued if bars[name].threshold is not None] or valued
+
+
+def _show(found: Sequence[Correlation], lives: int, quiet: bool) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from perdure.stats.words import p_text
+
+    console = Console(highlight=False)
+    table = Table(title=f"{lives} lifetimes", title_justify="left", box=None, pad_edge=False)
+    for heading in ("metric 1", "metric 2"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("Spearman ρ", "p", "p (Holm)", "n"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    before = ""
+    for one in found:
+        rho = "–" if one.rho is None else f"{one.rho:.2f}".replace("-", "−")
+        shown = "" if one.first == before else one.first
+        table.add_row(escape(shown), escape(one.second), rho, p_text(one.p), p_text(one.p_holm), str(one.n))
+        before = one.first
+    console.print(table)
+    if not quiet:
+        for one in found:
+            if one.why:
+                console.print(f"{one.first}, {one.second}: {one.why}", markup=False, style="bright_black")
+        console.print("p: two-sided; Holm: adjusted over all pairs.", style="bright_black")

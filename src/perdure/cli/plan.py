@@ -1,0 +1,255 @@
+"""`perdure plan`: how many lifetimes an evaluation needs, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perdure.cli.options import Json, Quiet, emit_json
+from perdure.cli.scoring import Experts, Measure, Metrics, Preset, Variadic, listed
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from perdure.metrics.settings import Settings
+    from perdure.stats.model import Pool
+    from perdure.stats.plan import Cost, PilotMetric, Plan
+
+__all__ = ["COMMAND", "EXAMPLE", "plan"]
+
+EXAMPLE = "perdure plan --k 1 --alpha 0.05 --beta 0.1"
+COMMAND = Variadic
+
+_PILOT = "From a pilot"
+
+
+def plan(
+    k: Annotated[float, typer.Option("--k", help="The effect to be seen, in standard deviations.")] = 1.0,
+    alpha: Annotated[float, typer.Option("--alpha", help="How often the test may err by luck.")] = 0.05,
+    beta: Annotated[float, typer.Option("--beta", help="How often it may miss the effect.")] = 0.1,
+    lifetimes: Annotated[
+        int | None, typer.Option("--lifetimes", min=2, help="What could so many see? (the paper's number if not given)")
+    ] = None,
+    pilot: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--pilot", metavar="DIR", help="Lifetimes that were run already, or their scores.", rich_help_panel=_PILOT
+        ),
+    ] = None,
+    detect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--detect",
+            metavar="ID=X",
+            help="The distance to be seen in a metric's own unit. Repeatable.",
+            rich_help_panel=_PILOT,
+        ),
+    ] = None,
+    simulate: Annotated[
+        bool,
+        typer.Option(
+            "--simulate", help="Redraw the pilot: real power and error of skewed metrics.", rich_help_panel=_PILOT
+        ),
+    ] = False,
+    experts: Experts = None,
+    preset: Preset = "standard",
+    measure: Measure = None,
+    metrics: Metrics = None,
+    protocol: Annotated[
+        Path | None,
+        typer.Option("--protocol", metavar="FILE", help="What so many lifetimes of a protocol.toml cost."),
+    ] = None,
+    machines: Annotated[int, typer.Option("--machines", min=1, help="How many work at once.")] = 1,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the power curve there.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the simulation.")] = 0,
+    json: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """How many lifetimes are needed: the paper's rule, the exact answer, and the power really reached."""
+    from perdure.metrics.settings import Settings
+    from perdure.stats.plan import make_plan
+
+    at = make_plan(k, alpha, beta, lifetimes=lifetimes).power_at.lifetimes
+    settings = Settings(preset=preset, measure=measure, metrics=listed(metrics))
+    found, note = {}, ""
+    if pilot:
+        pool = _pool(pilot, experts or (), settings)
+        found = _said(pool, at, alpha, beta, _distances(detect), seed if simulate else None)
+        note = f"pilot: {pool.name}, {len(pool.lives)} lifetimes, {len(pool.left_out)} left out"
+    speed = _seconds_per_experience(pilot) if pilot else None
+    cost = _cost(protocol, at, speed, machines) if protocol else None
+    made = make_plan(k, alpha, beta, lifetimes=lifetimes, pilot=found, cost=cost, notes=[note] if note else ())
+    if picture:
+        _draw(made, picture)
+    if json:
+        emit_json(made.as_json(), json)
+    if json != "-":
+        _show(made, quiet)
+        if picture:
+            typer.echo(f"drawn: {picture}")
+
+
+def _pool(pilot: Sequence[Path], experts: Sequence[Path], settings: Settings) -> Pool:
+    """The pilot's whole lifetimes, which are of one learner in one scenario, under the name of their group."""
+    from dataclasses import replace
+
+    from perdure.errors import PerdureError
+    from perdure.stats.groups import check_poolable, merged, split, usable
+    from perdure.stats.load import load_pool
+
+    pool = merged([load_pool(path, experts, settings) for path in pilot], "pilot")
+    lives, partial = usable(pool.lives)
+    parts = split(lives)
+    if len(parts) != 1:
+        raise PerdureError(
+            f"--pilot: {len(parts)} groups ({'; '.join(parts)}); a pilot is one learner in one scenario type"
+        )
+    check_poolable(lives, "--pilot")
+    return replace(pool, name=next(iter(parts)), lives=lives, left_out=(*pool.left_out, *partial))
+
+
+def _said(
+    pool: Pool, lifetimes: int, alpha: float, beta: float, detect: dict[str, float], seed: int | None
+) -> dict[str, PilotMetric]:
+    import numpy as np
+
+    from perdure.stats.plan import pilot_metrics
+
+    rng = None if seed is None else np.random.default_rng(seed)
+    return pilot_metrics(
+        pool.lives, pool.bars, lifetimes, alpha=alpha, beta=beta, detect=detect, simulate=rng is not None, rng=rng
+    )
+
+
+def _distances(pairs: list[str] | None) -> dict[str, float]:
+    """`["performance_maintenance=5"]` as a mapping."""
+    found: dict[str, float] = {}
+    for pair in pairs or ():
+        name, _, text = pair.partition("=")
+        try:
+            found[name] = float(text)
+        except ValueError:
+            raise typer.BadParameter(f"--detect {pair!r}: expected ID=X, as in performance_maintenance=5") from None
+        if not 0 < found[name] < float("inf"):
+            raise typer.BadParameter(f"--detect {pair!r}: a distance is a positive number")
+    return found
+
+
+def _seconds_per_experience(pilot: list[Path]) -> float | None:
+    """How long the pilot's experiences took, by their timestamps; None where there are none."""
+    from perdure.log.read import find, read
+    from perdure.stats.pace import seconds_per_experience
+
+    return seconds_per_experience(read(one) for path in pilot if path.is_dir() for one in find(path))
+
+
+def _cost(protocol: Path, lifetimes: int, speed: float | None, machines: int) -> Cost:
+    from perdure.run.plan import Plan as Jobs
+    from perdure.run.protocol import read_protocol
+    from perdure.stats.plan import Cost
+
+    jobs = Jobs(read_protocol(protocol).with_lifetimes(lifetimes))
+    lives, experts = [one.experiences for one in jobs.lives], [one.experiences for one in jobs.experts]
+    return Cost(len(lives), len(experts), sum(lives), sum(experts), speed, machines, max([*lives, *experts], default=0))
+
+
+def _draw(made: Plan, picture: Path) -> None:
+    from perdure.errors import PerdureError
+    from perdure.stats.power_picture import power_svg
+
+    if picture.suffix != ".svg":
+        raise PerdureError(f"--picture {picture}: the power curve is drawn as SVG; end the name in .svg")
+    try:
+        picture.write_text(power_svg(made), encoding="utf-8")
+    except OSError as problem:
+        raise PerdureError(f"{picture}: cannot write there: {problem.strerror}") from problem
+
+
+def _show(made: Plan, quiet: bool) -> None:
+    from rich.console import Console
+
+    from perdure.stats.power_picture import bars
+
+    console = Console(highlight=False)
+    console.print(
+        f"To see an effect of {made.k:g} sd at α = {made.alpha:g} with power {1 - made.beta:.0%}:\n"
+        f"  {made.lifetimes:>4} lifetimes by the rule of Baker et al. 2023 (the sd taken as known)\n"
+        f"  {made.exact_two_sided:>4} exactly, two-sided\n"
+        f"  {made.exact_one_sided:>4} exactly, one-sided, as verdicts are",
+        markup=False,
+    )
+    at = made.power_at
+    console.print(
+        f"{at.lifetimes} lifetimes reach power {at.two_sided:.3f} two-sided, {at.one_sided:.3f} one-sided.\n",
+        markup=False,
+    )
+    if not quiet:
+        console.print("lifetimes  two-sided                   one-sided", markup=False, style="bright_black")
+        step = max(1, len(made.curve) // 12)
+        for point in made.curve[::step]:
+            console.print(
+                f"{point.lifetimes:>9}  {bars(point.two_sided)} {point.two_sided:>5.1%}  "
+                f"{bars(point.one_sided)} {point.one_sided:>5.1%}",
+                markup=False,
+            )
+    _show_pilot(console, made)
+    if made.cost:
+        _show_cost(console, made.cost)
+    for note in made.notes:
+        console.print(note, markup=False, style="bright_black")
+
+
+def _show_pilot(console: Console, made: Plan) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from perdure.stats.words import number
+
+    if not made.pilot:
+        return
+    simulated = any(one.simulated_power is not None for one in made.pilot.values())
+    table = Table(title=f"what the pilot says, for {made.power_at.lifetimes} lifetimes", title_justify="left", box=None)
+    table.add_column("", no_wrap=True)
+    headings = ["mean", "sd", "distance", "k", "rule", "two-sided", "one-sided", "± interval", "power"]
+    for heading in (*headings, *(["real power", "real error"] if simulated else [])):
+        table.add_column(heading, justify="right")
+    for name, one in made.pilot.items():
+        counts = [
+            "–" if count is None else str(count) for count in (one.lifetimes, one.exact_two_sided, one.exact_one_sided)
+        ]
+        shares = [one.power, *([one.simulated_power, one.simulated_error] if simulated else [])]
+        table.add_row(
+            escape(name),
+            *(number(value) for value in (one.mean, one.sd, one.detect, one.k)),
+            *counts,
+            number(one.half_width),
+            *("–" if share is None else f"{share:.1%}" for share in shares),
+        )
+    console.print(table)
+    for name, one in made.pilot.items():
+        if one.why:
+            console.print(f"{name}: {one.why}", markup=False, style="bright_black", soft_wrap=True)
+
+
+def _show_cost(console: Console, cost: Cost) -> None:
+    text = (
+        f"{cost.lives} lives and {cost.experts} experts: {cost.life_experiences:,} + {cost.expert_experiences:,} = "
+        f"{cost.experiences:,} experiences"
+    )
+    if cost.seconds is not None and cost.wall_seconds is not None:
+        text += f", {_time(cost.seconds)} of machine time, {_time(cost.wall_seconds)} on {cost.machines} machine(s)"
+    else:
+        text += "; how long they take is not known without the timestamps of a --pilot"
+    console.print(text, markup=False)
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"

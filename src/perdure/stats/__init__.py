@@ -1,0 +1,1 @@
+"""How sure are we: estimates with intervals, verdicts, comparisons and plans over many lifetimes."""

@@ -1,0 +1,81 @@
+"""Between metrics: Spearman's rank correlation over lifetimes, as a table of pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from perdure.errors import PerdureError
+from perdure.stats.model import Array, ScoredLife
+from perdure.stats.multiple import holm
+from perdure.stats.threshold import constant
+
+__all__ = ["Correlation", "correlate", "spearman_p"]
+
+_FEWEST = 3
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Two metrics over the lifetimes that have both; None is what could not be said, and `why` says why."""
+
+    first: str
+    second: str
+    n: int
+    rho: float | None = None
+    p: float | None = None
+    """Two-sided."""
+    p_holm: float | None = None
+    why: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The correlation as one JSON object."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def spearman_p(rho: float, n: int) -> float:
+    """The two-sided p of a rank correlation, by Student's t with n − 2 degrees of freedom."""
+    from scipy.special import stdtr  # type: ignore[import-untyped]
+
+    if n <= 2:
+        raise PerdureError(f"a correlation of {n} lifetimes has no p; it needs three or more")
+    if abs(rho) >= 1:
+        return 0.0
+    t = rho * math.sqrt((n - 2) / ((1 - rho) * (1 + rho)))
+    return float(2 * stdtr(n - 2.0, -abs(t)))
+
+
+def correlate(lives: Sequence[ScoredLife], metrics: Sequence[str]) -> tuple[Correlation, ...]:
+    """Every pair of metrics, in order; each over the lifetimes that have both values."""
+    columns = {name: _column(lives, name) for name in metrics}
+    found = [_pair(first, second, columns) for first, second in combinations(metrics, 2)]
+    tested = [one for one in found if one.p is not None]
+    adjusted = dict(zip((id(one) for one in tested), holm([one.p or 0.0 for one in tested]), strict=True))
+    return tuple(
+        Correlation(one.first, one.second, one.n, one.rho, one.p, adjusted.get(id(one)), one.why) for one in found
+    )
+
+
+def _column(lives: Sequence[ScoredLife], metric: str) -> Array:
+    found = (life.values.get(metric) for life in lives)
+    return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
+
+
+def _pair(first: str, second: str, columns: Mapping[str, Array]) -> Correlation:
+    both = ~(np.isnan(columns[first]) | np.isnan(columns[second]))
+    ours, theirs = columns[first][both], columns[second][both]
+    n = len(ours)
+    if n < _FEWEST:
+        return Correlation(first, second, n, why=f"{n} lifetimes have both; a correlation needs {_FEWEST}")
+    for name, values in ((first, ours), (second, theirs)):
+        if constant(values):
+            return Correlation(first, second, n, why=f"{name} is the same in all lifetimes that have both")
+    from scipy import stats  # type: ignore[import-untyped]
+
+    rho = float(np.clip(stats.spearmanr(ours, theirs).statistic, -1.0, 1.0))
+    return Correlation(first, second, n, rho, spearman_p(rho, n))

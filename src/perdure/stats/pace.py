@@ -1,0 +1,29 @@
+"""How long experiences take, by the timestamps of lives that were lived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
+
+__all__ = ["seconds_per_experience"]
+
+_CHRONO_FORMAT = TIMESTAMP_FORMAT.replace(".%f", "%.f")  # the same, as Polars spells it
+
+
+def seconds_per_experience(lifetimes: Iterable[Lifetime]) -> float | None:
+    """The time from first to last record over the experiences between them, all lives together.
+
+    None where no life has two timestamps that differ. Evaluation counts as learning does: a life has both.
+    """
+    seconds, intervals = 0.0, 0
+    for lived in lifetimes:
+        times = lived.experiences["timestamp"].str.to_datetime(_CHRONO_FORMAT, strict=False).drop_nulls()
+        span = times.max(), times.min()
+        if times.len() < 2 or span[0] is None or span[1] is None or span[0] == span[1]:
+            continue
+        seconds += (span[0] - span[1]).total_seconds()  # type: ignore[operator, union-attr]
+        intervals += lived.experiences.select(pl.struct("block_num", "exp_num").n_unique()).item() - 1
+    return seconds / intervals if intervals else None

@@ -1,0 +1,97 @@
+"""Pairing: which lifetime of one system is the same life as which of another, by seed and task order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from perdure.errors import PerdureError
+from perdure.stats.model import ScoredLife
+
+__all__ = ["Pairing", "Want", "pair"]
+
+Want = Literal["auto", "yes", "no"]
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Two systems' lives side by side, or apart; `told` says which, and on what grounds."""
+
+    paired: bool
+    ours: tuple[ScoredLife, ...]
+    theirs: tuple[ScoredLife, ...]
+    told: str
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+def pair(ours: Sequence[ScoredLife], theirs: Sequence[ScoredLife], want: Want = "auto") -> Pairing:
+    """Match lives by seed and task order.
+
+    `auto` pairs only where every life of both has its one partner; `yes` pairs those that have one and
+    leaves the others out, by id where no life states a seed; `no` never pairs.
+    """
+    if want == "no":
+        return Pairing(False, tuple(ours), tuple(theirs), "not paired, as asked")
+    stated = all(life.seed is not None for life in (*ours, *theirs))
+    partners, repeated = _partners(ours, theirs, by_id=want == "yes" and not stated)
+    ground = "seed and task order" if stated or want == "auto" else "id, since not every lifetime states a seed"
+    whole = len(partners) == len(ours) == len(theirs) and not repeated
+    if want == "auto":
+        if stated and whole:
+            return _matched(partners, f"paired: all {len(ours)} lifetimes match by seed and task order", ())
+        return Pairing(False, tuple(ours), tuple(theirs), _why_not(ours, theirs, partners, stated, repeated))
+    if repeated:
+        raise PerdureError(f"--paired yes: {repeated} is there twice on one side, so its partner is not known")
+    if len(partners) < 2:
+        raise PerdureError(
+            f"--paired yes: {len(partners)} of {len(ours)} and {len(theirs)} lifetimes match by {ground}; "
+            "pairs need the same seed and the same order of tasks on both sides. Use --paired no"
+        )
+    matched = {id(life) for couple in partners for life in couple}
+    alone = tuple((life.id, f"no partner by {ground}") for life in (*ours, *theirs) if id(life) not in matched)
+    told = f"paired, as asked: {len(partners)} pairs match by {ground}"
+    return _matched(
+        partners, told + (f"; {len(alone)} lifetimes without a partner are left out" if alone else ""), alone
+    )
+
+
+def _partners(
+    ours: Sequence[ScoredLife], theirs: Sequence[ScoredLife], *, by_id: bool
+) -> tuple[list[tuple[ScoredLife, ScoredLife]], str]:
+    """The couples, and the first key that occurs twice on one side (empty where none does)."""
+
+    def key(life: ScoredLife) -> object:
+        return life.id if by_id else (life.seed, life.order)
+
+    repeated = ""
+    for side in (ours, theirs):
+        for found, count in Counter(key(life) for life in side).items():
+            if count > 1 and not repeated:
+                repeated = f"id {found!r}" if by_id else f"seed {found[0]!r} with the same order"  # type: ignore[index]
+    known = {key(life): life for life in theirs}
+    return [(life, known[key(life)]) for life in ours if key(life) in known], repeated
+
+
+def _matched(
+    partners: Sequence[tuple[ScoredLife, ScoredLife]], told: str, alone: tuple[tuple[str, str], ...]
+) -> Pairing:
+    return Pairing(True, tuple(one for one, _ in partners), tuple(other for _, other in partners), told, alone)
+
+
+def _why_not(
+    ours: Sequence[ScoredLife],
+    theirs: Sequence[ScoredLife],
+    partners: Sequence[tuple[ScoredLife, ScoredLife]],
+    stated: bool,
+    repeated: str,
+) -> str:
+    if not stated:
+        without = sum(life.seed is None for life in (*ours, *theirs))
+        return f"not paired: {without} of {len(ours) + len(theirs)} lifetimes state no seed (--paired yes pairs by id)"
+    if repeated:
+        return f"not paired: {repeated} is there twice on one side"
+    return f"not paired: {len(partners)} of {len(ours)} and {len(theirs)} lifetimes match by seed and task order" + (
+        " (--paired yes pairs those and leaves the others out)" if len(partners) > 1 else ""
+    )

@@ -1,0 +1,251 @@
+"""Planning an evaluation: how many lifetimes, what a pilot says of each metric, and what it all costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from perdure.errors import PerdureError
+from perdure.stats.estimate import defined
+from perdure.stats.model import Bar, ScoredLife
+from perdure.stats.power import PowerPoint, curve, lifetimes_exact, lifetimes_normal, power, rejection_rate
+from perdure.stats.threshold import constant, t_interval
+
+__all__ = ["Cost", "PilotMetric", "Plan", "make_plan", "pilot_metrics"]
+
+
+@dataclass(frozen=True)
+class PilotMetric:
+    """What a pilot says of one metric; None is what could not be said, and `why` says why."""
+
+    metric: str
+    n: int
+    mean: float | None = None
+    sd: float | None = None
+    threshold: float | None = None
+    detect: float | None = None
+    """The distance to be seen, in the metric's own unit."""
+    k: float | None = None
+    """The same in standard deviations."""
+    lifetimes: int | None = None
+    exact_two_sided: int | None = None
+    exact_one_sided: int | None = None
+    half_width: float | None = None
+    """Of the 95 % interval at the planned number of lifetimes."""
+    power: float | None = None
+    """One-sided, at the planned number of lifetimes, if values were normal."""
+    simulated_power: float | None = None
+    """The same from the pilot's own values, redrawn."""
+    simulated_error: float | None = None
+    """How often redrawn values pass the test by luck, where 5 % are promised."""
+    why: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The metric as one JSON object."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "metric"}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the planned lifetimes and their experts come to."""
+
+    lives: int
+    experts: int
+    life_experiences: int
+    expert_experiences: int
+    seconds_per_experience: float | None = None
+    """From the pilot's timestamps; None without them."""
+    machines: int = 1
+    longest: int = 0
+    """Experiences of the longest single life or expert, which no number of machines makes shorter."""
+
+    @property
+    def experiences(self) -> int:
+        """All of them."""
+        return self.life_experiences + self.expert_experiences
+
+    @property
+    def seconds(self) -> float | None:
+        """Of one machine doing everything."""
+        return None if self.seconds_per_experience is None else self.experiences * self.seconds_per_experience
+
+    @property
+    def wall_seconds(self) -> float | None:
+        """Of all machines together."""
+        if self.seconds is None or self.seconds_per_experience is None:
+            return None
+        return max(self.seconds / self.machines, self.longest * self.seconds_per_experience)
+
+    def as_json(self) -> dict[str, Any]:
+        """The cost as one JSON object."""
+        return {
+            "lives": self.lives,
+            "experts": self.experts,
+            "life_experiences": self.life_experiences,
+            "expert_experiences": self.expert_experiences,
+            "experiences": self.experiences,
+            "seconds_per_experience": self.seconds_per_experience,
+            "seconds": self.seconds,
+            "machines": self.machines,
+            "wall_seconds": self.wall_seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many lifetimes an effect of k standard deviations needs, and what that many can see."""
+
+    k: float
+    alpha: float
+    beta: float
+    lifetimes: int
+    """By the rule of Baker et al. 2023."""
+    exact_two_sided: int
+    exact_one_sided: int
+    power_at: PowerPoint
+    """At `lifetimes`, or at the number that was asked for."""
+    curve: tuple[PowerPoint, ...]
+    pilot: Mapping[str, PilotMetric] = field(default_factory=dict, hash=False)
+    cost: Cost | None = None
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan as one JSON object, as `plan.schema.json` describes it."""
+        from perdure import __version__
+
+        return {
+            "perdure": __version__,
+            "k": self.k,
+            "alpha": self.alpha,
+            "beta": self.beta,
+            "lifetimes": self.lifetimes,
+            "exact_two_sided": self.exact_two_sided,
+            "exact_one_sided": self.exact_one_sided,
+            "power_at": self.power_at.as_json(),
+            "curve": [point.as_json() for point in self.curve],
+            "pilot": {name: one.as_json() for name, one in self.pilot.items()} or None,
+            "cost": self.cost.as_json() if self.cost else None,
+            "notes": list(self.notes),
+        }
+
+
+def make_plan(
+    k: float = 1.0,
+    alpha: float = 0.05,
+    beta: float = 0.1,
+    *,
+    lifetimes: int | None = None,
+    pilot: Mapping[str, PilotMetric] | None = None,
+    cost: Cost | None = None,
+    notes: Sequence[str] = (),
+) -> Plan:
+    """The plan for an effect of `k` standard deviations; `lifetimes` asks what a given number could see."""
+    if lifetimes is not None and lifetimes < 2:
+        raise PerdureError(f"{lifetimes} lifetimes have no spread; plan for two or more")
+    rule = lifetimes_normal(k, alpha, beta)
+    two, one = (lifetimes_exact(k, alpha, beta, "two"), lifetimes_exact(k, alpha, beta, "one"))
+    at = lifetimes or max(rule, 2)
+    return Plan(
+        k,
+        alpha,
+        beta,
+        rule,
+        two,
+        one,
+        PowerPoint(at, power(at, k, alpha, "two"), power(at, k, alpha, "one")),
+        curve(k, alpha, _counts(max(two, at))),
+        dict(pilot or {}),
+        cost,
+        tuple(notes),
+    )
+
+
+def _counts(most: int) -> tuple[int, ...]:
+    """Every number of lifetimes up to a little beyond what is needed, thinned out where there are many."""
+    last = max(6, math.ceil(1.5 * most))
+    return tuple(dict.fromkeys(round(one) for one in np.linspace(2, last, min(last - 1, 40))))
+
+
+def pilot_metrics(
+    lives: Sequence[ScoredLife],
+    bars: Mapping[str, Bar],
+    lifetimes: int,
+    *,
+    alpha: float = 0.05,
+    beta: float = 0.1,
+    detect: Mapping[str, float] | None = None,
+    simulate: bool = False,
+    rng: np.random.Generator | None = None,
+) -> dict[str, PilotMetric]:
+    """What a pilot's lifetimes say of every metric with a threshold.
+
+    The distance to be seen is that of the pilot's mean from the threshold less its margin, or the one
+    given in `detect`. With `simulate`, groups are redrawn from the pilot's own values.
+    """
+    rng = rng or np.random.default_rng(0)
+    wanted = dict(detect or {})
+    unknown = set(wanted) - set(bars)
+    if unknown:
+        raise PerdureError(f"{', '.join(sorted(unknown))}: not among the pilot's metrics ({', '.join(bars)})")
+    return {
+        name: _pilot(name, lives, bar, lifetimes, alpha, beta, wanted.get(name), rng if simulate else None)
+        for name, bar in bars.items()
+        if bar.threshold is not None or name in wanted
+    }
+
+
+def _pilot(
+    name: str,
+    lives: Sequence[ScoredLife],
+    bar: Bar,
+    lifetimes: int,
+    alpha: float,
+    beta: float,
+    wanted: float | None,
+    rng: np.random.Generator | None,
+) -> PilotMetric:
+    values = defined(lives, name)
+    n = len(values)
+    if n < 2:
+        return PilotMetric(name, n, why=f"{n} of {len(lives)} pilot lifetimes have a value; a spread needs two")
+    mean = float(values.mean())
+    if constant(values):
+        return PilotMetric(name, n, mean, 0.0, bar.threshold, why="the pilot has no spread (sd 0), so k is not known")
+    sd = float(values.std(ddof=1))
+    low, high = t_interval(0.0, sd, lifetimes, 0.95)
+    half = float(high - low) / 2
+    passing = None if bar.threshold is None else bar.threshold - bar.sign * bar.margin
+    away = bar.sign * (mean - passing) if passing is not None else None
+    seen = wanted if wanted is not None else away
+    assert seen is not None
+    if seen <= 0:
+        return PilotMetric(
+            name, n, mean, sd, bar.threshold, seen, seen / sd, half_width=half,
+            why="the pilot does not lie beyond the threshold, so no number of lifetimes would show that it does",
+        )  # fmt: skip
+    k = seen / sd
+    simulated = error = None
+    if rng is not None and passing is not None:
+        placed = values - mean + passing + bar.sign * seen
+        simulated = rejection_rate(placed, passing, lifetimes, rng, alpha=alpha, sign=bar.sign)
+        error = rejection_rate(values - mean + passing, passing, lifetimes, rng, alpha=alpha, sign=bar.sign)
+    return PilotMetric(
+        name,
+        n,
+        mean,
+        sd,
+        bar.threshold,
+        seen,
+        k,
+        max(2, lifetimes_normal(k, alpha, beta)),
+        lifetimes_exact(k, alpha, beta, "two"),
+        lifetimes_exact(k, alpha, beta, "one"),
+        half,
+        power(lifetimes, k, alpha, "one"),
+        simulated,
+        error,
+    )

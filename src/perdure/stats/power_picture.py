@@ -1,0 +1,67 @@
+"""The power curve as a picture: one SVG, made of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perdure.stats.plan import Plan
+
+__all__ = ["bars", "power_svg"]
+
+_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 640, 380, 56, 40, 20, 48
+_BLOCKS = " ▏▎▍▌▋▊▉█"
+
+
+def power_svg(plan: Plan) -> str:
+    """Power over lifetimes, one- and two-sided, with the wanted power and the planned number marked."""
+    points = plan.curve
+    first, last = points[0].lifetimes, points[-1].lifetimes
+
+    def x(lifetimes: float) -> float:
+        return _LEFT + (lifetimes - first) / max(last - first, 1) * (_WIDTH - _LEFT - _RIGHT)
+
+    def y(power: float) -> float:
+        return _HEIGHT - _BOTTOM - power * (_HEIGHT - _TOP - _BOTTOM)
+
+    def line(powers: Sequence[float], colour: str, dash: str = "") -> str:
+        path = " ".join(f"{x(one.lifetimes):.1f},{y(p):.1f}" for one, p in zip(points, powers, strict=True))
+        return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"{dash}/>'
+
+    ticks = sorted({round(first + (last - first) * part / 6) for part in range(7)})
+    target = 1 - plan.beta
+    parts = [
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" '
+            f'font-size="12" role="img" aria-label="Power over number of lifetimes">'
+        ),
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>',
+        f'<text x="{_LEFT}" y="22" font-size="14">Power to see {plan.k:g} sd at α = {plan.alpha:g}</text>',
+        *(
+            f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(p):.1f}" y2="{y(p):.1f}" stroke="#dddddd"/>'
+            f'<text x="{_LEFT - 8}" y="{y(p) + 4:.1f}" text-anchor="end">{p:.0%}</text>'
+            for p in (0, 0.2, 0.4, 0.6, 0.8, 1.0)
+        ),
+        *(f'<text x="{x(one):.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{one}</text>' for one in ticks),
+        f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 10}" text-anchor="middle">lifetimes</text>',
+        (
+            f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(target):.1f}" y2="{y(target):.1f}" '
+            f'stroke="#888888" stroke-dasharray="4 4"/>'
+        ),
+        (
+            f'<line x1="{x(plan.power_at.lifetimes):.1f}" x2="{x(plan.power_at.lifetimes):.1f}" y1="{_TOP}" '
+            f'y2="{_HEIGHT - _BOTTOM}" stroke="#888888" stroke-dasharray="4 4"/>'
+        ),
+        line([one.one_sided for one in points], "#0072b2"),
+        line([one.two_sided for one in points], "#d55e00", ' stroke-dasharray="8 4"'),
+        f'<text x="{_WIDTH - _RIGHT - 4}" y="{y(0.22):.1f}" text-anchor="end" fill="#0072b2">— one-sided</text>',
+        f'<text x="{_WIDTH - _RIGHT - 4}" y="{y(0.14):.1f}" text-anchor="end" fill="#d55e00">- - two-sided</text>',
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def bars(power: float, width: int = 20) -> str:
+    """A power as a bar of characters, for a terminal."""
+    eighths = round(power * width * 8)
+    whole, rest = divmod(eighths, 8)
+    return ("█" * whole + (_BLOCKS[rest] if rest else "")).ljust(width)

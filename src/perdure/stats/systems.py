@@ -1,0 +1,228 @@
+"""Systems side by side: each against a baseline, apart for every scenario type and measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from perdure.errors import PerdureError, UnknownName
+from perdure.stats.compare import Comparison, compare_lives
+from perdure.stats.groups import check_poolable, usable
+from perdure.stats.model import LEVEL, Bar, Pool, ScoredLife
+from perdure.stats.pairing import Want
+
+__all__ = ["Comparisons", "System", "compare_systems", "systems_of"]
+
+_Stratum = tuple[str | None, str | None]
+
+
+@dataclass(frozen=True)
+class System:
+    """What is compared: one learner's lifetimes, from one place."""
+
+    name: str
+    lives: tuple[ScoredLife, ...]
+    bars: Mapping[str, Bar] = field(hash=False)
+    place: str = ""
+    """What the place it comes from is called."""
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """Every system against the baseline."""
+
+    systems: tuple[str, ...]
+    baseline: str
+    preset: str
+    comparisons: tuple[Comparison, ...]
+    level: float = LEVEL
+    left_out: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything as one JSON object, as `compare.schema.json` describes it."""
+        from perdure import __version__
+
+        return {
+            "perdure": __version__,
+            "preset": self.preset,
+            "level": self.level,
+            "systems": list(self.systems),
+            "baseline": self.baseline,
+            "comparisons": [one.as_json() for one in self.comparisons],
+            "left_out": [{"id": name, "why": why} for name, why in self.left_out],
+            "notes": list(self.notes),
+        }
+
+
+def systems_of(pools: Sequence[Pool]) -> tuple[System, ...]:
+    """One system per place; a single place that holds several learners is one system per learner.
+
+    A system goes by its learner where that tells the systems apart, else by its place.
+    """
+    if len(pools) == 1:
+        pool = pools[0]
+        learners = dict.fromkeys(life.learner for life in pool.lives)
+        if len(learners) < 2:
+            raise PerdureError(
+                f"{pool.name}: one learner only ({next(iter(learners), None) or 'not named'}), so there is nothing to "
+                "compare it with; give a second folder or score file"
+            )
+        parts = [
+            (learner or "not named", replace(pool, lives=tuple(one for one in pool.lives if one.learner == learner)))
+            for learner in learners
+        ]
+        return tuple(_system(name, part, pool.left_out if not at else ()) for at, (name, part) in enumerate(parts))
+    learners_of = [{life.learner for life in pool.lives} for pool in pools]
+    single = [next(iter(found)) if len(found) == 1 else None for found in learners_of]
+    told_apart = all(single) and len(set(single)) == len(pools)
+    names = [name or "" for name in single] if told_apart else _told_apart([pool.name for pool in pools])
+    return tuple(_system(name, pool, pool.left_out) for name, pool in zip(names, pools, strict=True))
+
+
+def _system(name: str, pool: Pool, left_out: tuple[tuple[str, str], ...]) -> System:
+    counted, partial = usable(pool.lives)
+    return System(name, counted, pool.bars, pool.name, (*left_out, *partial))
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """The names, numbered where one occurs twice."""
+    return [f"{name} {at + 1}" if names.count(name) > 1 else name for at, name in enumerate(names)]
+
+
+def compare_systems(
+    systems: Sequence[System],
+    baseline: str | None = None,
+    *,
+    metrics: Sequence[str] = (),
+    paired: Want = "auto",
+    level: float = LEVEL,
+    order: bool = False,
+    seed: int = 0,
+) -> Comparisons:
+    """Each system against the baseline (the last one unless named), in every scenario type and measure they share.
+
+    Compared are the metrics with a threshold and those that only a user's file declares, or `metrics`
+    where they are named. Different presets or settings are refused.
+    """
+    chosen = _named(systems, baseline).name
+    _check_alike(systems)
+    systems, assumed = _placed(systems)
+    against = next(one for one in systems if one.name == chosen)
+    found: list[Comparison] = []
+    alone: list[str] = []
+    strata = dict.fromkeys(_stratum(life) for one in systems for life in one.lives)
+    for stratum in strata:
+        there = {one.name: tuple(life for life in one.lives if _stratum(life) == stratum) for one in systems}
+        for name, lives in there.items():
+            check_poolable(lives, f"{name}, {_called(stratum)}")
+        if not there[against.name] or sum(bool(lives) for lives in there.values()) < 2:
+            alone.append(f"{_called(stratum)}: only {', '.join(name for name, lives in there.items() if lives)}")
+            continue
+        for one in systems:
+            if one is against or not there[one.name]:
+                continue
+            made = compare_lives(
+                there[one.name],
+                there[against.name],
+                _compared(one, against, metrics),
+                names=(one.name, against.name),
+                paired=paired,
+                level=level,
+                order=order,
+                seed=seed,
+            )
+            found.append(replace(made, notes=(*made.notes, *_notes(there[one.name], there[against.name]))))
+    if not found:
+        raise PerdureError(
+            f"nothing to compare with {against.name}: no scenario type and measure in common ({'; '.join(alone)}); "
+            "give --measure, or score the same scenarios"
+        )
+    if not any(one.differences for one in found):
+        raise PerdureError(f"{against.name} shares no metric that has a value with any other system; see --metrics")
+    return Comparisons(
+        tuple(one.name for one in systems),
+        against.name,
+        next(life.preset for one in systems for life in one.lives),
+        tuple(found),
+        level,
+        tuple(left for one in systems for left in one.left_out),
+        (*assumed, *(f"not compared: {text}" for text in alone)),
+    )
+
+
+def _named(systems: Sequence[System], baseline: str | None) -> System:
+    if baseline is None:
+        return systems[-1]
+    for one in systems:
+        if baseline in (one.name, one.place):
+            return one
+    raise UnknownName("baseline", baseline, [one.name for one in systems])
+
+
+def _placed(systems: Sequence[System]) -> tuple[tuple[System, ...], tuple[str, ...]]:
+    """Systems that state no scenario type are taken to have lived the only one that others state, and it is said."""
+    stated = {life.scenario_type for one in systems for life in one.lives if life.scenario_type}
+    placed: list[System] = []
+    notes: list[str] = []
+    for one in systems:
+        if len(stated) == 1 and not any(life.scenario_type for life in one.lives):
+            (kind,) = stated
+            placed.append(replace(one, lives=tuple(replace(life, scenario_type=kind) for life in one.lives)))
+            notes.append(f"{one.name} does not state its scenario type; taken to be {kind}, as the others'")
+        else:
+            placed.append(one)
+    return tuple(placed), tuple(notes)
+
+
+def _check_alike(systems: Sequence[System]) -> None:
+    for one in systems:
+        if not one.lives:
+            raise PerdureError(f"{one.name}: no lifetime that counts ({len(one.left_out)} left out)")
+    for attribute, called in (("preset", "preset"), ("settings", "settings")):
+        values: dict[str, str] = {}
+        for one in systems:
+            for life in one.lives:
+                if getattr(life, attribute):
+                    values.setdefault(getattr(life, attribute), one.name)
+        if len(values) > 1:
+            (first, by_first), (second, by_second) = list(values.items())[:2]
+            raise PerdureError(
+                f"{by_first} and {by_second} were scored with different {called}: {_differing(first, second)}; "
+                "score both the same way"
+            )
+
+
+def _differing(first: str, second: str) -> str:
+    """The first place where two descriptions differ."""
+    at = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
+    begin = max(0, at - 30)
+    return f"{first[begin : begin + 60]!r} against {second[begin : begin + 60]!r}"
+
+
+def _stratum(life: ScoredLife) -> _Stratum:
+    return life.scenario_type, life.measure
+
+
+def _called(stratum: _Stratum) -> str:
+    return " · ".join(one for one in stratum if one) or "all lifetimes"
+
+
+def _compared(one: System, against: System, metrics: Sequence[str]) -> dict[str, Bar]:
+    known = {**against.bars, **one.bars}
+    if metrics:
+        for name in metrics:
+            if name not in known:
+                raise UnknownName("metric of these scores", name, known)
+        return {name: known[name] for name in metrics}
+    judged = {name: bar for name, bar in known.items() if bar.threshold is not None}
+    return judged or known
+
+
+def _notes(ours: Sequence[ScoredLife], theirs: Sequence[ScoredLife]) -> tuple[str, ...]:
+    stated = {life.protocol for life in ours if life.protocol}, {life.protocol for life in theirs if life.protocol}
+    if stated[0] and stated[1] and stated[0] != stated[1]:
+        return (f"the protocols differ: {', '.join(sorted(stated[0]))} against {', '.join(sorted(stated[1]))}",)
+    return ()

@@ -1,0 +1,116 @@
+"""`perdure compare`: what a user types, and what they see."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.cli.verbs import fits, run_verb
+
+from perdure.errors import PerdureError
+from perdure.metrics.many import score_many
+from perdure.scenario.model import Block, Scenario
+from perdure.simulate import IdealLearner, experts, lifetimes, write_log
+
+TRAITS = {"keeping": 0.0, "middling": 0.3, "forgetful": 0.6}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three learners that differ in what they forget, with the same seeds, as run folders."""
+    into = tmp_path_factory.mktemp("compare")
+    evaluation = [Block("evaluate", task, 6) for task in "ab"]
+    blocks = [*evaluation, Block("learn", "a", 30), *evaluation, Block("learn", "b", 30), *evaluation]
+    scenario = Scenario.of("two", blocks, info={"scenario_type": "condensed"})
+    for name, forgetting in TRAITS.items():
+        learner = IdealLearner(name=name, pace=15, forgetting=forgetting, noise=0.03, spread=0.1)
+        for life in lifetimes(learner, scenario, 6):
+            write_log(life, into / name / "lives")
+        for one in experts(learner, scenario):
+            write_log(one, into / name / "experts")
+    return into
+
+
+def test_the_better_learner_is_named_in_words(runs: Path) -> None:
+    done = run_verb("compare", runs / "keeping", runs / "forgetful", "--metrics", "performance_maintenance")
+    assert done.exit_code == 0, done.output
+    assert "keeping does better than forgetful by" in done.output
+    assert "paired: all 6 lifetimes match by seed and task order" in done.output
+
+
+def test_json_says_what_the_table_says_and_fits_its_schema(runs: Path) -> None:
+    done = run_verb("compare", runs / "keeping", runs / "forgetful", "--order", "--json", "-")
+    facts = json.loads(done.stdout)
+    fits("compare", facts)
+    (one,) = facts["comparisons"]
+    found = one["metrics"]["performance_maintenance"]
+    assert one["paired"]
+    assert found["difference"] > 0
+    assert found["improvement"] == 1.0
+    assert found["permutation_p"] == pytest.approx(2 / 2**6)
+    assert {"relative_performance", "sample_efficiency"} <= one["metrics"].keys()
+
+
+def test_three_systems_make_an_ablation_table(runs: Path) -> None:
+    done = run_verb("compare", *(runs / name for name in TRAITS), "--baseline", "keeping", "--paired", "no")
+    assert done.exit_code == 0
+    assert "keeping (baseline)" in done.output
+    assert "middling − keeping" in done.output
+    assert "forgetful − keeping" in done.output
+    assert "not paired, as asked" in done.output
+
+
+def test_score_files_are_compared_as_folders_are(runs: Path, tmp_path: Path) -> None:
+    for name in ("keeping", "forgetful"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(score_many([runs / name]).as_json()))
+    from_logs = json.loads(
+        run_verb("compare", runs / "keeping", runs / "forgetful", "--paired", "no", "--json", "-").stdout
+    )
+    files = [tmp_path / "keeping.json", tmp_path / "forgetful.json"]
+    from_files = json.loads(run_verb("compare", *files, "--paired", "no", "--json", "-").stdout)
+    assert from_files["systems"] == ["keeping", "forgetful"]
+    assert from_files["comparisons"][0]["metrics"] == from_logs["comparisons"][0]["metrics"]
+
+
+def test_a_folder_and_the_scores_of_another_can_be_compared(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "forgetful.json").write_text(json.dumps(score_many([runs / "forgetful"]).as_json()))
+    done = run_verb("compare", runs / "keeping", tmp_path / "forgetful.json", "--metrics", "performance_maintenance")
+    assert "keeping does better than forgetful" in done.output, done.exception
+
+
+def test_a_folder_with_two_learners_needs_no_second(runs: Path) -> None:
+    done = run_verb("compare", runs, "--json", "-")
+    facts = json.loads(done.stdout)
+    assert set(facts["systems"]) == set(TRAITS)
+
+
+def test_a_partial_life_is_left_out_and_the_exit_status_says_so(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "keeping", tmp_path / "keeping")
+    blocks = tmp_path / "keeping" / "lives" / "keeping-3" / "blocks.jsonl"
+    blocks.write_text("\n".join(blocks.read_text().splitlines()[:-1]) + "\n")
+    done = run_verb("compare", tmp_path / "keeping", runs / "forgetful")
+    assert done.exit_code == 1
+    assert "left out keeping-3" in done.output
+    assert "not paired: 5 of 5 and 6 lifetimes match" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--baseline", "keepin"), "did you mean 'keeping'"),
+        (("--metrics", "performance_maintenanc"), "did you mean 'performance_maintenance'"),
+        (("--preset", "standart"), "did you mean 'standard'"),
+    ],
+)
+def test_a_misspelt_name_offers_the_nearest(runs: Path, options: tuple[str, ...], said: str) -> None:
+    done = run_verb("compare", runs / "keeping", runs / "forgetful", *options)
+    assert isinstance(done.exception, PerdureError)
+    assert said in str(done.exception)
+
+
+def test_a_place_that_is_not_there_is_said(tmp_path: Path, runs: Path) -> None:
+    done = run_verb("compare", tmp_path / "nowhere", runs / "keeping")
+    assert isinstance(done.exception, PerdureError)
+    assert "no such file or folder" in str(done.exception)

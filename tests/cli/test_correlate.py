@@ -1,0 +1,60 @@
+"""`perdure correlate`: what a user types, and what they see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.verbs import run_verb
+
+from perdure.errors import PerdureError
+
+
+def table(path: Path, rows: int = 12, measure: str = "reward", first: int = 0) -> Path:
+    head = "lifetime\tmeasure\tperformance_maintenance\tforward_transfer\tbackward_transfer\n"
+    body = "".join(f"life-{at}\t{measure}\t{at}\t{(at * 7) % 12}\t{-at}\n" for at in range(first, first + rows))
+    path.write_text(head + body)
+    return path
+
+
+def test_the_table_has_the_layout_of_table_15(tmp_path: Path) -> None:
+    done = run_verb("correlate", table(tmp_path / "scores.tsv"))
+    assert done.exit_code == 0, done.output
+    lines = [line.split() for line in done.output.splitlines()]
+    assert lines[2][:2] == ["performance_maintenance", "forward_transfer"]
+    assert lines[3][:2] == ["backward_transfer", "−1.00"]  # the first metric is not repeated
+    assert lines[4][:2] == ["forward_transfer", "backward_transfer"]
+
+
+def test_json_says_the_same(tmp_path: Path) -> None:
+    facts = json.loads(run_verb("correlate", table(tmp_path / "scores.tsv"), "--json", "-").stdout)
+    assert facts["n"] == 12
+    assert [(one["first"], one["second"]) for one in facts["correlations"]] == [
+        ("performance_maintenance", "forward_transfer"),
+        ("performance_maintenance", "backward_transfer"),
+        ("forward_transfer", "backward_transfer"),
+    ]
+    assert facts["correlations"][1]["rho"] == -1.0
+
+
+def test_several_places_are_pooled_unless_their_measures_differ(tmp_path: Path) -> None:
+    first, second = table(tmp_path / "a.tsv"), table(tmp_path / "b.tsv", first=12)
+    assert json.loads(run_verb("correlate", first, second, "--json", "-").stdout)["n"] == 24
+    other = table(tmp_path / "c.tsv", measure="steps", first=30)
+    done = run_verb("correlate", first, other)
+    assert isinstance(done.exception, PerdureError)
+    assert "different measure are never pooled" in str(done.exception)
+    assert json.loads(run_verb("correlate", first, other, "--across", "--json", "-").stdout)["n"] == 24
+
+
+def test_the_same_place_twice_is_refused(tmp_path: Path) -> None:
+    first = table(tmp_path / "a.tsv")
+    assert "is there twice" in str(run_verb("correlate", first, first).exception)
+
+
+@pytest.mark.parametrize(("metrics", "said"), [("forward_transfe", "did you mean"), ("forward_transfer", "needs two")])
+def test_metrics_are_chosen_by_name(tmp_path: Path, metrics: str, said: str) -> None:
+    done = run_verb("correlate", table(tmp_path / "a.tsv"), "--metrics", metrics)
+    assert isinstance(done.exception, PerdureError)
+    assert said in str(done.exception)

@@ -1,0 +1,92 @@
+"""What a group comes to."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.stats.lives import BARS, life, lives, normal
+
+from perdure.errors import PerdureError
+from perdure.stats.estimate import estimate, estimates
+from perdure.stats.model import Bar
+
+
+def test_an_estimate_is_the_t_interval_of_the_mean() -> None:
+    one = estimate(np.array([1.0, 2.0, 3.0, 4.0]), Bar(0.0))
+    # t(.975, 3) = 3.18245, sd = 1.29099, √4 = 2
+    assert (one.mean, one.sd, one.median) == pytest.approx((2.5, 1.2909944, 2.5))
+    assert (one.low, one.high) == pytest.approx((2.5 - 2.0542, 2.5 + 2.0542), abs=1e-4)
+
+
+def test_one_lifetime_has_a_mean_and_nothing_else() -> None:
+    one = estimate(np.array([3.0]), Bar(0.0))
+    assert (one.n, one.mean, one.sd, one.low, one.iqm) == (1, 3.0, None, None, None)
+
+
+def test_two_lifetimes_have_a_wide_interval() -> None:
+    one = estimate(np.array([1.0, 3.0]), Bar(0.0))
+    assert one.low == pytest.approx(2 - 12.7062, abs=1e-3)
+
+
+def test_lifetimes_that_agree_up_to_rounding_have_sd_0() -> None:
+    one = estimate(np.array([0.1 + 0.2, 0.3, 0.3]), Bar(0.0))
+    assert (one.sd, one.t, one.verdict) == (0.0, None, "met")
+    assert one.low == one.high == pytest.approx(0.3)
+
+
+def test_the_interquartile_mean_comes_with_ten_lifetimes_not_before() -> None:
+    assert estimate(np.array(normal(0, 1, 9))).iqm is None
+    one = estimate(np.array(normal(0, 1, 10)))
+    assert one.iqm is not None
+    assert one.iqm_low is not None
+    assert one.iqm_high is not None
+    assert one.iqm_low <= one.iqm <= one.iqm_high
+
+
+def test_the_bootstrap_is_the_same_for_the_same_seed_whatever_else_is_estimated() -> None:
+    values = np.array(normal(0, 1, 12))
+    alone = estimate(values, seed=3)
+    estimate(np.array(normal(5, 1, 12)), seed=3)
+    again = estimate(values, seed=3)
+    assert (alone.iqm_low, alone.iqm_high) == (again.iqm_low, again.iqm_high)
+    assert (alone.iqm_low, alone.iqm_high) != (estimate(values, seed=4).iqm_low, estimate(values, seed=4).iqm_high)
+
+
+def test_all_undefined_is_said_with_the_commonest_reason() -> None:
+    group = [life("a", values={"forward_transfer": None}, why={"forward_transfer": "needs an expert"}) for _ in "ab"]
+    one = estimates(group, {"forward_transfer": Bar(1.0)})["forward_transfer"]
+    assert (one.n, one.missing, one.mean, one.verdict) == (0, 2, None, "undecided")
+    assert one.why == "no lifetime has a value; 2 of 2 lifetimes have no value: needs an expert"
+
+
+def test_a_missing_value_is_counted_and_left_out_of_the_mean() -> None:
+    one = estimates(lives([1.0, None, 3.0]), BARS)["performance_maintenance"]
+    assert (one.n, one.missing, one.mean) == (2, 1, 2.0)
+
+
+def test_a_value_that_is_not_finite_is_refused() -> None:
+    with pytest.raises(PerdureError, match="not finite"):
+        estimate(np.array([1.0, np.nan]), metric="mine")
+
+
+def test_json_holds_every_key_of_the_contract_and_no_nan() -> None:
+
+    facts = estimate(np.array([1.0, 1.0]), Bar(1.0)).as_json()
+    assert {"mean", "sd", "low", "high", "level", "t", "p", "above", "sign_p", "verdict", "why"} <= facts.keys()
+    json.dumps(facts, allow_nan=False)
+
+
+@given(st.lists(st.one_of(st.integers(-3, 3), st.floats(-1e9, 1e9)), max_size=30), st.floats(-5, 5), st.floats(0, 5))
+@settings(max_examples=100, deadline=None)
+def test_whatever_the_values_every_number_is_finite_and_nothing_warns(
+    values: list[float], threshold: float, margin: float
+) -> None:
+    one = estimate(np.array(values, dtype=float), Bar(threshold, margin), resamples=50)
+    json.dumps(one.as_json(), allow_nan=False)
+    assert one.verdict in ("met", "not met", "undecided")
+    if one.low is not None and one.high is not None and one.mean is not None:
+        assert one.low <= one.mean <= one.high

@@ -1,0 +1,160 @@
+"""Scores from JSONs, tables and manifests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perdure.errors import PerdureError
+from perdure.metrics.many import score_many
+from perdure.metrics.settings import Settings
+from perdure.scenario.model import Block, Scenario
+from perdure.simulate import IdealLearner, lifetime, write_log
+from perdure.stats.groups import groups
+from perdure.stats.load import load_pool
+from perdure.stats.robust import interquartile_mean, stratified_bootstrap
+from perdure.stats.sources import is_score_file, pool_of, protocol_name, read_score_file, task_values
+
+EVALUATION = [Block("evaluate", task, 8) for task in "ab"]
+SCENARIO = Scenario.of(
+    "two",
+    [*EVALUATION, Block("learn", "a", 8), *EVALUATION, Block("learn", "b", 8), *EVALUATION],
+    info={"scenario_type": "condensed"},
+)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    learner = IdealLearner(name="toy", pace=5, forgetting=0.3, noise=0.02)
+    for seed in range(3):
+        write_log(lifetime(learner, SCENARIO, seed), tmp_path / "logs", protocol="small")
+    return tmp_path / "logs"
+
+
+def test_manifests_say_learner_scenario_type_protocol_seed_and_order(logs: Path) -> None:
+    pool = pool_of(score_many([logs]), "logs")
+    assert [
+        (one.learner, one.scenario_type, one.protocol, one.seed, one.order, one.complete) for one in pool.lives
+    ] == [("toy", "condensed", "small", seed, ("a", "b"), True) for seed in range(3)]
+    (group,) = groups(score_many([logs]))
+    assert group.group == "toy · condensed · small"
+    assert group.estimates["performance_maintenance"].verdict == "not met"
+
+
+def test_a_life_without_its_end_is_left_out(logs: Path) -> None:
+    blocks = logs / "toy-1" / "blocks.jsonl"
+    ended = blocks.read_text().splitlines()
+    blocks.write_text("\n".join(ended[:-1]) + "\n")
+    (group,) = groups(score_many([logs]))
+    assert (group.n, [name for name, _ in group.left_out]) == (2, ["toy-1"])
+
+
+def test_a_copied_folder_is_refused(logs: Path) -> None:
+    import shutil
+
+    shutil.copytree(logs / "toy-0", logs / "copy")
+    with pytest.raises(PerdureError, match="'toy-0' is there twice"):
+        groups(score_many([logs]))
+
+
+def test_a_users_own_metric_gets_all_of_it(logs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from perdure.curves.model import Curve\n"
+        "from perdure.metrics.declare import metric\n"
+        "from perdure.scenario import sites\n"
+        "@metric(sites.each_task_learned, threshold=200)\n"
+        "def doubled(learned: Curve) -> float:\n"
+        '    """Twice the mean of learning a task."""\n'
+        "    return 2 * learned.mean\n"
+    )
+    (group,) = groups(score_many([logs], settings=Settings(metrics=(str(file),))))
+    one = group.estimates["doubled"]
+    assert (one.n, one.verdict) == (3, "not met")
+    assert one.t is not None
+    assert one.t < 0
+
+
+def test_a_score_json_gives_the_same_estimates_as_the_logs(logs: Path, tmp_path: Path) -> None:
+    scores = score_many([logs])
+    file = tmp_path / "scores.json"
+    file.write_text(json.dumps(scores.as_json()))
+    assert is_score_file(file)
+    from_file = groups(load_pool(file))[0].estimates
+    for name, one in groups(scores)[0].estimates.items():
+        assert (from_file[name].mean, from_file[name].verdict) == (one.mean, one.verdict)
+
+
+def table(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_nan_and_blanks_in_a_table_are_missing_with_a_reason(tmp_path: Path) -> None:
+    file = table(tmp_path / "scores.tsv", "lifetime\tforward_transfer\tmine\none\tNaN\t1\ntwo\t\t2\nthree\t1.5\t3\n")
+    (group,) = groups(read_score_file(file))
+    one = group.estimates["forward_transfer"]
+    assert (one.n, one.missing, one.mean) == (1, 2, 1.5)
+    assert one.why is not None
+    assert "blank in scores.tsv" in one.why
+    assert group.estimates["mine"].verdict is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("lifetime\tforward_transfer\none\tinf\n", "expected a finite number"),
+        ("lifetime\tforward_transfer\none\tmuch\n", "line 2: forward_transfer is 'much', not a number"),
+        ("lifetime\tforward_transfer\none\n", "1 cells under 2 headings"),
+        ("name\tforward_transfer\none\t1\n", "no column 'lifetime'"),
+        ("", "no column"),
+    ],
+)
+def test_a_bad_table_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(PerdureError, match=said):
+        read_score_file(table(tmp_path / "scores.tsv", text))
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"lifetimes": [{}]}', '{"lifetimes": 3, "preset": "standard"}', "\x00"])
+def test_a_json_that_is_no_score_is_refused_with_what_to_give(tmp_path: Path, text: str) -> None:
+    with pytest.raises(PerdureError, match="perdure score --json"):
+        read_score_file(table(tmp_path / "scores.json", text))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name"),
+    [
+        (None, None),
+        ("plain", "plain"),
+        ({"name": "demo", "digest": "0123456789ab"}, "demo@01234567"),
+        ({"name": "demo", "seeds": [1]}, "demo"),
+        ({"seeds": [1, 2]}, None),
+    ],
+)
+def test_a_protocol_goes_by_its_name_and_digest(protocol: Any, name: str | None) -> None:
+    assert protocol_name(protocol) == name
+
+
+def test_protocols_without_a_name_differ_by_what_they_say_but_not_by_their_seeds() -> None:
+    assert protocol_name({"learn": 1, "seeds": 1}) == protocol_name({"learn": 1, "seeds": 2})
+    assert protocol_name({"learn": 1}) != protocol_name({"learn": 2})
+
+
+def test_values_by_task_feed_the_robust_summaries(logs: Path) -> None:
+    scores = score_many([logs])
+    found = task_values(scores, "mean_learning_performance")
+    assert set(found) == {"a", "b"}
+    assert all(len(values) == 3 for values in found.values())
+    value, low, high = stratified_bootstrap(list(found.values()), interquartile_mean, np.random.default_rng(0))
+    assert low <= value <= high
+    assert task_values(scores, "no_such_metric") == {}
+
+
+def test_an_accuracy_matrix_is_scored_and_not_taken_for_scores(tmp_path: Path) -> None:
+    file = table(tmp_path / "matrix.json", "[[0.9, 0.6], [null, 0.8]]")
+    assert not is_score_file(file)
+    assert load_pool(file).lives[0].values["average_accuracy"] == pytest.approx(0.7)

@@ -1,0 +1,118 @@
+"""Systems against a baseline, apart for every scenario type and measure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.stats.lives import BARS, lives, normal
+
+from perdure.errors import PerdureError, UnknownName
+from perdure.stats.model import Bar, Pool, ScoredLife
+from perdure.stats.systems import compare_systems, systems_of
+
+
+def place(name: str, shift: float, learner: str | None = None, **facts: str) -> Pool:
+    return Pool(name, lives(normal(shift, 1, 12, len(name)), learner=learner, **facts), BARS)
+
+
+def test_a_system_goes_by_its_learner_where_that_tells_them_apart() -> None:
+    assert [one.name for one in systems_of([place("a", 0, "ppo"), place("b", 0, "dqn")])] == ["ppo", "dqn"]
+    assert [one.name for one in systems_of([place("a", 0, "ppo"), place("b", 0, "ppo")])] == ["a", "b"]
+    assert [one.name for one in systems_of([place("a", 0), place("a", 0)])] == ["a 1", "a 2"]
+
+
+def test_one_place_with_two_learners_is_two_systems() -> None:
+    both = Pool("both", (*place("a", 0, "ppo").lives, *place("b", 0, "dqn").lives), BARS)
+    assert [(one.name, len(one.lives)) for one in systems_of([both])] == [("ppo", 12), ("dqn", 12)]
+    with pytest.raises(PerdureError, match="nothing to compare it with"):
+        systems_of([place("alone", 0, "ppo")])
+
+
+def test_the_difference_is_the_first_minus_the_last() -> None:
+    found = compare_systems(systems_of([place("high", 5), place("low", 0)]))
+    (one,) = found.comparisons
+    assert (one.system, one.baseline) == ("high", "low")
+    assert (one.differences["performance_maintenance"].difference or 0) > 3
+
+
+def test_many_systems_are_each_held_against_the_named_baseline() -> None:
+    found = compare_systems(systems_of([place("full", 5), place("less", 3), place("least", 0)]), "full")
+    assert [(one.system, one.baseline) for one in found.comparisons] == [("less", "full"), ("least", "full")]
+    with pytest.raises(UnknownName, match="did you mean 'full'"):
+        compare_systems(systems_of([place("full", 5), place("less", 3)]), "fulll")
+
+
+def test_scenario_types_are_compared_apart_and_a_lonely_one_is_noted() -> None:
+    def two(name: str, kinds: tuple[str, ...]) -> Pool:
+        parts: list[ScoredLife] = []
+        for kind in kinds:
+            parts += [replace(one, id=f"{kind}-{one.id}") for one in place(name, 0, scenario_type=kind).lives]
+        return Pool(name, tuple(parts), BARS)
+
+    found = compare_systems(systems_of([two("a", ("condensed", "dispersed")), two("b", ("condensed",))]))
+    assert [one.scenario_type for one in found.comparisons] == ["condensed"]
+    assert found.notes == ("not compared: dispersed: only a",)
+
+
+def test_different_presets_and_settings_are_refused_with_what_differs() -> None:
+    for facts in ({"preset": "new-2022"}, {"settings": '{"clamp": true}'}):
+        ours = place("a", 0, settings='{"clamp": false}')
+        theirs = replace(ours, name="b", lives=tuple(replace(one, **facts) for one in ours.lives))  # type: ignore[arg-type]
+        with pytest.raises(PerdureError, match="were scored with different"):
+            compare_systems(systems_of([ours, theirs]))
+
+
+def test_nothing_in_common_is_refused() -> None:
+    with pytest.raises(PerdureError, match="no scenario type and measure in common"):
+        compare_systems(systems_of([place("a", 0, measure="reward"), place("b", 0, measure="steps")]))
+    other = Pool("b", lives([1.0, 2.0], "forward_transfer"), BARS)
+    with pytest.raises(PerdureError, match="shares no metric"):
+        compare_systems(systems_of([place("a", 0), other]))
+
+
+def test_different_protocols_are_compared_but_told() -> None:
+    found = compare_systems(systems_of([place("a", 0, protocol="one"), place("b", 0, protocol="two")]))
+    assert found.comparisons[0].notes == ("the protocols differ: one against two",)
+
+
+def test_a_side_of_two_protocols_is_refused() -> None:
+    mixed = place("a", 0, protocol="one")
+    mixed = replace(mixed, lives=(*mixed.lives[:-1], replace(mixed.lives[-1], protocol="two")))
+    with pytest.raises(PerdureError, match="different protocol are never pooled"):
+        compare_systems(systems_of([mixed, place("b", 0)]))
+
+
+def test_partial_lives_are_left_out_and_counted() -> None:
+    ours = place("a", 0)
+    ours = replace(ours, lives=(replace(ours.lives[0], complete=False), *ours.lives[1:]))
+    found = compare_systems(systems_of([ours, place("b", 0)]))
+    assert found.left_out == (("life-000", "it did not reach its end"),)
+
+
+def test_metrics_with_a_threshold_are_compared_unless_others_are_named() -> None:
+    def with_two(name: str) -> Pool:
+        both = tuple(
+            replace(one, values={**one.values, "plain": 1.0 * at}) for at, one in enumerate(place(name, 0).lives)
+        )
+        return Pool(name, both, {**BARS, "plain": Bar()})
+
+    systems = systems_of([with_two("a"), with_two("b")])
+    assert list(compare_systems(systems).comparisons[0].differences) == ["performance_maintenance"]
+    assert list(compare_systems(systems, metrics=["plain"]).comparisons[0].differences) == ["plain"]
+    with pytest.raises(UnknownName, match="did you mean 'plain'"):
+        compare_systems(systems, metrics=["plane"])
+
+
+def test_json_is_finite() -> None:
+    facts = compare_systems(systems_of([place("a", 0), place("b", 1)])).as_json()
+    json.dumps(facts, allow_nan=False)
+    assert facts["baseline"] == "b"
+
+
+def test_a_system_that_states_no_scenario_type_is_taken_to_have_the_only_one_and_it_is_said() -> None:
+    stated = place("a", 0, scenario_type="condensed")
+    found = compare_systems(systems_of([stated, place("b", 0)]))
+    assert found.comparisons[0].scenario_type == "condensed"
+    assert found.notes == ("b does not state its scenario type; taken to be condensed, as the others'",)

@@ -1,0 +1,44 @@
+"""Intervals cover, the test errs as often as it says, and the plan comes true: `bench/coverage.py`, made smaller."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "bench" / "coverage.py"
+
+
+@pytest.fixture(scope="module")
+def trust() -> dict[str, object]:
+    spec = spec_from_file_location("perdure_bench_coverage", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module: ModuleType = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return {one.metric: one for one in module.measured(groups=2000, size=11, truth_lives=60_000, resamples=100)}
+
+
+@pytest.mark.parametrize("metric", ["performance_maintenance", "relative_performance"])
+def test_a_nominal_95_percent_interval_covers_93_to_97(trust: dict[str, object], metric: str) -> None:
+    assert 0.93 <= trust[metric].covered <= 0.97  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("metric", ["performance_maintenance", "relative_performance"])
+def test_the_threshold_test_errs_in_about_5_percent(trust: dict[str, object], metric: str) -> None:
+    assert 0.035 <= trust[metric].rejected <= 0.065  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("metric", ["performance_maintenance", "relative_performance"])
+def test_planned_power_is_found_within_3_points(trust: dict[str, object], metric: str) -> None:
+    one = trust[metric]
+    assert abs(one.power_found - one.power_planned) <= 0.03  # type: ignore[attr-defined]
+
+
+def test_a_redrawn_pilot_foretells_the_power_of_every_metric(trust: dict[str, object]) -> None:
+    for one in trust.values():
+        assert abs(one.power_found - one.power_redrawn) <= 0.03, one  # type: ignore[attr-defined]
