@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(?P<kind>[\w ]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN_ONLY = {"json", "text", "toml"}
+NEEDS = {"minigrid-ppo.md": ("stable_baselines3", "minigrid"), "watch-a-run.md": ("starlette", "uvicorn")}
 MAKE = re.compile(r"^make (demo|test)\b")
 
 
@@ -50,6 +51,8 @@ def commands(body: str) -> list[tuple[str, str]]:
 def test_the_page_runs_as_printed(page: Path, tmp_path: Path) -> None:
     kinds = {kind.split()[0] for kind, _ in blocks(page)}
     assert kinds <= {"python", "console"} | SHOWN_ONLY, f"{page.name} has a block that no test knows"
+    for package in NEEDS.get(page.name, ()):
+        pytest.importorskip(package, reason=f"{package} is an extra")
     if not kinds & {"python", "console"}:
         return
     scripts = str(Path(sys.executable).parent)

@@ -9,19 +9,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from perdure.curves.model import Curve as Curve
+    from perdure.curves.model import Prep as Prep
     from perdure.errors import PerdureError as PerdureError
     from perdure.log.check import check_log as check
     from perdure.log.journal import Journal as Journal
     from perdure.log.model import Lifetime as Lifetime
     from perdure.log.read import read as read
+    from perdure.metrics.declare import NoValue as NoValue
+    from perdure.metrics.declare import Value as Value
     from perdure.metrics.declare import metric as metric
+    from perdure.metrics.many import score_many as score_many
     from perdure.metrics.score import Score as Score
     from perdure.metrics.score import score as score
+    from perdure.metrics.settings import Settings as Settings
+    from perdure.run.lifetime import live as live
+    from perdure.run.runner import run_protocol as run_protocol
     from perdure.scenario.compose import compose as compose
     from perdure.scenario.lint import lint as lint
     from perdure.scenario.model import Block as Block
     from perdure.scenario.model import Scenario as Scenario
     from perdure.scenario.model import Task as Task
+    from perdure.scenario.sites import Site as Site
     from perdure.scenario.syllabus import Syllabus as Syllabus
     from perdure.scenario.syllabus import read_syllabus as read_syllabus
 
@@ -29,38 +38,56 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Block": "perdure.scenario.model",
+    "Curve": "perdure.curves.model",
     "Journal": "perdure.log.journal",
     "Lifetime": "perdure.log.model",
+    "NoValue": "perdure.metrics.declare",
     "PerdureError": "perdure.errors",
+    "Prep": "perdure.curves.model",
     "Scenario": "perdure.scenario.model",
     "Score": "perdure.metrics.score",
+    "Settings": "perdure.metrics.settings",
+    "Site": "perdure.scenario.sites",
     "Syllabus": "perdure.scenario.syllabus",
     "Task": "perdure.scenario.model",
+    "Value": "perdure.metrics.declare",
     "check": "perdure.log.check:check_log",
     "compose": "perdure.scenario.compose",
     "lint": "perdure.scenario.lint",
+    "live": "perdure.run.lifetime",
     "metric": "perdure.metrics.declare",
     "read": "perdure.log.read",
     "read_syllabus": "perdure.scenario.syllabus",
+    "run_protocol": "perdure.run.runner",
     "score": "perdure.metrics.score",
+    "score_many": "perdure.metrics.many",
 }
 
 __all__ = [
     "Block",
+    "Curve",
     "Journal",
     "Lifetime",
+    "NoValue",
     "PerdureError",
+    "Prep",
     "Scenario",
     "Score",
+    "Settings",
+    "Site",
     "Syllabus",
     "Task",
+    "Value",
     "check",
     "compose",
     "lint",
+    "live",
     "metric",
     "read",
     "read_syllabus",
+    "run_protocol",
     "score",
+    "score_many",
 ]
 
 

@@ -5,6 +5,9 @@
     ├── MissingExtra       an optional package is absent; gives the command that installs it
     ├── ScenarioError      a scenario or syllabus that makes no sense
     ├── TaskError          a task that cannot be made, or breaks its promises
+    ├── LearnerError       a learner that cannot be made, or breaks its promises
+    │   └── OutOfTime      a life that reached the limit its protocol sets
+    ├── ProtocolError      a protocol that cannot be run as it stands
     ├── MetricError        a metric declared or called wrongly
     └── LogError           a log that cannot be read or written
         ├── NotALog        nothing here that any reader knows
@@ -20,11 +23,14 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = [
+    "LearnerError",
     "LogError",
     "MetricError",
     "MissingExtra",
     "NotALog",
+    "OutOfTime",
     "PerdureError",
+    "ProtocolError",
     "RecordError",
     "ScenarioError",
     "TaskError",
@@ -61,6 +67,18 @@ class ScenarioError(PerdureError):
 
 class TaskError(PerdureError):
     """A task that cannot be made, is given what it does not take, or breaks its promises."""
+
+
+class LearnerError(PerdureError):
+    """A learner that breaks the rules; the message names the block."""
+
+
+class OutOfTime(LearnerError):
+    """A life that took longer than the protocol's limit."""
+
+
+class ProtocolError(PerdureError):
+    """A protocol that makes no sense, or a folder that holds another one."""
 
 
 class MetricError(PerdureError):

@@ -11,7 +11,23 @@ import typer
 
 __all__ = ["VERBS", "application", "main"]
 
-VERBS = ("demo", "compose", "lint", "score", "check", "export", "info", "list")
+VERBS = (
+    "demo",
+    "compose",
+    "lint",
+    "run",
+    "score",
+    "compare",
+    "correlate",
+    "plan",
+    "figure",
+    "report",
+    "watch",
+    "check",
+    "export",
+    "info",
+    "list",
+)
 
 
 def application(verbs: Sequence[str] = VERBS) -> typer.Typer:

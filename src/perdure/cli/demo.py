@@ -1,98 +1,193 @@
-"""`perdure demo`: a small life from beginning to end, to see what Perdure does."""
+"""`perdure demo`: two evaluation protocols, two learners each, lived, scored and compared."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perdure.cli.options import Quiet
+from perdure.cli.options import Json, Quiet, emit_json
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from collections.abc import Sequence
 
-    from perdure.log.model import Passage
+    from rich.console import Console
+
+    from perdure.metrics.many import Scores
+    from perdure.run.protocol import Protocol
+    from perdure.run.runner import RunResult
+    from perdure.stats.model import Estimate, Group
 
 __all__ = ["EXAMPLE", "demo"]
 
-EXAMPLE = "perdure demo --into demo"
+EXAMPLE = "perdure demo --into demo --lifetimes 3"
 
-TASKS = ("pong_slim", "pong_wide", "breakout_slim")
-_LEARN, _EVALUATE = 200, 20
+_RIVALS: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] = {
+    "arcade": (("forgetful-q", {}), ("keeping-q", {})),
+    "digits": (("naive", {"rate": 0.2}), ("replay", {"rate": 0.2, "repeats": 2, "capacity": 3000, "recalled": 160})),
+}
+"""For each protocol the learner that forgets, and the one that keeps."""
+
+_SHOWN = (
+    "performance_maintenance",
+    "forward_transfer",
+    "backward_transfer",
+    "relative_performance",
+    "sample_efficiency",
+)
 
 
 def demo(
     into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Where everything goes.")] = Path("demo"),
-    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same records.")] = 1,
+    lifetimes: Annotated[int, typer.Option("--lifetimes", min=1, help="Lives per learner and scenario.")] = 11,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=0, help="Processes; one per core if not given.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same records.")] = 1,
+    json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Log two small lives, one that forgets and one that keeps; check them; export them as tables.
+    """Take four learners through real evaluations, with experts, and say which of them keep what they learn.
 
-    The learners are formulas, not programs that learn: learning and evaluation are not run yet,
-    only logged, checked and exported.
+    Games for two learners that act, digits for two that classify; one of each pair forgets. About two
+    minutes on two cores; --lifetimes 3 takes half a minute. Run again, it only completes what is missing.
     """
-    from perdure.log.check import check_l2logger
-    from perdure.log.export import export
-    from perdure.log.read import read
+    from time import monotonic
 
-    def say(text: str) -> None:
-        if not quiet:
-            typer.echo(text)
+    from rich.console import Console
 
-    say("Two idealised learners go through three tasks, one after the other. Both learn; one forgets.\n")
-    for name, keeps in (("forgetful", 0.15), ("keeping", 0.97)):
-        life = into / "lives" / name
-        if not life.exists():
-            _live(into / "lives", name, keeps, seed)
-        lifetime = read(life)
-        found = check_l2logger(life)
-        table = into / f"{name}.parquet"
-        export(lifetime, table)
-        blocks = len(lifetime.scenario.blocks)
-        verdict = "clean" if found.ok else f"{len(found.problems)} problems"
-        say(f"{life}: {lifetime.experiences.height} experiences in {blocks} blocks; check: {verdict}; table: {table}")
-        say(f"  evaluations of {TASKS[0]} over life: {_sparkline(lifetime.passage(), TASKS[0])}\n")
-    say("Scoring, statistics and the report come with the next stages of Perdure; this is the log stage.")
+    from perdure.cli.running import duration, interruption, reported
+    from perdure.metrics.many import score_many
+    from perdure.stats.groups import groups
 
-
-def _live(into: Path, name: str, keeps: float, seed: int) -> None:
-    """Log one life: every task is evaluated before, between and after, and learned in its turn."""
-    import numpy as np
-
-    from perdure.log.journal import Journal
-
-    rng = np.random.default_rng([seed, len(name)])
-    skill = dict.fromkeys(TASKS, 0.05)
-    at = block = 0
-    info = {"scenario_type": "condensed"}
-    with Journal(into, name, ["reward"], learner=f"idealised-{name}", seed=seed, info=info) as journal:
-
-        def log(kind: str, task: str, values: npt.NDArray[np.float64]) -> None:
-            nonlocal at
-            noisy = np.clip(values + rng.normal(0, 0.03, values.size), 0, 1).round(4)
-            numbers = np.arange(at, at + noisy.size)
-            journal.log_many(block_num=block, exp_num=numbers, block_type=kind, task_name=task, reward=noisy)
-            at += noisy.size
-
-        for learned in (None, *TASKS):
-            if learned:
-                progress = 1 - np.exp(-np.arange(_LEARN) / 40)
-                log("train", learned, skill[learned] + (0.95 - skill[learned]) * progress)
-                skill = {task: value * (keeps if task != learned else 1) for task, value in skill.items()}
-                skill[learned] = 0.95
-                block += 1
-            for task in TASKS:
-                log("test", task, np.full(_EVALUATE, skill[task]))
-            block += 1
+    console, started = Console(highlight=False), monotonic()
+    failed, facts = False, {}
+    for name, rivals in _RIVALS.items():
+        scored: list[Scores] = []
+        for at, (learner, params) in enumerate(rivals):
+            folder = into / name / learner
+            protocol = _protocol(name, learner, params, lifetimes, seed)
+            try:
+                result = _lived(console, protocol, folder, workers, quiet=quiet, brief=at > 0)
+            except KeyboardInterrupt:
+                typer.echo(f"perdure: {interruption(str(into), _left(folder, protocol))}", err=True)
+                raise typer.Exit(1) from None
+            failed = failed or bool(result.failed)
+            if result.finished_lives:
+                scored.append(score_many(result.finished_lives, result.finished_experts, jobs=1))
+                if result.lived or not (folder / "report.html").exists():
+                    reported(result)
+        found = [group for one in scored for group in groups(one)]
+        facts[name] = [group.as_json() for group in found]
+        if len(scored) == 2 and json != "-":
+            _show(console, name, scored, found)
+    if json:
+        emit_json(facts, json)
+    if not quiet and json != "-":
+        console.print(
+            f"\n{duration(monotonic() - started)}. Everything is in {into}: lives/, experts/ and report.html under "
+            f"each learner. Look further with: perdure score {into / 'arcade' / 'keeping-q'}",
+            soft_wrap=True,
+        )
+    raise typer.Exit(1 if failed else 0)
 
 
-def _sparkline(passage: Passage, task: str) -> str:
-    """One bar per evaluation of `task`."""
-    means = [
-        float(passage.values[passage.starts[index] : passage.starts[index + 1]].mean())
-        for index in passage.scenario.where("evaluate", task)
-    ]
-    bars = "▁▂▃▄▅▆▇█"
-    return "".join(bars[min(7, int(value * 8))] for value in means) + "  " + " ".join(f"{value:.2f}" for value in means)
+def _protocol(name: str, learner: str, params: dict[str, Any], lifetimes: int, seed: int) -> Protocol:
+    import tomllib
+    from importlib.resources import files
+
+    from perdure.run.protocol import parse_protocol
+
+    content = tomllib.loads((files("perdure.run") / "embedded" / f"{name}.toml").read_text(encoding="utf-8"))
+    content |= {"seed": seed, "lifetimes": lifetimes, "learner": {"use": learner, "params": params}}
+    return parse_protocol(content, where=name)
+
+
+def _lived(
+    console: Console, protocol: Protocol, folder: Path, workers: int | None, *, quiet: bool, brief: bool
+) -> RunResult:
+    from perdure.cli.running import progress_of, show_failures, show_plan
+    from perdure.run.folder import RunFolder
+    from perdure.run.plan import Plan
+    from perdure.run.runner import cores, run_protocol
+
+    plan, run_folder = Plan(protocol), RunFolder(folder)
+    missing = [job for job in plan.jobs if not run_folder.is_finished(job)]
+    count = cores() if workers is None else workers
+    if not quiet:
+        show_plan(console, plan, missing, count, brief=brief)
+    with progress_of(missing, count, quiet=quiet) as tell:
+        result = run_protocol(protocol, folder, workers=count, tell=tell)
+    show_failures(console, result)
+    return result
+
+
+def _left(folder: Path, protocol: Protocol) -> int:
+    from perdure.run.folder import RunFolder
+    from perdure.run.plan import Plan
+
+    run_folder = RunFolder(folder)
+    return sum(not run_folder.is_finished(job) for job in Plan(protocol).jobs)
+
+
+def _show(console: Console, name: str, scored: Sequence[Scores], found: Sequence[Group]) -> None:
+    """The tables of one protocol, and what they say, in words."""
+    from rich.table import Table
+
+    from perdure.stats.sources import pool_of
+    from perdure.stats.systems import compare_systems, systems_of
+    from perdure.stats.words import sentence
+
+    for kind in dict.fromkeys(group.scenario_type for group in found):
+        here = [group for group in found if group.scenario_type == kind]
+        title = f"\n{name}, {kind}: mean over {here[0].n} lives, and its 95 % interval"
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+        table.add_column("", no_wrap=True)
+        for group in here:
+            table.add_column(str(group.learner), justify="right", no_wrap=True)
+        for metric in _SHOWN:
+            table.add_row(metric, *(_cell(group.estimates[metric]) for group in here))
+        console.print(table)
+        for group in here:
+            console.print(_keeps(group), soft_wrap=True)
+    if min(group.n for group in found) >= 2:
+        for one in compare_systems(systems_of([pool_of(one) for one in scored[::-1]]), metrics=_SHOWN[:1]).comparisons:
+            for difference in one.differences.values():
+                console.print(f"{one.scenario_type}, {sentence(difference, one.system, one.baseline)}", soft_wrap=True)
+    console.print(_carried_over(scored[1]), soft_wrap=True)
+
+
+def _cell(one: Estimate) -> str:
+    from perdure.stats.words import number
+
+    if one.low is None:
+        return number(one.mean)
+    return f"{number(one.mean)} [{number(one.low)}, {number(one.high)}]"
+
+
+def _keeps(group: Group) -> str:
+    """Whether a learner forgets, as its lives tell."""
+    maintained = group.estimates["performance_maintenance"]
+    if maintained.low is None or maintained.high is None:
+        return f"{group.learner}: too few lives to say whether it forgets."
+    if maintained.high < 0:
+        return f"{group.learner} forgets: the interval of its performance maintenance lies below 0."
+    if maintained.low > 0:
+        return f"{group.learner} keeps what it learns, and gets better at it: the interval lies above 0."
+    most = number(-maintained.low)
+    return (
+        f"{group.learner} is not shown to forget: the interval of its performance maintenance holds 0 "
+        f"(a loss of up to {most} points of 100 is not ruled out)."
+    )
+
+
+def _carried_over(scores: Scores) -> str:
+    """Which task helps which: the forward transfer of each pair, the most helpful first."""
+    values: dict[str, list[float]] = {}
+    for life in scores.lifetimes:
+        for pair, found in life.metrics["forward_transfer"].by.items():
+            values.setdefault(pair, []).extend(found[:1])
+    means = {pair: sum(found) / len(found) for pair, found in values.items() if found}
+    said = ", ".join(f"{pair} {means[pair]:.2f}" for pair in sorted(means, key=lambda pair: -means[pair]))
+    return f"forward transfer by pair (above 1 helps, below 1 hinders): {said or 'none'}"

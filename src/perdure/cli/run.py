@@ -1,0 +1,124 @@
+"""`perdure run`: take a learner through a protocol, and score what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perdure.cli.options import Json, Quiet, emit_json
+
+if TYPE_CHECKING:
+    from perdure.run.runner import RunResult
+
+__all__ = ["EXAMPLE", "run"]
+
+EXAMPLE = "perdure run protocol.toml --into runs/mine --workers 2"
+
+File = Annotated[Path, typer.Argument(metavar="PROTOCOL", help="A protocol in TOML.", show_default=False)]
+Into = Annotated[Path, typer.Option("--into", metavar="DIR", help="The run folder; one that exists is completed.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers", min=0, help="Processes; one per core if not given, 0 for none but this.", show_default=False
+    ),
+]
+Only = Annotated[
+    list[str] | None, typer.Option("--only", metavar="ID", help="Only this life (life-007) or pattern. Repeatable.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show the plan; live nothing.")]
+Ray = Annotated[bool, typer.Option("--ray", help="Live on a Ray cluster instead of in processes here.")]
+
+
+def run(
+    protocol: File,
+    into: Into,
+    workers: Workers = None,
+    only: Only = None,
+    dry_run: DryRun = False,
+    ray: Ray = False,
+    json: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Live all lives and experts of a protocol that are missing, then score them.
+
+    Exit status 0: everything was lived; 1: something failed or is left to do; 2: nothing could be done.
+    """
+    from rich.console import Console
+
+    from perdure.cli.running import (
+        interruption,
+        plan_facts,
+        progress_of,
+        reported,
+        show_failures,
+        show_plan,
+        unanswered,
+    )
+    from perdure.run.folder import RunFolder
+    from perdure.run.plan import Plan
+    from perdure.run.protocol import read_protocol
+    from perdure.run.runner import cores, run_protocol
+
+    console = Console(highlight=False)
+    plan = Plan(read_protocol(protocol))
+    folder, count = RunFolder(into), cores() if workers is None else workers
+    missing = [job for job in plan.chosen(tuple(only or ())) if not folder.is_finished(job)]
+    gaps = unanswered(plan)
+    if not quiet and json != "-":
+        show_plan(console, plan, missing, count)
+        for scenario, metrics in gaps.items():
+            if metrics:
+                console.print(f"  {scenario} cannot answer {', '.join(metrics)} (see perdure lint)", style="yellow")
+    facts = {**plan_facts(plan, missing), "unanswered": gaps}
+    if dry_run:
+        if json:
+            emit_json(facts, json)
+        return
+    try:
+        with progress_of(missing, count, quiet=quiet) as tell:
+            result = run_protocol(
+                plan.protocol,
+                into,
+                workers=count,
+                only=only or (),
+                tell=tell,
+                paths=(protocol.resolve().parent,),
+                ray=ray,
+            )
+    except KeyboardInterrupt:
+        left = sum(not folder.is_finished(job) for job in plan.jobs)
+        typer.echo(f"perdure: {interruption(str(into), left)}", err=True)
+        raise typer.Exit(1) from None
+    if json != "-":
+        show_failures(console, result)
+        if not quiet and not result.lived and not result.failed:
+            console.print(f"  {into}: nothing is missing, so nothing was run")
+    scores = None if only else _scored(result, json)
+    if scores is not None and (result.lived or not (into / "report.html").exists()):
+        reported(result)
+        if json != "-" and not quiet:
+            console.print(f"{into / 'report.html'}")
+    if json:
+        emit_json({**facts, "lived": result.lived, "failed": result.failed, "score": scores}, json)
+    raise typer.Exit(1 if result.failed or (result.missing and not only) else 0)
+
+
+def _scored(result: RunResult, json: str | None) -> dict[str, object] | None:
+    """Score the lives that reached their end, beside their experts, and show each group's estimates."""
+    from perdure.cli.group_table import show_groups
+    from perdure.cli.score_table import show
+    from perdure.metrics.many import score_many
+    from perdure.stats.groups import groups
+
+    if not result.finished_lives:
+        return None
+    scores = score_many(result.finished_lives, result.finished_experts)
+    found = groups(scores)
+    if json != "-":
+        if max(group.n for group in found) > 1:
+            show_groups(found)
+        else:
+            show(scores)
+    return {**scores.as_json(), "groups": [group.as_json() for group in found]}

@@ -1,0 +1,197 @@
+"""What `run` and `demo` show: the plan before, the workers while they work, what failed after."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    from perdure.run.local import Event
+    from perdure.run.plan import Job, Plan
+    from perdure.run.runner import RunResult
+
+__all__ = [
+    "duration",
+    "interruption",
+    "plan_facts",
+    "progress_of",
+    "reported",
+    "show_failures",
+    "show_plan",
+    "unanswered",
+]
+
+_ENOUGH_S = 2.0  # to judge a speed by
+
+
+def plan_facts(plan: Plan, missing: Sequence[Job]) -> dict[str, Any]:
+    """The plan for a machine."""
+    protocol = plan.protocol
+    return {
+        "protocol": protocol.name,
+        "digest": protocol.digest,
+        "learner": protocol.title,
+        "scenarios": [one.name for one in protocol.scenarios],
+        "lifetimes": protocol.lifetimes,
+        "lives": len(plan.lives),
+        "experts": len(plan.experts),
+        "experiences": sum(job.experiences for job in plan.jobs),
+        "missing": [job.id for job in missing],
+        "seeds": {job.id: {"seed": job.seed, **job.seeds.as_json()} for job in plan.jobs},
+    }
+
+
+def show_plan(console: Console, plan: Plan, missing: Sequence[Job], workers: int, *, brief: bool = False) -> None:
+    """Say what will be lived: learner, scenarios, lives, experts, experiences; scenarios are drawn unless `brief`."""
+    from rich.markup import escape
+
+    from perdure.scenario.draw import lifetime_legend, lifetime_line
+
+    protocol, lives, experts = plan.protocol, plan.lives, plan.experts
+    count = sum(job.experiences for job in plan.jobs)
+    console.print(
+        f"[bold]{escape(protocol.name)}[/]: {escape(protocol.title)} in {_many(len(lives), 'life', 'lives')} and "
+        f"{_many(len(experts), 'expert')}, {count:,} experiences"
+    )
+    for scenario in () if brief else protocol.scenarios:
+        life = next(job for job in lives if job.scenario == scenario.name)
+        size = f"{len(life.syllabus.scenario.blocks)} blocks, {life.experiences:,} experiences"
+        console.print(f"  {escape(scenario.name)}: {_many(protocol.lifetimes, 'life', 'lives')} of {size}")
+        console.print("  ", lifetime_line(life.syllabus.scenario, 70), end="\n")
+    if not brief:
+        console.print("  ", lifetime_legend(lives[0].syllabus.scenario))
+    if plan.pre_deployment is not None:
+        console.print(f"  pre-deployment: {plan.pre_deployment.experiences:,} experiences, once")
+    there = len(plan.jobs) - len(missing)
+    if there:
+        console.print(f"  {there} of {len(plan.jobs)} are there already")
+    if missing:
+        console.print(f"  {_many(len(missing), 'is', 'are')} to be lived, by {_many(max(workers, 1), 'worker')}")
+
+
+def unanswered(plan: Plan) -> dict[str, list[str]]:
+    """For each scenario, the metrics with a threshold that it cannot answer."""
+    from perdure.metrics.presets import preset
+    from perdure.scenario.lint import lint
+
+    metrics = [metric for metric in preset("standard").metrics.values() if metric.threshold is not None]
+    found: dict[str, list[str]] = {}
+    for scenario in plan.protocol.scenarios:
+        life = next(job for job in plan.lives if job.scenario == scenario.name)
+        report = lint(life.syllabus, metrics=metrics)
+        found[scenario.name] = [name for name, one in report.metrics.items() if one.sites == 0]
+    return found
+
+
+@contextmanager
+def progress_of(jobs: Sequence[Job], workers: int, *, quiet: bool) -> Iterator[Callable[[Event], None]]:
+    """What is to be told of events: one bar per worker and one for all, on stderr, where a person may be looking."""
+    if quiet or not jobs:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description:<24}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    console = Console(stderr=True, highlight=False)
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=_unseen()) as bar:
+        yield _Bars(bar, console, jobs, workers).tell
+
+
+class _Bars:
+    def __init__(self, bar: Progress, console: Console, jobs: Sequence[Job], workers: int) -> None:
+        self._bar = bar
+        self._console = console
+        self._jobs = {job.id: job for job in jobs}
+        self._done = dict.fromkeys(self._jobs, 0)
+        self._total = sum(job.experiences for job in jobs)
+        self._started: float | None = None
+        self._done_by_then = 0
+        self._estimated = False
+        self._all: TaskID = bar.add_task(f"{len(jobs)} to live", total=self._total)
+        self._workers = [bar.add_task("", total=None, visible=False) for _ in range(max(1, min(workers, len(jobs))))]
+
+    def tell(self, event: Event) -> None:
+        job = self._jobs.get(event.id)
+        if job is None:
+            return
+        if event.kind == "progress":
+            self._done[event.id] = event.done
+            self._estimate(job, event.done)
+        elif event.kind in ("done", "failed"):
+            self._done[event.id] = job.experiences
+        if event.kind == "failed":
+            self._console.print(f"[red]failed[/] {event.id}:", event.why, markup=True, soft_wrap=True)
+        mine = self._workers[event.worker % len(self._workers)]
+        self._bar.update(
+            mine, description=event.id, completed=self._done[event.id], total=job.experiences, visible=True
+        )
+        self._bar.update(self._all, completed=sum(self._done.values()))
+
+    def _estimate(self, job: Job, done: int) -> None:
+        """Once the first block of any life is over, say how long all of it will take."""
+        now, so_far = time.monotonic(), sum(self._done.values())
+        if self._started is None:  # only now: until here processes were starting
+            self._started, self._done_by_then = now, so_far
+        passed = now - self._started
+        first = job.syllabus.scenario.blocks[0].length or 1
+        if self._estimated or done < first or passed < _ENOUGH_S:
+            return
+        self._estimated = True
+        rate = (so_far - self._done_by_then) / passed
+        if rate > 0:
+            self._console.print(f"about {duration(self._total / rate)} in all, by what was lived so far")
+
+
+def interruption(result_of: str, remaining: int) -> str:
+    """What to say after Ctrl-C."""
+    return (
+        f"stopped; {remaining} still to be lived in {result_of}. Nothing that was finished is lost: "
+        "the same command goes on from here"
+    )
+
+
+def reported(result: RunResult) -> Path | None:
+    """Write what the finished lives show to report.html in the run folder; None where there is none."""
+    from perdure.report import write_report
+
+    if not result.finished_lives:
+        return None
+    to = result.folder.path / "report.html"
+    protocol = result.plan.protocol
+    title = f"{protocol.name}: {protocol.title}"
+    write_report(result.finished_lives, to, experts=result.finished_experts, title=title)
+    return to
+
+
+def show_failures(console: Console, result: RunResult) -> None:
+    """Each life that failed, why, and where its traceback is."""
+    from rich.markup import escape
+
+    for identity, why in result.failed.items():
+        place = result.folder.place(result.plan.job(identity)) / "traceback.txt"
+        where = f" (see {place})" if place.exists() else ""
+        console.print(f"[red]failed[/] {identity}: {escape(why)}{escape(where)}", soft_wrap=True)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _many(count: int, one: str, several: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def _unseen() -> bool:
+    return not sys.stderr.isatty()

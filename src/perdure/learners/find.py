@@ -1,0 +1,99 @@
+"""Finding a learner: by its registered name, or by import path."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from perdure.errors import UnknownName, nearest
+from perdure.learners.interface import LearnerError, Maker, SelfLed
+from perdure.registry import Registry
+
+__all__ = ["LEARNERS", "REFERENCE", "find_learner", "make_learner"]
+
+REFERENCE: Mapping[str, str] = {
+    "forgetful-q": "perdure.learners.forgetful_q:ForgetfulQ",
+    "keeping-q": "perdure.learners.keeping_q:KeepingQ",
+    "naive": "perdure.learners.naive:Naive",
+    "replay": "perdure.learners.replay:Replay",
+    "consolidating": "perdure.learners.consolidating:Consolidating",
+    "joint": "perdure.learners.joint:Joint",
+    "ppo": "perdure.learners.sb3:PPOLearner",
+}
+"""The learners that come with Perdure, imported when they are asked for."""
+
+LEARNERS: Registry[Maker] = Registry("learner", "perdure.learners")
+
+
+def find_learner(name: str) -> Maker:
+    """The maker of a learner: a reference learner, a plug-in's, or `package.module:Class`."""
+    if ":" in name:
+        return _imported(name)
+    if name in REFERENCE:
+        return _imported(REFERENCE[name])
+    try:
+        return LEARNERS.get(name)
+    except UnknownName:
+        known = [*REFERENCE, *LEARNERS.names()]
+        raise LearnerError(
+            f"unknown learner {name!r}; {nearest(name, known)}; one of your own is written package.module:Class"
+        ) from None
+
+
+def make_learner(name: str, seed: int, params: Mapping[str, Any]) -> Any:
+    """A new learner; parameters that its maker does not take are refused by name."""
+    maker = find_learner(name)
+    _check_params(name, maker, params)
+    try:
+        learner = maker(seed=seed, **params)
+    except (TypeError, ValueError) as problem:
+        raise LearnerError(
+            f"{name}: cannot be made with {dict(params) or 'no parameters'} and a seed: {problem}"
+        ) from problem
+    if not isinstance(learner, SelfLed) and not callable(getattr(learner, "act", None)):
+        raise LearnerError(
+            f"{name}: {type(learner).__name__} has neither act(observation) nor live(life); a learner needs one of them"
+        )
+    return learner
+
+
+def _imported(path: str) -> Maker:
+    module, _, attribute = path.partition(":")
+    try:
+        found: Any = import_module(module)
+    except ModuleNotFoundError as problem:
+        if problem.name and (module == problem.name or module.startswith(f"{problem.name}.")):
+            raise LearnerError(
+                f"{path}: there is no module {problem.name!r}; it is looked for beside the protocol, "
+                "in the current folder, and among installed packages"
+            ) from None
+        raise
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise LearnerError(f"{path}: {module} has no {part!r}; {nearest(part, _public(found))}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise LearnerError(f"{path}: {type(found).__name__} is not callable; name a class or a function that makes it")
+    maker: Maker = found
+    return maker
+
+
+def _public(module: Any) -> list[str]:
+    return [name for name in vars(module) if not name.startswith("_")]
+
+
+def _check_params(name: str, maker: Maker, params: Mapping[str, Any]) -> None:
+    try:
+        taken = inspect.signature(maker).parameters
+    except (TypeError, ValueError):
+        return
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values()):
+        return
+    if "seed" not in taken:
+        raise LearnerError(f"{name}: takes no 'seed'; a learner is made with seed=…, so that a life can be repeated")
+    own = [one for one in taken if one != "seed"]
+    for key in params:
+        if key not in own:
+            raise LearnerError(f"{name}: takes no parameter {key!r}; {nearest(key, own)}")

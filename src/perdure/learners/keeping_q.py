@@ -1,0 +1,51 @@
+"""KeepingQ: Q-learning with a table per task, each begun as a copy of the one learned last."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perdure.learners.features import ROWS
+from perdure.learners.forgetful_q import ForgetfulQ, Table, widened
+from perdure.learners.interface import Situation
+from perdure.learners.state import Arrays
+
+__all__ = ["KeepingQ"]
+
+_NOTHING = np.zeros((ROWS, 0))
+
+
+class KeepingQ(ForgetfulQ):
+    """ForgetfulQ with parts: what one task teaches is never overwritten by another.
+
+    A task that was never learned is met with what was learned last, which is where skills carry over.
+    """
+
+    def __init__(
+        self, seed: int = 0, rate: float = 0.2, explore: float = 0.1, discount: float = 0.97, trace: float = 0.9
+    ) -> None:
+        super().__init__(seed, rate, explore, discount, trace)
+        self.tables: dict[str, Table] = {}
+        self.last = ""
+
+    def table_for(self, situation: Situation) -> Table:
+        """The task's own table, or, for one never learned, that of the last one learned."""
+        own = self.tables.get(situation.task)
+        if situation.learning:
+            table = widened(self.tables.get(self.last, _NOTHING).copy() if own is None else own, self.actions)
+            self.tables[situation.task] = table
+            self.last = situation.task
+            return table
+        return widened(self.tables.get(self.last, _NOTHING) if own is None else own, self.actions)
+
+    def knowledge(self) -> Arrays:
+        """All tables, by task, and which was learned last."""
+        return {**{f"task:{task}": table for task, table in self.tables.items()}, "last": np.array(self.last)}
+
+    def know(self, arrays: Arrays) -> None:
+        """Take up all tables."""
+        self.tables = {
+            name.removeprefix("task:"): np.array(table, dtype=np.float64)
+            for name, table in arrays.items()
+            if name.startswith("task:")
+        }
+        self.last = str(arrays["last"])

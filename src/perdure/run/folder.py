@@ -1,0 +1,145 @@
+"""RunFolder: where a protocol's lives go, whose they are, and which of them are finished.
+
+protocol.json       what is run here, files included
+lives/life-000/     one log per life; traceback.txt in it where the learner raised
+experts/…-00/       one log per expert
+.run/               states of unfinished lives, what learners printed, pre-deployment, the lock
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from perdure.errors import LogError
+from perdure.log.l2logger import ended, object_in
+from perdure.log.manifest import write_object
+from perdure.run.plan import PRE_DEPLOYMENT, Job
+from perdure.run.protocol import Protocol, ProtocolError, parse_protocol
+from perdure.run.resume import States
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; there two runs in one folder go unnoticed
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["RunFolder"]
+
+_PROTOCOL, _TRACEBACK = "protocol.json", "traceback.txt"
+_LOCK_PATIENCE_S = 5.0
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one protocol's run."""
+
+    path: Path
+
+    # -- whose it is ----------------------------------------------------------------------------
+
+    def claim(self, protocol: Protocol) -> None:
+        """Make this the folder of `protocol`; one that holds another protocol's lives is refused."""
+        file = self.path / _PROTOCOL
+        if file.exists():
+            theirs = self.protocol()
+            if theirs.digest != protocol.digest:
+                raise ProtocolError(
+                    f"{self.path}: holds the lives of another protocol, {theirs.name!r}, which differs in "
+                    f"{_difference(theirs.document, protocol.document)}; choose another folder, or remove this one"
+                )
+            if theirs.document == protocol.document:
+                return
+        elif any((self.path / part).exists() for part in ("lives", "experts")):
+            raise ProtocolError(
+                f"{self.path}: holds lives, and no {_PROTOCOL} says of which protocol; choose another folder"
+            )
+        try:
+            (self.path / ".run").mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise ProtocolError(f"{self.path}: cannot be made: {problem.strerror}; choose another folder") from problem
+        write_object(file, protocol.document)
+
+    def protocol(self) -> Protocol:
+        """The protocol that is run here."""
+        file = self.path / _PROTOCOL
+        try:
+            return parse_protocol(object_in(file), self.path, str(file))
+        except LogError as problem:
+            raise ProtocolError(f"{self.path}: not a run folder: {problem}") from problem
+
+    @contextmanager
+    def locked(self) -> Iterator[int]:
+        """Hold the folder alone; the lock is shared with workers, and lasts until the last of them is gone."""
+        (self.path / ".run").mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path / ".run" / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            self._wait_for(descriptor)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _wait_for(self, descriptor: int) -> None:
+        patience = time.monotonic() + _LOCK_PATIENCE_S  # workers of a killed run notice within a second or so
+        while fcntl is not None:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > patience:
+                    raise ProtocolError(
+                        f"{self.path}: another perdure run is at work here; wait for it, or stop it first"
+                    ) from None
+                time.sleep(0.1)
+            else:
+                return
+
+    # -- what is in it --------------------------------------------------------------------------
+
+    def place(self, job: Job) -> Path:
+        """Where a life is logged."""
+        return self.path / job.folder / job.id
+
+    def states(self, job: Job) -> States:
+        """Where the learner of an unfinished life is kept."""
+        return States(self.path / ".run" / "states" / job.id)
+
+    @property
+    def pre_deployed(self) -> States:
+        """The learner as pre-deployment left it."""
+        return States(self.path / ".run" / f"{PRE_DEPLOYMENT}-state")
+
+    def output(self, identity: str) -> Path:
+        """Where what a learner prints goes."""
+        return self.path / ".run" / "output" / f"{identity}.txt"
+
+    def is_finished(self, job: Job) -> bool:
+        """Whether a life was lived to its end."""
+        place = self.place(job)
+        if (place / _TRACEBACK).exists() or not ended(place):
+            return False
+        return job.id != PRE_DEPLOYMENT or self.pre_deployed.latest() is not None
+
+    def start_again(self, job: Job) -> None:
+        """Remove what there is of a life that cannot be taken up."""
+        for folder in (self.place(job), self.states(job).folder):
+            if folder.exists():
+                shutil.rmtree(folder)
+
+    def note_failure(self, job: Job, traceback: str) -> None:
+        """Leave the traceback in the life's folder."""
+        place = self.place(job)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / _TRACEBACK).write_text(traceback, encoding="utf-8")
+
+    def clear_failure(self, job: Job) -> None:
+        """A life that is tried again has not failed."""
+        (self.place(job) / _TRACEBACK).unlink(missing_ok=True)
+
+
+def _difference(theirs: Mapping[str, object], ours: Mapping[str, object]) -> str:
+    keys = [key for key in dict.fromkeys((*theirs, *ours)) if theirs.get(key) != ours.get(key)]
+    return ", ".join(key for key in keys if key not in ("lifetimes", "experts", "power"))

@@ -1,0 +1,110 @@
+"""Living one job of a plan: make the learner, take it through, leave nothing half done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from perdure.errors import LogError, OutOfTime
+from perdure.learners.find import make_learner
+from perdure.learners.interface import LearnerError, Saved
+from perdure.run.folder import RunFolder
+from perdure.run.lead import lead
+from perdure.run.lifetime import Life, live
+from perdure.run.plan import PRE_DEPLOYMENT, Job
+from perdure.run.protocol import Protocol
+from perdure.run.resume import Checkpoint, restored
+
+__all__ = ["OutOfTime", "live_job"]
+
+
+def live_job(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> None:
+    """Live `job` to its end, from where its learner was kept, or else from its seed; a finished one is left alone."""
+    if folder.is_finished(job):
+        return
+    folder.clear_failure(job)
+    learner, life = _begun(protocol, job, folder, _limited(protocol, job, progress))
+    lead(life, learner)
+    if job.id == PRE_DEPLOYMENT:
+        _keep_pre_deployed(job, folder, learner)
+    folder.states(job).forget()
+
+
+def _begun(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> tuple[Any, Life]:
+    """A learner and its life, taken up or begun."""
+    place, states = folder.place(job), folder.states(job)
+    if place.exists() and states.latest() is None:
+        folder.start_again(job)
+    try:
+        return _opened(protocol, job, folder, progress)
+    except LogError:
+        if not place.exists():
+            raise
+        folder.start_again(job)  # it cannot be taken up, so it is lived again, from its seed
+        return _opened(protocol, job, folder, progress)
+
+
+def _opened(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> tuple[Any, Life]:
+    learner = make_learner(protocol.learner, job.seeds.learner, protocol.params)
+    place = folder.place(job)
+    if not place.exists() and protocol.pre_deployment is not None:
+        _pre_deploy(protocol, job, folder, learner)
+    life = live(
+        job.syllabus,
+        place.parent,
+        place.name,
+        job.seed,
+        learner=learner,
+        title=protocol.title,
+        seeds=job.seeds,
+        role=job.role,
+        protocol={"name": protocol.name, "digest": protocol.digest, "scenario": job.scenario},
+        step_limit=protocol.limits.steps_per_episode,
+        states=folder.states(job).folder,
+        progress=progress,
+    )
+    return learner, life
+
+
+def _pre_deploy(protocol: Protocol, job: Job, folder: RunFolder, learner: Any) -> None:
+    """Make a fresh learner a clone of the pre-deployed one, with random numbers of its own."""
+    if not isinstance(learner, Saved):
+        raise LearnerError(
+            f"{protocol.learner}: pre-deployment needs a learner with save(folder) and restore(folder); "
+            "add them, or remove [pre_deployment]"
+        )
+    if job.id == PRE_DEPLOYMENT:
+        return
+    found = folder.pre_deployed.latest()
+    if found is None:
+        raise LearnerError(f"{folder.path}: the pre-deployed learner is missing; run pre-deployment first")
+    checkpoint, place = found
+    restored(learner, place, checkpoint.fingerprint)
+    reseed = getattr(learner, "reseed", None)
+    if callable(reseed):
+        reseed(job.seeds.learner)
+
+
+def _keep_pre_deployed(job: Job, folder: RunFolder, learner: Any) -> None:
+    ask = getattr(learner, "fingerprint", None)
+    fingerprint = str(ask()) if callable(ask) else None
+    blocks = len(job.syllabus.scenario.blocks)
+    folder.pre_deployed.keep(learner, Checkpoint(job.id, blocks, job.experiences, 0, fingerprint, job.seeds))
+
+
+def _limited(protocol: Protocol, job: Job, progress: Callable[[int], None]) -> Callable[[int], None]:
+    limit = protocol.limits.seconds_per_life
+    if limit is None:
+        return progress
+    end = time.monotonic() + limit
+
+    def told(done: int) -> None:
+        if time.monotonic() > end:
+            raise OutOfTime(
+                f"{job.id}: took longer than seconds_per_life = {limit:g}, after {done} of {job.experiences} "
+                "experiences; raise the limit, or shorten the scenario"
+            )
+        progress(done)
+
+    return told

@@ -1,0 +1,121 @@
+"""Plan: the lives and experts of a protocol, each with its syllabus and its seeds, by id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any, Literal
+
+from perdure.errors import UnknownName
+from perdure.run.protocol import Protocol, ScenarioPlan
+from perdure.run.seeds import Seeds, seed_for
+from perdure.scenario.compose import single_of
+from perdure.scenario.syllabus import Syllabus
+
+__all__ = ["PRE_DEPLOYMENT", "Job", "Plan"]
+
+PRE_DEPLOYMENT = "pre-deployment"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One life, or one expert, to be lived: where it goes, through what, from which seeds."""
+
+    id: str
+    role: Literal["life", "expert"]
+    scenario: str
+    syllabus: Syllabus = field(hash=False, repr=False)
+    seed: int
+    seeds: Seeds
+
+    @property
+    def folder(self) -> str:
+        """The part of the run folder that it belongs to."""
+        if self.id == PRE_DEPLOYMENT:
+            return ".run"
+        return "lives" if self.role == "life" else "experts"
+
+    @property
+    def experiences(self) -> int:
+        """How many experiences it has; a block measured in steps counts as one."""
+        return sum(1 if block.length is None else block.length for block in self.syllabus.scenario.blocks)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a protocol comes to. Ids and seeds depend on keys alone: life 7 is the same life in any plan."""
+
+    protocol: Protocol
+
+    @cached_property
+    def lives(self) -> tuple[Job, ...]:
+        """Round after round, one life of each scenario; more lifetimes only add further rounds."""
+        scenarios = self.protocol.scenarios
+        return tuple(
+            self._job(f"life-{turn * len(scenarios) + at:03d}", "life", plan, turn)
+            for turn in range(self.protocol.lifetimes)
+            for at, plan in enumerate(scenarios)
+        )
+
+    @cached_property
+    def experts(self) -> tuple[Job, ...]:
+        """For each learned task variant, as many as asked for, each as long as the longest life learns it."""
+        if self.protocol.experts == 0:
+            return ()
+        longest: dict[str, tuple[int, Syllabus]] = {}
+        for plan in self.protocol.scenarios:
+            syllabus = plan.syllabus(0)
+            for label in dict.fromkeys(block.task for block in syllabus.scenario.blocks if block.mode == "learn"):
+                length = _learned(syllabus, label)
+                if length and (label not in longest or length > longest[label][0]):
+                    longest[label] = (length, single_of(syllabus, label))
+        return tuple(
+            self._job(f"{label}-{number:02d}", "expert", ScenarioPlan(f"{label}-expert", syllabus), number)
+            for label, (_, syllabus) in longest.items()
+            for number in range(self.protocol.experts)
+        )
+
+    @cached_property
+    def pre_deployment(self) -> Job | None:
+        """What the learner goes through once, before all lives."""
+        plan = self.protocol.pre_deployment
+        return None if plan is None else self._job(PRE_DEPLOYMENT, "life", plan, 0)
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """Experts and lives, in the order in which they are begun: the first results of each come early."""
+        return (*self.lives, *self.experts)
+
+    def job(self, identity: str) -> Job:
+        """The job of this id."""
+        if self.pre_deployment is not None and identity == PRE_DEPLOYMENT:
+            return self.pre_deployment
+        by_id = {job.id: job for job in self.jobs}
+        if identity not in by_id:
+            raise UnknownName(f"life of {self.protocol.name}", identity, by_id)
+        return by_id[identity]
+
+    def chosen(self, patterns: tuple[str, ...]) -> tuple[Job, ...]:
+        """The jobs whose id is one of `patterns`, or fits one (`life-00*`); all of them where none is given."""
+        if not patterns:
+            return self.jobs
+        for pattern in patterns:
+            if not any(fnmatchcase(job.id, pattern) for job in self.jobs):
+                raise UnknownName(f"life of {self.protocol.name}", pattern, [job.id for job in self.jobs])
+        return tuple(job for job in self.jobs if any(fnmatchcase(job.id, pattern) for pattern in patterns))
+
+    def _job(self, identity: str, role: Literal["life", "expert"], plan: ScenarioPlan, number: int) -> Job:
+        key: tuple[Any, ...] = (role if identity != PRE_DEPLOYMENT else identity, plan.name, number)
+        seeds = self.protocol.seeds.under(*key)
+        seed = seed_for(self.protocol.seed, *key) % 2**31
+        return Job(identity, role, plan.name, plan.syllabus(seeds.scenario), seed, seeds)
+
+
+def _learned(syllabus: Syllabus, label: str) -> int:
+    """How long a task is learned awake, in experiences or in steps."""
+    return sum(
+        (steps or 0) if block.length is None else block.length
+        for block, steps in zip(syllabus.scenario.blocks, syllabus.steps, strict=True)
+        if block.mode == "learn" and block.task == label and block.subtype == "wake"
+    )

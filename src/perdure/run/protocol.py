@@ -1,0 +1,243 @@
+"""Protocol: everything needed to repeat an evaluation, read from TOML and kept as JSON.
+
+The kept form is the same document with every file in it, so that a run folder needs nothing from outside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+from perdure.errors import PerdureError, ProtocolError, nearest
+from perdure.run.document import KEYS, Table, checked
+from perdure.run.seeds import Seeds, seed_for
+from perdure.scenario.compose import compose, parse_task
+from perdure.scenario.model import Task
+from perdure.scenario.sources import source
+from perdure.scenario.syllabus import Syllabus, parse_syllabus
+
+__all__ = ["Limits", "Protocol", "ProtocolError", "ScenarioPlan", "lifetimes_for", "parse_protocol", "read_protocol"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What no life may exceed."""
+
+    steps_per_episode: int = 10_000
+    seconds_per_life: float | None = None
+
+
+@dataclass(frozen=True)
+class ScenarioPlan:
+    """One way to arrange lives: a syllabus that is the same for all, or a layout that is composed for each."""
+
+    name: str
+    fixed: Syllabus | None = field(default=None, hash=False)
+    layout: str | None = None
+    tasks: tuple[Task, ...] = ()
+    lengths: Mapping[str, int] = field(default_factory=dict, hash=False)
+    seed: int | None = None
+
+    def syllabus(self, seed: int) -> Syllabus:
+        """The syllabus of the life whose scenario seed is `seed`; a composer's own seed, where given, wins."""
+        if self.fixed is not None:
+            return self.fixed
+        assert self.layout is not None
+        chosen = seed % 2**32 if self.seed is None else self.seed
+        return compose(self.layout, self.tasks, seed=chosen, name=self.name, **self.lengths)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A learner, what it goes through, how often, and from which seeds."""
+
+    name: str
+    learner: str
+    params: Mapping[str, Any] = field(hash=False)
+    title: str
+    """How logs and reports call the learner."""
+    scenarios: tuple[ScenarioPlan, ...]
+    lifetimes: int
+    """Lives per scenario."""
+    experts: int
+    """Experts per task variant."""
+    seed: int
+    seeds: Seeds
+    pre_deployment: ScenarioPlan | None
+    limits: Limits
+    document: Mapping[str, Any] = field(hash=False, repr=False)
+    """The protocol as it is kept, files included."""
+
+    @property
+    def digest(self) -> str:
+        """What two runs must share to be of one protocol; more lives or experts of it are still the same."""
+        same = {key: value for key, value in self.document.items() if key not in ("lifetimes", "experts", "power")}
+        return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()
+
+    def with_lifetimes(self, lifetimes: int) -> Protocol:
+        """The same protocol with another number of lives per scenario."""
+        return replace(self, lifetimes=lifetimes, document={**self.document, "lifetimes": lifetimes})
+
+
+def read_protocol(path: str | Path) -> Protocol:
+    """The protocol in a TOML file; files that it names are looked for beside it."""
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise ProtocolError(f"{path}: cannot be read: {problem.strerror}") from problem
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ProtocolError(f"{path}: not TOML: {problem}") from problem
+    return parse_protocol(content, path.parent, str(path))
+
+
+def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str = "protocol") -> Protocol:
+    """The protocol that `content` describes; the first thing wrong in it is named, with what to do."""
+    try:
+        return _parsed(content, folder, where)
+    except PerdureError as problem:
+        if isinstance(problem, ProtocolError):
+            raise
+        raise ProtocolError(f"{where}: {problem}") from problem
+
+
+def lifetimes_for(effect: float, alpha: float, power: float) -> int:
+    """How many lives show an effect of so many standard deviations (Baker et al. 2023, App. D): 11 for 1, .05, .9."""
+    normal = NormalDist()
+    z = normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)
+    return math.ceil((z / effect) ** 2)
+
+
+def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
+    top = checked(content, KEYS["protocol"], where)
+    learner = checked(top.required("learner", '[learner]\nuse = "package.module:Class"'), KEYS["learner"], "[learner]")
+    tasks = _tasks(top.get("tasks", {}))
+    listed = top.required("scenarios", '[[scenarios]]\nlayout = "condensed"')
+    plans = tuple(
+        _scenario(checked(one, KEYS["scenario"], f"[[scenarios]] {at + 1}"), tasks, folder, f"scenario-{at + 1}")
+        for at, one in enumerate(listed)
+    )
+    if not plans:
+        raise ProtocolError(f"{where}: no scenario; add [[scenarios]] with a file or a layout")
+    names = [plan.name for plan in plans]
+    if len(set(names)) < len(names):
+        raise ProtocolError(f"{where}: two scenarios are called {_twice(names)!r}; give one of them another name")
+    seed = top.get("seed", 0)
+    power = checked(top.get("power", {}), KEYS["power"], "[power]")
+    lifetimes = top.get("lifetimes", 11)
+    if lifetimes == "auto":
+        lifetimes = lifetimes_for(power.get("effect", 1.0), power.get("alpha", 0.05), power.get("power", 0.9))
+    roots = checked(top.get("seeds", {}), KEYS["seeds"], "[seeds]")
+    limits = checked(top.get("limits", {}), KEYS["limits"], "[limits]")
+    before = top.get("pre_deployment", None)
+    name = top.get("name", Path(where).stem)
+    use = learner.required("use", 'use = "package.module:Class"')
+    return Protocol(
+        name=name,
+        learner=use,
+        params=learner.get("params", {}),
+        title=learner.get("name", use.rpartition(":")[2].rpartition(".")[2]),
+        scenarios=plans,
+        lifetimes=lifetimes,
+        experts=top.get("experts", 1),
+        seed=seed,
+        seeds=Seeds(
+            *(roots.get(kind, seed_for(seed, kind, "root")) for kind in ("learner", "scenario", "environment"))
+        ),
+        pre_deployment=None
+        if before is None
+        else _scenario(checked(before, KEYS["scenario"], "[pre_deployment]"), tasks, folder, "pre-deployment"),
+        limits=Limits(limits.get("steps_per_episode", 10_000), limits.get("seconds_per_life", None)),
+        document={"name": name, **_kept(content, folder)},
+    )
+
+
+def _scenario(table: Table, tasks: Mapping[str, Mapping[str, Any]], folder: Path, name: str) -> ScenarioPlan:
+    given = [key for key in ("file", "layout", "syllabus") if key in table.content]
+    if len(given) != 1:
+        raise ProtocolError(
+            f"{table.where}: {' and '.join(given) or 'neither file nor layout'} given; name one: "
+            'file = "syllabus.json", or layout = "condensed" with tasks, learn and evaluate'
+        )
+    if "layout" not in table.content:
+        idle = [key for key in ("tasks", "learn", "evaluate", "superblocks", "seed") if key in table.content]
+        if idle:
+            raise ProtocolError(f"{table.where}: {', '.join(idle)} mean nothing beside a file; remove them")
+        syllabus = _syllabus(table, folder)
+        return ScenarioPlan(table.get("name", syllabus.scenario.name), syllabus)
+    layout = table.content["layout"]
+    plan = ScenarioPlan(
+        table.get("name", layout if name.startswith("scenario") else name),
+        layout=layout,
+        tasks=tuple(_described(parse_task(text), tasks) for text in table.required("tasks", 'tasks = ["pong:wide"]')),
+        lengths={
+            "learn": table.required("learn", "learn = 300"),
+            "evaluate": table.get("evaluate", 10),
+            "superblocks": table.get("superblocks", 3),
+        },
+        seed=table.get("seed", None),
+    )
+    plan.syllabus(0)  # what cannot be composed is said now, not by the first worker
+    return plan
+
+
+def _syllabus(table: Table, folder: Path) -> Syllabus:
+    """The syllabus that a scenario names or holds; a file is read here, and only here."""
+    if "file" in table.content:
+        text, name = source(folder / table.content["file"])
+    else:
+        text, name = json.dumps(table.content["syllabus"]), table.get("name", "syllabus")
+    syllabus, problems, _ = parse_syllabus(text, name)
+    errors = [problem for problem in problems if problem.level == "error"]
+    if errors:
+        raise ProtocolError(f"{table.where}: {name} is not a sound syllabus: {errors[0]}; perdure lint shows all")
+    return syllabus
+
+
+def _kept(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The document with the content of each file in place of its name."""
+
+    def inlined(one: Mapping[str, Any]) -> dict[str, Any]:
+        if "file" not in one:
+            return dict(one)
+        text, name = source(folder / one["file"])
+        held = {"name": name, **json.loads(text)}
+        return {**{key: value for key, value in one.items() if key != "file"}, "syllabus": held}
+
+    document = {**content, "scenarios": [inlined(one) for one in content["scenarios"]]}
+    if "pre_deployment" in content:
+        document["pre_deployment"] = inlined(content["pre_deployment"])
+    return document
+
+
+def _tasks(tables: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """What [tasks] says of each task, by folded name."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for name, content in tables.items():
+        table = checked(content, KEYS["task"], f"[tasks.{name}]")
+        found[name.lower()] = table.content
+    return found
+
+
+def _described(task: Task, tasks: Mapping[str, Mapping[str, Any]]) -> Task:
+    content = tasks.get(task.name.lower())
+    if content is None:
+        return task
+    variants = {name.lower(): params for name, params in content.get("variants", {}).items()}
+    variant = task.variant.lower()
+    if variant and variants and variant not in variants:
+        raise ProtocolError(f"[tasks.{task.name}] has no variant {variant!r}; {nearest(variant, variants)}")
+    bounds = content.get("bounds")
+    params = {**content.get("params", {}), **variants.get(variant, {})}
+    return Task(task.name, task.variant, content.get("env"), params, tuple(bounds) if bounds else None)
+
+
+def _twice(names: list[str]) -> str:
+    return next(name for name in names if names.count(name) > 1)

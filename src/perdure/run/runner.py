@@ -1,0 +1,139 @@
+"""run_protocol: plan, live what is missing, survive what goes wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perdure.errors import PerdureError
+from perdure.run.folder import RunFolder
+from perdure.run.job import live_job
+from perdure.run.local import Event, Tell, live_in_workers
+from perdure.run.plan import Job, Plan
+from perdure.run.protocol import Protocol, read_protocol
+from perdure.run.worker import failure_in_words
+
+__all__ = ["RunResult", "cores", "run_protocol"]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run came to."""
+
+    folder: RunFolder
+    plan: Plan
+    lived: tuple[str, ...]
+    """What this run lived, in the plan's order; empty where everything was there."""
+    failed: dict[str, str] = field(hash=False)
+    """What could not be lived, and why."""
+
+    @property
+    def finished_lives(self) -> tuple[Path, ...]:
+        """The logs of all lives that reached their end."""
+        return tuple(self.folder.place(job) for job in self.plan.lives if self.folder.is_finished(job))
+
+    @property
+    def finished_experts(self) -> tuple[Path, ...]:
+        """The logs of all experts that reached their end."""
+        return tuple(self.folder.place(job) for job in self.plan.experts if self.folder.is_finished(job))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is still to be lived."""
+        return tuple(job.id for job in self.plan.jobs if not self.folder.is_finished(job))
+
+
+def run_protocol(
+    protocol: Protocol | str | os.PathLike[str],
+    into: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    only: Sequence[str] = (),
+    tell: Tell | None = None,
+    paths: Sequence[Path] = (),
+    ray: bool = False,
+) -> RunResult:
+    """Live what is missing of a protocol's lives and experts, and say what came of it.
+
+    `workers` is the number of processes, one per core by default; 0 lives everything in this process.
+    `only` are ids or patterns of them. Modules of one's own are found beside the protocol, in the
+    current folder, and in `paths`. One learner's failure is not the others': see `RunResult.failed`.
+    """
+    beside: tuple[Path, ...] = ()
+    if not isinstance(protocol, Protocol):
+        file = Path(protocol)
+        beside = (file.resolve().parent,)
+        protocol = read_protocol(file)
+    plan = Plan(protocol)
+    chosen = plan.chosen(tuple(only))
+    folder = RunFolder(Path(into))
+    folder.claim(protocol)
+    count = cores() if workers is None else workers
+    places = (*beside, *paths, Path.cwd())
+    failed: dict[str, str] = {}
+    told = tell or (lambda _: None)
+    with folder.locked() as lock, _importable(places):
+        live = _runner(ray, folder, count, places, lock, told)
+        first = plan.pre_deployment
+        if first is not None and not folder.is_finished(first):
+            failed = live((first,))
+            if failed:
+                raise PerdureError(f"pre-deployment failed, so nothing else can be lived: {failed[first.id]}")
+        missing = tuple(job for job in chosen if not folder.is_finished(job))
+        if missing:
+            failed = live(missing)
+    return RunResult(folder, plan, tuple(job.id for job in missing if job.id not in failed), failed)
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _runner(
+    ray: bool, folder: RunFolder, count: int, paths: Sequence[Path], lock: int, tell: Tell
+) -> Callable[[Sequence[Job]], dict[str, str]]:
+    """The way in which jobs are lived: on a cluster, in processes of this machine, or right here."""
+    if ray:
+        from perdure.run.ray import live_on_ray
+
+        return lambda jobs: live_on_ray(jobs, folder, paths, tell)
+    if count > 0:
+        return lambda jobs: live_in_workers(jobs, folder, count, paths, lock, tell)
+    return lambda jobs: _live_here(jobs, folder, tell)
+
+
+def _live_here(jobs: Sequence[Job], folder: RunFolder, tell: Tell) -> dict[str, str]:
+    protocol = folder.protocol()
+    failed: dict[str, str] = {}
+    for job in jobs:
+        tell(Event("begun", job.id))
+        try:
+            live_job(protocol, job, folder, _teller(job, tell))
+        except (Exception, SystemExit) as problem:  # a learner may raise anything; the others go on
+            folder.note_failure(job, traceback.format_exc())
+            failed[job.id] = failure_in_words(problem)
+            tell(Event("failed", job.id, why=failed[job.id]))
+        else:
+            tell(Event("done", job.id))
+    return failed
+
+
+def _teller(job: Job, tell: Tell) -> Callable[[int], None]:
+    return lambda done: tell(Event("progress", job.id, done=done))
+
+
+@contextmanager
+def _importable(paths: Sequence[Path]) -> Iterator[None]:
+    """Let the user's modules be found while lives are lived in this process."""
+    before = list(sys.path)
+    sys.path[:0] = [str(path.resolve()) for path in paths]
+    try:
+        yield
+    finally:
+        sys.path[:] = before

@@ -1,0 +1,55 @@
+"""Seeds by key: the same key gives the same seed, whatever else was drawn before."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+__all__ = ["Seeds", "seed_for"]
+
+Key = str | int
+
+
+def seed_for(root: int, *key: Key) -> int:
+    """A seed of 63 bits for `key` under `root`; keys that differ give seeds that have nothing in common.
+
+    Keys are hashed into the entropy of a numpy SeedSequence, so that `("life", 7)` does not depend
+    on how many lives there are.
+    """
+    import numpy as np
+
+    said = "\x1f".join(f"{type(part).__name__}:{part}" for part in key)
+    words = np.frombuffer(hashlib.sha256(said.encode()).digest(), dtype=np.uint32)
+    entropy = [*(int(word) for word in words), *_words(root)]
+    return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The three seeds of a life: who learns, what comes when, and how each episode falls out."""
+
+    learner: int
+    scenario: int
+    environment: int
+
+    @classmethod
+    def of(cls, seed: int) -> Seeds:
+        """Three seeds that come from one."""
+        return cls(seed_for(seed, "learner"), seed_for(seed, "scenario"), seed_for(seed, "environment"))
+
+    def under(self, *key: Key) -> Seeds:
+        """The seeds of what is called `key` where these are the roots."""
+        return Seeds(seed_for(self.learner, *key), seed_for(self.scenario, *key), seed_for(self.environment, *key))
+
+    def as_json(self) -> dict[str, int]:
+        """As a manifest keeps them."""
+        return {"learner": self.learner, "scenario": self.scenario, "environment": self.environment}
+
+
+def _words(number: int) -> list[int]:
+    """A number of any size and sign as words of 32 bits."""
+    negative, number = number < 0, abs(number)
+    words = [number & 0xFFFFFFFF]
+    while number := number >> 32:
+        words.append(number & 0xFFFFFFFF)
+    return [*words, 1] if negative else words

@@ -1,0 +1,136 @@
+"""`perdure run`: the plan is shown, lives are lived and scored, and the exit status says what came of it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from perdure.cli.run import EXAMPLE, run
+
+PROTOCOL = """
+name = "small"
+seed = 5
+lifetimes = 2
+experts = 1
+
+[learner]
+use = "{use}"
+
+[[scenarios]]
+layout = "condensed"
+tasks = ["pong:wide", "pong:narrow"]
+learn = {learn}
+evaluate = 4
+
+[tasks.pong]
+params = {{ points = 1, steps = 30 }}
+variants = {{ wide = {{ "bot/paddle/width" = 0.4 }}, narrow = {{ "bot/paddle/width" = 0.2 }} }}
+"""
+
+
+@pytest.fixture
+def protocol(tmp_path: Path) -> Path:
+    file = tmp_path / "protocol.toml"
+    file.write_text(PROTOCOL.format(use="forgetful-q", learn=8))
+    return file
+
+
+def called(*arguments: object) -> Result:
+    app = typer.Typer()
+    app.command()(run)
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def test_a_dry_run_shows_the_plan_and_lives_nothing(protocol: Path, tmp_path: Path) -> None:
+    result = called(protocol, "--into", tmp_path / "run", "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "forgetful-q in 2 lives and 2 experts, 96 experiences" in result.output
+    assert "condensed: 2 lives of 8 blocks, 40 experiences" in result.output
+    assert "4 are to be lived" in result.output
+    assert "condensed cannot answer performance_recovery" in " ".join(result.output.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_plan_as_json_holds_every_seed(protocol: Path, tmp_path: Path) -> None:
+    result = called(protocol, "--into", tmp_path / "run", "--dry-run", "--json", "-")
+    facts = json.loads(result.output)
+    assert facts["lives"] == 2
+    assert facts["missing"] == ["life-000", "life-001", *[one for one in facts["seeds"] if one.startswith("pong")]]
+    assert len({tuple(one.values()) for one in facts["seeds"].values()}) == 4
+
+
+def test_a_run_is_lived_scored_and_reported_and_then_there_is_nothing_to_do(protocol: Path, tmp_path: Path) -> None:
+    result = called(protocol, "--into", tmp_path / "run", "--workers", 0)
+    assert result.exit_code == 0, result.output
+    assert "performance_maintenance" in result.output
+    assert (tmp_path / "run" / "report.html").stat().st_size > 10_000
+    again = called(protocol, "--into", tmp_path / "run", "--workers", 0)
+    assert again.exit_code == 0
+    assert "nothing is missing, so nothing was run" in " ".join(again.output.split())
+    assert "4 of 4 are there already" in again.output
+
+
+def test_only_chosen_lives_are_lived(protocol: Path, tmp_path: Path) -> None:
+    result = called(protocol, "--into", tmp_path / "run", "--workers", 0, "--only", "life-001")
+    assert result.exit_code == 0, result.output
+    assert [one.name for one in (tmp_path / "run" / "lives").iterdir()] == ["life-001"]
+
+
+def test_the_result_as_json_has_the_scores(protocol: Path, tmp_path: Path) -> None:
+    result = called(protocol, "--into", tmp_path / "run", "--workers", 0, "--json", tmp_path / "out.json", "--quiet")
+    assert result.exit_code == 0
+    facts: dict[str, Any] = json.loads((tmp_path / "out.json").read_text())
+    assert facts["failed"] == {}
+    assert len(facts["lived"]) == 4
+    assert len(facts["score"]["lifetimes"]) == 2
+    assert facts["score"]["groups"][0]["n"] == 2
+
+
+def test_a_failure_is_shown_with_its_traceback_and_the_status_is_one(protocol: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n"
+        "    def __init__(self, seed): pass\n"
+        "    def act(self, observation): raise RuntimeError('no idea')\n"
+    )
+    protocol.write_text(PROTOCOL.format(use="mine:Mine", learn=8))
+    result = called(protocol, "--into", tmp_path / "run", "--workers", 0)
+    assert result.exit_code == 1
+    said = " ".join(result.output.split())
+    assert "failed life-000: RuntimeError: no idea (mine.py:3)" in said
+    assert "traceback.txt" in said
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(protocol: Path, tmp_path: Path) -> None:
+    protocol.write_text(PROTOCOL.format(use="forgetful-q", learn=3000))
+    code = "import typer; from perdure.cli.run import run; app = typer.Typer(); app.command()(run); app()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(protocol), "--into", str(tmp_path / "run"), "--workers", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    end = time.monotonic() + 60
+    while not list((tmp_path / "run").glob("lives/*/*/*/data-log.tsv")):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, complained = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "the same command goes on from here" in complained
+    assert "Traceback" not in complained
+
+
+def test_the_example_is_a_call_that_the_verb_takes(protocol: Path, tmp_path: Path) -> None:
+    words = EXAMPLE.split()
+    assert words[:3] == ["perdure", "run", "protocol.toml"]
+    result = called(protocol, *words[3:4], tmp_path / "mine", *words[5:], "--dry-run")
+    assert result.exit_code == 0, result.output

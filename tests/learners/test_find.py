@@ -1,0 +1,44 @@
+"""A learner is found by name or by path, and refused in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perdure.learners.find import LEARNERS, REFERENCE, find_learner, make_learner
+from perdure.learners.interface import LearnerError
+
+
+@pytest.mark.parametrize("name", [name for name in REFERENCE if name != "ppo"])
+def test_every_reference_learner_is_there(name: str) -> None:
+    assert callable(find_learner(name))
+    assert callable(make_learner(name, 1, {}).act)
+
+
+def test_a_plug_in_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mine:
+        def __init__(self, seed: int, size: int = 1) -> None:
+            self.size = size
+
+        def act(self, observation: Any) -> int:
+            return 0
+
+    monkeypatch.setitem(LEARNERS._things, "mine", Mine)
+    assert make_learner("mine", 1, {"size": 3}).size == 3
+
+
+def test_a_broken_module_keeps_its_own_error(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "needs_absent.py").write_text("import absent_package")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="absent_package"):
+        find_learner("needs_absent:Me")
+
+
+def test_what_is_no_learner_is_refused() -> None:
+    with pytest.raises(LearnerError, match="is not callable"):
+        find_learner("math:pi")
+    with pytest.raises(LearnerError, match="takes no 'seed'"):
+        make_learner("textwrap:dedent", 1, {})
+    with pytest.raises(LearnerError, match=r"one of your own is written package\.module:Class"):
+        find_learner("nobody")

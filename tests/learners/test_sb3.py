@@ -1,0 +1,56 @@
+"""PPO lives too: on MiniGrid, from its own loop, and in words where the extra is absent."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import perdure
+from perdure.errors import MissingExtra
+from perdure.learners.sb3 import PPOLearner, flat_size, flattened
+from perdure.run.lead import lead
+from perdure.run.lifetime import live
+from perdure.scenario.compose import compose
+from perdure.scenario.model import Task
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Box(-1, 1, (7,), np.float32),
+        spaces.Discrete(4),
+        spaces.Box(0, 255, (7, 7, 3), np.uint8),
+        spaces.Dict({"image": spaces.Box(0, 255, (7, 7, 3), np.uint8), "direction": spaces.Discrete(4)}),
+        spaces.Dict({"mission": spaces.Text(10), "place": spaces.Box(0, 1, (2, 2), np.float32)}),
+    ],
+    ids=str,
+)
+def test_a_flat_observation_is_as_long_as_its_space_says(space: spaces.Space[object]) -> None:
+    space.seed(0)
+    assert flattened(space.sample(), space).shape == (flat_size(space),)
+
+
+def test_its_absence_gives_the_command_that_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+    learner = PPOLearner()
+    syllabus = compose("single", [Task("pong", params={"points": 1})], learn=1, evaluate=0)
+    with pytest.raises(MissingExtra, match=r"pip install 'perdure\[sb3\]'"):
+        lead(live(syllabus, tmp_path, "absent"), learner)
+
+
+@pytest.mark.slow
+def test_ppo_learns_a_grid(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    pytest.importorskip("minigrid")
+    learner = PPOLearner(seed=1)
+    syllabus = compose("single", ["minigrid5x5"], learn=150, evaluate=3)
+    lead(live(syllabus, tmp_path, "grid", 1, learner=learner), learner)
+    passage = perdure.read(tmp_path / "grid").passage()
+    first, learned, last = (passage.values[passage.starts[at] : passage.starts[at + 1]].mean() for at in range(3))
+    assert first < 0.5
+    assert learned > first
+    assert last > 0.8

@@ -1,0 +1,151 @@
+"""A protocol is read whole, kept whole, and refused by name where it makes no sense."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perdure.errors import UnknownName
+from perdure.run.plan import Plan
+from perdure.run.protocol import ProtocolError, lifetimes_for, parse_protocol, read_protocol
+from perdure.scenario.compose import condensed
+from perdure.scenario.syllabus import write_syllabus
+
+ROOT = Path(__file__).parents[2]
+
+MINIMAL: dict[str, Any] = {
+    "learner": {"use": "forgetful-q"},
+    "scenarios": [{"layout": "condensed", "tasks": ["pong", "breakout"], "learn": 4, "evaluate": 2}],
+}
+
+
+def test_a_protocol_has_defaults_for_all_but_learner_and_scenarios() -> None:
+    protocol = parse_protocol(MINIMAL, where="mine.toml")
+    assert (protocol.name, protocol.lifetimes, protocol.experts, protocol.seed) == ("mine", 11, 1, 0)
+    assert protocol.title == "forgetful-q"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lifetime": 3}, r"unknown key 'lifetime'; did you mean 'lifetimes'\?"),
+        ({"lifetimes": 0}, r"'lifetimes' is 0; expected a whole number, 1 or more, or \"auto\""),
+        ({"lifetimes": "many"}, r"'lifetimes' is 'many'"),
+        ({"experts": -1}, r"'experts' is -1; expected a whole number, 0 or more"),
+        ({"learner": "me"}, r"'learner' is 'me'; expected a table"),
+        ({"learner": {}}, r"\[learner\]: no 'use'"),
+        ({"learner": {"use": "x", "rate": 1}}, r"\[learner\]: unknown key 'rate'"),
+        ({"scenarios": []}, r"no scenario"),
+        ({"scenarios": [{}]}, r"neither file nor layout given"),
+        ({"scenarios": [{"file": "a.json", "layout": "condensed"}]}, r"file and layout given; name one"),
+        ({"scenarios": [{"file": "gone.json"}]}, r"gone\.json"),
+        ({"scenarios": [{"layout": "condensd", "tasks": ["a"], "learn": 1}]}, r"did you mean 'condensed'"),
+        ({"scenarios": [{"layout": "condensed", "tasks": ["a"]}]}, r"no 'learn'; write, for example, learn = 300"),
+        (
+            {"scenarios": [{"layout": "continual", "tasks": ["a"], "learn": 3}]},
+            r"needs one task in two or more variants",
+        ),
+        ({"scenarios": [*MINIMAL["scenarios"], *MINIMAL["scenarios"]]}, r"two scenarios are called 'condensed'"),
+        (
+            {"limits": {"step_per_episode": 3}},
+            r"\[limits\]: unknown key 'step_per_episode'; did you mean 'steps_per_episode'",
+        ),
+        ({"seeds": {"learner": 1.5}}, r"\[seeds\]: 'learner' is 1.5"),
+        ({"power": {"alpha": 2}}, r"\[power\]: 'alpha' is 2; expected a number between 0 and 1"),
+        ({"tasks": {"pong": {"bound": [0, 1]}}}, r"\[tasks.pong\]: unknown key 'bound'; did you mean 'bounds'"),
+        ({"name": "a/b"}, r"expected a name without slashes"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_what_to_do(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ProtocolError, match=message):
+        parse_protocol({**MINIMAL, **change}, where="protocol.toml")
+
+
+def test_an_undeclared_variant_offers_the_nearest() -> None:
+    content = {**MINIMAL, "tasks": {"pong": {"variants": {"wide": {}}}}}
+    content["scenarios"] = [{"layout": "condensed", "tasks": ["pong:wyde", "breakout"], "learn": 4}]
+    with pytest.raises(ProtocolError, match="has no variant 'wyde'; did you mean 'wide'"):
+        parse_protocol(content)
+
+
+def test_a_file_that_is_no_toml_or_not_there_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("name = ")
+    with pytest.raises(ProtocolError, match=r"bad\.toml: not TOML"):
+        read_protocol(tmp_path / "bad.toml")
+    with pytest.raises(ProtocolError, match=r"none\.toml: cannot be read"):
+        read_protocol(tmp_path / "none.toml")
+
+
+def test_the_kept_form_is_the_same_protocol_and_needs_no_file(
+    tmp_path: Path, write_protocol: Callable[..., Path]
+) -> None:
+    write_syllabus(condensed(["pong", "breakout"], learn=3, evaluate=1), tmp_path / "own.json")
+    file = write_protocol(more='[[scenarios]]\nfile = "own.json"\nname = "own"', lifetimes=2, experts=1)
+    protocol = read_protocol(file)
+    kept = parse_protocol(json.loads(json.dumps(protocol.document)), tmp_path / "elsewhere", "protocol.json")
+    assert kept.digest == protocol.digest
+    assert kept.name == protocol.name
+    for one, other in zip(Plan(protocol).jobs, Plan(kept).jobs, strict=True):
+        assert (one.id, one.seed, one.seeds) == (other.id, other.seed, other.seeds)
+        assert one.syllabus == other.syllabus
+
+
+def test_eleven_lifetimes_show_an_effect_of_one_standard_deviation() -> None:
+    assert lifetimes_for(1.0, 0.05, 0.9) == 11
+    assert parse_protocol({**MINIMAL, "lifetimes": "auto"}).lifetimes == 11
+    assert parse_protocol({**MINIMAL, "lifetimes": "auto", "power": {"effect": 0.5}}).lifetimes == 43
+
+
+def test_more_lifetimes_add_lives_and_change_none() -> None:
+    two = {"layout": "dispersed", "tasks": ["pong", "breakout"], "learn": 4, "evaluate": 2, "superblocks": 2}
+    content = {**MINIMAL, "scenarios": [*MINIMAL["scenarios"], two]}
+    few, many = (Plan(parse_protocol({**content, "lifetimes": count})) for count in (2, 5))
+    assert few.protocol.digest == many.protocol.digest
+    assert few.lives == many.lives[:4]
+    assert [job.scenario for job in few.lives] == ["condensed", "dispersed"] * 2
+
+
+def test_a_life_is_the_same_for_every_learner_and_experts_match_the_longest_learning() -> None:
+    plans = [Plan(parse_protocol({**MINIMAL, "learner": {"use": use}, "experts": 2})) for use in ("a", "b")]
+    assert plans[0].protocol.digest != plans[1].protocol.digest
+    assert [(one.seed, one.seeds) for one in plans[0].jobs] == [(one.seed, one.seeds) for one in plans[1].jobs]
+    experts = plans[0].experts
+    assert sorted(job.id for job in experts) == ["breakout-00", "breakout-01", "pong-00", "pong-01"]
+    assert all(job.experiences == 4 and job.role == "expert" for job in experts)
+
+
+def test_every_life_of_a_composer_has_an_order_of_its_own_unless_a_seed_is_given() -> None:
+    def orders(**extra: object) -> set[tuple[str, ...]]:
+        tasks = ["pong", "breakout", "freeway", "digits"]
+        plan = Plan(parse_protocol({**MINIMAL, "scenarios": [{**MINIMAL["scenarios"][0], "tasks": tasks, **extra}]}))
+        return {tuple(one.task for one in job.syllabus.scenario.blocks if one.mode == "learn") for job in plan.lives}
+
+    assert len(orders()) > 3
+    assert len(orders(seed=3)) == 1
+
+
+def test_lives_are_chosen_by_id_or_pattern() -> None:
+    plan = Plan(parse_protocol({**MINIMAL, "lifetimes": 12}))
+    assert [job.id for job in plan.chosen(("life-007",))] == ["life-007"]
+    assert len(plan.chosen(("life-00*",))) == 10
+    with pytest.raises(UnknownName, match="life-07"):
+        plan.chosen(("life-07",))
+
+
+def test_the_schema_knows_the_keys_that_the_reader_knows() -> None:
+    from perdure.run.document import KEYS
+
+    schema = json.loads((ROOT / "src/perdure/schemas/protocol.schema.json").read_text())
+    tables = {"protocol": schema, **schema["$defs"]}
+    for name, keys in KEYS.items():
+        assert set(tables[name]["properties"]) - {"$schema"} == set(keys), name
+        assert tables[name]["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples" / "protocols").glob("*.toml")), ids=lambda file: file.name)
+def test_every_example_is_a_sound_protocol(file: Path) -> None:
+    assert Plan(read_protocol(file)).jobs

@@ -1,0 +1,125 @@
+"""A life goes on from its own learner's state, and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import perdure
+from perdure.errors import LogError
+from perdure.learners.find import make_learner
+from perdure.learners.interface import LearnerError
+from perdure.run.lead import lead
+from perdure.run.lifetime import live
+from perdure.run.resume import States
+from perdure.run.seeds import Seeds
+from perdure.scenario.compose import condensed
+from perdure.scenario.model import Task
+
+SYLLABUS = condensed(
+    [
+        Task("pong", "wide", params={"points": 1, "steps": 30, "bot/paddle/width": 0.4}),
+        Task("pong", "narrow", params={"points": 1, "steps": 30}),
+    ],
+    learn=4,
+    evaluate=2,
+    seed=1,
+)
+TOTAL = sum(block.length or 0 for block in SYLLABUS.scenario.blocks)
+
+
+class PowerCut(Exception):
+    pass
+
+
+def cut_at(count: int) -> Callable[[int], None]:
+    def told(done: int) -> None:
+        if done == count:
+            raise PowerCut
+
+    return told
+
+
+def lived(folder: Path, name: str = "life", *, seed: int = 3, stop: int | None = None, use: str = "keeping-q") -> None:
+    learner = make_learner(use, 7, {})
+    progress = cut_at(stop) if stop else None
+    lead(live(SYLLABUS, folder, name, seed, learner=learner, states=folder / "states", progress=progress), learner)
+
+
+def records(place: Path) -> pl.DataFrame:
+    return perdure.read(place, cache=False).experiences.drop("timestamp")
+
+
+@pytest.mark.parametrize("stop", range(3, TOTAL))
+def test_a_life_cut_at_any_experience_comes_to_the_same_end(tmp_path: Path, stop: int) -> None:
+    lived(tmp_path / "whole")
+    with pytest.raises(PowerCut):
+        lived(tmp_path / "cut", stop=stop)
+    assert perdure.read(tmp_path / "cut" / "life").complete is False
+    lived(tmp_path / "cut")
+    assert records(tmp_path / "cut" / "life").equals(records(tmp_path / "whole" / "life"))
+    assert perdure.read(tmp_path / "cut" / "life").complete
+    assert not [one for one in perdure.check(tmp_path / "cut" / "life").problems if one.level == "error"]
+
+
+def test_a_fresh_learner_on_an_old_log_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PowerCut):
+        lived(tmp_path, stop=9)
+    States(tmp_path / "states").forget()
+    with pytest.raises(LogError, match=r"no state of its learner was kept.*a fresh learner cannot go on with it"):
+        lived(tmp_path)
+
+
+def test_another_lifes_state_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PowerCut):
+        lived(tmp_path, stop=9)
+    with pytest.raises(LogError, match="the state of another life"):
+        lived(tmp_path, seed=4)
+
+
+def test_a_log_that_was_changed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PowerCut):
+        lived(tmp_path, stop=9)
+    file = next(tmp_path.glob("life/*/0-test/data-log.tsv"))
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.raises(LogError, match=r"holds .* records of the .* blocks that its learner has lived, not"):
+        lived(tmp_path)
+
+
+def test_a_learner_that_comes_back_different_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PowerCut):
+        lived(tmp_path, stop=9)
+
+    class Amnesiac:
+        def act(self, observation: Any) -> int:
+            return 0
+
+        def save(self, folder: Path) -> None:
+            raise NotImplementedError
+
+        def restore(self, folder: Path) -> None:
+            self.restored = folder
+
+        def fingerprint(self) -> str:
+            return "nothing"
+
+    with pytest.raises(LearnerError, match="Amnesiac came back from restore with another fingerprint"):
+        live(SYLLABUS, tmp_path, "life", 3, learner=Amnesiac(), states=tmp_path / "states")
+
+
+def test_only_the_latest_state_is_kept_and_a_broken_pointer_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(PowerCut):
+        lived(tmp_path, stop=TOTAL - 1)
+    states = States(tmp_path / "states")
+    found = states.latest()
+    assert found is not None
+    assert found[0].blocks == len(SYLLABUS.scenario.blocks) - 1
+    assert found[0].seeds == Seeds.of(3)
+    assert len(list((tmp_path / "states").glob("after-*"))) == 1
+    (tmp_path / "states" / "current.json").write_text('{"life": "life"}')
+    with pytest.raises(LogError, match="not a kept state"):
+        states.latest()

@@ -1,0 +1,289 @@
+"""Many lives: the same for any number of workers, completed when broken off, each failure its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import perdure
+from perdure.errors import PerdureError
+from perdure.run.folder import RunFolder
+from perdure.run.local import Event
+from perdure.run.plan import Plan
+from perdure.run.protocol import ProtocolError, read_protocol
+from perdure.run.runner import run_protocol
+
+WriteProtocol = Callable[..., Path]
+AllRecords = Callable[[Path], dict[str, pl.DataFrame]]
+
+
+def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> bool:
+    return one.keys() == other.keys() and all(one[key].equals(other[key]) for key in one)
+
+
+def test_the_records_are_the_same_for_none_one_and_two_workers(
+    tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
+) -> None:
+    file = write_protocol(lifetimes=2, experts=1)
+    found = []
+    for workers in (0, 1, 2):
+        result = run_protocol(file, tmp_path / f"w{workers}", workers=workers)
+        assert result.failed == {}
+        assert result.lived == ("life-000", "life-001", *(job.id for job in result.plan.experts))
+        assert result.missing == ()
+        found.append(all_records(tmp_path / f"w{workers}"))
+    assert len(found[0]) == 4
+    assert same(found[0], found[1])
+    assert same(found[0], found[2])
+
+
+def test_a_finished_folder_runs_nothing(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+    file = write_protocol(lifetimes=1, experts=1)
+    run_protocol(file, tmp_path / "run", workers=0)
+    events: list[Event] = []
+    again = run_protocol(file, tmp_path / "run", workers=2, tell=events.append)
+    assert again.lived == ()
+    assert events == []
+
+
+def test_one_life_alone_is_the_same_life(
+    tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
+) -> None:
+    file = write_protocol(lifetimes=3)
+    run_protocol(file, tmp_path / "all", workers=0)
+    alone = run_protocol(file, tmp_path / "alone", workers=0, only=["life-002"])
+    assert alone.lived == ("life-002",)
+    assert alone.missing == ("life-000", "life-001")
+    key = "lives/life-002"
+    assert all_records(tmp_path / "alone")[key].equals(all_records(tmp_path / "all")[key])
+
+
+def test_more_lifetimes_complete_the_same_folder(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+    run_protocol(write_protocol(lifetimes=1), tmp_path / "run", workers=0)
+    more = run_protocol(write_protocol(lifetimes=2), tmp_path / "run", workers=0)
+    assert more.lived == ("life-001",)
+
+
+def test_another_protocols_folder_is_refused(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+    run_protocol(write_protocol(), tmp_path / "run", workers=0)
+    with pytest.raises(ProtocolError, match=r"holds the lives of another protocol, 'small', which differs in learner"):
+        run_protocol(write_protocol("keeping-q"), tmp_path / "run", workers=0)
+    shutil.copytree(tmp_path / "run" / "lives", tmp_path / "found" / "lives")
+    with pytest.raises(ProtocolError, match=r"holds lives, and no protocol\.json says of which protocol"):
+        run_protocol(write_protocol(), tmp_path / "found", workers=0)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_learner_that_raises_leaves_its_traceback_and_the_rest_goes_on(
+    tmp_path: Path, write_protocol: WriteProtocol, workers: int
+) -> None:
+    mended = tmp_path / "mended"
+    file = write_protocol("toys:Raises", params=f'{{ unless = "{mended}" }}', lifetimes=2, experts=1)
+    result = run_protocol(file, tmp_path / "run", workers=workers)
+    assert set(result.failed) == {"life-000", "life-001"}
+    assert result.failed["life-000"].startswith("ZeroDivisionError: toy trouble (toys.py:")
+    assert set(result.lived) == {job.id for job in result.plan.experts}
+    said = (tmp_path / "run" / "lives" / "life-000" / "traceback.txt").read_text()
+    assert "block_started" in said
+    assert "ZeroDivisionError: toy trouble" in said
+    assert perdure.read(tmp_path / "run" / "lives" / "life-000").complete is False
+    if workers:
+        assert "about to fall over" in (tmp_path / "run" / ".run" / "output" / "life-000.txt").read_text()
+    mended.touch()
+    again = run_protocol(file, tmp_path / "run", workers=workers)
+    assert again.lived == ("life-000", "life-001")
+    assert not (tmp_path / "run" / "lives" / "life-000" / "traceback.txt").exists()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_learner_that_exits_has_failed_like_any_other(
+    tmp_path: Path, write_protocol: WriteProtocol, workers: int
+) -> None:
+    result = run_protocol(write_protocol("toys:Exits"), tmp_path / "run", workers=workers)
+    assert result.failed["life-000"].startswith("SystemExit: bye (toys.py:")
+
+
+def test_a_life_whose_worker_dies_is_given_to_another(
+    tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
+) -> None:
+    file = write_protocol("toys:Dies", params=f'{{ mark = "{tmp_path}/mark" }}', lifetimes=2)
+    result = run_protocol(file, tmp_path / "run", workers=2)
+    assert result.failed == {}
+    assert len(list(tmp_path.glob("mark-*"))) == 2
+    assert all(perdure.read(place).complete for place in result.finished_lives)
+    assert len(all_records(tmp_path / "run")) == 2
+
+
+def test_a_life_that_kills_every_worker_fails_alone(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+    file = write_protocol("toys:Dies", params=f'{{ mark = "{tmp_path}/mark", always = true }}', experts=1)
+    result = run_protocol(file, tmp_path / "run", workers=2)
+    assert set(result.failed) == {"life-000"}
+    assert "its process died twice (signal SIGKILL" in result.failed["life-000"]
+    assert len(result.lived) == 2
+
+
+def interrupted_run(file: Path, folder: Path, number: int, least: int) -> subprocess.CompletedProcess[str]:
+    """Start `perdure run` in a process, send it a signal once some records are there, and wait for its end."""
+    code = (
+        "import sys; from perdure.run.runner import run_protocol\n"
+        "try:\n    run_protocol(sys.argv[1], sys.argv[2], workers=2)\n"
+        "except KeyboardInterrupt:\n    print('stopped')"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(file), str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    end = time.monotonic() + 60
+    while sum(one.read_bytes().count(b"\n") for one in folder.glob("lives/*/*/*/data-log.tsv")) < least:
+        assert time.monotonic() < end
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(number)
+    said, complained = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(process.args, process.returncode, said, complained)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+@pytest.mark.parametrize("use", ["toys:Counts", "toys:Still"], ids=["saves", "does not save"])
+def test_a_run_that_was_broken_off_completes_to_the_same_records(
+    tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords, number: signal.Signals, use: str
+) -> None:
+    params = "{ slow = 0.004 }" if use == "toys:Counts" else "{}"
+    file = write_protocol(use, params=params, lifetimes=2, learn=8 if use == "toys:Counts" else 400)
+    whole = run_protocol(file, tmp_path / "whole", workers=2)
+    done = interrupted_run(file, tmp_path / "broken", number, 14)
+    if number == signal.SIGINT:
+        assert done.stdout == "stopped\n", done.stderr
+    folder = RunFolder(tmp_path / "broken")
+    left = [job.id for job in whole.plan.jobs if not folder.is_finished(job)]
+    assert left
+    again = run_protocol(file, tmp_path / "broken", workers=2)
+    assert again.failed == {}
+    assert list(again.lived) == left
+    assert same(all_records(tmp_path / "broken"), all_records(tmp_path / "whole"))
+    for place in again.finished_lives:
+        assert not [problem for problem in perdure.check(place).problems if problem.level == "error"]
+
+
+def test_two_runs_at_once_in_one_folder_are_refused(
+    tmp_path: Path, write_protocol: WriteProtocol, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perdure.run.folder._LOCK_PATIENCE_S", 0.1)
+    folder = RunFolder(tmp_path / "run")
+    with folder.locked(), pytest.raises(ProtocolError, match="another perdure run is at work here"):
+        run_protocol(write_protocol(), tmp_path / "run", workers=0)
+
+
+def test_pre_deployment_is_lived_once_and_cloned_into_every_life_and_expert(
+    tmp_path: Path, write_protocol: WriteProtocol
+) -> None:
+    more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
+    file = write_protocol("toys:Counts", lifetimes=2, experts=1, more=more)
+    result = run_protocol(file, tmp_path / "run", workers=2)
+    assert result.failed == {}
+    found = result.folder.pre_deployed.latest()
+    assert found is not None
+    learned = int(found[0].fingerprint or 0)
+    assert learned > 0
+    # What a fresh life does first shows what it was cloned from: the first evaluation differs from an untaught one.
+    assert len(result.finished_lives) == 2
+    assert run_protocol(file, tmp_path / "run", workers=2).lived == ()
+    shutil.rmtree(tmp_path / "run" / "lives" / "life-001")
+    assert run_protocol(file, tmp_path / "run", workers=0).lived == ("life-001",)
+
+
+def test_a_clone_that_is_not_what_was_saved_is_refused(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+    more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
+    file = write_protocol("toys:Counts", params="{ honest = false }", more=more)
+    result = run_protocol(file, tmp_path / "run", workers=0)
+    assert "came back from restore with another fingerprint" in result.failed["life-000"]
+
+
+def test_pre_deployment_without_save_is_refused(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+    more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
+    with pytest.raises(PerdureError, match=r"pre-deployment needs a learner with save\(folder\) and restore\(folder\)"):
+        run_protocol(write_protocol("toys:Still", more=more), tmp_path / "run", workers=0)
+
+
+def test_a_life_beyond_its_time_is_stopped_and_said_so(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+    more = "[limits]\nseconds_per_life = 0.000001"
+    result = run_protocol(write_protocol("toys:Still", more=more), tmp_path / "run", workers=0)
+    assert "life-000: took longer than seconds_per_life = 1e-06" in result.failed["life-000"]
+
+
+@pytest.mark.parametrize(
+    ("use", "params", "message"),
+    [
+        ("toys:Stil", "{}", r"toys:Stil: toys has no 'Stil'; did you mean 'Still'"),
+        ("nowhere:Me", "{}", r"there is no module 'nowhere'; it is looked for beside the protocol"),
+        ("forgetfull-q", "{}", r"unknown learner 'forgetfull-q'; did you mean 'forgetful-q'"),
+        ("forgetful-q", "{ rat = 1 }", r"takes no parameter 'rat'; did you mean 'rate'"),
+        ("toys:TOYS_NONE", "{}", r"toys has no 'TOYS_NONE'"),
+        ("collections:OrderedDict", "{}", r"has neither act\(observation\) nor live\(life\)"),
+    ],
+)
+def test_a_learner_that_cannot_be_made_fails_in_words(
+    tmp_path: Path, write_protocol: WriteProtocol, use: str, params: str, message: str
+) -> None:
+    import re
+
+    result = run_protocol(write_protocol(use, params=params), tmp_path / "run", workers=0)
+    assert re.search(message, result.failed["life-000"]), result.failed
+
+
+def test_a_full_disk_fails_the_life_and_says_what_is_safe(
+    tmp_path: Path, write_protocol: WriteProtocol, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import errno
+
+    file = write_protocol("toys:Still")
+    real = os.write
+
+    def full(descriptor: int, data: bytes) -> int:
+        if b"\ttest\t" in bytes(data)[:80]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(descriptor, data)
+
+    monkeypatch.setattr("perdure.log.stream.os.write", full)
+    result = run_protocol(file, tmp_path / "run", workers=0)
+    monkeypatch.undo()
+    assert "could not be written (No space left on device)" in result.failed["life-000"]
+    assert run_protocol(file, tmp_path / "run", workers=0).lived == ("life-000",)
+
+
+def test_ray_lives_the_same_lives(tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords) -> None:
+    ray = pytest.importorskip("ray")
+    file = write_protocol(lifetimes=2, experts=1)
+    run_protocol(file, tmp_path / "local", workers=0)
+    os.environ["HOME"], home = str(tmp_path), os.environ.get("HOME", "")
+    try:
+        result = run_protocol(file, tmp_path / "cluster", ray=True)
+    finally:
+        ray.shutdown()
+        os.environ["HOME"] = home
+    assert result.failed == {}
+    assert same(all_records(tmp_path / "local"), all_records(tmp_path / "cluster"))
+
+
+def test_ray_that_is_absent_says_how_to_install_it(
+    tmp_path: Path, write_protocol: WriteProtocol, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(PerdureError, match=r"pip install 'perdure\[ray\]'"):
+        run_protocol(write_protocol(), tmp_path / "run", ray=True)
+
+
+def test_the_plan_of_a_run_folder_can_be_read_from_it(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+    file = write_protocol(lifetimes=2)
+    run_protocol(file, tmp_path / "run", workers=0)
+    assert Plan(RunFolder(tmp_path / "run").protocol()).lives == Plan(read_protocol(file)).lives
+    with pytest.raises(ProtocolError, match="not a run folder"):
+        RunFolder(tmp_path).protocol()
