@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 
 __all__ = ["main", "needed"]
 
-EXTRAS = {"dev", "minigrid", "sklearn"}
+EXTRAS = {"dev", "minigrid", "sklearn", "web"}
 BUILDING = ("hatchling", "editables")
 
 

@@ -168,6 +168,8 @@ def _cell(one: Estimate) -> str:
 
 def _keeps(group: Group) -> str:
     """Whether a learner forgets, as its lives tell."""
+    from perdure.stats.words import number
+
     maintained = group.estimates["performance_maintenance"]
     if maintained.low is None or maintained.high is None:
         return f"{group.learner}: too few lives to say whether it forgets."
