@@ -6,7 +6,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format docs bench clean
+.PHONY: help demo test test-slow test-extras check format docs bench clean
 
 help:  ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -32,6 +32,14 @@ test: $(VENV)/installed-dev  ## Run the tests (under ten minutes on two cores)
 
 test-slow: $(VENV)/installed-dev  ## Run the tests that take long
 	@$(BIN)/python -m pytest -n 2 -m slow
+
+$(VENV)/installed-extras: $(VENV)/installed-dev constraints-cpu.txt
+	@echo "Adding Stable-Baselines3 and Ray …"
+	@$(BIN)/python -m pip install --quiet --constraint constraints-cpu.txt --editable '.[dev,sb3,ray]'
+	@touch $@
+
+test-extras: $(VENV)/installed-extras  ## Run the tests that need Stable-Baselines3 or Ray
+	@$(BIN)/python -m pytest -k 'ray or ppo or sb3' tests/run tests/learners tests/test_docs.py
 
 check: $(VENV)/installed-dev  ## Lint, format check, types
 	@$(BIN)/ruff check .

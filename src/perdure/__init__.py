@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from perdure.metrics.score import Score as Score
     from perdure.metrics.score import score as score
     from perdure.metrics.settings import Settings as Settings
+    from perdure.report.write import write_report as write_report
     from perdure.run.lifetime import live as live
     from perdure.run.runner import run_protocol as run_protocol
     from perdure.scenario.compose import compose as compose
@@ -61,6 +62,7 @@ _HOMES = {
     "run_protocol": "perdure.run.runner",
     "score": "perdure.metrics.score",
     "score_many": "perdure.metrics.many",
+    "write_report": "perdure.report.write",
 }
 
 __all__ = [
@@ -88,6 +90,7 @@ __all__ = [
     "run_protocol",
     "score",
     "score_many",
+    "write_report",
 ]
 
 

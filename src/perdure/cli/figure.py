@@ -1,0 +1,95 @@
+"""`perdure figure`: one picture of lifetimes, as PNG, SVG or PDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from perdure.cli.options import Columns, Json, Quiet, column_mapping, emit_json
+from perdure.cli.scoring import Experts, Measure, Metrics, Preset, Variadic, listed
+
+__all__ = ["COMMAND", "EXAMPLE", "figure"]
+
+EXAMPLE = "perdure figure lifetime logs/my-life --to life.png"
+COMMAND = Variadic
+
+
+def figure(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND", help="What to draw, e.g. lifetime; `list` names every kind.", show_default=False
+        ),
+    ],
+    logs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="LOG...", help="Logs, folders of logs, run folders, or accuracy matrices.", show_default=False
+        ),
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Where to: .png, .svg or .pdf (KIND.png if not given).")
+    ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option("--of", metavar="NAME", help="The lifetime or group to draw; else the first."),
+    ] = None,
+    axis: Annotated[
+        Literal["experiences", "steps"], typer.Option("--axis", help="What the x axis counts.")
+    ] = "experiences",
+    values: Annotated[
+        Literal["auto", "measured", "scaled"],
+        typer.Option("--values", help="As measured, or each task scaled 1–101; auto scales where tasks share no axis."),
+    ] = "auto",
+    experts: Experts = None,
+    preset: Preset = "standard",
+    measure: Measure = None,
+    metrics: Metrics = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="PATTERN", help="A regular expression on ids that names groups.")
+    ] = None,
+    json: Json = None,
+    column: Columns = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw lifetimes: one kind of figure, colour-blind safe, the same colour for the same task in every kind.
+
+    Exit status 0: drawn; 1: drawn, but something was left out; 2: nothing could be drawn.
+    """
+    from perdure.errors import PerdureError, UnknownName
+    from perdure.metrics.settings import Settings
+    from perdure.report.figures import KINDS, View, draw, save
+    from perdure.report.gather import gather
+
+    if kind == "list":
+        for one in KINDS.values():
+            typer.echo(f"{one.name:24}{one.summary}")
+        return
+    if kind not in KINDS:
+        raise UnknownName("figure", kind, KINDS)
+    if not logs:
+        raise PerdureError(f"perdure figure {kind} needs a log; give folders of lifetimes, as in: {EXAMPLE}")
+    ids = tuple(one for one in listed(metrics) if not one.endswith(".py"))
+    found = gather(
+        logs,
+        experts or (),
+        Settings(preset=preset, measure=measure, metrics=listed(metrics)),
+        group=group,
+        columns=column_mapping(column),
+        pixels=1500,
+    )
+    lifetime = of if of in {one.id for one in found.lives} else None
+    view = View(lifetime=lifetime, group=of if lifetime is None else None, axis=axis, values=values, metrics=ids)
+    target = to or Path(f"{kind}.png")
+    save(draw(kind, found, view), target)
+    left_out = [{"path": path, "why": why} for path, why in found.scores.left_out]
+    if json:
+        facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lives], "left_out": left_out}
+        emit_json(facts, json)
+    if not quiet and json != "-":
+        typer.echo(str(target))
+    for path, why in found.scores.left_out:
+        typer.echo(f"left out: {path}: {why}", err=True)
+    raise typer.Exit(1 if left_out else 0)

@@ -1,0 +1,98 @@
+"""`perdure watch`: a run while it goes on, in the browser or in the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perdure.cli.options import Json, Quiet, emit_json
+from perdure.cli.scoring import Experts, Logs, Measure, Metrics, Preset, Variadic, listed
+
+if TYPE_CHECKING:
+    from perdure.report.follow import Follower
+
+__all__ = ["COMMAND", "EXAMPLE", "watch"]
+
+EXAMPLE = "perdure watch logs --terminal --once"
+COMMAND = Variadic
+
+
+def watch(
+    logs: Logs,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Where to serve; 0 finds a free port.")] = 0,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Show it here instead of serving a page.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Say where everything stands, and end.")] = False,
+    host: Annotated[
+        str, typer.Option("--host", metavar="NAME", help="Serve to others too; needs --token.")
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None, typer.Option("--token", metavar="TEXT", help="What others must know; 16 characters or more.")
+    ] = None,
+    experts: Experts = None,
+    preset: Preset = "standard",
+    measure: Measure = None,
+    metrics: Metrics = None,
+    json: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Follow lifetimes while they are written: progress, growing curves, metrics as soon as there are any, warnings.
+
+    Nothing is written to the logs. The page is served to this machine alone, unless --host and --token say otherwise.
+    """
+    from perdure.metrics.settings import Settings
+    from perdure.report.follow import Follower
+
+    follower = Follower(logs, experts or (), Settings(preset=preset, measure=measure, metrics=listed(metrics)))
+    if once or json:
+        _once(follower, json, quiet)
+    elif terminal:
+        _in_terminal(follower)
+    else:
+        _served(follower, host, port, token, open_page, quiet)
+
+
+def _once(follower: Follower, json: str | None, quiet: bool) -> None:
+    from rich.console import Console
+
+    from perdure.report.live import state
+    from perdure.report.terminal import table
+
+    follower.settle()
+    if json:
+        facts = state(follower)
+        emit_json({name: facts[name] for name in ("warnings", "lifetimes")}, json)
+    if not quiet and json != "-":
+        Console().print(table(follower))
+
+
+def _in_terminal(follower: Follower) -> None:
+    import time
+
+    from rich.live import Live
+
+    from perdure.report.terminal import table
+
+    try:
+        with Live(refresh_per_second=4) as live:
+            while True:
+                follower.poll()
+                live.update(table(follower))
+                time.sleep(0.5)
+    except KeyboardInterrupt:
+        return
+
+
+def _served(follower: Follower, host: str, port: int, token: str | None, open_page: bool, quiet: bool) -> None:
+    from perdure.report.live import serve
+
+    def started(address: str) -> None:
+        if not quiet:
+            typer.echo(address)
+        if open_page:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve(follower, host=host, port=port, token=token, started=started)

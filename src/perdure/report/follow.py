@@ -1,0 +1,175 @@
+"""Following a run: lifetimes are found, read as they grow, and scored whenever one has begun a new block."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from perdure.curves.experts import Experts, read_experts
+from perdure.errors import PerdureError
+from perdure.log.l2logger import ended
+from perdure.log.read import find, locate, read
+from perdure.metrics.declare import Metric
+from perdure.metrics.many import find_lifetimes
+from perdure.metrics.settings import Settings
+from perdure.report.followed import Followed, Progress
+from perdure.report.gather import Material, material
+from perdure.report.tell import Teller
+
+__all__ = ["Follower"]
+
+_SEARCH_S = 3.0
+_SHARE = 0.03  # of the time may be spent on scoring what has grown, and as much on writing the report anew
+_LOW_DISK = 1 << 30
+
+
+class Follower:
+    """Every lifetime below some folders. Poll it about once a second; it reads only what has grown."""
+
+    def __init__(
+        self,
+        logs: Sequence[str | os.PathLike[str]],
+        experts: Sequence[str | os.PathLike[str]] = (),
+        settings: Settings | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.logs = [locate(log) for log in logs]
+        self.settings = settings or Settings()
+        self.clock = clock
+        self.lives: dict[Path, Followed] = {}
+        self.version = 0
+        """Raised whenever anything has grown."""
+        self.scored = 0
+        """Raised whenever a lifetime was scored anew."""
+        self.published = 0
+        """Which of these scores a report may be asked for; it follows `scored` as far as time allows."""
+        self._publish_from = 0.0
+        self._experts = list(experts)
+        self._known_experts: tuple[str, ...] = ()
+        self._teller = Teller(self.settings)
+        self._searched = -1e9
+        self._score_from = 0.0
+        self._told: Material | None = None
+        self._told_version = -1
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics that are scored."""
+        return self._teller.scorer.metrics
+
+    def poll(self) -> bool:
+        """Look for new lifetimes and new records, and score what ended a block; whether anything changed."""
+        now = self.clock()
+        changed = self._search(now)
+        for one in self.lives.values():
+            changed = one.look(now) or changed
+        changed = self._score(now) or changed
+        if self.published != self.scored and now >= self._publish_from:
+            self.published = self.scored
+            changed = True
+        self.version += changed
+        return changed
+
+    def settle(self) -> None:
+        """Read and score everything that is there now, however long it takes."""
+        self.poll()
+        while any(one.tail and one.tail.behind for one in self.lives.values()) or self._unscored():
+            self._score_from = 0.0
+            self.poll()
+
+    def _unscored(self) -> bool:
+        return any(one.due for one in self.lives.values())
+
+    def spent(self, seconds: float) -> None:
+        """Writing the report took so long; the next one waits until that is a small share of the time."""
+        self._publish_from = self.clock() + seconds * (1 / _SHARE - 1)
+
+    def progress(self) -> tuple[Progress, ...]:
+        """Where every lifetime stands."""
+        now = self.clock()
+        return tuple(one.progress(now, self.metrics) for one in self.lives.values())
+
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with the place rather than with a lifetime."""
+        found: list[str] = []
+        for place in self.logs:
+            try:
+                free = shutil.disk_usage(place).free
+            except OSError:
+                found.append(f"{place}: cannot be looked at; was it removed?")
+                continue
+            if free < _LOW_DISK:
+                found.append(f"{place}: the disk is filling, {free / 1e6:.0f} MB are left")
+        return tuple(found)
+
+    def material(self) -> Material | None:
+        """What the lifetimes that hold something came to, as a report takes it; None while there is nothing."""
+        if self._told_version != self.scored:
+            told = [one.told for one in self.lives.values() if one.told is not None]
+            scorer = self._teller.scorer
+            described = {**self.settings.as_json(scorer.prep), "experts": list(self._known_experts)}
+            # Lives that still run are shown as they stand, though no group counts them.
+            self._told = material(told, scorer, described) if told else None
+            self._told_version = self.scored
+        return self._told
+
+    def _search(self, now: float) -> bool:
+        if now - self._searched < _SEARCH_S:
+            return False
+        self._searched = now
+        changed = False
+        try:
+            found, own = find_lifetimes([place for place in self.logs if place.exists()])
+        except PerdureError:
+            return False  # a folder vanished while it was listed; the next search will know
+        for one in found:
+            if one.path not in self.lives and not one.matrix and one.path.is_dir() and any(find(one.path)):
+                self.lives[one.path] = Followed(one.path, one.id, now, self.settings.measure)
+                changed = True
+        experts = tuple(map(str, [*self._experts, *(path for path in own if ended(path))]))
+        if experts != self._known_experts:
+            self._known_experts = experts
+            self._teller = Teller(self.settings, self._read_experts(experts))
+            for followed in self.lives.values():
+                followed.told_blocks = -1
+        return changed
+
+    @staticmethod
+    def _read_experts(paths: Sequence[str]) -> Experts:
+        try:
+            return read_experts(paths, cache=False)
+        except PerdureError:
+            return Experts()
+
+    def _score(self, now: float) -> bool:
+        """Score lifetimes that have a new block, one after the other, within the share of time that may be spent."""
+        changed = False
+        if now < self._score_from:
+            return False
+        for one in sorted(self.lives.values(), key=lambda followed: followed.told_at):
+            if now < self._score_from:
+                break
+            if not one.due:
+                continue
+            whole = one.blocks
+            started = time.perf_counter()
+            try:
+                lifetime = read(one.path, cache=False)
+                if one.id and not lifetime.manifest.get("id"):
+                    lifetime = replace(lifetime, id=one.id)
+                one.told, one.problem = self._teller.tell(lifetime, 300), None
+                self.scored += 1
+                changed = True
+            except PerdureError as problem:
+                one.problem = str(problem)
+            except Exception as problem:
+                one.problem = f"it cannot be scored now ({type(problem).__name__}: {problem})"
+            one.told_blocks = whole
+            one.told_at = now = self.clock()
+            self._score_from = now + (time.perf_counter() - started) * (1 / _SHARE - 1)
+        return changed

@@ -1,0 +1,133 @@
+"""Everything a report draws on, gathered in one pass: each lifetime is read, scored and sketched once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from perdure.errors import NotALog, PerdureError, UnknownName
+from perdure.metrics.many import Scores, find_lifetimes
+from perdure.metrics.score import Scorer
+from perdure.metrics.settings import Settings
+from perdure.report.palette import Look, looks
+from perdure.report.tell import COLUMNS, How, Told, told_all
+from perdure.stats.groups import groups as groups_of
+from perdure.stats.model import Group
+
+__all__ = ["Material", "Told", "gather", "material"]
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Lifetimes scored the same way, their groups, and one look per task."""
+
+    lives: tuple[Told, ...]
+    scores: Scores
+    groups: tuple[Group, ...]
+    apart: str | None = None
+    """Why no groups could be formed, in words."""
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """Every task, in the order in which lifetimes first learn it."""
+        return tuple(dict.fromkeys(task for one in self.lives for task in one.sketch.tasks))
+
+    @cached_property
+    def looks(self) -> dict[str, Look]:
+        """Task → how it is drawn, in every figure."""
+        return looks(self.tasks)
+
+    def life(self, name: str | None = None) -> Told | None:
+        """The lifetime of this name, the first where none is given; None where there is none at all."""
+        if name is None:
+            return self.lives[0] if self.lives else None
+        for one in self.lives:
+            if one.id == name:
+                return one
+        raise UnknownName("lifetime", name, [one.id for one in self.lives])
+
+    def group(self, name: str | None = None) -> Group | None:
+        """The group of this name, the first where none is given; None where there are no groups."""
+        if name is None:
+            return self.groups[0] if self.groups else None
+        for one in self.groups:
+            if one.group == name:
+                return one
+        raise UnknownName("group", name, [one.group for one in self.groups])
+
+    def together(self, life: str | None = None, group: str | None = None) -> tuple[tuple[Told, ...], str]:
+        """The lifetimes that a figure may average, and what to call them: one, or those of a group."""
+        if life is not None:
+            found = self.life(life)
+            return ((found,), found.id) if found else ((), "")
+        chosen = self.group(group)
+        lives = (self.of_group(chosen) or self.partial(chosen)[:1]) if chosen else self.lives[:1]
+        if len(lives) == 1:
+            return lives, lives[0].id
+        called = f"{chosen.group}, " if chosen and chosen.group != "all" else ""
+        return lives, f"{called}mean of {len(lives)} lifetimes"
+
+    def partial(self, group: Group) -> tuple[Told, ...]:
+        """The lifetimes of a group that are shown but do not count, because they did not reach their end."""
+        unfinished = {name for name, _ in group.left_out}
+        return tuple(one for one in self.lives if one.id in unfinished)
+
+    def of_group(self, group: Group) -> tuple[Told, ...]:
+        """The lifetimes of a group."""
+        wanted = set(group.lives)
+        return tuple(one for one in self.lives if one.id in wanted)
+
+
+def gather(
+    logs: Sequence[str | os.PathLike[str]],
+    experts: Sequence[str | os.PathLike[str]] = (),
+    settings: Settings | None = None,
+    *,
+    group: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    pixels: int | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Material:
+    """Every lifetime at or below `logs`, scored and sketched.
+
+    One that cannot be read is left out with the reason; where none can, that reason is raised.
+    `pixels` is how wide a sketch is; many lifetimes get less each, so that a report stays small.
+    """
+    settings = settings or Settings()
+    found, own_experts = find_lifetimes(logs)
+    expert_paths = [*experts, *own_experts]
+    width = pixels or max(150, min(COLUMNS, 7500 // max(1, len(found))))
+    how = How(settings, tuple(map(str, expert_paths)), dict(columns or {}), width)
+    scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
+    done = told_all(how, found, jobs, progress)
+    lives = [one.told for one in done if one.told is not None]
+    problems = [(str(one.path), each.why) for one, each in zip(found, done, strict=True) if each.why is not None]
+    if not lives:
+        why = problems[0][1] if problems else f"no lifetime among {len(own_experts)} experts"
+        raise NotALog(why if len(problems) < 2 else f"{why} (and {len(problems) - 1} more that cannot be read)")
+    served = {name for one in done for name in one.served}
+    unserved = {name: why for one in done for name, why in one.unserved if name not in served}.items()
+    described = {**settings.as_json(scorer.prep), "experts": [str(path) for path in expert_paths]}
+    return material(lives, scorer, described, (*problems, *unserved), group)
+
+
+def material(
+    lives: Sequence[Told],
+    scorer: Scorer,
+    described: Mapping[str, Any],
+    left_out: tuple[tuple[str, str], ...] = (),
+    group: str | None = None,
+) -> Material:
+    """Lifetimes that were told one by one, brought together and grouped."""
+    scores = Scores(tuple(one.score for one in lives), left_out, described, scorer.preset.name, scorer.metrics)
+    if group is not None:
+        return Material(tuple(lives), scores, groups_of(scores, group))
+    try:
+        return Material(tuple(lives), scores, groups_of(scores))
+    except PerdureError as problem:
+        # What must not be pooled can still be looked at one by one.
+        return Material(tuple(lives), scores, (), str(problem))

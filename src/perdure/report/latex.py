@@ -1,0 +1,74 @@
+"""The report's tables as LaTeX, for the appendix of a paper: plain tabulars that any class can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perdure.report import tables
+from perdure.report.model import Report
+
+__all__ = ["escaped", "latex"]
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"$<$", ">": r"$>$", "−": r"$-$", "–": "--",
+    "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\rightarrow$", "δ": r"$\delta$", "·": r"$\cdot$",
+    "±": r"$\pm$", "×": r"$\times$", "′": "'", "’": "'", "“": "``", "”": "''", "…": r"\ldots{}",
+}  # fmt: skip
+
+
+def latex(report: Report) -> str:
+    """The metrics of each group, the comparison and the definitions as tables; needs the package booktabs."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text as it stands: no character of a log can be taken for a command; control characters are dropped."""
+    return "".join(_SPECIAL.get(one, one) for one in text if one.isprintable())
+
+
+def _lines(report: Report) -> Iterator[str]:
+    material = report.material
+    yield f"% {_comment(report.title)}, written by Perdure {report.provenance['perdure']}; \\usepackage{{booktabs}}"
+    for verdict in report.verdicts:
+        yield f"% {_comment(verdict.sentence)}"
+    for at, group in enumerate(material.groups):
+        yield from _table(tables.metrics(material, group), f"metrics-{at + 1}", drop=("note",), note=report.rule)
+        yield from _table(tables.metrics(material, group, judged=False), f"more-{at + 1}")
+    for at, one in enumerate(report.comparisons):
+        yield from _table(tables.comparison(one), f"comparison-{at + 1}")
+    defined = tables.definitions(material.scores.metrics, report.valued)
+    yield from _table(defined, "definitions", drop=("the scenario needs",), wide="what it says")
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _table(
+    given: tables.Table, label: str, *, drop: tuple[str, ...] = (), wide: str = "", note: str = ""
+) -> Iterator[str]:
+    if not given.rows:
+        return
+    keep = [at for at, column in enumerate(given.columns) if column.name not in drop]
+    columns = [given.columns[at] for at in keep]
+    kinds = "".join(
+        "p{0.4\\linewidth}" if one.name == wide else "r" if one.kind == "number" else "l" for one in columns
+    )
+    about = " ".join(part for part in (given.note, note) if part)
+    yield ""
+    yield r"\begin{table}"
+    yield rf"  \caption{{{escaped(given.caption)}.{' ' + escaped(about) if about else ''}}}"
+    yield rf"  \label{{tab:{label}}}"
+    yield r"  \centering\small"
+    yield rf"  \begin{{tabular}}{{{kinds}}}"
+    yield r"    \toprule"
+    yield "    " + " & ".join(escaped(one.name) for one in columns) + r" \\"
+    yield r"    \midrule"
+    for row in given.rows:
+        cells = (row[at] for at in keep)
+        texts = (cell if isinstance(cell, str) else tables.number(cell) for cell in cells)
+        yield "    " + " & ".join(escaped(text) for text in texts) + r" \\"
+    yield r"    \bottomrule"
+    yield r"  \end{tabular}"
+    yield r"\end{table}"

@@ -1,0 +1,152 @@
+"""Report: what is to be said about lifetimes, before it takes the form of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from perdure import __version__
+from perdure.report.checklist import Item, checklist
+from perdure.report.gather import Material, Told
+from perdure.report.words import Verdict, verdicts
+from perdure.stats.compare import Comparison, compare_lives
+from perdure.stats.groups import usable
+from perdure.stats.sources import pool_of
+from perdure.stats.threshold import RULE
+
+__all__ = ["Report", "report_of"]
+
+MOST_COMPARED = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Lifetimes, their groups, what they show, and where everything came from."""
+
+    title: str
+    material: Material
+    verdicts: tuple[Verdict, ...]
+    comparisons: tuple[Comparison, ...]
+    checklist: tuple[Item, ...]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def rule(self) -> str:
+        """How verdicts are reached."""
+        return RULE
+
+    @property
+    def valued(self) -> tuple[str, ...]:
+        """The metrics of which any lifetime has a value."""
+        lives = self.material.lives
+        return tuple(
+            name
+            for name in self.material.scores.metrics
+            if any(name in one.score.metrics and one.score.metrics[name].value is not None for one in lives)
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Every fact of the report as one JSON object; curves are left to the logs."""
+        return {
+            "title": self.title,
+            "verdicts": [
+                {"group": one.group, "condition": one.condition, "verdict": one.verdict, "sentence": one.sentence}
+                for one in self.verdicts
+            ],
+            "rule": self.rule,
+            **self.material.scores.as_json(),
+            "groups": [group.as_json() for group in self.material.groups],
+            "comparisons": [one.as_json() for one in self.comparisons],
+            "checklist": [{"what": one.what, "state": one.state, "found": one.found} for one in self.checklist],
+            "notes": list(self.notes),
+            "provenance": dict(self.provenance),
+        }
+
+
+def report_of(material: Material, *, title: str | None = None, command: str = "", now: str = "") -> Report:
+    """What there is to say about the lifetimes; `command` and `now` are said, not looked up."""
+    return Report(
+        title=title or _title(material),
+        material=material,
+        verdicts=verdicts(material.groups, material.scores.metrics),
+        comparisons=_comparisons(material),
+        checklist=checklist(material),
+        provenance=_provenance(material, command, now),
+        notes=_notes(material),
+    )
+
+
+def _title(material: Material) -> str:
+    learners = list(dict.fromkeys(one.score.learner for one in material.lives if one.score.learner))
+    if 0 < len(learners) <= 3:
+        return (
+            f"{' and '.join(learners)}: does it keep what it learns?" if len(learners) == 1 else " and ".join(learners)
+        )
+    count = len(material.lives)
+    return f"{count} lifetimes" if count != 1 else material.lives[0].id
+
+
+def _comparisons(material: Material) -> tuple[Comparison, ...]:
+    """Each group against the first one of the same scenario type, measure and protocol."""
+    if len(material.groups) < 2:
+        return ()
+    pool = pool_of(material.scores)
+    by_id = {life.id: life for life in usable(pool.lives)[0]}
+    made: list[Comparison] = []
+    firsts: dict[tuple[str | None, ...], Any] = {}
+    for group in material.groups:
+        kind = (group.scenario_type, group.measure, group.protocol, group.preset)
+        lives = tuple(by_id[name] for name in group.lives if name in by_id)
+        if not lives:
+            continue
+        if kind not in firsts:
+            firsts[kind] = (group.group, lives)
+        elif len(made) < MOST_COMPARED:
+            name, baseline = firsts[kind]
+            made.append(compare_lives(lives, baseline, pool.bars, names=(group.group, name)))
+    return tuple(made)
+
+
+def _notes(material: Material) -> tuple[str, ...]:
+    notes: list[str] = []
+    if material.apart:
+        notes.append(material.apart)
+    notes += [
+        f"{group.group}: {len(group.left_out)} lifetimes did not reach their end and are not counted"
+        for group in material.groups
+        if group.left_out
+    ]
+    shared: dict[str, int] = {}
+    for one in material.lives:
+        for note in one.score.notes:
+            shared[note] = shared.get(note, 0) + 1
+    most = sorted(shared.items(), key=lambda item: -item[1])[:8]
+    notes += [note if count == len(material.lives) else f"{note} ({count} lifetimes)" for note, count in most]
+    return tuple(notes)
+
+
+def _provenance(material: Material, command: str, now: str) -> dict[str, Any]:
+    scores = material.scores
+    return {
+        "perdure": __version__,
+        "written": now,
+        "command": command,
+        "preset": scores.preset,
+        "settings": dict(scores.settings),
+        "lifetimes": [_origin(one) for one in material.lives],
+    }
+
+
+def _origin(one: Told) -> dict[str, Any]:
+    manifest = one.manifest
+    kept = ("protocol", "versions", "git", "machine", "command", "started")
+    return {
+        "id": one.id,
+        "path": one.score.path,
+        "learner": one.score.learner,
+        "seed": one.score.seed,
+        "complete": one.complete,
+        **{name: manifest[name] for name in kept if manifest.get(name) is not None},
+    }

@@ -1,0 +1,212 @@
+"""A lifetime reduced to what can be seen of it: thinned curves, evaluations with intervals, experts beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from perdure.curves.model import Array, Curve, Curves, Range
+from perdure.curves.prepare import SCALED
+from perdure.log.accuracy import AccuracyMatrix, MatrixPassage
+from perdure.log.model import Passage
+from perdure.metrics.accuracy import matrix_of
+from perdure.report.thin import columns_for, thinned
+from perdure.scenario.model import Block
+from perdure.stats.model import LEVEL
+from perdure.stats.threshold import t_interval
+
+__all__ = ["STEP_COLUMNS", "Beside", "Line", "Sketch", "Stretch", "interval", "sketch"]
+
+STEP_COLUMNS = ("steps", "step_count", "episode_steps", "episode_step_count")
+"""Columns that may count the steps of an experience, in the order in which they are looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A thinned curve: where, and how high."""
+
+    x: npt.NDArray[np.int64]
+    y: Array
+    steps: Array | None = None
+    """The steps taken before each point, where the log counts them."""
+
+    @property
+    def peak(self) -> tuple[int, float]:
+        """Where the curve is first at its highest, and how high."""
+        at = int(self.y.argmax())
+        return int(self.x[at]), float(self.y[at])
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """One block as drawn; values are as measured, counted from the lifetime's first experience."""
+
+    index: int
+    block: Block
+    first: int
+    length: int
+    measured: Line
+    smoothed: Line | None
+    """Learning blocks only."""
+    mean: float
+    low: float | None
+    """The 95 % t interval of the mean over the block's experiences; None for a single one."""
+    high: float | None
+    steps: tuple[float, float] | None = None
+    """Steps taken before the block, and after it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """A task's learning blocks stitched together, beside its experts, as measured."""
+
+    task: str
+    learner: Line
+    boundaries: tuple[int, ...]
+    """Where a learning block begins, the first left out."""
+    experts: tuple[tuple[str, Line], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """What figures draw of one lifetime."""
+
+    id: str
+    measure: str
+    lower_is_better: bool
+    tasks: tuple[str, ...]
+    stretches: tuple[Stretch, ...]
+    ranges: Mapping[str, Range]
+    """Task → its range as measured."""
+    beside: tuple[Beside, ...] = ()
+    matrix: AccuracyMatrix | None = None
+    steps: str | None = None
+    """The column that counted steps."""
+
+    @property
+    def experiences(self) -> int:
+        """How many experiences the lifetime has."""
+        return self.stretches[-1].first + self.stretches[-1].length if self.stretches else 0
+
+    def scaled(self, task: str, values: Array) -> Array:
+        """Values as measured on the scale that metrics use, 1 to 101 and higher is better."""
+        span = self.ranges.get(task)
+        if span is None or span.high == span.low:
+            return np.ones_like(values)
+        part = (values - span.low) / (span.high - span.low)
+        return (1 - part if self.lower_is_better else part) * SCALED + 1
+
+
+def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketch:
+    """The lifetime thinned to a picture of about `columns` pixels across."""
+    blocks, starts = curves.scenario.blocks, curves.starts
+    sign = -1.0 if curves.direction == "lower" else 1.0
+    lengths = np.diff(starts).tolist()
+    column, steps = _steps(curves.passage, len(curves.measured))
+    stretches = []
+    for index, (block, share) in enumerate(zip(blocks, columns_for(lengths, columns), strict=True)):
+        first, last = int(starts[index]), int(starts[index + 1])
+        if first == last:
+            continue  # a matrix does not tell what happened while learning
+        measured = sign * curves.measured[first:last]
+        smoothed = sign * _unscaled(curves, block.task, curves.values[first:last]) if block.mode == "learn" else None
+        mean, low, high = interval(measured)
+        here = None if steps is None else steps[first:last]
+        stretches.append(
+            Stretch(
+                index=index,
+                block=block,
+                first=first,
+                length=last - first,
+                measured=_line(measured, share, here),
+                smoothed=None if smoothed is None else _line(smoothed, max(1, share // 2), here),
+                mean=mean,
+                low=low,
+                high=high,
+                steps=None if steps is None else (float(steps[first]), float(steps[last])),
+            )
+        )
+    matrix = curves.passage.matrix if isinstance(curves.passage, MatrixPassage) else matrix_of(curves)
+    return Sketch(
+        id=curves.lifetime,
+        measure=curves.passage.measure,
+        lower_is_better=curves.direction == "lower",
+        tasks=tuple(task.label for task in curves.scenario.tasks),
+        stretches=tuple(stretches),
+        ranges={task: _as_measured(span, sign) for task, span in curves.ranges.items()},
+        beside=_beside(curves, sign, columns) if beside else (),
+        matrix=matrix if len(matrix.tasks) else None,
+        steps=column,
+    )
+
+
+def interval(values: Array, level: float = LEVEL) -> tuple[float, float | None, float | None]:
+    """The mean, and the ends of its t interval; no ends for a single value."""
+    mean = float(values.mean())
+    if len(values) < 2:
+        return mean, None, None
+    low, high = t_interval(mean, float(values.std(ddof=1)), len(values), level)
+    return mean, float(low), float(high)
+
+
+def _line(values: Array, columns: int, steps: Array | None = None) -> Line:
+    chosen = thinned(values, columns)
+    return Line(chosen, values[chosen], None if steps is None else steps[chosen])
+
+
+def _as_measured(span: Range, sign: float) -> Range:
+    return span if sign > 0 else Range(-span.high, -span.low, span.given)
+
+
+def _unscaled(curves: Curves, task: str, values: Array) -> Array:
+    """Prepared values back in the unit of the measure, higher is better."""
+    if curves.prep.scale == "none":
+        return values
+    span = curves.ranges[task]
+    return (values - 1.0) / SCALED * (span.high - span.low) + span.low
+
+
+def _steps(passage: Passage, count: int) -> tuple[str | None, Array | None]:
+    """The column that counts steps, and the steps taken before each experience, with the total at the end."""
+    rows = passage.rows
+    column = next((name for name in STEP_COLUMNS if name in rows.columns and rows.schema[name].is_numeric()), None)
+    if column is None or not rows.height:
+        return None, None
+    taken = np.concatenate([[0.0], rows[column].cast(pl.Float64).fill_null(0).fill_nan(0).cum_sum().to_numpy()])
+    if rows.height == count:
+        return column, taken
+    numbers = rows["exp_num"].to_numpy()
+    first = np.ones(rows.height, dtype=bool)
+    first[1:] = numbers[1:] != numbers[:-1]
+    first[passage.row_starts[:-1]] = True
+    return column, np.append(taken[np.flatnonzero(first)], taken[-1])
+
+
+def _beside(curves: Curves, sign: float, columns: int) -> tuple[Beside, ...]:
+    """Each task that has experts, stitched, beside them."""
+    found: list[Beside] = []
+    for task, experts in curves.experts.items():
+        learning = [
+            index for index in curves.scenario.where("learn", task) if curves.scenario.blocks[index].subtype == "wake"
+        ]
+        logged = [one for one in experts if len(one.curve)]
+        if not learning or not logged:
+            continue
+        lengths = [int(curves.starts[index + 1] - curves.starts[index]) for index in learning]
+
+        def line(curve: Curve, task: str = task) -> Line:
+            return _line(sign * _unscaled(curves, task, curve.values), max(60, columns // 8))
+
+        found.append(
+            Beside(
+                task=task,
+                learner=line(curves.over(learning)),
+                boundaries=tuple(np.cumsum(lengths)[:-1].tolist()),
+                experts=tuple((one.id, line(one.curve)) for one in logged),
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,276 @@
+"""Tables as data: columns with a meaning, rows of plain values; every format writes the same ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from perdure.metrics.declare import Metric
+from perdure.report.gather import Material, Told
+from perdure.stats.compare import Comparison
+from perdure.stats.model import Estimate, Group
+from perdure.stats.words import p_text
+
+__all__ = [
+    "Column",
+    "Table",
+    "blocks",
+    "comparison",
+    "definitions",
+    "interval_text",
+    "lifetimes",
+    "metrics",
+    "number",
+    "threshold_text",
+    "values",
+    "without_value",
+]
+
+Kind = Literal["text", "number", "span", "id", "verdict"]
+"""A span is text that must not be broken: an interval, a threshold."""
+Cell = str | float | int | None
+MOST_BLOCKS = 80
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, and what stands below it."""
+
+    name: str
+    kind: Kind = "text"
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under columns, and what they say together."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    def filled(self) -> Table:
+        """The same without columns in which nothing stands."""
+        keep = [at for at in range(len(self.columns)) if any(row[at] not in ("", None) for row in self.rows)]
+        rows = tuple(tuple(row[at] for at in keep) for row in self.rows)
+        return Table(self.caption, tuple(self.columns[at] for at in keep), rows, self.note)
+
+    def as_json(self) -> dict[str, Any]:
+        """The table as one JSON object."""
+        return {
+            "caption": self.caption,
+            "columns": [one.name for one in self.columns],
+            "rows": [list(row) for row in self.rows],
+            "note": self.note,
+        }
+
+
+def number(value: float | None) -> str:
+    """Four significant digits with a true minus, and no exponent where it can be helped; a dash for nothing."""
+    if value is None:
+        return "–"
+    if isinstance(value, int):
+        return str(value).replace("-", "−")
+    if value == 0:
+        return "0"
+    if not 1e-3 <= abs(value) < 1e6:
+        return f"{value:.2e}".replace("-", "−")
+    digits = max(0, 3 - math.floor(math.log10(abs(value))))
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def interval_text(one: Estimate) -> str:
+    """`−3.2 to 1.5`, or a dash where one lifetime has no spread."""
+    return "–" if one.low is None or one.high is None else f"{number(one.low)} to {number(one.high)}"
+
+
+def threshold_text(metric: Metric) -> str:
+    """`> 1`, `≥ 0`, with its margin; nothing where the metric has no threshold."""
+    if metric.threshold is None:
+        return ""
+    sign = {("higher", False): ">", ("higher", True): "≥", ("lower", False): "<", ("lower", True): "≤"}
+    margin = f" − {metric.margin:g}" if metric.margin else ""
+    return f"{sign[metric.better, metric.inclusive]} {metric.threshold:g}{margin}"
+
+
+def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
+    """A group's metrics with intervals and verdicts, or those that have no verdict.
+
+    Metrics without any value are left to `without_value`.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for name, one in group.estimates.items():
+        if one.mean is None or (one.verdict is not None) != judged:
+            continue
+        if not judged:
+            rows.append((name, one.mean, interval_text(one), one.sd, one.n))
+            continue
+        metric = material.scores.metrics[name]
+        beyond = "" if one.above_count is None else f"{one.above_count}/{one.n}"
+        rows.append(
+            (
+                name,
+                one.mean,
+                interval_text(one),
+                one.sd,
+                one.n,
+                threshold_text(metric),
+                beyond,
+                "" if one.p is None else p_text(one.p),
+                one.verdict or "",
+                one.why if one.verdict and one.why else "",
+            )
+        )
+    heads = (
+        Column("metric", "id"),
+        Column("mean", "number"),
+        Column("95 % interval", "span", "of the mean over lifetimes, Student's t"),
+        Column("sd", "number", "with ddof 1"),
+        Column("n", "number", "lifetimes with a value"),
+    )
+    against = (
+        Column("threshold", "span", "beyond it, lifelong learning is demonstrated"),
+        Column("beyond", "span", "lifetimes beyond the threshold"),
+        Column("p", "span", "one-tailed t test against the threshold"),
+        Column("verdict", "verdict"),
+        Column("note"),
+    )
+    caption = f"{group.group}: {group.n} lifetimes" + ("" if judged else ", metrics without a threshold")
+    return Table(caption, (*heads, *against) if judged else heads, tuple(rows)).filled()
+
+
+def without_value(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:
+    """Reason → metrics, for what no lifetime has a value of."""
+    reasons: dict[str, list[str]] = {}
+    for name, one in estimates.items():
+        if one.mean is None:
+            why = (one.why or "no value").rpartition("lifetimes have no value: ")[2]
+            reasons.setdefault(why, []).append(name)
+    return tuple((why, ", ".join(names)) for why, names in reasons.items())
+
+
+def comparison(found: Comparison) -> Table:
+    """Two groups, metric by metric."""
+    rows = tuple(
+        (
+            name,
+            one.mean,
+            one.baseline_mean,
+            one.difference,
+            "–" if one.low is None else f"{number(one.low)} to {number(one.high)}",
+            "" if one.p_holm is None else p_text(one.p_holm),
+            one.cliffs_delta,
+            one.improvement,
+        )
+        for name, one in found.differences.items()
+    )
+    return Table(
+        f"{found.system} against {found.baseline}",
+        (
+            Column("metric", "id"),
+            Column(found.system, "number"),
+            Column(found.baseline, "number"),
+            Column("difference", "number"),
+            Column("95 % interval", "span"),
+            Column("p", "span", "adjusted by Holm over the metrics"),
+            Column("Cliff's δ", "number"),
+            Column("improvement", "number", "the chance that a lifetime does better than one of the baseline"),
+        ),
+        rows,
+        found.pairing.told,
+    )
+
+
+def lifetimes(material: Material) -> Table:
+    """Every lifetime on one line: where it came from, how long it was, and what it came to."""
+    judged = [name for name, one in material.scores.metrics.items() if one.threshold is not None]
+    shown = [name for name in judged if not any(name.startswith(f"{other}_") for other in judged)][:6]
+    rows = tuple(
+        (
+            one.id,
+            one.score.learner or "",
+            one.score.seed,
+            len(one.score.tasks),
+            one.score.learning_experiences,
+            one.score.evaluation_experiences,
+            one.score.dropped_rows,
+            *((one.score.metrics[name].value if name in one.score.metrics else None) for name in shown),
+        )
+        for one in material.lives
+    )
+    heads = (
+        Column("lifetime", "id"),
+        Column("learner"),
+        Column("seed", "number"),
+        Column("tasks", "number"),
+        Column("learning", "number", "learning experiences"),
+        Column("evaluation", "number", "evaluation experiences"),
+        Column("dropped", "number", "rows that do not count"),
+    )
+    return Table("Lifetimes", (*heads, *(Column(name, "number") for name in shown)), rows)
+
+
+def values(told: Told, declared: Mapping[str, Metric]) -> Table:
+    """One lifetime's metrics that have a value, with flags."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, one in told.score.metrics.items():
+        if one.value is not None:
+            beyond = declared[name].demonstrated(one.value)
+            rows.append((name, one.value, threshold_text(declared[name]), _YES[beyond], "; ".join(one.flags)))
+    heads = (
+        Column("metric", "id"),
+        Column("value", "number"),
+        Column("threshold", "span"),
+        Column("beyond"),
+        Column("flags"),
+    )
+    return Table(f"Metrics of {told.id}", heads, tuple(rows)).filled()
+
+
+_YES: Mapping[bool | None, str] = {True: "yes", False: "no", None: ""}
+
+
+def blocks(told: Told) -> Table:
+    """One lifetime block by block, as measured; the first ones where there are very many."""
+    every = told.sketch.stretches
+    rows = tuple(
+        (
+            one.index,
+            "learned" if one.block.mode == "learn" else "evaluated",
+            one.block.task + (" (sleep)" if one.block.subtype == "sleep" else ""),
+            one.length,
+            number(one.mean),
+            "–" if one.low is None else f"{number(one.low)} to {number(one.high)}",
+        )
+        for one in every[:MOST_BLOCKS]
+    )
+    more = len(every) - MOST_BLOCKS
+    note = f"{more} more blocks; `perdure score --out` writes them all" if more > 0 else ""
+    heads = (Column("block", "number"), Column("mode"), Column("task", "id"), Column("experiences", "number"))
+    return Table(
+        f"Blocks of {told.id}, {told.sketch.measure} as measured",
+        (*heads, Column("mean", "number"), Column("95 % interval", "span")),
+        rows,
+        note,
+    )
+
+
+def definitions(declared: Mapping[str, Metric], shown: Sequence[str]) -> Table:
+    """What each shown metric means, from its declaration."""
+    rows = tuple(
+        (
+            name,
+            one.summary,
+            one.needs + (", and an expert" if one.expert else ""),
+            threshold_text(one) or ("" if one.better == "higher" else "lower is better"),
+            one.condition,
+            one.source,
+        )
+        for name, one in declared.items()
+        if name in set(shown)
+    )
+    heads = (Column("metric", "id"), Column("what it says"), Column("the scenario needs"), Column("demonstrated when"))
+    return Table("What is shown", (*heads, Column("condition"), Column("source")), rows)

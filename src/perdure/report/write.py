@@ -1,0 +1,85 @@
+"""write_report: from logs to one file, in the form that its suffix names."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from perdure.errors import PerdureError
+from perdure.metrics.settings import Settings
+from perdure.report.gather import gather
+from perdure.report.model import Report, report_of
+
+__all__ = ["FORMATS", "as_text", "write_report"]
+
+
+def _html(report: Report) -> str:
+    from perdure.report.html import html
+
+    return html(report)
+
+
+def _markdown(report: Report) -> str:
+    from perdure.report.markdown import markdown
+
+    return markdown(report)
+
+
+def _latex(report: Report) -> str:
+    from perdure.report.latex import latex
+
+    return latex(report)
+
+
+def _json(report: Report) -> str:
+    return json.dumps(report.as_json(), ensure_ascii=False, allow_nan=False, indent=2, default=str) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Report], str]] = {".html": _html, ".md": _markdown, ".json": _json, ".tex": _latex}
+"""Suffix → what writes it."""
+
+
+def as_text(report: Report, suffix: str) -> str:
+    """The report as a page, Markdown, JSON or LaTeX."""
+    if suffix not in FORMATS:
+        raise PerdureError(f"a report is written as {', '.join(FORMATS)}, by its suffix; found {suffix!r}")
+    return FORMATS[suffix](report)
+
+
+def write_report(
+    logs: Sequence[str | os.PathLike[str]] | str | os.PathLike[str],
+    to: str | os.PathLike[str] = "report.html",
+    *,
+    experts: Sequence[str | os.PathLike[str]] = (),
+    settings: Settings | None = None,
+    title: str | None = None,
+    group: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    command: str = "",
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Score the lifetimes at or below `logs` and write what they show to one file; returns the same as data.
+
+    The suffix of `to` chooses the form: .html opens offline in any browser, .md suits a pull request,
+    .tex the appendix of a paper, .json a program. `command` is said in the provenance.
+    """
+    target = Path(to)
+    if target.suffix.lower() not in FORMATS:
+        raise PerdureError(f"{target}: a report is written as {', '.join(FORMATS)}, by its suffix")
+    places = [logs] if isinstance(logs, str | os.PathLike) else list(logs)
+    material = gather(places, experts, settings, group=group, columns=columns, progress=progress)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    report = report_of(material, title=title, command=command, now=now)
+    text = as_text(report, target.suffix.lower())
+    part = target.with_name(f".{target.name}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8", newline="\n")
+        part.replace(target)
+    except OSError as problem:
+        part.unlink(missing_ok=True)
+        raise PerdureError(f"{target}: cannot be written ({problem.strerror or problem})") from problem
+    return report

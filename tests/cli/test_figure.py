@@ -1,0 +1,68 @@
+"""`perdure figure`: what a user types, and what they get."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.verbs import run_verb
+
+from perdure.cli.figure import EXAMPLE
+from perdure.errors import PerdureError, UnknownName
+from perdure.report.figures import KINDS
+
+
+def test_a_figure_is_written_where_asked(life: Path, tmp_path: Path) -> None:
+    for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
+        target = tmp_path / f"life{suffix}"
+        done = run_verb("figure", "lifetime", life, "--to", target)
+        assert done.exit_code == 0, done.output
+        assert done.stdout.strip() == str(target)
+        assert target.read_bytes().startswith(magic)
+
+
+def test_the_example_of_the_help_names_a_kind_that_exists() -> None:
+    assert EXAMPLE.split()[2] in KINDS
+
+
+def test_every_kind_is_listed_with_what_it_shows() -> None:
+    done = run_verb("figure", "list")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(KINDS)
+    assert all(kind.summary in done.stdout for kind in KINDS.values())
+
+
+def test_an_unknown_kind_offers_the_nearest_and_no_log_says_what_is_missing(life: Path) -> None:
+    wrong = run_verb("figure", "lifetimes", life)
+    assert isinstance(wrong.exception, UnknownName)
+    assert "did you mean 'lifetime'" in str(wrong.exception)
+    nothing = run_verb("figure", "lifetime")
+    assert isinstance(nothing.exception, PerdureError)
+    assert "needs a log" in str(nothing.exception)
+
+
+def test_the_same_facts_as_json(life: Path, tmp_path: Path) -> None:
+    target = tmp_path / "life.svg"
+    done = run_verb("figure", "lifetime", life, "--to", target, "--json", "-")
+    facts = json.loads(done.stdout)
+    assert facts == {"figure": "lifetime", "to": str(target), "lifetimes": ["small"], "left_out": []}
+
+
+def test_a_bad_lifetime_among_good_ones_is_named_and_the_exit_says_so(life: Path, tmp_path: Path) -> None:
+    other = life.parent / "broken"
+    other.mkdir()
+    (other / "logger_info.json").write_text("{")
+    done = run_verb("figure", "lifetime", life.parent, "--to", tmp_path / "life.svg")
+    assert done.exit_code == 1
+    assert "left out" in done.stderr
+    assert (tmp_path / "life.svg").exists()
+
+
+@pytest.mark.parametrize("name", ["small", "toy"])
+def test_of_takes_the_name_of_a_lifetime_or_of_a_group(life: Path, tmp_path: Path, name: str) -> None:
+    assert run_verb("figure", "accuracy", life, "--of", name, "--to", tmp_path / "x.svg").exit_code == 0
+
+
+def test_of_a_name_that_is_neither_offers_the_nearest(life: Path, tmp_path: Path) -> None:
+    done = run_verb("figure", "accuracy", life, "--of", "smal", "--to", tmp_path / "x.svg")
+    assert isinstance(done.exception, UnknownName)

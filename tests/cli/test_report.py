@@ -1,0 +1,58 @@
+"""`perdure report`: what a user types, and what they get."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.verbs import run_verb
+
+from perdure.errors import PerdureError
+from perdure.report.write import FORMATS
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_one_file_in_the_form_of_its_suffix(life: Path, tmp_path: Path, suffix: str) -> None:
+    target = tmp_path / f"report{suffix}"
+    done = run_verb("report", life, "--to", target)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[-1] == str(target)
+    assert target.stat().st_size > 1000
+    assert [one.name for one in tmp_path.glob("*report*")] == [target.name]
+
+
+def test_the_verdicts_are_said_in_sentences(life: Path, tmp_path: Path) -> None:
+    done = run_verb("report", life, "--to", tmp_path / "report.md")
+    assert "undecided: Whether toy" in done.stdout or "not measured: " in done.stdout
+    assert run_verb("report", life, "--to", tmp_path / "report.md", "--quiet").stdout == ""
+
+
+def test_the_command_that_repeats_it_is_in_the_report(
+    life: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/somewhere/perdure", "report", "my logs", "--to", "report.json"])
+    run_verb("report", life, "--to", tmp_path / "report.json")
+    facts = json.loads((tmp_path / "report.json").read_text())
+    assert facts["provenance"]["command"] == "perdure report 'my logs' --to report.json"
+
+
+def test_the_json_option_gives_the_facts_of_the_json_form(life: Path, tmp_path: Path) -> None:
+    done = run_verb("report", life, "--to", tmp_path / "report.json", "--json", "-")
+    said, written = json.loads(done.stdout), json.loads((tmp_path / "report.json").read_text())
+    assert said == written
+
+
+def test_a_margin_changes_the_threshold_that_is_reported(life: Path, tmp_path: Path) -> None:
+    run_verb("report", life, "--to", tmp_path / "report.md", "--margin", "performance_maintenance=2")
+    assert "\\> 0 − 2" in (tmp_path / "report.md").read_text()
+
+
+def test_an_unknown_suffix_and_a_missing_folder_are_errors(life: Path, tmp_path: Path) -> None:
+    for arguments, words in (
+        ((life, "--to", tmp_path / "report.doc"), ".html, .md, .json, .tex"),
+        ((tmp_path / "nowhere",), "no such file or folder"),
+    ):
+        done = run_verb("report", *arguments)
+        assert isinstance(done.exception, PerdureError)
+        assert words in str(done.exception)

@@ -1,0 +1,72 @@
+"""`perdure watch`: what a user types, and what they see."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from tests.cli.verbs import run_verb
+
+from perdure.errors import PerdureError
+
+
+def test_once_says_where_everything_stands_and_ends(life: Path) -> None:
+    done = run_verb("watch", life.parent, "--terminal", "--once")
+    assert done.exit_code == 0, done.output
+    assert "small" in done.stdout
+    assert "done" in done.stdout
+
+
+def test_the_same_facts_as_json(life: Path) -> None:
+    done = run_verb("watch", life.parent, "--json", "-")
+    (one,) = json.loads(done.stdout)["lifetimes"]
+    assert (one["id"], one["state"], one["done"]) == ("small", "done", 14)
+
+
+def test_an_empty_folder_is_waited_for(tmp_path: Path) -> None:
+    done = run_verb("watch", tmp_path, "--json", "-")
+    assert json.loads(done.stdout)["lifetimes"] == []
+
+
+def test_serving_others_needs_a_token(life: Path) -> None:
+    pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
+    done = run_verb("watch", life.parent, "--host", "0.0.0.0")
+    assert isinstance(done.exception, PerdureError)
+    assert "--token" in str(done.exception)
+
+
+def test_without_the_extra_the_command_that_installs_it_is_given(life: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    done = run_verb("watch", life.parent)
+    assert "pip install 'perdure[web]'" in str(done.exception)
+
+
+def test_the_page_is_served_until_interrupted(life: Path) -> None:
+    pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
+    code = "import typer; from perdure.cli.watch import watch; typer.run(watch)"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(life.parent)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://127.0.0.1:")
+        deadline = time.monotonic() + 20
+        lives: list[object] = []
+        while not lives and time.monotonic() < deadline:
+            with urllib.request.urlopen(f"{address}state", timeout=10) as answer:
+                lives = json.load(answer)["lifetimes"]
+            time.sleep(0.1)
+        assert len(lives) == 1
+        os.kill(process.pid, signal.SIGINT)
+        process.wait(timeout=10)
+    finally:
+        process.kill()
+        process.communicate()

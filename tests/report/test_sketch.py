@@ -1,0 +1,59 @@
+"""A lifetime reduced to what can be seen of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import perdure
+from perdure.curves.build import curves
+from perdure.report.gather import Material
+from perdure.report.sketch import interval, sketch
+
+
+def test_a_short_lifetime_is_drawn_value_by_value_as_logged(life: Path) -> None:
+    lifetime = perdure.read(life)
+    drawn = sketch(curves(lifetime))
+    logged = lifetime.passage()
+    for one in drawn.stretches:
+        expected = logged.values[logged.starts[one.index] : logged.starts[one.index + 1]]
+        assert one.measured.y.tolist() == expected.tolist()
+        assert one.mean == expected.mean()
+    assert drawn.experiences == len(logged.values)
+
+
+def test_where_lower_is_better_values_are_drawn_as_logged(life: Path) -> None:
+    lifetime = perdure.read(life)
+    plain, turned = sketch(curves(lifetime)), sketch(curves(lifetime, direction="lower"))
+    for one, other in zip(plain.stretches, turned.stretches, strict=True):
+        assert one.measured.y.tolist() == other.measured.y.tolist()
+        assert one.smoothed is None or np.allclose(one.smoothed.y, other.smoothed.y if other.smoothed else np.nan)
+    assert turned.lower_is_better
+    values = np.array([turned.ranges["a_1"].low, turned.ranges["a_1"].high])
+    assert turned.scaled("a_1", values).tolist() == [101, 1]
+
+
+def test_smoothed_values_come_back_in_the_unit_of_the_measure(told: Callable[..., Material]) -> None:
+    drawn = told(2, 1, ("keeper",), scale=50.0).lives[0].sketch
+    (first,) = [one for one in drawn.stretches if one.block.mode == "learn" and one.block.task == "task00"]
+    assert first.smoothed is not None
+    assert 30 < first.smoothed.y[-1] < 60
+
+
+def test_experts_stand_beside_the_stitched_learner(told: Callable[..., Material]) -> None:
+    drawn = told(2, 1, ("keeper",), rounds=2).lives[0].sketch
+    assert [one.task for one in drawn.beside] == ["task00", "task01"]
+    assert drawn.beside[0].boundaries == (120,)
+    assert [name for name, _ in drawn.beside[0].experts] == ["expert-task00"]
+
+
+def test_the_interval_of_a_mean_is_students() -> None:
+    mean, low, high = interval(np.array([1.0, 2.0, 3.0]))
+    assert mean == 2
+    assert low is not None
+    assert high is not None
+    assert abs(high - 2 - 4.302652729911275 / np.sqrt(3)) < 1e-9  # t(2 df, .975) by hand from a table
+    assert abs(high + low - 4) < 1e-12
+    assert interval(np.array([5.0])) == (5.0, None, None)
