@@ -35,8 +35,22 @@ class _Point:
         return self._loaded
 
 
+class _Points(list[_Point]):
+    def select(self, group: str) -> list[_Point]:
+        return list(self) if group == "perdure.readers" else []
+
+
+def test_what_is_registered_for_later_is_imported_when_asked_for() -> None:
+    registry: Registry[object] = Registry("reader", "perdure.none")
+    registry.add("first", 1)
+    registry.add_later("table", "perdure.log.table:TABLE")
+    assert registry.names() == ("first", "table")
+    assert [getattr(one, "name", one) for one in registry] == [1, "table"]
+    assert registry.get("table") is list(registry)[1]
+
+
 def test_plugins_are_read_on_the_first_miss(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.registry.entry_points", lambda group: [_Point("new", 7)])
+    monkeypatch.setattr("perdure.registry._installed", lambda: _Points([_Point("new", 7)]))
     registry: Registry[int] = Registry("reader", "perdure.readers")
     registry.add("old", 1)
     assert registry.get("new") == 7
@@ -44,7 +58,7 @@ def test_plugins_are_read_on_the_first_miss(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_plugin_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.registry.entry_points", lambda group: [_Point("broken", ImportError("no torch"))])
+    monkeypatch.setattr("perdure.registry._installed", lambda: _Points([_Point("broken", ImportError("no torch"))]))
     registry: Registry[int] = Registry("reader", "perdure.readers")
     with pytest.raises(PerdureError, match=r"somewhere:thing.*broken.*no torch"):
         registry.get("x")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from perdure.errors import PerdureError, UnknownName
 
@@ -20,6 +22,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self.group = group
         self._things: dict[str, T] = {}
+        self._later: dict[str, str] = {}
         self._plugins_read = False
 
     def add(self, name: str, thing: T) -> T:
@@ -29,8 +32,14 @@ class Registry(Generic[T]):
         self._things[name] = thing
         return thing
 
+    def add_later(self, name: str, target: str) -> None:
+        """Register what `module:attribute` names, to be imported when it is asked for."""
+        self._later[name] = target
+
     def get(self, name: str) -> T:
         """The thing under `name`; an unknown name offers the nearest known one."""
+        if name in self._later:
+            self._load(name)
         if name not in self._things:
             self._read_plugins()
         try:
@@ -41,21 +50,28 @@ class Registry(Generic[T]):
     def names(self) -> tuple[str, ...]:
         """All names, plug-ins included, in order of registration."""
         self._read_plugins()
-        return tuple(self._things)
+        return (*self._things, *self._later)
 
     def __iter__(self) -> Iterator[T]:
         """Our own first; plug-ins are only looked for by those who ask further."""
-        known = tuple(self._things)
-        yield from (self._things[name] for name in known)
+        known = (*self._things, *self._later)
+        for name in known:
+            self._load(name)
+            yield self._things[name]
         self._read_plugins()
         yield from (thing for name, thing in tuple(self._things.items()) if name not in known)
+
+    def _load(self, name: str) -> None:
+        if name in self._later:
+            module, _, attribute = self._later.pop(name).partition(":")
+            self._things[name] = getattr(import_module(module), attribute)
 
     def _read_plugins(self) -> None:
         if self._plugins_read:
             return
         self._plugins_read = True
-        for point in entry_points(group=self.group):
-            if point.name in self._things:
+        for point in _installed().select(group=self.group):
+            if point.name in self._things or point.name in self._later:
                 continue
             try:
                 self._things[point.name] = point.load()
@@ -64,3 +80,9 @@ class Registry(Generic[T]):
                     f"the plug-in {point.value!r} ({self.group} {point.name!r}) cannot be loaded: "
                     f"{type(problem).__name__}: {problem}; repair or uninstall it"
                 ) from problem
+
+
+@cache
+def _installed() -> Any:
+    """Every entry point of this environment: looking takes milliseconds, and several registries ask."""
+    return entry_points()

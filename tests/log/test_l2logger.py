@@ -124,7 +124,8 @@ class TestCache:
     """A copy under `.perdure/` gives the same table, and is never taken for another log's."""
 
     @pytest.fixture
-    def large(self, tmp_path: Path) -> Path:
+    def large(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setattr(cache, "WORTH_KEEPING", 20_000)
         with perdure.Journal(tmp_path, "life") as journal:
             journal.log_many(
                 block_num=0,

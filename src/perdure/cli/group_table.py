@@ -33,6 +33,8 @@ def grouped(scores: Scores, pattern: str | None) -> tuple[tuple[Group, ...], str
 
 def show_groups(groups: Sequence[Group], *, quiet: bool = False, console: Console | None = None) -> None:
     """Print every group, with and without the lifetimes in which a task was never learned."""
+    if not groups:
+        return
     from rich.console import Console
 
     from perdure.stats.threshold import RULE
@@ -46,7 +48,7 @@ def show_groups(groups: Sequence[Group], *, quiet: bool = False, console: Consol
             _show(console, group.learned_only, f"{group.group} · without {left} that did not learn every task")
         for name, why in group.left_out:
             console.print(f"left out {name}: {why}", markup=False, style="yellow")
-    if not quiet and groups:
+    if not quiet:
         marks = "" if console.width >= _WIDE else "✓ met, ✗ not met, ? undecided. "
         console.print(marks + RULE, markup=False, style="bright_black")
 

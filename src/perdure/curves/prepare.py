@@ -57,7 +57,7 @@ def smooth(
         return smoothed
     chosen = np.asarray(blocks, dtype=np.int64)
     lengths = starts[chosen + 1] - starts[chosen]
-    for length in np.unique(lengths).tolist():
+    for length in sorted(set(lengths.tolist())):  # np.unique would import numpy.ma first
         used = width_for(length, width)
         if used < 3:
             continue

@@ -1,11 +1,11 @@
 """What was lived, kept: journals written, logs of every kind read, checked and exported."""
 
 from perdure.log.l2logger import L2LOGGER
-from perdure.log.learnkit import LEARNKIT
 from perdure.log.read import READERS, read
-from perdure.log.table import TABLE
 
 __all__ = ["READERS", "read"]
 
-for _reader in (L2LOGGER, LEARNKIT, TABLE):  # in the order in which they are asked
-    READERS.add(_reader.name, _reader)
+# In the order in which they are asked; most logs are the first kind, and the others then cost nothing.
+READERS.add(L2LOGGER.name, L2LOGGER)
+READERS.add_later("learnkit", "perdure.log.learnkit:LEARNKIT")
+READERS.add_later("table", "perdure.log.table:TABLE")

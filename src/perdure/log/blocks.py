@@ -26,12 +26,16 @@ def in_order(rows: pl.DataFrame) -> pl.DataFrame:
     The result does not depend on the order of files. Logs of one worker usually are in order
     already; seeing that costs a hundredth of a sort.
     """
-    block, experience = pl.col("block_num").diff(), pl.col("exp_num").diff()
-    rising = (block > 0) | ((block == 0) & (experience > 0))
-    level = (block == 0) & (experience == 0) & (pl.col("worker_id") >= pl.col("worker_id").shift())
-    if rows.height < 2 or rows.select((rising | level).fill_null(True).all()).item():
-        return rows
-    return rows.sort("block_num", "exp_num", "worker_id", maintain_order=True)
+    block, experience = rows["block_num"].to_numpy(), rows["exp_num"].to_numpy()
+    same = block[1:] == block[:-1]
+    rising = (block[1:] > block[:-1]) | (same & (experience[1:] > experience[:-1]))
+    if not rising.all():
+        level = same & (experience[1:] == experience[:-1])
+        worker = rows["worker_id"]
+        level &= (worker[1:] >= worker[:-1]).to_numpy()
+        if not (rising | level).all():
+            return rows.sort("block_num", "exp_num", "worker_id", maintain_order=True)
+    return rows
 
 
 def passage(lifetime: Lifetime, measure: str, variants: Literal["aware", "agnostic"]) -> Passage:
@@ -52,7 +56,7 @@ def passage(lifetime: Lifetime, measure: str, variants: Literal["aware", "agnost
         rows = rows.filter(complete & value.is_finite())
     if variants == "agnostic":
         rows = rows.with_columns(pl.col("task_name").str.replace(r"^(.+)_[^_]*$", "${1}").alias("task_name"))
-    row_starts = _boundaries(rows, ("block_num", "block_type", "block_subtype", "task_name"))
+    row_starts = _boundaries(rows)
     values, starts = _averaged(rows, measure, row_starts)
     return Passage(
         scenario=_scenario(lifetime, rows, row_starts, np.diff(starts)),
@@ -65,15 +69,16 @@ def passage(lifetime: Lifetime, measure: str, variants: Literal["aware", "agnost
     )
 
 
-def _boundaries(rows: pl.DataFrame, columns: tuple[str, ...]) -> npt.NDArray[np.int64]:
-    """Where runs of equal values in `columns` start, with the number of rows at the end."""
+def _boundaries(rows: pl.DataFrame) -> npt.NDArray[np.int64]:
+    """Where a block number, mode, subtype or task begins, with the number of rows at the end."""
     if not rows.height:
         return np.zeros(1, dtype=np.int64)
-    changed = rows.select(pl.any_horizontal(pl.col(name) != pl.col(name).shift() for name in columns).alias("changed"))[
-        "changed"
-    ]
-    starts = np.flatnonzero(changed.fill_null(True).to_numpy())
-    return np.concatenate([starts, [rows.height]]).astype(np.int64)
+    task = rows["task_name"]
+    changed = (task[1:] != task[:-1]).to_numpy()
+    for name in ("block_num", "block_type", "block_subtype"):
+        codes = rows[name].to_physical().to_numpy()
+        changed = changed | (codes[1:] != codes[:-1])
+    return np.concatenate([[0], np.flatnonzero(changed) + 1, [rows.height]]).astype(np.int64)
 
 
 def _averaged(
@@ -102,18 +107,15 @@ def _scenario(
     row_starts: npt.NDArray[np.int64],
     lengths: npt.NDArray[np.int64],
 ) -> Scenario:
-    heads = rows[row_starts[:-1]]
-    last = rows[row_starts[1:] - 1]
+    # By lists, not arrays: Polars would import numpy.ma to look at an array, 20 ms.
+    named = rows.select("block_type", "task_name", "block_subtype", "block_num", "task_params")
+    heads = named[row_starts[:-1].tolist()]
+    last = rows["task_params"].gather((row_starts[1:] - 1).tolist())
     blocks = [
-        Block(
-            mode=_MODES[head["block_type"]],
-            task=head["task_name"],
-            length=int(length),
-            params=_params(head["task_params"], other),
-            subtype=head["block_subtype"],
-            group=head["block_num"],
+        Block(_MODES[kind], task, length, _params(params, other), subtype, number)
+        for (kind, task, subtype, number, params), other, length in zip(
+            heads.iter_rows(), last, lengths.tolist(), strict=True
         )
-        for head, other, length in zip(heads.iter_rows(named=True), last["task_params"], lengths, strict=True)
     ]
     return Scenario.of(lifetime.id, blocks, info=lifetime.info)
 

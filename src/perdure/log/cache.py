@@ -14,12 +14,12 @@ import polars as pl
 
 from perdure.log.tsv import Source
 
-__all__ = ["FOLDER", "keep", "key_of", "recall", "settle"]
+__all__ = ["FOLDER", "WORTH_KEEPING", "keep", "key_of", "recall", "settle"]
 
 FOLDER = ".perdure"
 _FILE = "experiences.parquet"
 _LAYOUT = "1"  # raise it when the table's schema changes, so that old copies are not taken
-_WORTH_KEEPING = 20_000  # rows; below, parsing the text takes a few milliseconds
+WORTH_KEEPING = 20_000  # rows; below, parsing the text takes a few milliseconds
 
 _writing: set[threading.Thread] = set()
 
@@ -46,7 +46,7 @@ def recall(log: Path, key: str) -> tuple[pl.DataFrame, list[str]] | None:
 
 def keep(log: Path, key: str, rows: pl.DataFrame, notes: list[str]) -> None:
     """Write the copy beside the log, in the background; a read-only folder is left alone."""
-    if rows.height < _WORTH_KEEPING or not os.access(log, os.W_OK):
+    if rows.height < WORTH_KEEPING or not os.access(log, os.W_OK):
         return
     thread = threading.Thread(target=_write, args=(log, key, rows, list(notes)), name="perdure-cache")
     _writing.add(thread)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,31 +46,38 @@ def sources(root: Path, name: str = DATA_FILE) -> tuple[Source, ...]:
 
     A link that leads out of the folder is refused: what it points at is not part of this log.
     """
-    inside = root.resolve()
     found: list[Source] = []
-
-    def refuse(problem: OSError) -> None:
-        raise LogError(f"{problem.filename}: cannot be listed ({problem.strerror}); check its permissions")
-
-    for folder, folders, files in os.walk(root, onerror=refuse):
-        linked = [one for one in folders if os.path.islink(os.path.join(folder, one))]
-        for link in (*linked, *(one for one in files if one == name)):
-            place = Path(folder, link)
-            if place.is_symlink() and not place.resolve().is_relative_to(inside):
-                raise LogError(
-                    f"{place}: a link that leads out of the log, to {place.resolve()}; "
-                    "copy what it points at into the log, or remove it"
-                )
-        folders[:] = [one for one in folders if not one.startswith(".")]
-        if name in files:
-            place = Path(folder, name)
-            try:
-                state = place.stat()
-            except OSError as problem:
-                raise LogError(f"{place}: cannot be read: {problem.strerror}") from problem
-            found.append(Source(place, place.relative_to(root).as_posix(), state.st_size, state.st_mtime_ns))
+    _look_into(str(root), "", name, root, found)
     found.sort(key=lambda source: _log_order(source.relative))
     return tuple(found)
+
+
+def _look_into(folder: str, relative: str, name: str, root: Path, found: list[Source]) -> None:
+    try:
+        entries = list(os.scandir(folder))
+    except OSError as problem:
+        raise LogError(f"{folder}: cannot be listed ({problem.strerror}); check its permissions") from problem
+    for entry in entries:
+        here = f"{relative}{entry.name}"
+        if entry.is_symlink():
+            _refuse_way_out(Path(entry.path), root, name)
+        if entry.name == name:
+            try:
+                state = entry.stat()
+            except OSError as problem:
+                raise LogError(f"{entry.path}: cannot be read: {problem.strerror}") from problem
+            if stat.S_ISREG(state.st_mode):
+                found.append(Source(Path(entry.path), here, state.st_size, state.st_mtime_ns))
+        elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+            _look_into(entry.path, f"{here}/", name, root, found)
+
+
+def _refuse_way_out(link: Path, root: Path, name: str) -> None:
+    target = link.resolve()
+    if not target.is_relative_to(root.resolve()) and (target.is_dir() or link.name == name):
+        raise LogError(
+            f"{link}: a link that leads out of the log, to {target}; copy what it points at into the log, or remove it"
+        )
 
 
 def _log_order(relative: str) -> tuple[int, str]:
