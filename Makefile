@@ -51,7 +51,7 @@ format: $(VENV)/installed-dev  ## Put the code into shape
 	@$(BIN)/ruff format .
 
 docs: $(VENV)/installed-dev  ## Build the documentation into site/
-	@$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/installed-dev  ## Measure against peers, side by side; see bench/README.md
 	@$(BIN)/python bench/log_speed.py

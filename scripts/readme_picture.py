@@ -6,64 +6,70 @@ import sys
 from pathlib import Path
 
 import perdure
+from perdure.curves.build import curves
 
-COLOURS = {"pong_slim": "#0072b2", "pong_wide": "#d55e00", "breakout_slim": "#009e73"}  # Okabe and Ito 2008
+PALETTE = ("#0072b2", "#d55e00", "#009e73")  # Okabe and Ito 2008
 WIDTH, HEIGHT, LEFT, TOP = 420, 190, 34, 34
 
 
-def panel(life: Path, title: str, offset: int) -> str:
+def panel(life: Path, title: str, offset: int, colours: dict[str, str]) -> str:
     """One life: learning curves by task, dots where the task was evaluated."""
-    passage = perdure.read(life).passage()
-    blocks = passage.scenario.blocks
+    prepared = curves(perdure.read(life), perdure.Prep(scale="none"))
+    blocks = prepared.scenario.blocks
     total = sum(block.length or 0 for block in blocks if block.mode == "learn")
     scale = (WIDTH - LEFT - 12) / total
     parts = [f'<text x="{offset + LEFT}" y="20" font-weight="600">{title}</text>']
     learned = 0
     dots: dict[str, list[tuple[float, float]]] = {}
     for index, block in enumerate(blocks):
-        values = passage.values[passage.starts[index] : passage.starts[index + 1]]
-        colour = COLOURS[block.task]
+        values = prepared.over((index,)).values
+        colour = colours[block.task]
         if block.mode == "learn":
             x = offset + LEFT + learned * scale
             wide = len(values) * scale
             size = f'width="{wide:.1f}" height="{HEIGHT - TOP - 20}"'
             parts.append(f'<rect x="{x:.1f}" y="{TOP}" {size} fill="{colour}" opacity="0.08"/>')
             points = " ".join(f"{x + at * scale:.1f},{height(value):.1f}" for at, value in enumerate(values))
-            parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1" opacity="0.55"/>')
+            parts.append(
+                f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5" opacity="0.6"/>'
+            )
             learned += len(values)
         else:
             dots.setdefault(block.task, []).append((offset + LEFT + learned * scale, height(float(values.mean()))))
     for task, places in dots.items():
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(
-            f'<polyline points="{line}" fill="none" stroke="{COLOURS[task]}" stroke-width="2" stroke-dasharray="4 3"/>'
+            f'<polyline points="{line}" fill="none" stroke="{colours[task]}" stroke-width="2" stroke-dasharray="4 3"/>'
         )
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{COLOURS[task]}"/>' for x, y in places]
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colours[task]}"/>' for x, y in places]
     parts.append(f'<text x="{offset + LEFT}" y="{HEIGHT - 4}" fill="#666">learning experiences →</text>')
     return "\n".join(parts)
 
 
 def height(value: float) -> float:
-    """Where a reward between 0 and 1 is drawn."""
+    """Where an accuracy between 0 and 1 is drawn."""
     return HEIGHT - 22 - value * (HEIGHT - TOP - 26)
 
 
 def main() -> None:
     """Two panels side by side, with a legend."""
     demo, target = Path(sys.argv[1]), Path(sys.argv[2])
+    forgets, keeps = (demo / "digits" / learner / "lives" / "life-000" for learner in ("naive", "replay"))
+    tasks = sorted(task.label for task in perdure.read(forgets).scenario.tasks)
+    colours = dict(zip(tasks, PALETTE, strict=True))
     legend = "".join(
         f'<circle cx="{46 + 130 * at}" cy="{HEIGHT + 14}" r="4.5" fill="{colour}"/>'
         f'<text x="{56 + 130 * at}" y="{HEIGHT + 18}">{task}</text>'
-        for at, (task, colour) in enumerate(COLOURS.items())
+        for at, (task, colour) in enumerate(colours.items())
     )
-    note = f'<text x="{56 + 130 * 3}" y="{HEIGHT + 18}" fill="#666">lines: learning · dots: evaluation</text>'
+    note = f'<text x="{56 + 130 * 3}" y="{HEIGHT + 18}" fill="#666">accuracy; lines: learning · dots: evaluation</text>'
     target.write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * WIDTH} {HEIGHT + 28}" '
         'font-family="system-ui, sans-serif" font-size="12" role="img" '
         'aria-label="Two learners over three tasks: one forgets each task as the next is learned, one keeps them">\n'
         '<rect width="100%" height="100%" fill="white"/>\n'
-        + panel(demo / "lives" / "forgetful", "forgets: each task falls as the next is learned", 0)
-        + panel(demo / "lives" / "keeping", "keeps: what was learned stays", WIDTH)
+        + panel(forgets, "naive: what was learned falls as the next is learned", 0, colours)
+        + panel(keeps, "replay: what was learned stays", WIDTH, colours)
         + legend
         + note
         + "\n</svg>\n"

@@ -18,7 +18,14 @@ def on_files(files: Files, config: Any) -> Files:
 
 def pages() -> dict[str, str]:
     """Every generated page by name."""
-    return {"commands": commands(), "log-columns": log_columns(), "readers": readers(), "errors": errors()}
+    return {
+        "commands": commands(),
+        "metrics": metrics(),
+        "tasks": tasks(),
+        "log-columns": log_columns(),
+        "readers": readers(),
+        "errors": errors(),
+    }
 
 
 def commands() -> str:
@@ -36,6 +43,38 @@ def commands() -> str:
         said = runner.invoke(application(), [verb, "--help"]).output.strip("\n")
         parts.append(f"\n## perdure {verb}\n\n```text\n{said}\n```\n")
     return "".join(parts)
+
+
+def metrics() -> str:
+    """Every metric with what it means, needs and shows, from its declaration."""
+    from perdure.metrics.declare import METRICS
+
+    parts = [
+        "# Metrics\n\nEach is one declaration; this page, `perdure list metrics`, lint, tables and verdicts derive from it.\n"
+    ]
+    for metric in METRICS:
+        sign = {"higher": ">", "lower": "<"}[metric.better]
+        bar = "" if metric.threshold is None else f"{'≥' if metric.inclusive else sign} {metric.threshold:g}"
+        facts = {
+            "needs": metric.needs + (", and experts" if metric.expert else ""),
+            "shows lifelong learning when": bar,
+            "condition": metric.condition,
+            "unit": metric.unit,
+            "source": metric.source,
+        }
+        rows = "".join(f"| {name} | {value} |\n" for name, value in facts.items() if value)
+        parts.append(f"\n## {metric.name}\n\n{metric.summary}\n\n| | |\n|---|---|\n{rows}")
+    return "".join(parts)
+
+
+def tasks() -> str:
+    """The tasks that are embedded, and their parameters, from their declarations."""
+    from perdure.tasks.interface import TASKS
+    from perdure.tasks.table import parameter_table, task_table
+
+    parts = ["# Tasks\n\nBesides these, any Gymnasium environment by its id.\n\n", task_table()]
+    parts.extend(f"\n\n## {name}\n\n{parameter_table(name)}" for name in TASKS.names())
+    return "".join(parts) + "\n"
 
 
 def log_columns() -> str:
