@@ -49,9 +49,7 @@ def metrics() -> str:
     """Every metric with what it means, needs and shows, from its declaration."""
     from perdure.metrics.declare import METRICS
 
-    parts = [
-        "# Metrics\n\nEach is one declaration; this page, `perdure list metrics`, lint, tables and verdicts derive from it.\n"
-    ]
+    parts = ["# Metrics\n\nEach is one declaration; this page, lint, tables and verdicts derive from it.\n"]
     for metric in METRICS:
         sign = {"higher": ">", "lower": "<"}[metric.better]
         bar = "" if metric.threshold is None else f"{'≥' if metric.inclusive else sign} {metric.threshold:g}"
