@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ def test_a_task_of_ones_own_is_found_by_its_import_path(tmp_path: Path, monkeypa
 
 def test_a_plug_in_may_register_an_environments_class_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
     plugin: Any = EntryPoint("MyCart", "gymnasium.envs.classic_control:CartPoleEnv", "perdure.tasks")
-    monkeypatch.setattr("perdure.registry.entry_points", lambda group: [plugin])
+    monkeypatch.setattr("perdure.registry._installed", lambda: EntryPoints([plugin]))
     monkeypatch.setattr(TASKS, "_plugins_read", False)
     monkeypatch.setattr(TASKS, "_things", dict(TASKS._things))
     kind_named.cache_clear()
