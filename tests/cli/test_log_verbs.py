@@ -112,3 +112,11 @@ def test_json_can_go_to_a_file(life: Path, tmp_path: Path, run_cli: Run) -> None
     assert json.loads((tmp_path / "check.json").read_text())["ok"] is True
     done = run_cli("check", life, "--json", tmp_path / "no" / "check.json")
     assert (done.returncode, "cannot write JSON there" in done.stderr) == (2, True)
+
+
+def test_export_never_writes_into_the_log_it_reads(life: Path, run_cli: Run) -> None:
+    file = life / "worker-default" / "1-train" / "data-log.tsv"
+    before = file.read_bytes()
+    done = run_cli("export", life, "--to", file)
+    assert (done.returncode, "lies in the log itself" in done.stderr) == (2, True)
+    assert file.read_bytes() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -324,3 +325,38 @@ def test_no_bad_log_shows_a_traceback(tmp_path: Path, run_cli: Callable[..., sub
     assert "Traceback" not in exported.stderr
     assert run_cli("check", tmp_path / "nothing").returncode == 2
     assert run_cli("check", tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda life: (life / "loop").symlink_to("loop"),
+        lambda life: (life / "logger_info.json").write_text("[" * 100_000),
+        lambda life: (life / "blocks.jsonl").write_text('{"event": "block", "worker": "w", "bytes": null}\n'),
+        lambda life: (life / "blocks.jsonl").write_text('{"event": "block"}\n'),
+        lambda life: ((life / "blocks.jsonl").unlink(), (life / "blocks.jsonl").mkdir()),
+        lambda life: (life / "/".join(["deep"] * 200)).mkdir(parents=True),
+        lambda life: ((life / "manifest.json").unlink(), (life / "manifest.json").symlink_to("/etc/hostname")),
+    ],
+    ids=[
+        "a link to itself",
+        "deep JSON",
+        "a ledger of nulls",
+        "a bare ledger",
+        "a ledger folder",
+        "deep folders",
+        "a link out",
+    ],
+)
+def test_what_surrounds_the_records_can_be_damaged_too(life: Path, damage: Callable[[Path], object]) -> None:
+    damage(life)
+    assert any(level == "error" for level, _, _ in found(life))
+    with contextlib.suppress(LogError):
+        perdure.read(life, cache=False)
+
+
+def test_records_added_after_the_journal_ended_are_found(life: Path) -> None:
+    file = life / "worker-default" / "1-train" / "data-log.tsv"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*lines, lines[-1].replace("\t5\t", "\t50\t")]))
+    assert any("bytes more" in problem.what for problem in check_l2logger(life).problems)

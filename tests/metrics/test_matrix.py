@@ -262,7 +262,7 @@ def test_a_missing_cell_is_called_by_its_tasks() -> None:
     scenario = curves_of(accuracy_matrix(cells, ["pong", "chess", "go"]), "m").scenario
     sites = METRICS.get("forgetting").sites
     assert isinstance(sites, AccuracySites)
-    expected = "A[1, 2] is missing: task 'pong' is not evaluated after 'chess' was learned"
+    expected = "A[1, 2] is missing: task 'pong' is not evaluated after 'chess' was learned and before 'go' was"
     assert sites.missing(scenario) == expected
     ahead = METRICS.get("cora_zero_shot_transfer").sites
     assert isinstance(ahead, AccuracySites)

@@ -196,3 +196,10 @@ def test_a_test_phase_with_a_number_of_its_own_is_a_warning() -> None:
 
 def test_numbers_may_leave_gaps_as_long_as_they_rise() -> None:
     assert not problems(TRAIN, PONG, {"$phase": "5.train"}, PONG, {"$phase": "5.test"}, PONG)
+
+
+@pytest.mark.parametrize("name", ["../../etc", "a/../b", ".."])
+def test_a_name_that_the_log_would_refuse_is_an_error(name: str) -> None:
+    text = json.dumps({"instructions": [{"$phase": "1.train"}, {"$episode": name}]})
+    _, problems = parse_syllabus(text)
+    assert any("../" in problem.fix for problem in problems)

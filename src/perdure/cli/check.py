@@ -38,7 +38,7 @@ def _show(found: Check, quiet: bool) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for one in found.problems:
         where = one.file + (f":{one.line}" if one.line else "")
-        line = Text(where, "bold").append(f"  {one.level}: ", "red" if one.level == "error" else "yellow")
+        line = Text().append(where, "bold").append(f"  {one.level}: ", "red" if one.level == "error" else "yellow")
         console.print(line.append(one.what, "").append(f"  → {one.fix}", "dim"))
     errors = sum(one.level == "error" for one in found.problems)
     warnings = len(found.problems) - errors

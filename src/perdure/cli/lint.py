@@ -109,7 +109,7 @@ def _show_problems(report: LintReport, console: Console, most: int = 20) -> None
     colours = {"error": "red", "warning": "yellow", "advice": "cyan"}
     for problem in report.problems[:most]:
         place = problem.where + (f", line {problem.line}" if problem.line else "")
-        line = Text(f"{problem.level}  ", f"bold {colours[problem.level]}").append(place, "bold")
+        line = Text().append(f"{problem.level}  ", f"bold {colours[problem.level]}").append(place, "bold")
         console.print(line.append(f": {problem.what}", "").append(f"  → {problem.fix}", "dim"))
     if len(report.problems) > most:
         console.print(f"… and {len(report.problems) - most:,} more; --json FILE holds them all")

@@ -5,26 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import polars as pl
 
 from perdure.errors import LogError
 from perdure.log.l2logger import (
-    BLOCKS_FILE,
     L2LOGGER,
-    LOGGER_INFO,
     MANIFEST,
     OPTIONAL_COLUMNS,
     SCENARIO_INFO,
     measures_of,
     object_in,
 )
+from perdure.log.ledger import check_ledger
 from perdure.log.lines import Lines, split
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.problem import Check, Level, Problem
@@ -65,7 +61,7 @@ def check_l2logger(place: Path, options: Options | None = None) -> Check:
         return Check(0, (*problems, _as_problem(problem, place)))
     if not files:
         problems.append(Problem("error", ".", None, "no data-log.tsv in any folder below", "nothing was logged here"))
-    tables: list[tuple[Source, pl.DataFrame]] = []
+    tables: list[tuple[str, pl.DataFrame]] = []
     headers: dict[bool, str] = {}
     for source in files:
         try:
@@ -75,7 +71,7 @@ def check_l2logger(place: Path, options: Options | None = None) -> Check:
             continue
         problems.extend(_capped(_check_file(source, lines, measures)))
         if lines.table is not None and not lines.header_problems(measures):
-            tables.append((source, lines.table))
+            tables.append((source.relative, lines.table))
             headers.setdefault("block_subtype" in lines.table.columns, source.relative)
     if len(headers) > 1:
         problems.append(
@@ -87,8 +83,9 @@ def check_l2logger(place: Path, options: Options | None = None) -> Check:
                 "l2logger refuses such a mixture; Perdure takes 'wake' where it is absent",
             )
         )
+    problems.extend(_capped(within(tables, measures)))
     problems.extend(_capped(across(tables)))
-    problems.extend(_check_ledger(place, {source.relative: source for source in files}))
+    problems.extend(check_ledger(place, {source.relative: source for source in files}))
     return Check(sum(table.height for _, table in tables), tuple(problems))
 
 
@@ -108,12 +105,10 @@ def _check_facts(place: Path, *, given: bool) -> Iterator[Problem]:
                 object_in(place / name)
             except LogError as problem:
                 yield _as_problem(problem, place)
-    if (place / LOGGER_INFO).is_symlink() and not (place / LOGGER_INFO).resolve().is_relative_to(place.resolve()):
-        yield Problem("error", LOGGER_INFO, None, "a link that leads out of the log", "copy the file itself here")
 
 
 def _check_file(source: Source, lines: Lines, measures: Sequence[str]) -> Iterator[Problem]:
-    """One data file: its bytes, its header, its cells."""
+    """One data file: its bytes and its header."""
     yield from lines.problems
     wrong = lines.header_problems(measures)
     for what, fix in wrong:
@@ -129,40 +124,6 @@ def _check_file(source: Source, lines: Lines, measures: Sequence[str]) -> Iterat
             f"the columns stand in another order ({', '.join(lines.header)})",
             "L2Logger writes " + ", ".join(expected) + " first; Perdure goes by names",
         )
-    yield from within(source.relative, lines.table, measures)
-
-
-def _check_ledger(place: Path, files: dict[str, Source]) -> Iterator[Problem]:
-    """Whether the files are what the journal says it wrote: size and checksum at each block's end."""
-    ledger = place / BLOCKS_FILE
-    if not ledger.exists():
-        return
-    written: dict[str, tuple[int, dict[str, Any]]] = {}
-    for number, line in enumerate(ledger.read_bytes().splitlines(), start=1):
-        try:
-            event = msgspec.json.decode(line)
-        except msgspec.DecodeError as problem:
-            yield Problem("error", BLOCKS_FILE, number, f"not JSON: {problem}", "remove this line")
-            continue
-        if isinstance(event, dict) and event.get("event") == "block":
-            written[str(event.get("file"))] = (number, event)
-    for name, (number, event) in written.items():
-        source = files.get(name)
-        if source is None:
-            what = f"{name}, a block of {event.get('rows')} records, is gone"
-            yield Problem("error", BLOCKS_FILE, number, what, "restore it from a copy")
-            continue
-        size = int(event.get("bytes", 0))
-        content = source.path.read_bytes()
-        if len(content) < size or zlib.crc32(content[:size]) != event.get("crc32"):
-            yield Problem(
-                "error",
-                name,
-                None,
-                f"altered after it was written: the journal closed it with {event.get('rows')} records in {size} bytes "
-                f"(checksum {event.get('crc32')}), and these are others",
-                "restore it from a copy, or remove its line from blocks.jsonl to accept it as it is",
-            )
 
 
 def _capped(problems: Iterator[Problem]) -> Iterator[Problem]:

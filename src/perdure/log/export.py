@@ -25,6 +25,10 @@ def export(lifetime: Lifetime, to: Path) -> None:
     writer = WRITERS.get(to.suffix.lower())
     if writer is None:
         raise LogError(f"{to}: no format for the suffix {to.suffix!r}; choose one of {', '.join(WRITERS)}")
+    if lifetime.path is not None and to.resolve().is_relative_to(lifetime.path.resolve()):
+        raise LogError(f"{to}: lies in the log itself, which would be overwritten; choose a place outside")
+    if not to.parent.is_dir():
+        raise LogError(f"{to}: cannot be written: there is no folder {to.parent}")
     temporary = to.with_name(f".{to.name}.part")
     try:
         writer(lifetime.experiences, temporary)

@@ -12,13 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from perdure.errors import LogError, RecordError
+from perdure.errors import LogError, PerdureError, RecordError
 from perdure.log.l2logger import BLOCKS_FILE, LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
-from perdure.log.manifest import described, provenance, write_object
+from perdure.log.manifest import described, object_text, provenance, write_text
 from perdure.log.model import STANDARD_COLUMNS, Direction
 from perdure.log.record import (
     DEFAULT_WORKER,
-    UNSAFE_PATH,
     cell,
     changed_columns,
     checked_words,
@@ -31,7 +30,7 @@ from perdure.log.record import (
 )
 from perdure.log.stream import Stream
 from perdure.log.tsv import DATA_FILE, header_of
-from perdure.scenario.model import Scenario
+from perdure.scenario.model import UNSAFE_PATH, Scenario
 
 __all__ = ["Journal"]
 
@@ -66,12 +65,15 @@ class Journal:
         protocol: Mapping[str, Any] | str | None = None,
     ) -> None:
         self.measures = declared_measures(measures)
+        if role not in ("life", "expert"):
+            raise RecordError(f"role is {role!r}; expected 'life' or 'expert'")
         self.path = Path(into) / _folder_name(name)
         self._lock = threading.Lock()
         self._streams: dict[str, Stream] = {}
         self._columns: tuple[str, ...] | None = None  # fixed by the first record
         self._column_set: set[str] = set()
         self._refusal: str | None = None  # why nothing more may be logged
+        self._closed = False
         self._words: tuple[str, ...] = ()
         self._words_text = ""
         self._params = b""
@@ -81,16 +83,21 @@ class Journal:
             "id": name,
             "learner": learner,
             "role": role,
-            "seed": None if seed is None else int(seed),
+            "seed": None if seed is None else whole_number("seed", seed),
             "scenario": described(scenario),
             "protocol": protocol,
             "measures": self.measures,
         }
+        # Made into text before the folder is made, so that what cannot be written leaves nothing behind.
+        facts = {
+            LOGGER_INFO: {"metrics_columns": list(self.measures), "log_format_version": "1.1"},
+            SCENARIO_INFO: dict(info or {}),
+            MANIFEST: {**manifest, **provenance()},  # last: who joins waits for it
+        }
+        texts = {name: object_text(content, name) for name, content in facts.items()}
         if self._make_folder(join):
-            logger_info = {"metrics_columns": list(self.measures), "log_format_version": "1.1"}
-            write_object(self.path / LOGGER_INFO, logger_info)
-            write_object(self.path / SCENARIO_INFO, dict(info or {}))
-            write_object(self.path / MANIFEST, {**manifest, **provenance()})  # last: who joins waits for it
+            for file, text in texts.items():
+                write_text(self.path / file, text)
         else:
             self._join()
         self._stop = threading.Event()
@@ -209,16 +216,23 @@ class Journal:
 
     def close(self, interrupted: str | None = None) -> None:
         """End the lifetime's part that this journal wrote; closing twice is harmless."""
+        problems: list[PerdureError] = []
         with self._lock:
-            if self._refusal is not None:
+            if self._closed:
                 return
-            self._refusal = f"{self.path}: this journal is closed; open another with join=True"
+            self._closed = True
+            self._refusal = self._refusal or f"{self.path}: this journal is closed; open another with join=True"
             for stream in self._streams.values():
-                stream.close(interrupted)
+                try:
+                    stream.close(interrupted)
+                except PerdureError as problem:  # the other workers are closed all the same
+                    problems.append(problem)
         self._stop.set()
         if self._syncer is not threading.current_thread():
             self._syncer.join(timeout=5)
         _open_journals.discard(self)
+        if problems:
+            raise problems[0]
 
     def __enter__(self) -> Self:
         return self
@@ -327,6 +341,7 @@ def _disown() -> None:
             "open your own with join=True and a worker_id of its own"
         )
         journal._lock = threading.Lock()
+        journal._closed = True  # the parent closes it
         with contextlib.suppress(OSError):
             for stream in journal._streams.values():
                 stream.abandon()

@@ -16,7 +16,7 @@ from perdure.log.blocks import in_order
 from perdure.log.cells import typed
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.read import Options
-from perdure.log.tsv import Unparsed, load, sources
+from perdure.log.tsv import Unparsed, load, refuse_way_out, sources
 
 __all__ = [
     "BLOCKS_FILE",
@@ -128,6 +128,8 @@ def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]
 
 def object_in(file: Path) -> dict[str, Any]:
     """The JSON object in `file`; LogError, with line and column, where there is none."""
+    if file.is_symlink():
+        refuse_way_out(file, file.parent)
     try:
         content = file.read_bytes()
     except OSError as problem:
@@ -136,6 +138,8 @@ def object_in(file: Path) -> dict[str, Any]:
         found = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise LogError(f"{file}: not JSON: {_place(content, problem)}") from problem
+    except RecursionError as problem:
+        raise LogError(f"{file}: nested too deep to be read") from problem
     if not isinstance(found, dict):
         raise LogError(f"{file}: expected a JSON object, found {type(found).__name__}")
     return cast("dict[str, Any]", found)

@@ -19,7 +19,7 @@ import msgspec
 from perdure.errors import LogError, RecordError
 from perdure.scenario.model import Scenario
 
-__all__ = ["described", "provenance", "write_object"]
+__all__ = ["described", "object_text", "provenance", "write_object", "write_text"]
 
 
 def described(scenario: Scenario | Mapping[str, Any] | str | None) -> Mapping[str, Any] | None:
@@ -88,15 +88,25 @@ def _git(folder: str) -> dict[str, Any] | None:
 
 def write_object(file: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON object so that readers see the old file or the new one, never half of it."""
+    write_text(file, object_text(content, file.name))
+
+
+def object_text(content: Mapping[str, Any], name: str) -> bytes:
+    """A JSON object as text for the file `name`; RecordError where it holds what JSON cannot say."""
+    try:
+        return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise RecordError(f"{name} cannot be written as JSON: {problem}") from problem
+
+
+def write_text(file: Path, text: bytes) -> None:
+    """Write a file so that readers see the old one or the new one, never half of it."""
     temporary = file.with_name(f".{file.name}.part")
     try:
-        text = msgspec.json.format(msgspec.json.encode(content), indent=2)
         with temporary.open("wb") as opened:
-            opened.write(text + b"\n")
+            opened.write(text)
             opened.flush()
             os.fsync(opened.fileno())
         temporary.replace(file)
     except OSError as problem:
         raise LogError(f"{file}: cannot be written: {problem.strerror}") from problem
-    except (TypeError, ValueError) as problem:
-        raise RecordError(f"{file.name} cannot be written as JSON: {problem}") from problem

@@ -81,7 +81,16 @@ def looks_like_matrix(path: Path) -> bool:
         return head.startswith("[") or (head.startswith("{") and '"matrix"' in head)
     first = head.splitlines()[0] if head else ""
     cells = [cell.strip() for cell in first.split(_delimiter(first))]
-    return any(cells) and all(not cell or _number(cell) is not None for cell in cells)
+    # Infinite and empty cells are a matrix too, if a bad one: its reader says which cell.
+    return len(cells) > 1 and all(not cell or _is_number(cell) for cell in cells)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)

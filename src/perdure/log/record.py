@@ -14,10 +14,10 @@ import numpy as np
 
 from perdure.errors import RecordError, nearest
 from perdure.log.model import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction
+from perdure.scenario.model import UNSAFE_PATH
 
 __all__ = [
     "DEFAULT_WORKER",
-    "UNSAFE_PATH",
     "WORKER_PATTERN",
     "cell",
     "changed_columns",
@@ -36,7 +36,6 @@ __all__ = [
 
 DEFAULT_WORKER = "worker-default"
 WORKER_PATTERN = re.compile(r"[0-9A-Za-z_.-]+")
-UNSAFE_PATH = re.compile(r"(?:^|[\\/])\.\.(?:[\\/]|$)")
 
 _CHOICES = {"block_type": BLOCK_TYPES, "block_subtype": BLOCK_SUBTYPES, "exp_status": EXPERIENCE_STATUSES}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -52,7 +51,7 @@ def whole_number(field: str, value: Any) -> int:
     except TypeError:
         raise RecordError(f"{field} is {value!r}; expected a whole number") from None
     if not 0 <= number < 2**63:
-        raise RecordError(f"{field} is {number}; expected a whole number that is not negative")
+        raise RecordError(f"{field} is {number}; expected a whole number that is not negative, below 2⁶³")
     return number
 
 
@@ -65,8 +64,10 @@ def validate_choice(field: str, value: Any) -> None:
 
 def validate_worker(value: Any) -> None:
     """A worker id names a folder: letters, digits, `_`, `.`, `-`, and never `.` or `..`."""
-    if not isinstance(value, str) or not WORKER_PATTERN.fullmatch(value) or value in (".", ".."):
-        raise RecordError(f"worker_id is {value!r}; expected letters, digits, '_', '-' and '.', and not '.' or '..'")
+    if not isinstance(value, str) or not WORKER_PATTERN.fullmatch(value) or value in (".", "..") or len(value) > 200:
+        raise RecordError(
+            f"worker_id is {value!r}; expected at most 200 letters, digits, '_', '-' and '.', and not '.' or '..'"
+        )
 
 
 def validate_task_name(value: Any) -> None:
@@ -176,6 +177,8 @@ def declared_measures(measures: Sequence[str] | Mapping[str, Direction]) -> dict
     """The measures and which way each is better; a list means that higher is."""
     if isinstance(measures, str):
         raise RecordError(f"measures is the text {measures!r}; expected a list of names, [{measures!r}]")
+    if len(set(measures)) != len(measures):
+        raise RecordError(f"measures names a column twice: {', '.join(map(str, measures))}")
     directions: dict[str, Direction] = (
         dict(measures) if isinstance(measures, Mapping) else dict.fromkeys(measures, "higher")
     )

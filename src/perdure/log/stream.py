@@ -131,12 +131,15 @@ class Stream:
 
     def close(self, interrupted: str | None = None) -> None:
         """End the last block and say how the worker ended."""
-        self._end_block()
-        if self._claim >= 0:
-            event = {"event": "closed"} if interrupted is None else {"event": "interrupted", "why": interrupted}
-            self._note({**event, "worker": self._worker})
-            os.close(self._claim)
-            self._claim = -1
+        try:
+            self._end_block()
+            if self._claim >= 0:
+                event = {"event": "closed"} if interrupted is None else {"event": "interrupted", "why": interrupted}
+                self._note({**event, "worker": self._worker})
+        finally:
+            if self._claim >= 0:
+                os.close(self._claim)
+                self._claim = -1
 
     def abandon(self) -> None:
         """Let go of the descriptors a forked child inherited; the parent's stay open."""
@@ -206,7 +209,8 @@ class Stream:
         block_num, _, kind, file = max(numbered)
         _, start, _ = header_of(file)
         body = file.read_bytes()[start:]
-        last = body[: body.rfind(b"\n")].rpartition(b"\n")[2].split(b"\t")
+        whole = body[: body.rfind(b"\n") + 1]  # a torn last line says nothing
+        last = whole.rstrip(b"\n").rpartition(b"\n")[2].split(b"\t")
         if len(last) > 1 and last[1].isdigit():
             self._last_experience = int(last[1])
         self._last_block, self._last_type = block_num, kind

@@ -14,7 +14,7 @@ import polars as pl
 
 from perdure.errors import LogError
 
-__all__ = ["DATA_FILE", "HEADER_LIMIT", "Source", "Unparsed", "header_of", "load", "sources"]
+__all__ = ["DATA_FILE", "HEADER_LIMIT", "Source", "Unparsed", "header_of", "load", "refuse_way_out", "sources"]
 
 DATA_FILE = "data-log.tsv"
 HEADER_LIMIT = 1 << 20
@@ -23,6 +23,7 @@ HEADER_LIMIT = 1 << 20
 # times as long for ten thousand small ones. A part at a time, so that the peak stays near the table's size.
 _AT_ONCE = 1 << 24
 _GLANCE = 1 << 16
+_DEEPEST = 50
 
 _NUMBER = re.compile(r"\d+")
 
@@ -47,34 +48,43 @@ def sources(root: Path, name: str = DATA_FILE) -> tuple[Source, ...]:
     A link that leads out of the folder is refused: what it points at is not part of this log.
     """
     found: list[Source] = []
-    _look_into(str(root), "", name, root, found)
+    _look_into(str(root), name, root, found)
     found.sort(key=lambda source: _log_order(source.relative))
     return tuple(found)
 
 
-def _look_into(folder: str, relative: str, name: str, root: Path, found: list[Source]) -> None:
+def _look_into(top: str, name: str, root: Path, found: list[Source]) -> None:
+    waiting = [(top, "", 0)]
+    while waiting:
+        folder, relative, depth = waiting.pop()
+        if depth > _DEEPEST:
+            raise LogError(f"{root}: folders nested more than {_DEEPEST} deep; this is no log")
+        try:
+            entries = list(os.scandir(folder))
+        except OSError as problem:
+            raise LogError(f"{folder}: cannot be listed ({problem.strerror}); check its permissions") from problem
+        for entry in entries:
+            here = f"{relative}{entry.name}"
+            if entry.is_symlink() and (entry.name == name or not os.path.isfile(entry.path)):
+                refuse_way_out(Path(entry.path), root)
+            if entry.name == name:
+                try:
+                    state = entry.stat()
+                except OSError as problem:
+                    raise LogError(f"{entry.path}: cannot be read: {problem.strerror}") from problem
+                if stat.S_ISREG(state.st_mode):
+                    found.append(Source(Path(entry.path), here, state.st_size, state.st_mtime_ns))
+            elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, f"{here}/", depth + 1))
+
+
+def refuse_way_out(link: Path, root: Path) -> None:
+    """Raise LogError where a link leads out of the log, or nowhere: what it points at is not part of it."""
     try:
-        entries = list(os.scandir(folder))
+        target = Path(os.path.realpath(link, strict=True))
     except OSError as problem:
-        raise LogError(f"{folder}: cannot be listed ({problem.strerror}); check its permissions") from problem
-    for entry in entries:
-        here = f"{relative}{entry.name}"
-        if entry.is_symlink():
-            _refuse_way_out(Path(entry.path), root, name)
-        if entry.name == name:
-            try:
-                state = entry.stat()
-            except OSError as problem:
-                raise LogError(f"{entry.path}: cannot be read: {problem.strerror}") from problem
-            if stat.S_ISREG(state.st_mode):
-                found.append(Source(Path(entry.path), here, state.st_size, state.st_mtime_ns))
-        elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
-            _look_into(entry.path, f"{here}/", name, root, found)
-
-
-def _refuse_way_out(link: Path, root: Path, name: str) -> None:
-    target = link.resolve()
-    if not target.is_relative_to(root.resolve()) and (target.is_dir() or link.name == name):
+        raise LogError(f"{link}: a link that leads nowhere ({problem.strerror}); remove it") from problem
+    if not target.is_relative_to(root.resolve()):
         raise LogError(
             f"{link}: a link that leads out of the log, to {target}; copy what it points at into the log, or remove it"
         )

@@ -58,6 +58,8 @@ class Evaluations:
         if column == SINCE:
             return f"{task} after it was learned"
         when = "before any learning" if column < 0 else f"after {self.tasks[column]!r} was learned"
+        if 0 <= column < len(self.tasks) - 1:
+            when += f" and before {self.tasks[column + 1]!r} was"
         return f"A[{row + 1}, {column + 1}] is missing: {task} {when}"
 
 

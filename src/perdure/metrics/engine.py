@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from perdure.curves.model import Curve, Curves, Expert
-from perdure.metrics.declare import ADAPTERS, Aggregate, Context, Key, Metric, NoValue, Site, Value, key_text
+from perdure.metrics.declare import ADAPTERS, LIFETIME, Aggregate, Context, Key, Metric, NoValue, Site, Value, key_text
 from perdure.scenario.model import Scenario
 
 __all__ = ["Broken", "Measured", "Result", "Sites", "averaged", "evaluate", "experts_at", "measure"]
@@ -130,7 +130,7 @@ def _called(metric: Metric, curves: Curves, site: Site, arguments: Mapping[str, 
         given = metric.formula(**arguments)
     except NoValue as reason:
         return Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags)
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:  # a formula must not end the program either
         raise Broken(f"{metric.name} raised {type(problem).__name__}: {problem} (at {key_text(site.key)})") from problem
     flags = site.flags
     if isinstance(given, Value):
@@ -288,7 +288,8 @@ def _why(results: Sequence[Result]) -> str:
     for one in results:
         why = one.why or "all its values are the same, so it carries no information"
         reasons.setdefault(why, []).append(key_text(one.key))
-    if len(reasons) == 1 and len(results) > 1:
+    whole = {key_text(LIFETIME)}
+    if len(reasons) == 1 and (len(results) > 1 or set(*reasons.values()) <= whole):
         return next(iter(reasons))
     return "; ".join(f"{_listed(tuple(dict.fromkeys(keys)))}: {why}" for why, keys in reasons.items())
 

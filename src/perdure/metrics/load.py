@@ -28,7 +28,7 @@ def from_file(path: Path) -> dict[str, Metric]:
     try:
         with declaring() as found:
             spec.loader.exec_module(module)
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise MetricError(f"{path}: cannot be imported ({type(problem).__name__}: {problem})") from problem
     finally:
         if not known:

@@ -23,7 +23,7 @@ from perdure.scenario.sites import each_task_learned
 
 __all__ = ["MATRIX_METRICS", "measure_matrix"]
 
-S002 = "Evaluation Metrics for Continual Learning (S002)"
+S002 = "Evaluation Metrics for Continual Learning"
 GEM = "Lopez-Paz & Ranzato 2017"
 RIEMANNIAN_WALK = "Chaudhry et al. 2018"
 HAYES = "Hayes et al. 2018; Kemker et al. 2018"
@@ -51,7 +51,7 @@ def learning_accuracy(at: Place) -> float:
     return at.learned
 
 
-@_measured(sites.old_tasks, source=f"{GEM}; S002")
+@_measured(sites.old_tasks, source=GEM)
 def bwt(at: Place) -> float:
     """How much learning the later tasks changed the earlier ones; negative is forgetting (BWT)."""
     return at.final - at.learned
@@ -72,7 +72,7 @@ def fwt_gem(at: Place) -> float:
     return at.previous - float(at.random_init[at.row])
 
 
-@_measured(sites.histories, better="lower", source=f"{RIEMANNIAN_WALK}; S002")
+@_measured(sites.histories, better="lower", source=RIEMANNIAN_WALK)
 def forgetting(at: Place) -> float:
     """How far each earlier task fell from its best to the end, never below 0 (FM).
 
@@ -82,13 +82,13 @@ def forgetting(at: Place) -> float:
     return float(at.since.max()) - at.final
 
 
-@_measured(sites.histories, better="lower", source=f"{RIEMANNIAN_WALK}; S002")
+@_measured(sites.histories, better="lower", source=RIEMANNIAN_WALK)
 def forgetting_strict(at: Place) -> float:
     """How far each earlier task fell from its best before the last task; negative where it gained (FM as printed)."""
     return float(at.since[:-1].max()) - at.final
 
 
-@_measured(sites.new_tasks, better="lower", source=f"{RIEMANNIAN_WALK}; S002")
+@_measured(sites.new_tasks, better="lower", source=RIEMANNIAN_WALK)
 def intransigence(at: Place) -> float:
     """How far each later task, once learned, is below a jointly trained learner (IM)."""
     return float(at.joint[at.row]) - at.learned

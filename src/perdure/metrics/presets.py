@@ -73,7 +73,7 @@ for _one in (
         Prep(),
         _standard,
         summaries,
-        "definitions §1–4",
+        "the documentation, What the numbers mean",
     ),
     Preset(
         "new-2022",

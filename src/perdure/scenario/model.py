@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from perdure.errors import ScenarioError
 
-__all__ = ["Block", "Mode", "Scenario", "Subtype", "Task"]
+__all__ = ["UNSAFE_PATH", "Block", "Mode", "Scenario", "Subtype", "Task"]
+
+# A task's name may become a folder's; it must not lead anywhere.
+UNSAFE_PATH = re.compile(r"(?:^|[\\/])\.\.(?:[\\/]|$)")
 
 Mode = Literal["learn", "evaluate"]
 Subtype = Literal["wake", "sleep"]

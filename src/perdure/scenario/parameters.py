@@ -32,6 +32,8 @@ def _canonical(value: Any, name: str) -> Any:
         return "bool", value
     if isinstance(value, float) and not math.isfinite(value):
         raise UnfitParameter(f"parameter {name!r} is {value}, which is not finite", "write a finite number")
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
+        raise UnfitParameter(f"parameter {name!r} holds half a character ({value!r})", "write whole characters")
     if isinstance(value, list | tuple):
         return "list", *(_canonical(inner, name) for inner in value)
     if not isinstance(value, Mapping):
