@@ -47,6 +47,8 @@ class Configuration:
     """As stated, or the only one for which the printed t give the printed p."""
     cells: tuple[Printed, ...]
     note: str = ""
+    population_sd: bool = False
+    """Whether its sds were printed with n in the denominator, where t takes n − 1."""
 
 
 _TINY = 1e-6
@@ -60,10 +62,12 @@ def _row(
     ts: tuple[float | None, ...],
     ps: tuple[float, ...],
     note: str = "",
+    *,
+    population_sd: bool = False,
 ) -> Configuration:
     """A p of 1e-6 stands for the `< 10⁻⁶` of the paper."""
     cells = tuple(Printed(text, t, p, p == _TINY) for text, t, p in zip(texts, ts, ps, strict=True))
-    return Configuration(group, name, n, cells, note)
+    return Configuration(group, name, n, cells, note, population_sd)
 
 
 _LOST = (None,) * 5
@@ -90,7 +94,8 @@ CONFIGURATIONS = (
          (-0.23, 12.67, 4.00, 6.42, 3.67), (5.90e-1, _TINY, 1.74e-4, _TINY, 4.32e-4)),
     _row("HRL", "Dispersed", 30, ("-2.21 ± 3.16", "10.71 ± 2.78", "1.10 ± 0.15", "1.85 ± 0.71", "6.25 ± 3.12"),
          (-3.77, 18.78, 4.10, 6.49, 9.06), (1.00, _TINY, 1.53e-4, _TINY, _TINY),
-         "t follows with the population sd"),
+         "its sds are those of the population, so t is taken with sd · √(n/(n − 1)); BT's printed t does not follow",
+         population_sd=True),
     _row("HRL", "SCP Ablation", 15, _LOST,
          (0.25, 10.75, 3.45, 9.10, 5.87), (4.00e-1, _TINY, 2.00e-3, _TINY, 2.03e-5)),
     _row("Argonne", "L2Explorer", 13, _LOST,
@@ -181,9 +186,10 @@ def _cell(configuration: Configuration, metric: str, printed: Printed) -> Cell:
     t, t_range, p = None, None, None
     if printed.numbers is not None and printed.numbers[1] > 0:
         mean, sd, half = printed.numbers
-        t = one_tailed_t(mean, sd, n, threshold)[0]
+        corrected = (n / (n - 1)) ** 0.5 if configuration.population_sd else 1.0
+        t = one_tailed_t(mean, sd * corrected, n, threshold)[0]
         corners = [
-            one_tailed_t(mean + a * half, max(sd + b * half, 1e-9), n, threshold)[0]
+            one_tailed_t(mean + a * half, max(sd + b * half, 1e-9) * corrected, n, threshold)[0]
             for a, b in product((-1, 1), (-1, 1))
         ]
         t_range = min(corners), max(corners)
@@ -204,7 +210,8 @@ def _close(printed: Printed, p: float) -> bool:
 def main() -> None:
     """Print the three tables."""
     found = list(cells())
-    print("Table F.19 and Table 14: t and one-tailed p, theirs | ours")
+    print("t as Table F.19 prints it | as it follows from the printed mean, sd and n;")
+    print("one-tailed p as Table 14 prints it | as it follows from the printed t and n")
     print(f"{'configuration':<26} {'n':>3} " + " ".join(f"{metric:^33}" for metric in METRICS))
     for at in range(0, len(found), len(METRICS)):
         row = found[at : at + len(METRICS)]

@@ -7,8 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+import typer
 from tests.cli.verbs import fits, run_verb
+from typer.testing import CliRunner
 
+from perdure.cli.compare import COMMAND, compare
 from perdure.errors import PerdureError
 from perdure.metrics.many import score_many
 from perdure.scenario.model import Block, Scenario
@@ -114,3 +117,47 @@ def test_a_place_that_is_not_there_is_said(tmp_path: Path, runs: Path) -> None:
     done = run_verb("compare", tmp_path / "nowhere", runs / "keeping")
     assert isinstance(done.exception, PerdureError)
     assert "no such file or folder" in str(done.exception)
+
+
+ALL = ("performance_maintenance_terminal", "performance_maintenance", "forward_transfer", "backward_transfer_contrast")
+
+
+def at_80_columns(*arguments: object) -> str:
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command(cls=COMMAND)(compare)
+    return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "80"}).output
+
+
+@pytest.mark.parametrize("names", [("keeping", "forgetful"), tuple(TRAITS)])
+@pytest.mark.parametrize("paired", ["yes", "no"])
+def test_at_80_columns_ids_and_results_are_whole(runs: Path, names: tuple[str, ...], paired: str) -> None:
+    places = [runs / name for name in names]
+    said = at_80_columns(*places, "--paired", paired, "--metrics", ",".join(ALL))
+    assert all(len(line.rstrip()) <= 80 for line in said.splitlines())
+    assert said.count("…") == said.count(" … ") == len(ALL) * (len(names) - 1)
+    assert all(any(line.startswith(f"{name} ") for line in said.splitlines()) for name in ALL)
+    assert all(name in said for name in names)
+
+
+def test_a_wide_terminal_shows_the_means_and_that_the_permutation_p_is_not_adjusted(runs: Path) -> None:
+    said = run_verb("compare", runs / "keeping", runs / "forgetful", "--metrics", "performance_maintenance").output
+    assert "permutation" in said.splitlines()[1]
+    assert "the permutation p is not adjusted" in said
+    assert "100% of 6 pairs" in said
+
+
+def test_a_custom_metric_keeps_its_threshold_in_the_scores_json(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from perdure.curves.model import Curve\nfrom perdure.metrics import metric\n"
+        "from perdure.scenario import sites\n\n"
+        "@metric(sites.each_learning_block, threshold=5)\ndef reach(learned: Curve) -> float:\n"
+        '    """The highest value of a block."""\n    return float(max(learned.values))\n'
+    )
+    for name in ("keeping", "forgetful"):
+        done = run_verb(
+            "score", runs / name, "--metrics", tmp_path / "mine.py", "--json", tmp_path / f"{name}.json", "--quiet"
+        )
+        assert done.exit_code == 0, done.exception
+        fits("score", json.loads((tmp_path / f"{name}.json").read_text()))
+    done = run_verb("compare", tmp_path / "keeping.json", tmp_path / "forgetful.json", "--json", "-")
+    assert "reach" in json.loads(done.stdout)["comparisons"][0]["metrics"]

@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+import typer
 from tests.cli.verbs import run_verb
+from typer.testing import CliRunner
 
+from perdure.cli.correlate import COMMAND, correlate
 from perdure.errors import PerdureError
 
 
@@ -58,3 +61,23 @@ def test_metrics_are_chosen_by_name(tmp_path: Path, metrics: str, said: str) -> 
     done = run_verb("correlate", table(tmp_path / "a.tsv"), "--metrics", metrics)
     assert isinstance(done.exception, PerdureError)
     assert said in str(done.exception)
+
+
+def at_80_columns(*arguments: object) -> str:
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command(cls=COMMAND)(correlate)
+    return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "80"}).output
+
+
+def test_at_80_columns_both_ids_and_the_result_are_whole(tmp_path: Path) -> None:
+    file = table(tmp_path / "scores.tsv")
+    names = ("performance_maintenance_terminal", "performance_maintenance", "backward_transfer_contrast")
+    rows = file.read_text().splitlines()
+    file.write_text("\n".join(["\t".join(("lifetime", "measure", *names)), *rows[1:]]))
+    said = at_80_columns(file)
+    row = next(line for line in said.splitlines() if line.startswith("performance_maintenance_terminal "))
+    assert row.split()[1] == "backward_transfer_contrast"
+    assert all(name in said for name in names)
+    assert "< .001" in said
+    assert "…" not in said
+    assert all(len(line.rstrip()) <= 80 for line in said.splitlines())

@@ -97,11 +97,12 @@ def test_experts_learn_their_tasks(lived: tuple[Path, dict[str, Any], str]) -> N
         assert values[-part:].mean() > values[:part].mean(), place
 
 
-def test_every_run_folder_has_its_report(lived: tuple[Path, dict[str, Any], str]) -> None:
+def test_each_pair_has_a_report_that_compares_it(lived: tuple[Path, dict[str, Any], str]) -> None:
     folder, _, _ = lived
     for name, learners in PAIRS.items():
-        for learner in learners:
-            assert (folder / name / learner / "report.html").exists()
+        page = (folder / name / "report.html").read_text(encoding="utf-8")
+        assert ">Comparison<" in page
+        assert all(learner in page for learner in learners)
 
 
 def test_one_worker_lives_the_same_lives(lived: tuple[Path, dict[str, Any], str], tmp_path: Path) -> None:

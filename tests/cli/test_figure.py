@@ -32,6 +32,11 @@ def test_every_kind_is_listed_with_what_it_shows() -> None:
     assert all(kind.summary in done.stdout for kind in KINDS.values())
 
 
+def test_the_kinds_are_listed_as_json_too() -> None:
+    facts = json.loads(run_verb("figure", "list", "--json", "-").stdout)
+    assert facts == {"figures": [{"name": one.name, "summary": one.summary} for one in KINDS.values()]}
+
+
 def test_an_unknown_kind_offers_the_nearest_and_no_log_says_what_is_missing(life: Path) -> None:
     wrong = run_verb("figure", "lifetimes", life)
     assert isinstance(wrong.exception, UnknownName)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 from tests.stats.lives import life, lives, normal, pool
 
 from perdure.cli.group_table import show_groups
 from perdure.stats.groups import groups
-from perdure.stats.model import Group
+from perdure.stats.model import Bar, Group, Pool
 
 
-def shown(*found: Group, quiet: bool = False) -> str:
-    console = Console(file=io.StringIO(), width=200, highlight=False)
+def shown(*found: Group, quiet: bool = False, width: int = 200) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
     show_groups(found, quiet=quiet, console=console)
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
@@ -35,7 +36,8 @@ def test_quiet_leaves_the_rule_out() -> None:
 def test_one_lifetime_and_no_value_are_said_and_no_failure() -> None:
     text = shown(*groups(pool(life("only"))))
     assert "one lifetime has no spread" in text
-    assert "no lifetime has a value of forward_transfer, recovery_time" in text
+    assert "no value of forward_transfer, recovery_time: it was not scored" in text
+    assert "all · 1 lifetime ·" in text
 
 
 def test_the_guard_adds_a_table_without_what_was_not_learned() -> None:
@@ -50,3 +52,26 @@ def test_a_partial_life_is_named() -> None:
 
 def test_brackets_in_names_are_no_markup() -> None:
     assert "[red]ppo" in shown(*groups(pool(life("one", learner="[red]ppo"))))
+
+
+def test_each_reason_for_an_absent_value_is_said_once_with_its_metrics() -> None:
+    why = {"recovery_time": "recovery_time raised ValueError", "forward_transfer": "needs an expert"}
+    given = [replace(one, why=why) for one in lives([1.0, 2.0, 3.0])]
+    given[0] = replace(given[0], values={**given[0].values, "recovery_time": 4.0})
+    text = shown(*groups(pool(*given)))
+    assert text.count("2 of 3 lifetimes lack recovery_time: recovery_time raised ValueError") == 1
+    assert text.count("no value of forward_transfer: needs an expert") == 1
+
+
+@pytest.mark.parametrize("n", [12, 150])
+def test_at_80_columns_ids_intervals_and_verdicts_are_whole(n: int) -> None:
+    bars = {"performance_maintenance_terminal": Bar(0.0), "cora_zero_shot_transfer": Bar()}
+    given = [
+        replace(one, values=dict.fromkeys(bars, -0.008 + value / 1e5))
+        for one, value in zip(lives([0.0] * n), normal(0, 9, n), strict=True)
+    ]
+    text = shown(*groups(Pool("pool", tuple(given), bars)), width=80)
+    row = next(line for line in text.splitlines() if line.startswith("performance_maintenance_terminal "))
+    assert row.split()[-1] == "✗"
+    assert text.count("…") == text.count(" … ") == len(bars)
+    assert all(len(line) <= 80 for line in text.splitlines())

@@ -12,8 +12,10 @@ from typer.testing import CliRunner
 
 from perdure.cli import list as listing
 from perdure.errors import UnknownName
+from perdure.learners.find import REFERENCE
 from perdure.metrics import METRICS
 from perdure.metrics.presets import PRESETS
+from perdure.tasks.interface import TASKS
 
 app = typer.Typer(add_completion=False)
 app.command()(listing.list)
@@ -64,6 +66,25 @@ def test_presets_and_readers_are_listed() -> None:
     assert [one["name"] for one in presets] == list(PRESETS.names())
     assert all(one["metrics"] for one in presets)
     assert "l2logger" in invoke("readers")
+
+
+def test_every_task_is_listed_with_what_it_takes() -> None:
+    found = {one["name"]: one for one in json.loads(invoke("tasks", "--json", "-"))}
+    assert set(found) == set(TASKS.names())
+    paddle = next(one for one in found["pong"]["parameters"] if one["name"] == "bot/paddle/width")
+    assert paddle["meaning"]
+    assert found["digits"]["measures"] == {"accuracy": "higher", "error": "lower"}
+    shown = invoke("tasks")
+    assert found["pong"]["summary"] in " ".join(shown.split())
+    assert "takes bot/paddle/width, " in " ".join(shown.split())
+    assert max(len(line.rstrip()) for line in shown.splitlines()) <= 80
+
+
+def test_every_learner_is_listed_with_one_line() -> None:
+    found = json.loads(invoke("learners", "--json", "-"))
+    assert [one["name"] for one in found[: len(REFERENCE)]] == list(REFERENCE)
+    assert all(one["summary"] for one in found)
+    assert "forgetful-q" in invoke("learners")
 
 
 def test_the_example_of_the_help_runs(run_cli: Callable[..., subprocess.CompletedProcess[str]]) -> None:

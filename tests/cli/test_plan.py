@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+import typer
 from tests.cli.verbs import fits, run_verb
+from typer.testing import CliRunner
 
+from perdure.cli.plan import COMMAND, plan
 from perdure.errors import PerdureError
 
 PILOT = "lifetime\tperformance_maintenance\tforward_transfer\n" + "".join(
@@ -87,3 +90,26 @@ def test_a_distance_that_is_none_is_refused(pilot: Path, text: str) -> None:
 
 def test_nonsense_is_refused() -> None:
     assert isinstance(run_verb("plan", "--k", "0").exception, PerdureError)
+
+
+def test_several_metrics_may_be_named_in_a_row(pilot: Path) -> None:
+    done = run_verb("plan", "--metrics", "performance_maintenance", "forward_transfer", "--pilot", pilot)
+    assert done.exit_code == 0, done.output
+
+
+def at_80_columns(*arguments: object) -> str:
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command(cls=COMMAND)(plan)
+    return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "80"}).output
+
+
+@pytest.mark.parametrize("options", [(), ("--simulate",)])
+def test_at_80_columns_the_pilots_table_is_whole(tmp_path: Path, options: tuple[str, ...]) -> None:
+    file = tmp_path / "pilot.tsv"
+    file.write_text(PILOT.replace("performance_maintenance", "performance_maintenance_terminal"))
+    said = at_80_columns("--pilot", file, *options)
+    row = next(line for line in said.splitlines() if line.startswith("performance_maintenance_terminal "))
+    assert row.rstrip().endswith("%")
+    assert "…" not in said
+    assert ("real error" in said) == bool(options)
+    assert all(len(line.rstrip()) <= 80 for line in said.splitlines())

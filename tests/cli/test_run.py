@@ -15,6 +15,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from perdure.cli.run import EXAMPLE, run
+from perdure.errors import ProtocolError
 
 PROTOCOL = """
 name = "small"
@@ -58,6 +59,30 @@ def test_a_dry_run_shows_the_plan_and_lives_nothing(protocol: Path, tmp_path: Pa
     assert "4 are to be lived" in result.output
     assert "condensed cannot answer performance_recovery" in " ".join(result.output.split())
     assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_refuses_what_the_run_would_refuse_before_it_shows_a_plan(protocol: Path, tmp_path: Path) -> None:
+    assert called(protocol, "--into", tmp_path / "run", "--workers", 0, "--only", "life-000").exit_code == 0
+    protocol.write_text(PROTOCOL.format(use="keeping-q", learn=8))
+    other = called(protocol, "--into", tmp_path / "run", "--dry-run")
+    assert isinstance(other.exception, ProtocolError)
+    assert "holds the lives of another protocol" in str(other.exception)
+    assert other.stdout == ""
+    protocol.write_text(PROTOCOL.format(use="forgetful-p", learn=8).replace("bot/paddle", "bot/padle"))
+    wrong = called(protocol, "--into", tmp_path / "new", "--dry-run")
+    assert isinstance(wrong.exception, ProtocolError)
+    assert "did you mean 'forgetful-q'?" in str(wrong.exception)
+    assert "did you mean 'bot/paddle/width'?" in str(wrong.exception)
+    assert wrong.stdout == ""
+    assert not (tmp_path / "new").exists()
+
+
+def test_episodes_that_were_all_cut_are_noted_once_per_task(protocol: Path, tmp_path: Path) -> None:
+    protocol.write_text(PROTOCOL.format(use="forgetful-q", learn=8) + "\n[limits]\nsteps_per_episode = 2\n")
+    result = called(protocol, "--into", tmp_path / "run", "--workers", 0, "--only", "life-*")
+    said = " ".join(result.output.split())
+    for task in ("pong_wide", "pong_narrow"):
+        assert said.count(f"note the task '{task}' never ended an episode") == 1
 
 
 def test_the_plan_as_json_holds_every_seed(protocol: Path, tmp_path: Path) -> None:

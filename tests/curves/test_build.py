@@ -162,3 +162,70 @@ def test_a_life_in_which_nothing_counts_is_refused_with_the_count() -> None:
 def test_an_unknown_measure_offers_the_nearest() -> None:
     with pytest.raises(UnknownName, match="did you mean 'reward'"):
         curves(life(a=[1.0]), measure="rewards")
+
+
+# --- bounds that the log records ------------------------------------------------------------------
+
+
+def recording(lived: Lifetime, **bounds: object) -> Lifetime:
+    """The lifetime with a manifest whose scenario gives its tasks these bounds."""
+    tasks = [{"label": task, "env": None, "params": {}, "bounds": pair} for task, pair in bounds.items()]
+    return replace(lived, manifest={"scenario": {"name": "s", "tasks": tasks}})
+
+
+def test_recorded_bounds_are_the_range_as_if_they_were_given() -> None:
+    lived = life(a=[5.0, 20.0])
+    made = curves(recording(lived, A=[0, 10]))
+    assert made.values.tolist() == curves(lived, Prep(bounds={"a": (0, 10)})).values.tolist() == [51.0, 201.0]
+    assert made.ranges["a"].given
+    assert made.notes == ("the bounds are those that the log records",)
+
+
+def test_given_bounds_overrule_recorded_ones_and_a_preparation_may_ignore_them() -> None:
+    lived = recording(life(a=[5.0, 20.0]), a=[0, 10])
+    assert curves(lived, Prep(bounds={"a": (0, 20)})).values.tolist() == [26.0, 101.0]
+    assert curves(lived, Prep(recorded_bounds=False)).values.tolist() == [1.0, 101.0]
+
+
+def test_a_task_without_recorded_bounds_takes_its_range_from_the_data_and_is_named() -> None:
+    made = curves(recording(life(a=[0.0, 5.0], b=[3.0, 4.0]), a=[0, 10], b=None))
+    assert made.values.tolist() == [1.0, 51.0, 1.0, 101.0]
+    assert any(note.startswith("the range of b came from the data") for note in made.notes)
+    assert "the bounds of a are those that the log records" in made.notes
+
+
+def test_recorded_bounds_of_a_lower_better_measure_are_negated_with_its_values() -> None:
+    worse = replace(recording(life(error=[0.2, 0.8]), error=[0, 1]), measures={"reward": "lower"})
+    np.testing.assert_allclose(curves(worse).values, [81.0, 21.0])
+
+
+def test_recorded_bounds_of_variants_are_pooled_where_variants_do_not_count() -> None:
+    lived = recording(life(pong_wide=[0.0, 1.0], pong_narrow=[1.0, 4.0]), pong_wide=[-2, 1], pong_narrow=[0, 8])
+    found = curves(lived, Prep(variants="agnostic")).ranges["pong"]
+    assert (found.low, found.high, found.given) == (-2.0, 8.0, True)
+
+
+def test_recorded_bounds_are_of_the_first_measure_alone() -> None:
+    lived = recording(life(a=[5.0, 20.0]), a=[0, 10])
+    both = replace(lived, experiences=lived.experiences.with_columns(loss=-lived.experiences["reward"]))
+    both = replace(both, measures={"reward": "higher", "loss": "lower"})
+    assert curves(both).values.tolist() == [51.0, 201.0]
+    assert curves(both, measure="loss").values.tolist() == [1.0, 101.0]
+
+
+@pytest.mark.parametrize("bad", [[1, 0], [1, 1], [0], "ab", [0, None], [0, float("inf")], {"min": 0, "max": 1}, 3])
+def test_recorded_bounds_that_make_no_sense_are_not_used(bad: object) -> None:
+    assert curves(recording(life(a=[5.0, 20.0]), a=bad)).values.tolist() == [1.0, 101.0]
+
+
+def test_clamping_cuts_at_recorded_bounds_and_elsewhere_at_percentiles() -> None:
+    values = [float(value) for value in range(11)]
+    lived = recording(life(a=values, b=values), a=[0, 5], b=None)
+    made = curves(lived, Prep(clamp=True, scale="none", window="none"))
+    assert [made.over((block,)).values.max() for block in (0, 1)] == [5.0, 9.0]
+
+
+def test_one_range_for_the_run_spans_recorded_bounds_and_found_ones() -> None:
+    made = curves(recording(life(a=[0.0, 1.0], b=[9.0, 10.0]), a=[-10, 5], b=None), Prep(scale="run"))
+    np.testing.assert_allclose(made.values, [51, 56, 96, 101])
+    assert not made.ranges["a"].given

@@ -17,7 +17,7 @@ import pytest
 
 import perdure
 from perdure.curves.model import Prep
-from perdure.errors import NotALog, UnknownName
+from perdure.errors import LogError, NotALog, UnknownName
 from perdure.log.model import Lifetime
 from perdure.metrics.contract import expert_of, lifetime_of, random_blocks
 from perdure.metrics.many import find_lifetimes, score_many
@@ -25,7 +25,7 @@ from perdure.metrics.outputs import FILES, block_table, lifetime_table, write_ou
 from perdure.metrics.presets import PRESETS
 from perdure.metrics.score import Scorer, score
 from perdure.metrics.settings import Settings
-from perdure.scenario.model import Block
+from perdure.scenario.model import Block, Scenario, Task
 
 SCHEMA = json.loads((files("perdure") / "schemas" / "score.schema.json").read_text())
 KINDS: dict[str, Any] = {
@@ -314,6 +314,49 @@ def test_experts_of_a_run_folder_are_used_and_never_counted_as_lives(tmp_path: P
     assert scores.settings["experts"] == [str(tmp_path / "run" / "experts" / "a")]
 
 
+def run_folder(folder: Path, learner: str, reward: float) -> Path:
+    """A run folder of one learner: two lives, and an expert of each task that reaches `reward`."""
+    for number in range(2):
+        written(folder / "lives", f"life{number}", LIFE, learner=learner)
+    for task in ("a_1", "b_1"):
+        written(folder / "experts", task, [("train", task, [0.0, reward, reward])], learner=learner, role="expert")
+    return folder
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_learner_is_never_measured_against_the_experts_of_another(tmp_path: Path, jobs: int) -> None:
+    folders = [run_folder(tmp_path / "runs" / name, name, reward) for name, reward in (("x", 1.0), ("y", 9.0))]
+    together = score_many([tmp_path / "runs"], jobs=jobs)
+    alone = [one for folder in folders for one in score_many([folder]).lifetimes]
+    assert [dict(one.metrics) for one in together.lifetimes] == [dict(one.metrics) for one in alone]
+    assert together.lifetimes[0]["relative_performance"] != together.lifetimes[2]["relative_performance"]
+    assert len(together.settings["experts"]) == 4
+    assert together.left_out == ()
+
+
+def test_experts_that_are_given_or_lie_in_no_run_folder_serve_every_lifetime(tmp_path: Path) -> None:
+    written(tmp_path / "logs" / "run" / "lives", "one", LIFE)
+    written(tmp_path / "logs", "loose", LIFE)
+    written(tmp_path / "logs" / "singles", "a", [("train", "a_1", [1.0, 2.0, 3.0])], role="expert")
+    given = written(tmp_path / "given", "b", [("train", "b_1", [1.0, 2.0, 3.0])])
+    for one in score_many([tmp_path / "logs"], [given]).lifetimes:
+        assert set(one.metrics["relative_performance"].by) == {"a_1", "b_1"}
+
+
+def test_an_expert_both_given_and_found_counts_once(tmp_path: Path) -> None:
+    run = run_folder(tmp_path / "x", "x", 1.0)
+    scores = score_many([run], [run / "experts" / "a_1"])
+    assert len(scores.lifetimes[0].metrics["relative_performance"].by["a_1"]) == 1
+
+
+def test_experts_of_a_run_without_lifetimes_here_are_named_as_left_out(tmp_path: Path) -> None:
+    one, other = run_folder(tmp_path / "x", "x", 1.0), run_folder(tmp_path / "y", "y", 9.0)
+    scores = score_many([one / "lives", other / "experts"])
+    assert {path for path, _ in scores.left_out} == {str(other / "experts" / task) for task in ("a_1", "b_1")}
+    assert all("give it by --experts" in why for _, why in scores.left_out)
+    assert scores.lifetimes[0]["relative_performance"] is None
+
+
 def test_what_is_given_as_an_expert_is_no_life_even_where_it_lies_among_them(tmp_path: Path) -> None:
     written(tmp_path / "logs", "one", LIFE)
     written(tmp_path / "logs" / "single", "a", [("train", "a_1", [1.0, 2.0, 3.0])])
@@ -392,6 +435,41 @@ def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
     assert alone.as_json() == together.as_json()
     assert together.lifetimes[0]["length"] == 3.0
     assert sorted(told) == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+@pytest.mark.parametrize(
+    ("call", "count"),
+    [("len(perdure.score_many(['logs']).lifetimes)", 8), ("len(gather(['logs'], jobs=2).lives)", 8)],
+)
+def test_a_script_without_a_guard_may_score_many(tmp_path: Path, call: str, count: int) -> None:
+    for number in range(count):
+        written(tmp_path / "logs", f"life{number}", LIFE)
+    script = tmp_path / "script.py"
+    script.write_text(f"import perdure\nfrom perdure.report.gather import gather\nprint('scored', {call})\n")
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == (f"scored {count}\n", "", 0)
+
+
+def test_an_expert_folder_with_nothing_in_it_is_the_same_error_in_several_processes(tmp_path: Path) -> None:
+    for number in range(2):
+        written(tmp_path / "logs", f"life{number}", LIFE)
+    (tmp_path / "empty").mkdir()
+    for jobs in (1, 2):
+        with pytest.raises(LogError, match="no expert here"):
+            score_many([tmp_path / "logs"], [tmp_path / "empty"], jobs=jobs)
+
+
+def test_bounds_in_the_manifest_scale_a_lifetime_except_as_old_tools_did(tmp_path: Path) -> None:
+    task = replace(Task.parse("a_1"), bounds=(0.0, 10.0))
+    scenario = Scenario("one", (task,), (Block("learn", "a_1", 3),))
+    path = written(tmp_path, "one", [("train", "a_1", [5.0, 5.0, 10.0])], scenario=scenario)
+    made = {name: score_many([path], settings=Settings(name)) for name in PRESETS.names()}
+    # Three experiences are not smoothed: on 0 … 10 their mean is 66.7 of 100, on 5 … 10 it is 33.3.
+    assert made["standard"].lifetimes[0]["mean_learning_performance"] == pytest.approx(1 + 200 / 3)
+    assert score(path, prep=Prep(recorded_bounds=False))["mean_learning_performance"] == pytest.approx(1 + 100 / 3)
+    told = {name: one.settings["recorded_bounds"] for name, one in made.items()}
+    assert [name for name, used in told.items() if not used] == ["l2metrics-3.1", "framework-2019"]
+    assert violations(made["standard"].as_json(), SCHEMA) == []
 
 
 def test_an_accuracy_matrix_is_a_lifetime_with_the_matrix_metrics(tmp_path: Path) -> None:

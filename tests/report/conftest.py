@@ -30,13 +30,22 @@ def write_life(
     role: Literal["life", "expert"] = "life",
     measures: tuple[str, ...] = ("reward", "steps"),
     scale: float = 1.0,
+    scenario_type: str = "condensed",
+    protocol: str | None = None,
 ) -> Path:
     """One life: every task evaluated before, between and after, and learned in turn; an expert only learns."""
     rng = np.random.default_rng([seed, len(name)])
     skill = dict.fromkeys(tasks, 0.1)
     at = block = 0
     with perdure.Journal(
-        into, name, list(measures), learner=learner, seed=seed, role=role, info={"scenario_type": "condensed"}
+        into,
+        name,
+        list(measures),
+        learner=learner,
+        seed=seed,
+        role=role,
+        info={"scenario_type": scenario_type},
+        protocol=protocol,
     ) as journal:
 
         def log(kind: str, task: str, values: np.ndarray, subtype: str = "wake") -> None:
@@ -93,6 +102,28 @@ def run_folder(tmp_path: Path) -> Run:
         return run
 
     return make
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path) -> tuple[Path, Path]:
+    """Run folders of two learners that number their lives alike, each with a protocol and experts of its own."""
+    for learner, keeps, expert in (("keeper", 0.97, 1.0), ("forgetter", 0.5, 1.5)):
+        run = tmp_path / learner
+        for number in range(4):
+            kind = "condensed" if number < 2 else "dispersed"
+            write_life(
+                run / "lives",
+                f"life-{number}",
+                ["a", "b"],
+                keeps=keeps,
+                seed=number,
+                learner=learner,
+                scenario_type=kind,
+                protocol=f"digest-of-{learner}",
+            )
+        for task in ("a", "b"):
+            write_life(run / "experts", f"expert-{task}", [task], role="expert", learner=learner, scale=expert)
+    return tmp_path / "keeper", tmp_path / "forgetter"
 
 
 @pytest.fixture

@@ -77,6 +77,21 @@ def test_a_hover_shows_the_value_that_the_log_holds(page: Any, written: tuple[Pa
     assert any(f"{value:.6g}".replace("-", "−") in text for text in shown), (value, shown)
 
 
+def test_legends_and_labels_cover_nothing_and_are_not_cut(page: Any) -> None:
+    for name in ("stability", "profiles", "radar"):
+        place = page.locator(f"[data-figure={name}]").first
+        place.scroll_into_view_if_needed()
+        place.locator(".legend").wait_for()
+        page.wait_for_timeout(300)
+        paper, legend = place.bounding_box(), place.locator(".legend").bounding_box()
+        words = [one.bounding_box() for one in place.locator(".xtitle, .angularaxistick text").all()]
+        assert words
+        for word in words:
+            assert word["y"] + word["height"] <= legend["y"] + 1, name
+            assert word["x"] >= paper["x"] - 1, name
+            assert word["x"] + word["width"] <= paper["x"] + paper["width"] + 1, name
+
+
 def test_the_table_sorts_by_a_heading_and_says_so(page: Any) -> None:
     table = page.locator("#lifetimes table").first
     head = table.locator("th", has_text="performance_maintenance")

@@ -122,6 +122,22 @@ def test_names_from_logs_are_not_taken_for_mathematics(told: Tell, tmp_path: Pat
     assert "a $5 or $6 life" in (tmp_path / "priced.svg").read_text()
 
 
+def test_a_long_title_goes_on_in_a_second_line() -> None:
+    from perdure.report.figures.axes import wrapped
+
+    assert wrapped("one two", 7) == "one two"
+    assert wrapped("one two three", 8) == "one two\nthree"
+    assert all(len(line) <= 10 for line in wrapped("a" * 15 + " " + "b" * 40, 10).splitlines())
+    assert wrapped("costs $5", 20) == r"costs \$5"
+
+
+def test_power_has_a_panel_for_each_group_or_for_the_one_asked_for(told: Tell) -> None:
+    material = told(3, 3)
+    names = [group.group for group in material.groups]
+    assert [axes.get_title(loc="left") for axes in draw("power", material).axes] == names
+    assert [axes.get_title(loc="left") for axes in draw("power", material, View(group=names[1])).axes] == names[1:]
+
+
 def test_an_accuracy_matrix_alone_can_be_drawn(tmp_path: Path) -> None:
     file = tmp_path / "matrix.csv"
     file.write_text("98.5,62.3,55.1\n,97.8,58.6\n,,98.2\n")

@@ -82,7 +82,7 @@ def test_progress_is_told_by_block_with_the_time_left(writer: Writer) -> None:
     follower.poll()
     (one,) = follower.progress()
     assert (one.id, one.state, one.done, one.total) == ("life-0", "running", 60, 150)
-    assert one.block == "block 2: learning a"
+    assert one.block == "block 1: learning a"
     assert one.left_s == pytest.approx(30)  # 30 experiences took 10 s, 90 are left
 
 
@@ -93,7 +93,7 @@ def test_a_metric_waits_for_the_block_that_gives_its_first_site(writer: Writer) 
         writer.block(number)
     follower.settle()
     waits = follower.progress()[0].waits
-    assert waits["performance_maintenance"] == "waits for block 5 of 5, evaluation of a"
+    assert waits["performance_maintenance"] == "waits for block 4 (the last is 4), evaluation of a"
     assert waits["forward_transfer"].startswith("cannot be answered here: needs ")
     writer.block(4)
     clock.now += 100
@@ -115,6 +115,16 @@ def test_what_waits_and_what_is_measured_agree_at_the_end(writer: Writer) -> Non
     measured = {name for name in values if values[name] is not None and follower.metrics[name].threshold is not None}
     experts = {name for name, metric in follower.metrics.items() if metric.expert}
     assert measured == answered - experts
+
+
+def test_a_life_that_is_done_is_not_said_to_go_on(writer: Writer) -> None:
+    for number in range(5):
+        writer.block(number)
+    writer.journal.close()
+    follower = Follower([writer.path.parent])
+    follower.settle()
+    (one,) = follower.progress()
+    assert (one.state, one.block) == ("done", "ended after block 4")
 
 
 def test_a_worker_that_falls_silent_and_a_learner_that_raised_are_warned_of(writer: Writer) -> None:
@@ -348,11 +358,11 @@ def test_the_live_page_shows_a_new_block_within_two_seconds(browser: Any, writer
     page.on("pageerror", lambda problem: complaints.append(str(problem)))
     writer.block(0)
     page.goto(f"http://127.0.0.1:{served.port}/")
-    page.wait_for_selector("text=block 1: evaluating a", timeout=10_000)
+    page.wait_for_selector("text=block 0: evaluating a", timeout=10_000)
     page.wait_for_selector("#now .plot .main-svg", timeout=10_000)
     writer.block(1)
     started = time.monotonic()
-    page.wait_for_selector("text=block 2: learning a", timeout=5000)
+    page.wait_for_selector("text=block 1: learning a", timeout=5000)
     assert time.monotonic() - started < 2
     for number in (2, 3, 4):
         writer.block(number)

@@ -27,6 +27,7 @@ from perdure.report.markdown import markdown
 from perdure.report.model import Report
 from perdure.report.words import headline
 from perdure.report.write import FORMATS, as_text
+from perdure.stats.words import p_text
 
 Tell = Callable[..., Material]
 HOSTILE = '<script>alert("x")</script>'
@@ -90,6 +91,38 @@ def test_a_verdict_is_said_for_each_condition_and_group(report: Report) -> None:
     assert re.search(
         r"performance maintenance −\d+\.\d+ \(95 % interval .* 3 lifetimes\) is below 0", forgetter.sentence
     )
+
+
+def test_a_sentence_and_the_table_give_the_same_p(report: Report) -> None:
+    for group in report.material.groups:
+        one = group.estimates["performance_maintenance"]
+        (said,) = [
+            each.sentence
+            for each in report.verdicts
+            if (each.group, each.condition) == (group.group, "Continuous Learning")
+        ]
+        assert re.search(rf"one-tailed p (= )?{re.escape(p_text(one.p))} ", said), said
+
+
+def test_transfer_that_helps_and_harms_alike_has_colours_alike(told: Tell) -> None:
+    import numpy as np
+
+    from perdure.report import charts
+    from perdure.report.figures.axes import View
+    from perdure.report.figures.matrices import departures
+
+    ahead, ticks = departures(np.array([[np.nan, 4.0], [0.25, np.nan]]), 1.0)
+    assert ahead[0, 1] == -ahead[1, 0] == max(ticks) == -min(ticks)
+    assert list(ticks.values()) == ["0.25", "0.5", "1", "2", "4"]
+    drawn = charts.transfer(told(3, 2), View())
+    assert drawn is not None
+    trace = drawn[0]["data"][0]
+    assert trace["zmin"] == -trace["zmax"]
+    for row, shown in zip(trace["z"], trace["customdata"], strict=True):
+        assert [z is None for z in row] == [value is None for value in shown]
+        assert [2**z for z in row if z is not None] == pytest.approx(
+            [one for one in shown if one is not None], rel=1e-4
+        )
 
 
 def test_only_the_papers_five_decide(report: Report) -> None:

@@ -115,7 +115,7 @@ def test_a_sound_learner_passes() -> None:
         (Actless, r"has neither act\(observation\) nor live\(life\)"),
         (Unseeded, "two lives from seed 3 differ, first at experience"),
         (Wide, "action 3 .* is not in Discrete"),
-        (Writes, "writes into an observation"),
+        (Writes, "the learner wrote into an observation; copy it first"),
         (LearnsAnyway, "the learner changed while it was evaluated"),
         (Forgetting, "restore gives another fingerprint"),
         (Half, "has save and no restore"),

@@ -237,8 +237,41 @@ def test_a_wrong_action_names_the_block_and_the_space(tmp_path: Path) -> None:
 
 def test_a_learner_cannot_write_into_what_it_is_shown(tmp_path: Path) -> None:
     learner = Watched("mutates")
-    with pytest.raises(ValueError, match="read-only"):
+    said = r"block 0 \(.*\): the learner wrote into an observation; copy it first \(test_lifetime\.py:\d+: .*read-only"
+    with pytest.raises(LearnerError, match=said):
         lead(live(games(), tmp_path, "mutates", learner=learner), learner)
+
+
+def test_a_classifier_that_writes_into_a_batch_is_told_to_copy_it(tmp_path: Path) -> None:
+    class Scales:
+        def act(self, inputs: Any) -> Any:
+            inputs *= 2
+            return np.zeros(len(inputs), dtype=int)
+
+    with pytest.raises(LearnerError, match=r"block 0 .*: the learner wrote into the inputs of a batch; copy it first"):
+        lead(live(pictures(), tmp_path, "scales"), Scales())
+
+
+def test_a_value_error_of_the_learners_own_stays_what_it_is(tmp_path: Path) -> None:
+    class Wrong:
+        def act(self, observation: Any) -> Any:
+            raise ValueError("my own trouble")
+
+    with pytest.raises(ValueError, match="my own trouble"):
+        lead(live(games(), tmp_path, "wrong"), Wrong())
+
+
+def test_a_task_is_noted_only_where_every_episode_was_cut_at_the_step_limit(tmp_path: Path) -> None:
+    life = live(games(), tmp_path, "cut", step_limit=2)
+    assert not live(games(), tmp_path, "unlived", step_limit=2).notes
+    for block in life:
+        for episode in block.episodes():
+            play(episode)
+    assert len(life.notes) == 2
+    assert "the task 'pong_wide' never ended an episode: every one was cut at steps_per_episode = 2" in life.notes[0]
+    life.note_end("pong_wide", cut=False)
+    life.note_end("pong_wide", cut=True)
+    assert len(life.notes) == 1
 
 
 def test_a_learner_without_act_is_refused(tmp_path: Path) -> None:

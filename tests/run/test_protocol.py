@@ -61,8 +61,10 @@ def test_a_protocol_has_defaults_for_all_but_learner_and_scenarios() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused_with_what_to_do(change: dict[str, object], message: str) -> None:
-    with pytest.raises(ProtocolError, match=message):
+    with pytest.raises(ProtocolError, match=message) as refused:
         parse_protocol({**MINIMAL, **change}, where="protocol.toml")
+    assert str(refused.value).startswith("protocol.toml")
+    assert str(refused.value).count("protocol.toml") == 1
 
 
 def test_an_undeclared_variant_offers_the_nearest() -> None:

@@ -227,16 +227,93 @@ def test_a_life_beyond_its_time_is_stopped_and_said_so(tmp_path: Path, write_pro
         ("forgetfull-q", "{}", r"unknown learner 'forgetfull-q'; did you mean 'forgetful-q'"),
         ("forgetful-q", "{ rat = 1 }", r"takes no parameter 'rat'; did you mean 'rate'"),
         ("toys:TOYS_NONE", "{}", r"toys has no 'TOYS_NONE'"),
-        ("collections:OrderedDict", "{}", r"has neither act\(observation\) nor live\(life\)"),
+        ("raising_toys:Me", "{}", r"RuntimeError: not today \(raising_toys\.py:1\)"),
+        ("exiting_toys:Me", "{}", r"SystemExit: bye"),
     ],
 )
-def test_a_learner_that_cannot_be_made_fails_in_words(
+def test_a_learner_that_cannot_be_found_is_refused_before_anything_is_written(
     tmp_path: Path, write_protocol: WriteProtocol, use: str, params: str, message: str
 ) -> None:
-    import re
+    (tmp_path / "raising_toys.py").write_text("raise RuntimeError('not today')")
+    (tmp_path / "exiting_toys.py").write_text("raise SystemExit('bye')")
+    with pytest.raises(ProtocolError, match=f"small: nothing was run: .*{message}"):
+        run_protocol(write_protocol(use, params=params), tmp_path / "run", workers=0)
+    assert not (tmp_path / "run").exists()
 
-    result = run_protocol(write_protocol(use, params=params), tmp_path / "run", workers=0)
-    assert re.search(message, result.failed["life-000"]), result.failed
+
+def test_everything_wrong_with_learner_and_tasks_is_said_at_once(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+    file = write_protocol("forgetful-p")
+    text = file.read_text().replace("bot/paddle", "bot/padle").replace('"pong:narrow"]', '"cart"]')
+    file.write_text(text.replace("[tasks.pong]", '[tasks.cart]\nenv = "NoSuchEnv-v0"\n[tasks.pong]'))
+    with pytest.raises(ProtocolError) as refused:
+        run_protocol(file, tmp_path / "run", workers=2)
+    for part in ("unknown learner 'forgetful-p'", "takes no parameter 'bot/padle/width'", "'NoSuchEnv-v0'"):
+        assert part in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_in_which_nothing_was_lived_is_taken_over(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+    result = run_protocol(write_protocol("collections:OrderedDict", lifetimes=2), tmp_path / "run", workers=0)
+    assert "has neither act(observation) nor live(life)" in result.failed["life-000"]
+    assert (tmp_path / "run" / "lives" / "life-001" / "traceback.txt").exists()
+    mended = run_protocol(write_protocol("toys:Still"), tmp_path / "run", workers=0)
+    assert mended.lived == ("life-000",)
+    assert not (tmp_path / "run" / "lives" / "life-001").exists()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_task_whose_episodes_are_all_cut_is_noted_once(
+    tmp_path: Path, write_protocol: WriteProtocol, workers: int
+) -> None:
+    file = write_protocol("toys:Still", lifetimes=2, more="[limits]\nsteps_per_episode = 3")
+    result = run_protocol(file, tmp_path / "run", workers=workers)
+    assert len(result.notes) == 2
+    assert all("every one was cut at steps_per_episode = 3" in note for note in result.notes)
+    assert run_protocol(write_protocol("toys:Still"), tmp_path / "free", workers=workers).notes == ()
+
+
+@pytest.mark.parametrize(("workers", "limit"), [(0, 100), (0, 1500), (2, 1500)])
+def test_a_disk_that_takes_no_more_is_named(
+    tmp_path: Path, write_protocol: WriteProtocol, workers: int, limit: int
+) -> None:
+    code = (
+        "import resource, sys; from perdure.errors import ProtocolError; from perdure.run.runner import run_protocol\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
+        f"try:\n    print(run_protocol(sys.argv[1], sys.argv[2], workers={workers}).failed)\n"
+        "except ProtocolError as problem:\n    print(problem)"
+    )
+    file = write_protocol("toys:Still", lifetimes=2)
+    command = [sys.executable, "-c", code, str(file), str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "File too large" in done.stdout
+    assert "died" not in done.stdout
+    assert ("the disk refuses to hold this run" in done.stdout) == (limit == 100)
+
+
+def test_a_worker_that_cannot_write_its_output_says_so_and_goes_on(
+    tmp_path: Path, write_protocol: WriteProtocol
+) -> None:
+    for name in ("life-000.txt", "worker-0.txt"):
+        (tmp_path / "run" / ".run" / "output" / name).mkdir(parents=True)
+    result = run_protocol(write_protocol("toys:Still", lifetimes=2), tmp_path / "run", workers=1)
+    assert "life-000.txt: the disk refuses: Is a directory" in result.failed["life-000"]
+    assert result.lived == ("life-001",)
+
+
+def test_a_failure_that_cannot_be_noted_is_still_told(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+    file = write_protocol("toys:Still")
+    RunFolder(tmp_path / "run").path.joinpath(".run").mkdir(parents=True)
+    RunFolder(tmp_path / "run").claim(read_protocol(file))
+    (tmp_path / "run" / "lives").write_text("in the way")
+    result = run_protocol(file, tmp_path / "run", workers=0)
+    assert "Not a directory" in result.failed["life-000"]
+
+
+def test_a_place_that_is_no_folder_is_refused(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ProtocolError, match="the disk refuses to hold this run: Not a directory"):
+        run_protocol(write_protocol(), tmp_path / "file" / "run", workers=0)
 
 
 def test_a_full_disk_fails_the_life_and_says_what_is_safe(

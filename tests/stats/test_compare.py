@@ -143,7 +143,7 @@ def test_a_sentence_says_better_worse_or_not_told_apart() -> None:
     assert "ours does better than theirs by" in said(5.0)
     assert "ours does worse than theirs by" in said(-5.0)
     assert "do not tell ours and theirs apart" in said(0.0)
-    assert "100% of pairs" in said(8.0)
+    assert "100% of 15 pairs" in said(8.0)
 
 
 def test_json_of_a_comparison_is_finite_and_carries_the_sentence() -> None:
@@ -211,3 +211,22 @@ def test_too_few_lifetimes_for_any_p_below_5_percent_are_told(count: int, paired
     p = found.differences["performance_maintenance"].p_holm
     assert p is not None
     assert (p >= 0.05) == warned  # the clearest difference there can be
+
+
+@pytest.mark.parametrize(("n", "few"), [(5, True), (7, False)])
+def test_a_sentence_says_where_the_lifetimes_are_too_few_for_any_result(n: int, few: bool) -> None:
+    values = [1.0 if at % 2 else -1.1 for at in range(n)]
+    bars = {"performance_maintenance": Bar(0.0)}
+    found = compare_lives(lives(values), lives([0.0] * n), bars, names=("ours", "theirs"))
+    said = sentence(found.differences["performance_maintenance"], "ours", "theirs", found.least_p)
+    assert f"{n} pairs {'are too few to' if few else 'do not'} tell ours and theirs apart" in said
+    assert ("no result could have given p < .05" in said) == few == (found.least_p >= 0.05) == bool(found.notes)
+
+
+def test_more_metrics_can_make_lifetimes_too_few() -> None:
+    bars = {f"metric_{at}": Bar(0.0) for at in range(5)}
+    ours = [replace(one, values=dict.fromkeys(bars, float(at % 3 - 1))) for at, one in enumerate(lives([0.0] * 6))]
+    theirs = [replace(one, values=dict.fromkeys(bars, 0.1)) for one in lives([0.0] * 6)]
+    found = compare_lives(ours, theirs, bars)
+    assert found.least_p == pytest.approx(5 * 2 / 2**6)
+    assert "are too few to" in found.as_json()["metrics"]["metric_0"]["sentence"]

@@ -16,6 +16,7 @@ from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime, write_log
 from perdure.stats.groups import groups
 from perdure.stats.load import load_pool
+from perdure.stats.model import Bar
 from perdure.stats.robust import interquartile_mean, stratified_bootstrap
 from perdure.stats.sources import is_score_file, pool_of, protocol_name, read_score_file, task_values
 
@@ -158,3 +159,17 @@ def test_an_accuracy_matrix_is_scored_and_not_taken_for_scores(tmp_path: Path) -
     file = table(tmp_path / "matrix.json", "[[0.9, 0.6], [null, 0.8]]")
     assert not is_score_file(file)
     assert load_pool(file).lives[0].values["average_accuracy"] == pytest.approx(0.7)
+
+
+def test_a_threshold_written_beside_the_scores_holds_for_a_metric_that_nothing_declares(tmp_path: Path) -> None:
+    one = {"id": "a", "metrics": {"mine": {"value": 1.0}, "forward_transfer": {"value": 1.0}}}
+    bar = {"threshold": 2.0, "margin": 0.5, "better": "lower", "inclusive": True}
+    facts = {"preset": "standard", "lifetimes": [one], "thresholds": {"mine": bar, "forward_transfer": bar}}
+    file = tmp_path / "scores.json"
+    file.write_text(json.dumps(facts))
+    bars = read_score_file(file).bars
+    assert bars["mine"] == Bar(2.0, 0.5, "lower", True)
+    assert bars["forward_transfer"].threshold == 1.0  # as declared
+    file.write_text(json.dumps({**facts, "thresholds": {"mine": {**bar, "better": "up"}}}))
+    with pytest.raises(PerdureError, match="better is higher or lower"):
+        read_score_file(file)

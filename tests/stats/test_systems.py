@@ -116,3 +116,21 @@ def test_a_system_that_states_no_scenario_type_is_taken_to_have_the_only_one_and
     found = compare_systems(systems_of([stated, place("b", 0)]))
     assert found.comparisons[0].scenario_type == "condensed"
     assert found.notes == ("b does not state its scenario type; taken to be condensed, as the others'",)
+
+
+def test_near_copies_are_compared_only_when_asked_and_a_users_own_metric_always() -> None:
+    bars = {
+        "performance_maintenance": Bar(0.0),
+        "performance_maintenance_terminal": Bar(0.0),
+        "forward_transfer_contrast": Bar(0.0),
+        "mine": Bar(2.0),
+    }
+
+    def with_all(name: str) -> Pool:
+        given = tuple(replace(one, values=dict.fromkeys(bars, 1.0 * at)) for at, one in enumerate(place(name, 0).lives))
+        return Pool(name, given, bars)
+
+    systems = systems_of([with_all("a"), with_all("b")])
+    assert list(compare_systems(systems).comparisons[0].differences) == ["performance_maintenance", "mine"]
+    asked = compare_systems(systems, metrics=["forward_transfer_contrast"]).comparisons[0]
+    assert list(asked.differences) == ["forward_transfer_contrast"]

@@ -129,3 +129,9 @@ def test_a_disagreeing_sign_test_is_mentioned_where_it_could_speak() -> None:
 
 def test_the_rule_names_its_three_verdicts() -> None:
     assert all(verdict in RULE for verdict in ("met where", "not met where", "undecided"))
+
+
+def test_ties_with_an_inclusive_threshold_are_no_evidence_for_the_sign_test() -> None:
+    found = judge(np.array([0.0] * 9 + [1.0]), Bar(0.0, inclusive=True))
+    assert found.above_count == 10
+    assert found.sign_p == pytest.approx(1 - 0.5**10)  # one of ten ahead, not ten of ten

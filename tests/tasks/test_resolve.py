@@ -15,7 +15,7 @@ from perdure.scenario.model import Task
 from perdure.tasks import resolve
 from perdure.tasks.episodes import Episodes
 from perdure.tasks.interface import TASKS, EpisodeTask, TaskError
-from perdure.tasks.resolve import kind_named, task_kind
+from perdure.tasks.resolve import check_params, kind_named, task_kind
 
 
 def test_a_registered_name_is_found_whatever_its_case() -> None:
@@ -81,7 +81,10 @@ def test_a_task_class_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: 
         ("navigate", TaskError, r"embedded: pong, breakout, .*import path \(module:name\)"),
         ("ale_py_absent:ALE/Pong-v5", TaskError, "there is no module 'ale_py_absent'"),
         ("no_such_module:Thing", TaskError, "there is no module 'no_such_module'"),
-        ("perdure.tasks.digits:SIDES", TaskError, r"has no 'SIDES'; did you mean 'SIDE'\?"),
+        ("ALE/Pong-v5", TaskError, r"the package ale-py registers it: .*env = 'ale_py:ALE/Pong-v5'"),
+        ("perdure.tasks.digits:SIDES", TaskError, r"has no 'SIDES'; no class and no task is defined there"),
+        ("perdure.tasks.minigrid:EmptyRom", TaskError, r"has no 'EmptyRom'; did you mean 'EmptyRoom'\?"),
+        ("perdure.tasks.minigrid:Taks", TaskError, r"has no 'Taks'; known: EmptyRoom$"),
         ("perdure.tasks.digits:SIDE", TaskError, r"is int, neither a gymnasium.Env class nor a task"),
         ("Pong | no_such_module:Wrapper", TaskError, "the wrapper 'no_such_module:Wrapper'"),
         ("digits | gymnasium.wrappers:FlattenObservation", TaskError, "wrappers are for environments"),
@@ -91,6 +94,27 @@ def test_a_task_class_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: 
 def test_a_name_that_means_nothing_says_what_would(name: str, kind: type[PerdureError], message: str) -> None:
     with pytest.raises(kind, match=message):
         kind_named(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("pong", {"bot/padle/width": 0.4}, "takes no parameter 'bot/padle/width'; did you mean 'bot/paddle/width'"),
+        ("pong", {"bot/paddle/width": 9}, "'bot/paddle/width' is 9; it takes"),
+        ("digits", {"classes": [3, 3]}, "it takes a list of different numbers"),
+        ("FrozenLake-v1", {"is_slipery": True}, "takes no parameter 'is_slipery'; did you mean 'is_slippery'"),
+        (
+            "FrozenLake-v1 | gymnasium.wrappers:FlattenObservation",
+            {"is_slipery": True},
+            "takes no parameter 'is_slipery'",
+        ),
+    ],
+)
+def test_parameters_are_checked_without_making_the_task(name: str, params: dict[str, Any], message: str) -> None:
+    kind = kind_named(name)
+    check_params(kind, name, {})
+    with pytest.raises(TaskError, match=message):
+        check_params(kind, name, params)
 
 
 def test_a_wrapper_that_gives_no_environment_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,6 +13,7 @@ from perdure.cli.scoring import Experts, Measure, Metrics, Preset, Variadic, lis
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from perdure.stats.compare import Comparison, Difference
     from perdure.stats.systems import Comparisons
@@ -95,63 +97,72 @@ def _show(result: Comparisons, quiet: bool) -> None:
         kind = " · ".join(text for text in (one.scenario_type, one.measure) if text)
         _show_comparison(console, one, f"{one.system} − {one.baseline}" + (f" · {kind}" if kind else ""))
         for difference in one.differences.values():
-            console.print(sentence(difference, one.system, one.baseline), markup=False, soft_wrap=True)
+            console.print(sentence(difference, one.system, one.baseline, one.least_p), markup=False)
         notes = [one.pairing.told, *one.notes]
         notes += [f"only {name} has {', '.join(metrics)}" for name, metrics in one.only_in.items()]
         if not quiet:
             for note in notes:
-                console.print(note, markup=False, style="bright_black", soft_wrap=True)
+                console.print(note, markup=False, style="bright_black")
         for name, why in one.left_out:
             console.print(f"left out {name}: {why}", markup=False, style="yellow", soft_wrap=True)
     for name, why in result.left_out:
         console.print(f"left out {name}: {why}", markup=False, style="yellow", soft_wrap=True)
     for note in result.notes:
-        console.print(note, markup=False, style="bright_black", soft_wrap=True)
+        console.print(note, markup=False, style="bright_black")
     if not quiet:
         console.print(
-            "p: two-sided, after Holm over the metrics. δ (Cliff) and g (Hedges) are positive where the first system "
-            "does better; better: how likely one of its lifetimes beats one of the other's.",
+            "p: two-sided, after Holm over the metrics; the permutation p is not adjusted. "
+            "δ (Cliff) and g (Hedges) are positive where the first system does better; "
+            "better: how likely one of its lifetimes beats one of the other's.",
             markup=False,
             style="bright_black",
         )
 
 
 def _show_comparison(console: Console, one: Comparison, title: str) -> None:
-    from rich.markup import escape
-    from rich.table import Table
+    from perdure.cli.score_table import widest
 
+    order = ["order ε"] if any(difference.order is not None for difference in one.differences.values()) else []
+    permuted = ["permutation"] if one.pairing.paired else []
+    layouts = (
+        ["n", one.system, one.baseline, "difference", "interval", "p", *permuted, "better", "δ", "g", *order],
+        ["difference", "interval", "p", "δ", *order],
+        ["difference", "interval", "p", *(order or ["δ"])],
+        ["difference", "interval", "p"],
+    )
+    console.print(widest(console, (_comparison_table(one, title, layout) for layout in layouts)))
+
+
+def _comparison_table(one: Comparison, title: str, layout: Sequence[str]) -> Table:
+    from rich.markup import escape
+
+    from perdure.cli.score_table import columns
     from perdure.stats.words import number, p_text
 
-    ordered = any(difference.order is not None for difference in one.differences.values())
-    permuted = one.pairing.paired
-    table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    headings = ["n", one.system, one.baseline, "difference", "interval", "p"]
-    headings += [*(["permutation"] if permuted else []), "better", "δ", "g", *(["order ε"] if ordered else [])]
-    for heading in headings:
-        table.add_column(escape(heading), justify="right", no_wrap=heading not in (one.system, one.baseline))
-    for name, difference in one.differences.items():
-        counts = str(difference.n) if permuted else f"{difference.n}, {difference.baseline_n}"
-        row = [
-            counts,
-            number(difference.mean),
-            number(difference.baseline_mean),
-            number(difference.difference),
-            "–" if difference.low is None else f"{number(difference.low)} … {number(difference.high)}",
-            p_text(difference.p_holm),
-        ]
-        row += [p_text(difference.permutation_p)] if permuted else []
-        improvement = "–" if difference.improvement is None else f"{difference.improvement:.0%}"
-        row += [improvement, number(difference.cliffs_delta), number(difference.hedges_g)]
-        row += [number(difference.order)] if ordered else []
+    table = columns(title, [""], layout)
+    for name, found in one.differences.items():
+        cells = {
+            "n": str(found.n) if one.pairing.paired else f"{found.n}, {found.baseline_n}",
+            "difference": number(found.difference),
+            "interval": "–" if found.low is None else f"{number(found.low)} … {number(found.high)}",
+            "p": p_text(found.p_holm),
+            "permutation": p_text(found.permutation_p),
+            "better": "–" if found.improvement is None else f"{found.improvement:.0%}",
+            "δ": number(found.cliffs_delta),
+            "g": number(found.hedges_g),
+            "order ε": number(found.order),
+        }
+        # By place, since a system may be called as a column is.
+        row = [cells.get(heading, "") for heading in layout]
+        if layout[0] == "n":
+            row[1:3] = number(found.mean), number(found.baseline_mean)
         table.add_row(escape(name), *row)
-    console.print(table)
+    return table
 
 
 def _show_ablation(console: Console, result: Comparisons) -> None:
     """Mean ± sd of every system, the baseline first, with a star where it differs from it."""
-    from rich.markup import escape
-    from rich.table import Table
+    from perdure.cli.score_table import widest
 
     for scenario_type, measure in dict.fromkeys((one.scenario_type, one.measure) for one in result.comparisons):
         here = [one for one in result.comparisons if (one.scenario_type, one.measure) == (scenario_type, measure)]
@@ -162,16 +173,26 @@ def _show_ablation(console: Console, result: Comparisons) -> None:
             [f"{result.baseline} (baseline)", *(_cell(first[name], baseline=True) for name in metrics)],
             *([one.system, *(_cell(one.differences.get(name)) for name in metrics)] for one in here),
         ]
-        if len(metrics) > _WIDEST:  # systems side by side instead
-            rows = [list(column) for column in zip(*rows, strict=True)]
         title = " · ".join(text for text in ("mean ± sd", scenario_type, measure) if text)
-        table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False)
-        for at, heading in enumerate(rows[0]):
-            table.add_column(escape(heading), justify="right" if at else "left")
-        for row in rows[1:]:
-            table.add_row(*(escape(text) for text in row))
-        console.print(table)
+        # Metrics beside each other where they fit, else the systems, else one line for each of both.
+        turned = [list(column) for column in zip(*rows, strict=True)]
+        listed = [["", "", ""]]
+        for at, name in enumerate(metrics, start=1):
+            listed += [[name if row is rows[1] else "", row[0], row[at]] for row in rows[1:]]
+        layouts = [rows] if len(metrics) <= _WIDEST else []
+        console.print(widest(console, (_ablation_table(title, each) for each in (*layouts, turned, listed))))
     console.print("* differs from the baseline, p < .05 after Holm", markup=False, style="bright_black")
+
+
+def _ablation_table(title: str, rows: Sequence[Sequence[str]]) -> Table:
+    from rich.markup import escape
+
+    from perdure.cli.score_table import columns
+
+    table = columns(title, rows[0][:1], rows[0][1:])
+    for row in rows[1:]:
+        table.add_row(*(escape(text) for text in row))
+    return table
 
 
 def _cell(one: Difference | None, *, baseline: bool = False) -> str:

@@ -12,6 +12,8 @@ from perdure.cli.options import Json, Quiet, emit_json
 from perdure.cli.scoring import Experts, Measure, Metrics, Preset, Variadic, listed
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from perdure.stats.correlate import Correlation
     from perdure.stats.model import Bar, ScoredLife
 
@@ -86,26 +88,32 @@ def _answered(bars: Mapping[str, Bar], lives: Sequence[ScoredLife]) -> list[str]
 
 def _show(found: Sequence[Correlation], lives: int, quiet: bool) -> None:
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
-    from perdure.stats.words import p_text
+    from perdure.cli.score_table import widest
 
     console = Console(highlight=False)
-    table = Table(title=f"{lives} lifetimes", title_justify="left", box=None, pad_edge=False)
-    for heading in ("metric 1", "metric 2"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("Spearman ρ", "p", "p (Holm)", "n"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    before = ""
-    for one in found:
-        rho = "–" if one.rho is None else f"{one.rho:.2f}".replace("-", "−")
-        shown = "" if one.first == before else one.first
-        table.add_row(escape(shown), escape(one.second), rho, p_text(one.p), p_text(one.p_holm), str(one.n))
-        before = one.first
-    console.print(table)
+    layouts = (("Spearman ρ", "p", "p (Holm)", "n"), ("ρ", "p", "p (Holm)", "n"), ("ρ", "p", "p (Holm)"), ("ρ", "p"))
+    console.print(widest(console, (_table(found, lives, layout) for layout in layouts)))
     if not quiet:
         for one in found:
             if one.why:
                 console.print(f"{one.first}, {one.second}: {one.why}", markup=False, style="bright_black")
-        console.print("p: two-sided; Holm: adjusted over all pairs.", style="bright_black")
+        console.print("ρ: Spearman's. p: two-sided; Holm: adjusted over all pairs.", style="bright_black")
+
+
+def _table(found: Sequence[Correlation], lives: int, layout: Sequence[str]) -> Table:
+    from rich.markup import escape
+
+    from perdure.cli.score_table import columns
+    from perdure.stats.words import counted, p_text
+
+    table = columns(counted(lives, "lifetime"), ["metric 1", "metric 2"], layout)
+    before = ""
+    for one in found:
+        rho = "–" if one.rho is None else f"{one.rho:.2f}".replace("-", "−")
+        cells = {"ρ": rho, "p": p_text(one.p), "p (Holm)": p_text(one.p_holm), "n": str(one.n)}
+        shown = "" if one.first == before else one.first
+        row = (cells[heading.removeprefix("Spearman ")] for heading in layout)
+        table.add_row(escape(shown), escape(one.second), *row)
+        before = one.first
+    return table

@@ -57,14 +57,16 @@ def demo(
 
     from rich.console import Console
 
-    from perdure.cli.running import duration, interruption, reported
+    from perdure.cli.running import duration, interruption
     from perdure.metrics.many import score_many
+    from perdure.report import write_report
     from perdure.stats.groups import groups
 
     console, started = Console(highlight=False), monotonic()
     failed, facts = False, {}
     for name, rivals in _RIVALS.items():
         scored: list[Scores] = []
+        page, new = into / name / "report.html", False
         for at, (learner, params) in enumerate(rivals):
             folder = into / name / learner
             protocol = _protocol(name, learner, params, lifetimes, seed)
@@ -76,18 +78,20 @@ def demo(
             failed = failed or bool(result.failed)
             if result.finished_lives:
                 scored.append(score_many(result.finished_lives, result.finished_experts, jobs=1))
-                if result.lived or not (folder / "report.html").exists():
-                    reported(result)
+                new = new or bool(result.lived)
         found = [group for one in scored for group in groups(one)]
         facts[name] = [group.as_json() for group in found]
+        if scored and (new or not page.exists()):
+            write_report(into / name, page, title=f"{name}: {' and '.join(learner for learner, _ in rivals)}")
         if len(scored) == 2 and json != "-":
             _show(console, name, scored, found)
     if json:
         emit_json(facts, json)
     if not quiet and json != "-":
         console.print(
-            f"\n{duration(monotonic() - started)}. Everything is in {into}: lives/, experts/ and report.html under "
-            f"each learner. Look further with: perdure score {into / 'arcade' / 'keeping-q'}",
+            f"\n{duration(monotonic() - started)}. Open {into / 'arcade' / 'report.html'} and "
+            f"{into / 'digits' / 'report.html'}; lives/ and experts/ lie under each learner. "
+            f"Look further with: perdure score {into / 'arcade' / 'keeping-q'}",
             soft_wrap=True,
         )
     raise typer.Exit(1 if failed else 0)
@@ -154,7 +158,10 @@ def _show(console: Console, name: str, scored: Sequence[Scores], found: Sequence
     if min(group.n for group in found) >= 2:
         for one in compare_systems(systems_of([pool_of(one) for one in scored[::-1]]), metrics=_SHOWN[:1]).comparisons:
             for difference in one.differences.values():
-                console.print(f"{one.scenario_type}, {sentence(difference, one.system, one.baseline)}", soft_wrap=True)
+                console.print(
+                    f"{one.scenario_type}, {sentence(difference, one.system, one.baseline, one.least_p)}",
+                    soft_wrap=True,
+                )
     console.print(_carried_over(scored[1]), soft_wrap=True)
 
 

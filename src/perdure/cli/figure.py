@@ -64,7 +64,9 @@ def figure(
     from perdure.report.gather import gather
 
     if kind == "list":
-        for one in KINDS.values():
+        if json:
+            emit_json({"figures": [{"name": one.name, "summary": one.summary} for one in KINDS.values()]}, json)
+        for one in KINDS.values() if json != "-" else ():
             typer.echo(f"{one.name:24}{one.summary}")
         return
     if kind not in KINDS:

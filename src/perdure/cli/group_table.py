@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from perdure.metrics.many import Scores
     from perdure.stats.model import Estimate, Group
 
-__all__ = ["grouped", "show_groups"]
+__all__ = ["grouped", "show_groups", "thresholds"]
 
 _COLOURS = {"met": "green", "not met": "red", "undecided": "yellow"}
 _MARKS = {"met": "✓", "not met": "✗", "undecided": "?"}
-_WIDE = 125
+_WIDE = ("n", "mean", "sd", "interval", "IQM", "above", "t", "p", "sign p")
+_NARROW = ("mean", "interval", "above", "p")
 
 
 def grouped(scores: Scores, pattern: str | None) -> tuple[tuple[Group, ...], str | None]:
@@ -31,6 +33,19 @@ def grouped(scores: Scores, pattern: str | None) -> tuple[tuple[Group, ...], str
         return (), str(problem)
 
 
+def thresholds(scores: Scores) -> dict[str, dict[str, Any]]:
+    """What each metric is held against, so that scores keep it where the file that declared them is not at hand."""
+    return {
+        name: {
+            "threshold": metric.threshold,
+            "margin": metric.margin,
+            "better": metric.better,
+            "inclusive": metric.inclusive,
+        }
+        for name, metric in scores.metrics.items()
+    }
+
+
 def show_groups(groups: Sequence[Group], *, quiet: bool = False, console: Console | None = None) -> None:
     """Print every group, with and without the lifetimes in which a task was never learned."""
     if not groups:
@@ -38,10 +53,11 @@ def show_groups(groups: Sequence[Group], *, quiet: bool = False, console: Consol
     from rich.console import Console
 
     from perdure.stats.threshold import RULE
+    from perdure.stats.words import counted
 
     console = console or Console(highlight=False)
     for group in groups:
-        what = f"{group.n} lifetimes · {group.measure} · {group.preset}"
+        what = f"{counted(group.n, 'lifetime')} · {group.measure} · {group.preset}"
         _show(console, group, f"{group.group} · {what}")
         if group.learned_only is not None:
             left = group.n - group.learned_only.n
@@ -49,25 +65,39 @@ def show_groups(groups: Sequence[Group], *, quiet: bool = False, console: Consol
         for name, why in group.left_out:
             console.print(f"left out {name}: {why}", markup=False, style="yellow")
     if not quiet:
-        marks = "" if console.width >= _WIDE else "✓ met, ✗ not met, ? undecided. "
-        console.print(marks + RULE, markup=False, style="bright_black")
+        marks = ", ".join(f"{mark} {verdict}" for verdict, mark in _MARKS.items())
+        console.print(f"{marks}. {RULE}", markup=False, style="bright_black")
 
 
 def _show(console: Console, group: Group, title: str) -> None:
-    from rich.markup import escape
-    from rich.table import Table
+    from perdure.cli.score_table import widest
 
+    layouts = _WIDE, _NARROW, _NARROW[:-2] + _NARROW[-1:]
+    console.print(widest(console, (_table(group, title, layout) for layout in layouts)))
+    notes: dict[str, list[str]] = {}
+    absent: dict[tuple[int, str], list[str]] = {}
+    for name, one in group.estimates.items():
+        if one.n and one.note and one.bar.threshold is not None:
+            notes.setdefault(one.note, []).append(name)
+        if one.missing:
+            absent.setdefault((one.missing, one.absent or "no reason is given"), []).append(name)
+    for note, names in notes.items():
+        console.print(f"{', '.join(names)}: {note}", markup=False, style="bright_black")
+    for (missing, why), names in absent.items():
+        of = "no value of" if missing == group.n else f"{missing} of {group.n} lifetimes lack"
+        console.print(f"{of} {', '.join(names)}: {why}", markup=False, style="bright_black")
+
+
+def _table(group: Group, title: str, layout: Sequence[str]) -> Table:
+    from rich.markup import escape
+
+    from perdure.cli.score_table import columns
     from perdure.stats.words import number, p_text
 
-    table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False)
-    table.add_column("", no_wrap=True)
     level = next((f"{one.level:.0%} interval" for one in group.estimates.values()), "interval")
-    # What fits 80 columns with every id whole; a wide terminal gets all of it.
-    wide = console.width >= _WIDE
-    headings = ("n", "mean", "sd", level, "IQM", "above", "t", "p", "sign p") if wide else ("mean", level, "above", "p")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict" if wide else "", no_wrap=True)
+    table = columns(title, [""], [level if heading == "interval" else heading for heading in layout])
+    in_words = layout is _WIDE
+    table.add_column("verdict" if in_words else "", no_wrap=True, min_width=1)
     for name, one in group.estimates.items():
         if not one.n:
             continue
@@ -76,24 +106,18 @@ def _show(console: Console, group: Group, title: str) -> None:
             "n": str(one.n),
             "mean": number(one.mean),
             "sd": number(one.sd),
-            level: "–" if one.low is None else f"{number(one.low)} … {number(one.high)}",
+            "interval": "–" if one.low is None else f"{number(one.low)} … {number(one.high)}",
             "IQM": number(one.iqm),
             "above": "" if one.above_count is None else f"{one.above_count}/{one.n}",
             "t": number(one.t) if judged else "",
             "p": p_text(one.p) if judged else "",
             "sign p": p_text(one.sign_p) if judged else "",
         }
-        table.add_row(escape(name), *(cells[heading] for heading in headings), _verdict(one, wide))
-    console.print(table)
-    without = [name for name, one in group.estimates.items() if not one.n]
-    if without:
-        console.print(f"no lifetime has a value of {', '.join(without)}", markup=False, style="bright_black")
-    for name, one in group.estimates.items():
-        if one.n and one.why and one.bar.threshold is not None:
-            console.print(f"{name}: {one.why}", markup=False, style="bright_black")
+        table.add_row(escape(name), *(cells[heading] for heading in layout), _verdict(one, in_words))
+    return table
 
 
-def _verdict(one: Estimate, wide: bool) -> str:
+def _verdict(one: Estimate, in_words: bool) -> str:
     if not one.verdict:
         return ""
-    return f"[{_COLOURS[one.verdict]}]{one.verdict if wide else _MARKS[one.verdict]}[/]"
+    return f"[{_COLOURS[one.verdict]}]{one.verdict if in_words else _MARKS[one.verdict]}[/]"

@@ -1,4 +1,4 @@
-"""`perdure list`: the metrics, presets and readers there are."""
+"""`perdure list`: the metrics, presets, readers, tasks and learners there are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["EXAMPLE", "list"]
 
 EXAMPLE = "perdure list metrics"
 
-Kind = Literal["metrics", "presets", "readers"]
+Kind = Literal["metrics", "presets", "readers", "tasks", "learners"]
 Facts = Mapping[str, Any]
 
 
@@ -73,10 +73,45 @@ def _readers(_preset: str | None) -> tuple[Facts, ...]:
     return tuple({"name": one.name, "summary": one.summary} for one in READERS)
 
 
+def _tasks(_preset: str | None) -> tuple[Facts, ...]:
+    from importlib import import_module
+
+    from perdure.tasks.interface import TASKS
+    from perdure.tasks.resolve import kind_named
+
+    import_module("perdure.tasks.catalogue")  # registers what is embedded
+    kinds = {name: kind_named(name) for name in TASKS.names()}
+    return tuple(
+        {
+            "name": name,
+            "summary": kind.summary,
+            "measures": dict(kind.measures),
+            "parameters": [
+                {"name": one.name, "default": one.default, "form": one.form, "meaning": one.meaning}
+                for one in kind.parameters or ()
+            ],
+        }
+        for name, kind in kinds.items()
+    )
+
+
+def _learners(_preset: str | None) -> tuple[Facts, ...]:
+    import inspect
+
+    from perdure.learners.find import LEARNERS, REFERENCE, find_learner
+
+    names = dict.fromkeys((*REFERENCE, *LEARNERS.names()))
+    return tuple(
+        {"name": name, "summary": (inspect.getdoc(find_learner(name)) or "").partition("\n")[0]} for name in names
+    )
+
+
 _KINDS: Mapping[Kind, Callable[[str | None], tuple[Facts, ...]]] = {
     "metrics": _metrics,
     "presets": _presets,
     "readers": _readers,
+    "tasks": _tasks,
+    "learners": _learners,
 }
 
 
@@ -90,6 +125,7 @@ def _show(facts: tuple[Facts, ...]) -> None:
         console.print(Text(one["name"], "bold"), Text(_threshold(one), "cyan"))
         console.print(Padding(Text(one["summary"]), (0, 0, 0, 2)))
         details = [f"needs {one['needs']}"] if one.get("needs") else []
+        details += [f"takes {', '.join(each['name'] for each in one['parameters'])}"] if one.get("parameters") else []
         details += [text for text in (one.get("condition"), one.get("source")) if text]
         if details:
             console.print(Padding(Text(" · ".join(details), "bright_black"), (0, 0, 0, 2)))

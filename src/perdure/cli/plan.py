@@ -13,6 +13,7 @@ from perdure.cli.scoring import Experts, Measure, Metrics, Preset, Variadic, lis
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from perdure.metrics.settings import Settings
     from perdure.stats.model import Pool
@@ -73,6 +74,7 @@ def plan(
     """How many lifetimes are needed: the paper's rule, the exact answer, and the power really reached."""
     from perdure.metrics.settings import Settings
     from perdure.stats.plan import make_plan
+    from perdure.stats.words import counted
 
     at = make_plan(k, alpha, beta, lifetimes=lifetimes).power_at.lifetimes
     settings = Settings(preset=preset, measure=measure, metrics=listed(metrics))
@@ -80,7 +82,7 @@ def plan(
     if pilot:
         pool = _pool(pilot, experts or (), settings)
         found = _said(pool, at, alpha, beta, _distances(detect), seed if simulate else None)
-        note = f"pilot: {pool.name}, {len(pool.lives)} lifetimes, {len(pool.left_out)} left out"
+        note = f"pilot: {pool.name}, {counted(len(pool.lives), 'lifetime')}, {len(pool.left_out)} left out"
     speed = _seconds_per_experience(pilot) if pilot else None
     cost = _cost(protocol, at, speed, machines) if protocol else None
     made = make_plan(k, alpha, beta, lifetimes=lifetimes, pilot=found, cost=cost, notes=[note] if note else ())
@@ -205,35 +207,52 @@ def _show(made: Plan, quiet: bool) -> None:
 
 
 def _show_pilot(console: Console, made: Plan) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from perdure.stats.words import number
+    from perdure.cli.score_table import widest
 
     if not made.pilot:
         return
-    simulated = any(one.simulated_power is not None for one in made.pilot.values())
-    table = Table(title=f"what the pilot says, for {made.power_at.lifetimes} lifetimes", title_justify="left", box=None)
-    table.add_column("", no_wrap=True)
-    headings = ["mean", "sd", "distance", "k", "rule", "two-sided", "one-sided", "± interval", "power"]
-    for heading in (*headings, *(["real power", "real error"] if simulated else [])):
-        table.add_column(heading, justify="right")
-    for name, one in made.pilot.items():
-        counts = [
-            "–" if count is None else str(count) for count in (one.lifetimes, one.exact_two_sided, one.exact_one_sided)
-        ]
-        shares = [one.power, *([one.simulated_power, one.simulated_error] if simulated else [])]
-        table.add_row(
-            escape(name),
-            *(number(value) for value in (one.mean, one.sd, one.detect, one.k)),
-            *counts,
-            number(one.half_width),
-            *("–" if share is None else f"{share:.1%}" for share in shares),
-        )
-    console.print(table)
+    real = ["real power", "real error"] if any(one.simulated_power is not None for one in made.pilot.values()) else []
+    layouts = (
+        ["mean", "sd", "distance", "k", "rule", "two-sided", "one-sided", "± interval", "power", *real],
+        ["k", "two-sided", "one-sided", "power", *real],
+        ["k", "one-sided", "power", *real],
+        real or ["one-sided", "power"],
+    )
+    console.print(widest(console, (_pilot_table(made, layout) for layout in layouts)))
     for name, one in made.pilot.items():
         if one.why:
-            console.print(f"{name}: {one.why}", markup=False, style="bright_black", soft_wrap=True)
+            console.print(f"{name}: {one.why}", markup=False, style="bright_black")
+
+
+def _pilot_table(made: Plan, layout: Sequence[str]) -> Table:
+    from rich.markup import escape
+
+    from perdure.cli.score_table import columns
+    from perdure.stats.words import number
+
+    def count(value: int | None) -> str:
+        return "–" if value is None else str(value)
+
+    def share(value: float | None) -> str:
+        return "–" if value is None else f"{value:.1%}"
+
+    table = columns(f"what the pilot says, for {made.power_at.lifetimes} lifetimes", [""], layout)
+    for name, one in made.pilot.items():
+        cells = {
+            "mean": number(one.mean),
+            "sd": number(one.sd),
+            "distance": number(one.detect),
+            "k": number(one.k),
+            "rule": count(one.lifetimes),
+            "two-sided": count(one.exact_two_sided),
+            "one-sided": count(one.exact_one_sided),
+            "± interval": number(one.half_width),
+            "power": share(one.power),
+            "real power": share(one.simulated_power),
+            "real error": share(one.simulated_error),
+        }
+        table.add_row(escape(name), *(cells[heading] for heading in layout))
+    return table
 
 
 def _show_cost(console: Console, cost: Cost) -> None:

@@ -53,9 +53,11 @@ def run(
         progress_of,
         reported,
         show_failures,
+        show_notes,
         show_plan,
         unanswered,
     )
+    from perdure.run.before import check_before
     from perdure.run.folder import RunFolder
     from perdure.run.plan import Plan
     from perdure.run.protocol import read_protocol
@@ -64,7 +66,9 @@ def run(
     console = Console(highlight=False)
     plan = Plan(read_protocol(protocol))
     folder, count = RunFolder(into), cores() if workers is None else workers
-    missing = [job for job in plan.chosen(tuple(only or ())) if not folder.is_finished(job)]
+    chosen, beside = plan.chosen(tuple(only or ())), (protocol.resolve().parent,)
+    check_before(plan, folder, chosen, (*beside, Path.cwd()))
+    missing = [job for job in chosen if not folder.is_finished(job)]
     gaps = unanswered(plan)
     if not quiet and json != "-":
         show_plan(console, plan, missing, count)
@@ -84,7 +88,7 @@ def run(
                 workers=count,
                 only=only or (),
                 tell=tell,
-                paths=(protocol.resolve().parent,),
+                paths=beside,
                 ray=ray,
             )
     except KeyboardInterrupt:
@@ -93,6 +97,7 @@ def run(
         raise typer.Exit(1) from None
     if json != "-":
         show_failures(console, result)
+        show_notes(console, result)
         if not quiet and not result.lived and not result.failed:
             console.print(f"  {into}: nothing is missing, so nothing was run")
     scores = None if only else _scored(result, json)
@@ -101,13 +106,15 @@ def run(
         if json != "-" and not quiet:
             console.print(f"{into / 'report.html'}")
     if json:
-        emit_json({**facts, "lived": result.lived, "failed": result.failed, "score": scores}, json)
+        emit_json(
+            {**facts, "lived": result.lived, "failed": result.failed, "notes": result.notes, "score": scores}, json
+        )
     raise typer.Exit(1 if result.failed or (result.missing and not only) else 0)
 
 
 def _scored(result: RunResult, json: str | None) -> dict[str, object] | None:
     """Score the lives that reached their end, beside their experts, and show each group's estimates."""
-    from perdure.cli.group_table import show_groups
+    from perdure.cli.group_table import show_groups, thresholds
     from perdure.cli.score_table import show
     from perdure.metrics.many import score_many
     from perdure.stats.groups import groups
@@ -117,8 +124,8 @@ def _scored(result: RunResult, json: str | None) -> dict[str, object] | None:
     scores = score_many(result.finished_lives, result.finished_experts)
     found = groups(scores)
     if json != "-":
-        if max(group.n for group in found) > 1:
+        if len(scores.lifetimes) > 1:
             show_groups(found)
         else:
             show(scores)
-    return {**scores.as_json(), "groups": [group.as_json() for group in found]}
+    return {**scores.as_json(), "thresholds": thresholds(scores), "groups": [group.as_json() for group in found]}

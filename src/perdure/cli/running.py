@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from perdure.errors import PerdureError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -25,6 +27,7 @@ __all__ = [
     "progress_of",
     "reported",
     "show_failures",
+    "show_notes",
     "show_plan",
     "unanswered",
 ]
@@ -168,7 +171,11 @@ def reported(result: RunResult) -> Path | None:
     to = result.folder.path / "report.html"
     protocol = result.plan.protocol
     title = f"{protocol.name}: {protocol.title}"
-    write_report(result.finished_lives, to, experts=result.finished_experts, title=title)
+    try:
+        write_report(result.finished_lives, to, experts=result.finished_experts, title=title)
+    except OSError as problem:
+        why = problem.strerror or problem
+        raise PerdureError(f"{to}: the disk refuses the report: {why}; make room, and run again") from problem
     return to
 
 
@@ -180,6 +187,14 @@ def show_failures(console: Console, result: RunResult) -> None:
         place = result.folder.place(result.plan.job(identity)) / "traceback.txt"
         where = f" (see {place})" if place.exists() else ""
         console.print(f"[red]failed[/] {identity}: {escape(why)}{escape(where)}", soft_wrap=True)
+
+
+def show_notes(console: Console, result: RunResult) -> None:
+    """What is odd about the lives that were lived."""
+    from rich.markup import escape
+
+    for note in result.notes:
+        console.print(f"[yellow]note[/] {escape(note)}", soft_wrap=True)
 
 
 def duration(seconds: float) -> str:

@@ -129,7 +129,7 @@ def score(
 
     Exit status 0: everything was scored; 1: something was left out; 2: nothing could be scored.
     """
-    from perdure.cli.group_table import grouped, show_groups
+    from perdure.cli.group_table import grouped, show_groups, thresholds
     from perdure.cli.score_table import progress_bar, show
     from perdure.curves.bounds import read_numbers
     from perdure.log.matrix import read_baseline
@@ -174,14 +174,21 @@ def score(
             progress=progress,
         )
     several = len(scores.lifetimes) > 1
-    found, refused = grouped(scores, group) if several or group else ((), None)
+    found, refused = grouped(scores, group) if several or group or json else ((), None)
     if json:
-        emit_json({**scores.as_json(), "groups": [one.as_json() for one in found], "not_grouped": refused}, json)
+        facts = {
+            **scores.as_json(),
+            "thresholds": thresholds(scores),
+            "groups": [one.as_json() for one in found],
+            "not_grouped": refused,
+        }
+        emit_json(facts, json)
     if out:
         write_outputs(scores, out)
     if json != "-":
-        show_groups(found, quiet=quiet)
-        show(scores, quiet=quiet, table=not found)
+        if several or group:
+            show_groups(found, quiet=quiet)
+        show(scores, quiet=quiet)
         if refused:
             typer.echo(f"not grouped: {refused}", err=True)
     raise typer.Exit(1 if scores.left_out or refused else 0)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from perdure.metrics.many import Scores
     from perdure.metrics.score import Score
 
-__all__ = ["progress_bar", "show"]
+__all__ = ["columns", "progress_bar", "show", "widest"]
 
+_MOST = 8  # flags, or notes, of many lifetimes
 _MARKS = {True: "[green]✓[/]", False: "[red]✗[/]", None: " "}
 
 
@@ -40,18 +42,15 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
         yield told
 
 
-def show(scores: Scores, *, quiet: bool = False, table: bool = True) -> None:
-    """Print one lifetime metric by metric, or many as their means; without the table only what else is to say."""
+def show(scores: Scores, *, quiet: bool = False) -> None:
+    """Print one lifetime metric by metric; of many, whose values only groups may pool, what else is to say."""
     from rich.console import Console
 
     console = Console(highlight=False)
     if len(scores.lifetimes) == 1:
         _show_one(console, scores.lifetimes[0], scores, quiet)
-    else:
-        if table:
-            _show_means(console, scores)
-        if not quiet:
-            _show_notes(console, scores)
+    elif not quiet:
+        _show_notes(console, scores)
     for path, why in scores.left_out:
         console.print("[yellow]left out[/]", _plain(why if path in why else f"{path}: {why}"), soft_wrap=True)
 
@@ -81,47 +80,60 @@ def _show_one(console: Console, score: Score, scores: Scores, quiet: bool) -> No
         console.print("note:", _plain(note), style="bright_black")
 
 
-def _show_means(console: Console, scores: Scores) -> None:
-    lifetimes = scores.lifetimes
-    table = _table(
-        f"{len(lifetimes)} lifetimes · {', '.join(sorted({one.measure for one in lifetimes}))} · {scores.preset}"
-    )
-    for heading in ("mean", "sd", "n", "shown"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for name, metric in scores.metrics.items():
-        values = [
-            one.metrics[name].value for one in lifetimes if name in one.metrics and one.metrics[name].value is not None
-        ]
-        found = [value for value in values if value is not None]
-        if not found:
-            table.add_row(name, "–", "–", "0", "")
-            continue
-        mean = math.fsum(found) / len(found)
-        sd = math.sqrt(math.fsum((value - mean) ** 2 for value in found) / (len(found) - 1)) if len(found) > 1 else None
-        shown = sum(bool(metric.demonstrated(value)) for value in found)
-        table.add_row(
-            name,
-            number(mean),
-            "–" if sd is None else number(sd),
-            str(len(found)),
-            "" if metric.threshold is None else f"{shown}/{len(found)}",
-        )
-    console.print(table)
-    console.print("shown: lifetimes beyond the threshold", style="bright_black")
-
-
 def _show_notes(console: Console, scores: Scores) -> None:
+    """What is to be said of many lifetimes, each thing once, with how many it holds of where not of all."""
     lifetimes = scores.lifetimes
     dropped, where = sum(one.dropped_rows for one in lifetimes), sum(bool(one.dropped_rows) for one in lifetimes)
-    console.print(
-        f"{dropped} rows dropped in {where} of {len(lifetimes)} lifetimes",
-        style="bright_black",
-    )
+    if dropped:
+        rows = "1 row" if dropped == 1 else f"{dropped} rows"
+        console.print(f"{rows} dropped in {where} of {len(lifetimes)} lifetimes", style="bright_black")
     if len({one.measure for one in lifetimes}) > 1:
         console.print("note: several measures are several groups; give --measure to score one", style="bright_black")
+    flags: dict[str, dict[str, None]] = {}
+    for one in lifetimes:
+        for name, measured in one.metrics.items():
+            for flag in measured.flags:
+                flags.setdefault(flag, {})[name] = None
+    for flag, names in list(flags.items())[:_MOST]:
+        console.print("flag:", _plain(f"{flag} [{', '.join(names)}]"), style="bright_black")
+    notes = Counter(note for one in lifetimes for note in one.notes)
+    for note, count in list(notes.items())[:_MOST]:
+        among = "" if count == len(lifetimes) else f" ({count} of {len(lifetimes)} lifetimes)"
+        console.print("note:", _plain(note + among), style="bright_black")
+    more = max(0, len(flags) - _MOST) + max(0, len(notes) - _MOST)
+    if more:
+        console.print(f"and {more} more flags and notes; --json has them all", style="bright_black")
     unlearned = [one.id for one in lifetimes if one.not_learned]
     if unlearned:
         console.print(_plain(f"a task was never learned in {', '.join(unlearned)}"), style="bright_black")
+
+
+def widest(console: Console, tables: Iterable[Table]) -> Table:
+    """The first of `tables` that fits the console with nothing cut off, spread where there is room; else the last."""
+    from rich.measure import Measurement
+
+    roomy = console.options.update(max_width=10_000)
+    chosen: Table | None = None
+    for chosen in tables:
+        wide = Measurement.get(console, roomy, chosen).maximum
+        if wide <= console.width:
+            if wide + len(chosen.columns) <= console.width:
+                chosen.padding = (0, 2, 0, 0)
+            break
+    assert chosen is not None, "there is at least one layout"
+    return chosen
+
+
+def columns(title: str, first: Sequence[str], rest: Sequence[str]) -> Table:
+    """A table of whole ids: the `first` columns are ids or names, the `rest` numbers, with a blank between them."""
+    from rich.table import Table
+
+    table = Table(title=_plain(title), title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in first:
+        table.add_column(_plain(heading), no_wrap=True, overflow="fold")
+    for heading in rest:
+        table.add_column(_plain(heading), justify="right", no_wrap=True)
+    return table
 
 
 def _table(title: str) -> Table:

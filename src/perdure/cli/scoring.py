@@ -38,7 +38,7 @@ Metrics = Annotated[
 
 
 class Variadic(TyperCommand):
-    """A command whose `--experts` and `--metrics` take several values in a row, once a LOG was given."""
+    """A command whose `--experts` and `--metrics` take several values in a row, once its LOG, if any, was given."""
 
     greedy = ("--experts", "--metrics")
 
@@ -56,7 +56,8 @@ class Variadic(TyperCommand):
         spelt: list[str] = []
         current: str | None = None  # the greedy option whose values are being read
         value_of: str | None = None  # an option whose single value comes next
-        seen_log = False
+        # Where the command takes no LOG, no word can be meant as one.
+        seen_log = all(parameter.param_type_name == "option" for parameter in self.params)
         for at, word in enumerate(args):
             if value_of is not None:
                 spelt.append(word)

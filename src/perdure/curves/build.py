@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from zlib import crc32
 
 import numpy as np
@@ -56,7 +57,8 @@ def curves(
     """The lifetime smoothed, clamped and scaled, with the experts of its tasks on the same scale.
 
     Ranges come from the learner's smoothed learning values, its evaluation values and its experts'
-    smoothed learning values together, unless bounds are given. `direction` overrules the log's own.
+    smoothed learning values together, unless bounds are given, or recorded in the log's manifest for
+    its first measure. `direction` overrules the log's own.
     """
     prep = prep or Prep()
     measure = lifetime.measure(measure)
@@ -77,16 +79,20 @@ def curves(
     smoothed = smooth(measured, starts, smoothed_blocks, window=prep.window, width=prep.width, alignment=prep.alignment)
 
     given = _given(prep, way, tasks)
+    if given is None:
+        given = _recorded(lifetime, measure, prep, way, tasks)
+    all_given = len(given) == len(tasks)
     raw = measured.copy()
     clamps: dict[str, Range] = {}
     if prep.clamp:
-        clamps = given or _percentiles(smoothed, starts, passage, matched)
+        clamps = given if all_given else _percentiles(smoothed, starts, passage, matched) | given
         _each_block(passage, starts, smoothed, lambda values, task: clamp(values, clamps[task]))
         _each_block(passage, starts, raw, lambda values, task: clamp(values, clamps[task]))
-    ranges = given or _found(smoothed, starts, passage, matched, clamps, prep)
+    ranges = given if all_given else _found(smoothed, starts, passage, matched, clamps, prep) | given
+    notes = _notes(ranges, prep)
     if prep.scale == "run":
         everything = _all_given(prep, way) or tuple(ranges.values())
-        whole = Range(min(one.low for one in everything), max(one.high for one in everything), given is not None)
+        whole = Range(min(one.low for one in everything), max(one.high for one in everything), all_given)
         ranges = dict.fromkeys(ranges, whole)
     if prep.scale != "none":
         _each_block(passage, starts, smoothed, lambda values, task: scale(values, ranges[task]))
@@ -108,7 +114,7 @@ def curves(
         starts=starts,
         ranges=ranges,
         experts={task: _scaled(found, task, ranges, clamps, prep) for task, found in matched.items()},
-        notes=_notes(ranges, prep),
+        notes=notes,
     )
 
 
@@ -198,21 +204,54 @@ def _given(prep: Prep, direction: Direction, tasks: Sequence[str]) -> dict[str, 
     if prep.bounds is None:
         return None
     bounds = {name.lower(): _range(pair, direction) for name, pair in prep.bounds.items()}
-
-    def belongs(name: str, task: str) -> bool:
-        if prep.variants == "aware":
-            return name == task
-        return task in name if prep.matching == "prefix" else name == task or base_name(name, prep) == task
-
     ranges: dict[str, Range] = {}
     for task in tasks:
-        found = [one for name, one in bounds.items() if belongs(name, task)]
+        found = [one for name, one in bounds.items() if _belongs(name, task, prep)]
         if not found:
             raise MetricError(
                 f"no bounds are given for task {task!r} (given: {', '.join(prep.bounds) or 'none'}); add them"
             )
-        ranges[task] = Range(min(one.low for one in found), max(one.high for one in found), given=True)
+        ranges[task] = _pooled(found)
     return ranges
+
+
+def _recorded(
+    lifetime: Lifetime, measure: str, prep: Prep, direction: Direction, tasks: Sequence[str]
+) -> dict[str, Range]:
+    """The bounds that the manifest's scenario gives to tasks, higher-is-better; they are of the first measure."""
+    scenario = lifetime.manifest.get("scenario")
+    described = scenario.get("tasks") if isinstance(scenario, Mapping) else None
+    if not prep.recorded_bounds or not isinstance(described, Sequence) or measure != lifetime.measure():
+        return {}
+    entries = [(str(one.get("label")).lower(), one.get("bounds")) for one in described if isinstance(one, Mapping)]
+    ranges: dict[str, Range] = {}
+    for task in tasks:
+        found = [_rising(bounds) for label, bounds in entries if _belongs(label, task, prep)]
+        known = [_range(one, direction) for one in found if one]
+        if known and len(known) == len(found):
+            ranges[task] = _pooled(known)
+    return ranges
+
+
+def _rising(value: object) -> tuple[float, float] | None:
+    """A manifest's value as bounds; None where it is not two finite numbers that rise."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return None
+    numbers = [float(one) for one in value if isinstance(one, int | float) and not isinstance(one, bool)]
+    if len(numbers) != 2 or not all(map(isfinite, numbers)) or numbers[0] >= numbers[1]:
+        return None
+    return numbers[0], numbers[1]
+
+
+def _belongs(name: str, task: str, prep: Prep) -> bool:
+    """Whether the bounds called `name` are of `task`, which has no variant where variants do not count."""
+    if prep.variants == "aware":
+        return name == task
+    return task in name if prep.matching == "prefix" else name == task or base_name(name, prep) == task
+
+
+def _pooled(ranges: Sequence[Range]) -> Range:
+    return Range(min(one.low for one in ranges), max(one.high for one in ranges), given=True)
 
 
 def _range(bounds: tuple[float, float], direction: Direction) -> Range:
@@ -228,6 +267,11 @@ def _notes(ranges: Mapping[str, Range], prep: Prep) -> tuple[str, ...]:
     if constant:
         counted = "" if prep.keep_constant else ", and left out of lifetime means"
         notes.append(f"constant, so scaled to 1{counted}: {', '.join(constant)}")
-    if not any(one.given for one in ranges.values()):
-        notes.append("each range came from the data; ratios depend on it, so bounds are better where they are known")
+    found = [task for task, one in ranges.items() if not one.given]
+    if found:
+        which = "each range" if len(found) == len(ranges) else f"the range of {', '.join(found)}"
+        notes.append(f"{which} came from the data; ratios depend on it, so bounds are better where they are known")
+    if prep.bounds is None and len(found) < len(ranges):
+        of = "" if not found else f" of {', '.join(task for task in ranges if task not in found)}"
+        notes.append(f"the bounds{of} are those that the log records")
     return tuple(notes)

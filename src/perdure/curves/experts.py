@@ -24,6 +24,7 @@ __all__ = [
     "Experts",
     "base_name",
     "expert_log",
+    "joined",
     "matching",
     "oriented",
     "read_experts",
@@ -89,6 +90,17 @@ def read_experts(paths: Iterable[str | os.PathLike[str]], *, cache: bool = True)
             except PerdureError as problem:
                 left_out.append((str(one), str(problem)))
     return Experts(tuple(lifetimes), saturations, tuple(left_out))
+
+
+def joined(first: Experts, second: Experts) -> Experts:
+    """Both together; a log that is in both counts once."""
+    seen = {one.path.resolve() for one in first.lifetimes if one.path}
+    further = (one for one in second.lifetimes if not (one.path and one.path.resolve() in seen))
+    return Experts(
+        (*first.lifetimes, *further),
+        {**first.saturations, **second.saturations},
+        tuple(dict((*first.left_out, *second.left_out)).items()),
+    )
 
 
 def _stated(place: Path) -> dict[str, float]:

@@ -44,7 +44,9 @@ class Prep:
     clamp: bool = False
     scale: Scale = "task"
     bounds: Mapping[str, tuple[float, float]] | None = field(default=None, hash=False)
-    """Task → (min, max) as measured; None takes them from the data."""
+    """Task → (min, max) as measured; None takes them from the log's scenario, and from the data where it has none."""
+    recorded_bounds: bool = True
+    """Whether bounds that the scenario in the log's manifest gives to a task count as given; l2metrics knew none."""
     variants: Variants = "aware"
     noise: float = 0.0
     """Standard deviation of the noise added to the learner's prepared values, to see how much it matters."""

@@ -11,7 +11,7 @@ from perdure.errors import UnknownName, nearest
 from perdure.learners.interface import LearnerError, Maker, SelfLed
 from perdure.registry import Registry
 
-__all__ = ["LEARNERS", "REFERENCE", "find_learner", "make_learner"]
+__all__ = ["LEARNERS", "REFERENCE", "find_learner", "find_maker", "make_learner"]
 
 REFERENCE: Mapping[str, str] = {
     "forgetful-q": "perdure.learners.forgetful_q:ForgetfulQ",
@@ -42,10 +42,16 @@ def find_learner(name: str) -> Maker:
         ) from None
 
 
-def make_learner(name: str, seed: int, params: Mapping[str, Any]) -> Any:
-    """A new learner; parameters that its maker does not take are refused by name."""
+def find_maker(name: str, params: Mapping[str, Any]) -> Maker:
+    """The maker of a learner, which is known to take a seed and these parameters; nothing is made."""
     maker = find_learner(name)
     _check_params(name, maker, params)
+    return maker
+
+
+def make_learner(name: str, seed: int, params: Mapping[str, Any]) -> Any:
+    """A new learner; parameters that its maker does not take are refused by name."""
+    maker = find_maker(name, params)
     try:
         learner = maker(seed=seed, **params)
     except (TypeError, ValueError) as problem:
@@ -72,7 +78,9 @@ def _imported(path: str) -> Maker:
         raise
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise LearnerError(f"{path}: {module} has no {part!r}; {nearest(part, _public(found))}")
+            own = _own_classes(found)
+            offer = nearest(part, own) if own else "no class is defined there"
+            raise LearnerError(f"{path}: {module} has no {part!r}; {offer}")
         found = getattr(found, part)
     if not callable(found):
         raise LearnerError(f"{path}: {type(found).__name__} is not callable; name a class or a function that makes it")
@@ -80,8 +88,14 @@ def _imported(path: str) -> Maker:
     return maker
 
 
-def _public(module: Any) -> list[str]:
-    return [name for name in vars(module) if not name.startswith("_")]
+def _own_classes(module: Any) -> list[str]:
+    """The classes that a module defines itself; what it imports is no one's learner."""
+    home = getattr(module, "__name__", None)
+    return [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type) and value.__module__ == home and not name.startswith("_")
+    ]
 
 
 def _check_params(name: str, maker: Maker, params: Mapping[str, Any]) -> None:

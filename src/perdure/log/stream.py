@@ -80,7 +80,7 @@ class Stream:
             record = self._header() + record
         try:
             if os.write(self._descriptor, record) != len(record):
-                raise OSError(errno.ENOSPC, "only a part was taken")
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as problem:
             raise self._undone(f"experience {exp_num} of block {block_num}", problem) from problem
         self._size += len(record)

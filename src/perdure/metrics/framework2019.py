@@ -24,7 +24,7 @@ from perdure.scenario.sites import Site, visible_evaluations
 
 __all__ = ["FRAMEWORK_2019", "PREP", "moving_average", "tested_after_learning"]
 
-PREP = Prep(window="none", scale="none")
+PREP = Prep(window="none", scale="none", recorded_bounds=False)
 
 _ALPHA = 11
 _WITHIN = 0.02

@@ -32,7 +32,9 @@ __all__ = ["L2METRICS_31", "PREP", "Regimes", "summaries"]
 _SOURCE = "l2metrics 3.1"
 _PRESET = "l2metrics-3.1"
 
-PREP = Prep(alignment="lagging", unit="row", matching="prefix", suffix="first", keep_constant=True)
+PREP = Prep(
+    alignment="lagging", unit="row", matching="prefix", suffix="first", keep_constant=True, recorded_bounds=False
+)
 
 
 # --- blocks as l2metrics sees them ----------------------------------------------------------------

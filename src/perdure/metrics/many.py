@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from perdure.curves.experts import Experts, read_experts
 from perdure.errors import NotALog, PerdureError
 from perdure.log.matrix import looks_like_matrix, read_matrix
 from perdure.log.read import find, locate, read
 from perdure.metrics.declare import Metric
+from perdure.metrics.pool import processes, worked
 from perdure.metrics.score import Score, Scorer
+from perdure.metrics.serving import Serving, idle, run_of
 from perdure.metrics.settings import Settings
 
 __all__ = ["Found", "Scores", "find_lifetimes", "score_many"]
 
 _WORTH_A_POOL = 8  # fewer lifetimes are scored before a second process has started
-_ONE_THREAD = dict.fromkeys(
-    ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
-)
 
 
 @dataclass(frozen=True)
@@ -35,6 +32,8 @@ class Found:
     path: Path
     id: str
     matrix: bool = False
+    run: Path | None = None
+    """The run folder whose `lives/` holds it: the experts found in it serve this lifetime, and no other's do."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +87,16 @@ def find_lifetimes(logs: Sequence[str | os.PathLike[str]]) -> tuple[tuple[Found,
             if path != place and _is_expert(path, place):
                 experts.append(path)
             else:
-                lives.append(Found(path, path.relative_to(place).as_posix() if path != place else ""))
+                name = path.relative_to(place).as_posix() if path != place else ""
+                lives.append(Found(path, name, run=run_of(path)))
     again = Counter(one.id for one in lives if one.id)
     named = (replace(one, id=str(one.path)) if again[one.id] > 1 else one for one in lives)
     return tuple(named), tuple(experts)
 
 
-def _is_expert(path: Path, run: Path) -> bool:
-    """Whether a lifetime below `run` is an expert: it lies in `experts/` beside `lives/`, or its manifest says so."""
-    if path.relative_to(run).parts[0] == "experts" and (run / "lives").is_dir():
+def _is_expert(path: Path, place: Path) -> bool:
+    """Whether a lifetime below `place` is an expert: it lies in `experts/` beside `lives/`, or its manifest says so."""
+    if path.relative_to(place).parts[0] == "experts" and (place / "lives").is_dir():
         return True
     try:
         manifest = msgspec.json.decode((path / "manifest.json").read_bytes())
@@ -142,11 +142,9 @@ def score_many(
     settings = settings or Settings()
     lives, own_experts = find_lifetimes(logs)
     lives = _without(lives, experts)
-    expert_paths = [*experts, *own_experts]
     scorer = Scorer(settings)  # what is misspelt fails here, before any process starts
-    how = _How(settings, tuple(str(path) for path in expert_paths), keep_prepared, dict(columns or {}))
-    count = min(jobs or _cores(), len(lives)) if jobs or len(lives) >= _WORTH_A_POOL else 1
-    done = _in_processes(how, lives, count, progress) if count > 1 else _here(how, lives, progress)
+    how = _How(settings, tuple(map(str, experts)), tuple(map(str, own_experts)), keep_prepared, dict(columns or {}))
+    done = worked(_Worker, how, lives, processes(len(lives), jobs, _WORTH_A_POOL), progress)
     scored = [(one.score, found) for one, found in zip(done, lives, strict=True) if one.score is not None]
     scores = _distinct([one for one, _ in scored], [found for _, found in scored])
     problems = [(str(found.path), one.why) for found, one in zip(lives, done, strict=True) if one.why is not None]
@@ -155,7 +153,8 @@ def score_many(
         raise NotALog(why if len(problems) < 2 else f"{why} (and {len(problems) - 1} more that cannot be scored)")
     served = {name for one in done for name in one.experts_served}
     unserved = {name: why for one in done for name, why in one.experts_left_out if name not in served}
-    described = {**settings.as_json(scorer.prep), "experts": [str(path) for path in expert_paths]}
+    unserved |= {name: why for name, why in idle(own_experts, (one.run for one in lives)) if name not in served}
+    described = {**settings.as_json(scorer.prep), "experts": [*how.experts, *how.own_experts]}
     return Scores(scores, (*problems, *unserved.items()), described, scorer.preset.name, scorer.metrics)
 
 
@@ -166,6 +165,9 @@ def score_many(
 class _How:
     settings: Settings
     experts: tuple[str, ...]
+    """Given, so they serve every lifetime."""
+    own_experts: tuple[str, ...]
+    """Found among the lifetimes."""
     keep_prepared: bool
     columns: Mapping[str, str]
 
@@ -183,96 +185,34 @@ class _Worker:
 
     def __init__(self, how: _How) -> None:
         self.how = how
-        self.scorer = Scorer(how.settings, read_experts(how.experts) if how.experts else Experts())
+        self.serving = Serving(how.experts, how.own_experts)
+        self.scorers: dict[Path | None, Scorer] = {}
 
-    def score(self, found: Found) -> _Done:
+    def __call__(self, found: Found) -> _Done:
         try:
-            made = self._scored(found)
+            scorer = self._scorer(found.run)
+            made = self._scored(found, scorer)
         except PerdureError as problem:
             return _Done(None, str(problem))
         except Exception as problem:
             if os.environ.get("PERDURE_TRACEBACK"):
                 raise
             return _Done(None, f"{found.path}: internal error: {type(problem).__name__}: {problem}")
-        return _Done(made, None, tuple(self.scorer.left_out.items()), tuple(self.scorer.served))
+        return _Done(made, None, tuple(scorer.left_out.items()), tuple(scorer.served))
 
-    def _scored(self, found: Found) -> Score:
+    def _scorer(self, run: Path | None) -> Scorer:
+        if run not in self.scorers:
+            self.scorers[run] = Scorer(self.how.settings, self.serving.of(run))
+        return self.scorers[run]
+
+    def _scored(self, found: Found, scorer: Scorer) -> Score:
         if found.matrix:
             settings = self.how.settings
             matrix = read_matrix(
                 found.path, transposed=settings.transposed, unit=settings.unit, as_given=settings.as_given
             )
-            return self.scorer.score_matrix(found.id, matrix)
+            return scorer.score_matrix(found.id, matrix)
         lifetime = read(found.path, columns=self.how.columns)
         if found.id and not lifetime.manifest.get("id"):
             lifetime = replace(lifetime, id=found.id)
-        return self.scorer.score(lifetime, keep_prepared=self.how.keep_prepared)
-
-
-def _here(how: _How, lives: Sequence[Found], progress: Callable[[int, int], None] | None) -> list[_Done]:
-    worker = _Worker(how)
-    done: list[_Done] = []
-    for found in lives:
-        done.append(worker.score(found))
-        if progress:
-            progress(len(done), len(lives))
-    return done
-
-
-_worker: _Worker | None = None
-
-
-def _start(how: _How) -> None:
-    global _worker  # noqa: PLW0603 - a process of the pool is given its experts once
-    _worker = _Worker(how)
-
-
-def _score_one(found: Found) -> _Done:
-    assert _worker is not None
-    return _worker.score(found)
-
-
-def _in_processes(
-    how: _How, lives: Sequence[Found], count: int, progress: Callable[[int, int], None] | None
-) -> list[_Done]:
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from concurrent.futures.process import BrokenProcessPool
-
-    # Experts that cannot be found are an error of the call, and said before the pool hides it.
-    for path in how.experts:
-        locate(path)
-    done: dict[int, _Done] = {}
-    with (
-        _environment(_ONE_THREAD),
-        ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _start, (how,)) as pool,
-    ):
-        waiting = {pool.submit(_score_one, found): at for at, found in enumerate(lives)}
-        for future in as_completed(waiting):
-            at = waiting[future]
-            try:
-                done[at] = future.result()
-            except BrokenProcessPool:
-                done[at] = _Done(None, f"{lives[at].path}: its process died, perhaps for want of memory; use --jobs 1")
-            if progress:
-                progress(len(done), len(lives))
-    return [done[at] for at in range(len(lives))]
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def _environment(settings: Mapping[str, str]) -> Iterator[None]:
-    """Processes started inside see `settings`; one thread each, or they would fight for the cores."""
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        return scorer.score(lifetime, keep_prepared=self.how.keep_prepared)

@@ -9,7 +9,7 @@ import numpy as np
 
 from perdure.report.figures.axes import View
 from perdure.report.figures.groups import VERDICTS, final_scores, shown_metrics
-from perdure.report.figures.matrices import accuracy_cells, transfer_cells
+from perdure.report.figures.matrices import accuracy_cells, departures, transfer_cells
 from perdure.report.gather import Material
 from perdure.report.interactive import Spec, axes, literal, rounded
 from perdure.report.palette import GOOD, NEUTRAL, POOR, looks
@@ -123,9 +123,13 @@ def transfer(material: Material, view: View) -> tuple[Spec, str] | None:
     if not tasks:
         return None
     spec = _heat(tasks, cells, "evaluated", "learned", [[0, POOR], [0.5, "#f7f7f7"], [1, GOOD]])
-    known = cells[~np.isnan(cells)]
-    reach = max(0.05, float(np.abs(known - threshold).max())) if len(known) else 1.0
-    spec["data"][0] |= {"zmin": threshold - reach, "zmax": threshold + reach}
+    ahead, ticks = departures(cells, threshold)
+    trace = spec["data"][0]
+    trace["colorbar"] |= {"tickvals": rounded(ticks), "ticktext": list(ticks.values())}
+    trace["customdata"], trace["z"] = trace["z"], _rows(ahead)
+    trace["text"] = [["" if value is None else f"{value:.3g}" for value in row] for row in trace["customdata"]]
+    trace |= {"texttemplate": "%{text}" if len(tasks) <= 12 else "", "zmin": min(ticks), "zmax": max(ticks)}
+    trace["hovertemplate"] = trace["hovertemplate"].replace("%{z:", "%{customdata:")
     return spec, counted
 
 
@@ -139,7 +143,7 @@ def radar(material: Material) -> Spec | None:
     if len(names) < 3:
         return None
     drawn = looks(group.group for group in material.groups)
-    words = [name.replace("_", " ") for name in names]
+    words = [name.replace("_", "<br>", 1).replace("_", " ") for name in names]  # one line would not fit beside it
     traces = [
         {
             "type": "scatterpolar",
@@ -156,7 +160,9 @@ def radar(material: Material) -> Spec | None:
         "radialaxis": {"range": [0, 1], "tickformat": ".0%", "angle": 90, "tickangle": 90},
         "angularaxis": {"rotation": 90, "direction": "clockwise"},
     }
-    return {"data": traces, "layout": {"polar": polar, "height": 430, "margin": {"l": 110, "r": 110, "t": 40, "b": 60}}}
+    legend = 20 * len(traces)
+    room = {"l": 90, "r": 90, "t": 40, "b": 60 + legend}  # for words all round, and a legend of a line per group
+    return {"data": traces, "layout": {"polar": polar, "height": 430 + legend, "margin": room}}
 
 
 def profiles(material: Material) -> Spec | None:
@@ -202,14 +208,11 @@ def _threshold(axis: str, value: float) -> dict[str, Any]:
 
 
 def _heat(tasks: Sequence[str], cells: np.ndarray[Any, Any], x: str, y: str, colours: Any) -> Spec:
-    rows: list[list[float | int | None]] = [
-        [None if np.isnan(value) else rounded([value])[0] for value in row] for row in cells
-    ]
     trace = {
         "type": "heatmap",
         "x": [literal(task) for task in tasks],
         "y": [literal(task) for task in tasks],
-        "z": rows,
+        "z": _rows(cells),
         "colorscale": colours,
         "hoverongaps": False,
         "texttemplate": "%{z:.3g}" if len(tasks) <= 12 else "",
@@ -220,3 +223,7 @@ def _heat(tasks: Sequence[str], cells: np.ndarray[Any, Any], x: str, y: str, col
     layout["yaxis"] |= {"autorange": "reversed", "type": "category", "automargin": True}
     layout["xaxis"] |= {"type": "category", "automargin": True}
     return {"data": [trace], "layout": {**layout, "height": min(760, 300 + 16 * len(tasks))}}
+
+
+def _rows(cells: np.ndarray[Any, Any]) -> list[list[float | int | None]]:
+    return [[None if np.isnan(value) else rounded([value])[0] for value in row] for row in cells]

@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perdure.curves.experts import Experts, read_experts
+from perdure.curves.experts import Experts
 from perdure.errors import PerdureError
 from perdure.log.l2logger import ended
 from perdure.log.read import find, locate, read
 from perdure.metrics.declare import Metric
 from perdure.metrics.many import find_lifetimes
+from perdure.metrics.serving import Serving, run_of
 from perdure.metrics.settings import Settings
 from perdure.report.followed import Followed, Progress
-from perdure.report.gather import Material, material
+from perdure.report.gather import Material, material, renamed
 from perdure.report.tell import Teller
 
 __all__ = ["Follower"]
@@ -51,7 +53,9 @@ class Follower:
         self._publish_from = 0.0
         self._experts = list(experts)
         self._known_experts: tuple[str, ...] = ()
-        self._teller = Teller(self.settings)
+        self._tellers: dict[Path | None, Teller] = {}
+        self._serving = Serving()
+        self._scorer = Teller(self.settings).scorer
         self._searched = -1e9
         self._score_from = 0.0
         self._told: Material | None = None
@@ -60,7 +64,7 @@ class Follower:
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """The metrics that are scored."""
-        return self._teller.scorer.metrics
+        return self._scorer.metrics
 
     def poll(self) -> bool:
         """Look for new lifetimes and new records, and score what ended a block; whether anything changed."""
@@ -68,12 +72,19 @@ class Follower:
         changed = self._search(now)
         for one in self.lives.values():
             changed = one.look(now) or changed
+        self._name_apart()
         changed = self._score(now) or changed
         if self.published != self.scored and now >= self._publish_from:
             self.published = self.scored
             changed = True
         self.version += changed
         return changed
+
+    def _name_apart(self) -> None:
+        """Lifetimes that call themselves the same are called by where they lie."""
+        again = Counter(one.own for one in self.lives.values())
+        for one in self.lives.values():
+            one.id = one.place if again[one.own] > 1 else one.own
 
     def settle(self) -> None:
         """Read and score everything that is there now, however long it takes."""
@@ -110,8 +121,8 @@ class Follower:
     def material(self) -> Material | None:
         """What the lifetimes that hold something came to, as a report takes it; None while there is nothing."""
         if self._told_version != self.scored:
-            told = [one.told for one in self.lives.values() if one.told is not None]
-            scorer = self._teller.scorer
+            told = [renamed(one.told, one.id) for one in self.lives.values() if one.told is not None]
+            scorer = self._scorer
             described = {**self.settings.as_json(scorer.prep), "experts": list(self._known_experts)}
             # Lives that still run are shown as they stand, though no group counts them.
             self._told = material(told, scorer, described) if told else None
@@ -128,23 +139,36 @@ class Follower:
         except PerdureError:
             return False  # a folder vanished while it was listed; the next search will know
         for one in found:
-            if one.path not in self.lives and not one.matrix and one.path.is_dir() and any(find(one.path)):
+            if one.path in self.lives:
+                self.lives[one.path].place = one.id or str(one.path)
+            elif not one.matrix and one.path.is_dir() and any(find(one.path)):
                 self.lives[one.path] = Followed(one.path, one.id, now, self.settings.measure)
                 changed = True
         experts = tuple(map(str, [*self._experts, *(path for path in own if ended(path))]))
         if experts != self._known_experts:
             self._known_experts = experts
-            self._teller = Teller(self.settings, self._read_experts(experts))
+            self._serving = self._readable(experts[len(self._experts) :])
+            self._tellers = {}
             for followed in self.lives.values():
                 followed.told_blocks = -1
         return changed
 
-    @staticmethod
-    def _read_experts(paths: Sequence[str]) -> Experts:
+    def _readable(self, found: Sequence[str]) -> Serving:
         try:
-            return read_experts(paths, cache=False)
+            return Serving(self._experts, found, cache=False)
         except PerdureError:
-            return Experts()
+            return Serving()
+
+    def _teller(self, path: Path) -> Teller:
+        """What tells a lifetime: with the experts of its own run folder, and those given."""
+        run = run_of(path)
+        if run not in self._tellers:
+            try:
+                experts = self._serving.of(run)
+            except PerdureError:
+                experts = Experts()
+            self._tellers[run] = Teller(self.settings, experts)
+        return self._tellers[run]
 
     def _score(self, now: float) -> bool:
         """Score lifetimes that have a new block, one after the other, within the share of time that may be spent."""
@@ -160,9 +184,9 @@ class Follower:
             started = time.perf_counter()
             try:
                 lifetime = read(one.path, cache=False)
-                if one.id and not lifetime.manifest.get("id"):
-                    lifetime = replace(lifetime, id=one.id)
-                one.told, one.problem = self._teller.tell(lifetime, 300), None
+                if not lifetime.manifest.get("id"):
+                    lifetime = replace(lifetime, id=one.own)
+                one.told, one.problem = self._teller(one.path).tell(lifetime, 300), None
                 self.scored += 1
                 changed = True
             except PerdureError as problem:

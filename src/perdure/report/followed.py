@@ -43,7 +43,10 @@ class Followed:
 
     def __init__(self, path: Path, name: str, now: float, measure: str | None = None) -> None:
         self.path = path
-        self.id = name
+        self.place = name or str(path)
+        """What it is called where it lies; unlike ids, no two lifetimes share it."""
+        self.own = self.id = name
+        """What it calls itself; its id is that too, unless another lifetime calls itself the same."""
         self.version = 0
         self.told: Told | None = None
         self.told_blocks = -1
@@ -110,7 +113,7 @@ class Followed:
             self.problem = str(problem)
             return False
         self.manifest, self.problem = manifest, None
-        self.id = str(manifest.get("id") or self.id or self.path.name)
+        self.own = self.id = str(manifest.get("id") or self.own or self.path.name)
         self.tail = Tail(self.path, self._measure if self._measure in measures else next(iter(measures)))
         return True
 
@@ -147,7 +150,7 @@ class Followed:
             state=state,
             done=done,
             total=total,
-            block=_block_words(blocks),
+            block=_block_words(blocks, over),
             left_s=None if over or state != "running" else self._left(done, total),
             warnings=tuple(self._warnings(blocks, state, now)),
             learner=self.manifest.get("learner"),
@@ -229,13 +232,18 @@ def waits_for(planned: Scenario | None, metrics: Mapping[str, Metric]) -> dict[s
         block = planned.blocks[min(places)]
         word = "evaluation" if block.mode == "evaluate" else "learning"
         expert = " and an expert" if metric.expert else ""
-        waits[name] = f"waits for block {min(places) + 1} of {len(planned.blocks)}, {word} of {block.task}{expert}"
+        waits[name] = (
+            f"waits for block {min(places)} (the last is {len(planned.blocks) - 1}), {word} of {block.task}{expert}"
+        )
     return waits
 
 
-def _block_words(blocks: Sequence[Grown]) -> str:
+def _block_words(blocks: Sequence[Grown], over: bool) -> str:
+    """The last block and what goes on in it, numbered from 0 as in the logs."""
     if not blocks:
         return "nothing logged yet"
     last = blocks[-1]
+    if over:
+        return f"ended after block {last.number}"
     word = "learning" if last.mode == "learn" else "evaluating"
-    return f"block {len(blocks)}: {word} {last.task}" + (" (asleep)" if last.subtype == "sleep" else "")
+    return f"block {last.number}: {word} {last.task}" + (" (asleep)" if last.subtype == "sleep" else "")

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from perdure.errors import NotALog, PerdureError, UnknownName
 from perdure.metrics.many import Scores, find_lifetimes
 from perdure.metrics.score import Scorer
+from perdure.metrics.serving import idle
 from perdure.metrics.settings import Settings
 from perdure.report.palette import Look, looks
 from perdure.report.tell import COLUMNS, How, Told, told_all
 from perdure.stats.groups import groups as groups_of
+from perdure.stats.groups import name_of, split
 from perdure.stats.model import Group
+from perdure.stats.sources import pool_of
 
-__all__ = ["Material", "Told", "gather", "material"]
+__all__ = ["Material", "Told", "gather", "material", "renamed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,20 +103,22 @@ def gather(
     """
     settings = settings or Settings()
     found, own_experts = find_lifetimes(logs)
-    expert_paths = [*experts, *own_experts]
     width = pixels or max(150, min(COLUMNS, 7500 // max(1, len(found))))
-    how = How(settings, tuple(map(str, expert_paths)), dict(columns or {}), width)
+    how = How(settings, tuple(map(str, experts)), dict(columns or {}), width, tuple(map(str, own_experts)))
     scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
     done = told_all(how, found, jobs, progress)
-    lives = [one.told for one in done if one.told is not None]
+    lives = _named_apart(
+        [(one.id or str(one.path), each.told) for one, each in zip(found, done, strict=True) if each.told is not None]
+    )
     problems = [(str(one.path), each.why) for one, each in zip(found, done, strict=True) if each.why is not None]
     if not lives:
         why = problems[0][1] if problems else f"no lifetime among {len(own_experts)} experts"
         raise NotALog(why if len(problems) < 2 else f"{why} (and {len(problems) - 1} more that cannot be read)")
     served = {name for one in done for name in one.served}
-    unserved = {name: why for one in done for name, why in one.unserved if name not in served}.items()
-    described = {**settings.as_json(scorer.prep), "experts": [str(path) for path in expert_paths]}
-    return material(lives, scorer, described, (*problems, *unserved), group)
+    unserved = {name: why for one in done for name, why in one.unserved if name not in served}
+    unserved |= {name: why for name, why in idle(own_experts, (one.run for one in found)) if name not in served}
+    described = {**settings.as_json(scorer.prep), "experts": [*how.experts, *how.own_experts]}
+    return material(lives, scorer, described, (*problems, *unserved.items()), group)
 
 
 def material(
@@ -127,7 +133,38 @@ def material(
     if group is not None:
         return Material(tuple(lives), scores, groups_of(scores, group))
     try:
-        return Material(tuple(lives), scores, groups_of(scores))
+        return Material(tuple(lives), scores, _named_briefly(groups_of(scores), scores))
     except PerdureError as problem:
         # What must not be pooled can still be looked at one by one.
         return Material(tuple(lives), scores, (), str(problem))
+
+
+def renamed(told: Told, name: str) -> Told:
+    """The lifetime under another name."""
+    if told.id == name:
+        return told
+    return replace(told, score=replace(told.score, id=name), sketch=replace(told.sketch, id=name))
+
+
+def _named_apart(lives: Sequence[tuple[str, Told]]) -> list[Told]:
+    """The lifetimes, given with the names of their places; those that share an id are called by their places."""
+    again = Counter(told.id for _, told in lives)
+    return [renamed(told, place) if again[told.id] > 1 else told for place, told in lives]
+
+
+def _named_briefly(groups: Sequence[Group], scores: Scores) -> tuple[Group, ...]:
+    """The groups without their protocols in their names, where learner and scenario type tell them apart."""
+    lives = pool_of(scores).lives
+    several = len({life.measure for life in lives}) > 1
+    brief = {name: name_of(replace(part[0], protocol=None), measure=several) for name, part in split(lives).items()}
+    again = Counter(brief.values())
+    return tuple(
+        _called(one, brief[one.group]) if again[brief[one.group]] == 1 and brief[one.group] != "all" else one
+        for one in groups
+    )
+
+
+def _called(group: Group, name: str) -> Group:
+    estimates = {metric: replace(one, group=name) for metric, one in group.estimates.items()}
+    learned = group.learned_only
+    return replace(group, group=name, estimates=estimates, learned_only=_called(learned, name) if learned else None)

@@ -18,6 +18,7 @@ from perdure.report.gather import Material, Told
 from perdure.report.model import Report
 from perdure.report.words import headline
 from perdure.stats.compare import Comparison
+from perdure.stats.model import Group
 from perdure.stats.words import sentence
 
 if TYPE_CHECKING:
@@ -170,7 +171,11 @@ def _page(at: int, one: Told, material: Material, figures: dict[str, Any]) -> di
 
 def _compared(found: Comparison, shown: Sequence[str]) -> dict[str, Any]:
     """A comparison in words for what decides, and as a table for all."""
-    said = [sentence(one, found.system, found.baseline) for name, one in found.differences.items() if name in shown]
+    said = [
+        sentence(one, found.system, found.baseline, found.least_p)
+        for name, one in found.differences.items()
+        if name in shown
+    ]
     table = tables.comparison(found)
     return {"title": table.caption, "sentences": said, "table": table}
 
@@ -183,8 +188,7 @@ def _featured(material: Material, figures: dict[str, Any]) -> list[dict[str, Any
     """The first lifetime of each group, with what its group comes to."""
     shown: list[dict[str, Any]] = []
     first = {one.id: at for at, one in reversed(list(enumerate(material.lives)))}
-    groups = material.groups or (None,)
-    for at, group in enumerate(groups[:MOST_FEATURED]):
+    for at, group in enumerate(_opening(material.groups)[:MOST_FEATURED] or (None,)):
         lives = (material.of_group(group) or material.partial(group)) if group else material.lives[:1]
         if not lives:
             continue
@@ -205,6 +209,15 @@ def _featured(material: Material, figures: dict[str, Any]) -> list[dict[str, Any
                 figures[f"{kind}-{at}"], made["counted"] = found
         shown.append(made)
     return shown
+
+
+def _opening(groups: Sequence[Group]) -> tuple[Group, ...]:
+    """The groups, led by two learners in the same type of scenario where there are two: they open the page."""
+    for one in groups:
+        for other in groups:
+            if one.learner != other.learner and one.scenario_type == other.scenario_type and one.n and other.n:
+                return (one, other, *(group for group in groups if group not in (one, other)))
+    return tuple(groups)
 
 
 def _pair(material: Material, x: str, y: str) -> interactive.Spec | None:

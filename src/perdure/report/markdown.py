@@ -55,7 +55,7 @@ def _lines(report: Report) -> Iterator[str]:
             yield ""
             for name, difference in one.differences.items():
                 if name in decides:
-                    yield f"- {escaped(sentence(difference, one.system, one.baseline))}"
+                    yield f"- {escaped(sentence(difference, one.system, one.baseline, one.least_p))}"
             yield from _table(tables.comparison(one))
     yield ""
     yield "## Lifetimes"

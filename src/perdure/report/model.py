@@ -89,7 +89,10 @@ def _title(material: Material) -> str:
 
 
 def _comparisons(material: Material) -> tuple[Comparison, ...]:
-    """Each group against the first one of the same scenario type, measure and protocol."""
+    """Each group against the first one of the same scenario type, measure and preset.
+
+    Protocols may differ: a run's protocol names its learner, so that two learners never share one.
+    """
     if len(material.groups) < 2:
         return ()
     pool = pool_of(material.scores)
@@ -97,7 +100,7 @@ def _comparisons(material: Material) -> tuple[Comparison, ...]:
     made: list[Comparison] = []
     firsts: dict[tuple[str | None, ...], Any] = {}
     for group in material.groups:
-        kind = (group.scenario_type, group.measure, group.protocol, group.preset)
+        kind = (group.scenario_type, group.measure, group.preset)
         lives = tuple(by_id[name] for name in group.lives if name in by_id)
         if not lives:
             continue

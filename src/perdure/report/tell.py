@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from perdure.curves.build import curves as curves_of
 from perdure.curves.build import expert_logs
-from perdure.curves.experts import ExpertLog, Experts, read_experts, seconds_learning
+from perdure.curves.experts import ExpertLog, Experts, seconds_learning
 from perdure.errors import PerdureError
 from perdure.log.matrix import read_matrix
 from perdure.log.model import Direction, Lifetime
-from perdure.log.read import locate, read
+from perdure.log.read import read
 from perdure.metrics.accuracy import curves_of as matrix_curves
 from perdure.metrics.many import Found
+from perdure.metrics.pool import processes, worked
 from perdure.metrics.score import Score, Scorer
+from perdure.metrics.serving import Serving
 from perdure.metrics.settings import Settings
 from perdure.report.sketch import Sketch, sketch
 
@@ -25,7 +27,6 @@ __all__ = ["COLUMNS", "Done", "How", "Teller", "Told", "told_all"]
 COLUMNS = 1200
 """How many columns of pixels a single lifetime is thinned to."""
 _WORTH_A_POOL = 12  # fewer lifetimes are told before a second process has started
-_ONE_THREAD = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +91,11 @@ class How:
 
     settings: Settings
     experts: tuple[str, ...]
+    """Given, so they serve every lifetime."""
     columns: Mapping[str, str]
     pixels: int
+    own_experts: tuple[str, ...] = ()
+    """Found among the lifetimes; those of a run folder serve its lifetimes alone."""
 
 
 @dataclass(frozen=True)
@@ -109,83 +113,33 @@ class _Worker:
 
     def __init__(self, how: How) -> None:
         self.how = how
-        self.teller = Teller(how.settings, read_experts(how.experts) if how.experts else Experts())
+        self.serving = Serving(how.experts, how.own_experts)
+        self.tellers: dict[Path | None, Teller] = {}
 
-    def tell(self, found: Found) -> Done:
+    def __call__(self, found: Found) -> Done:
         try:
-            told = self._told(found)
+            teller = self._teller(found.run)
+            told = self._told(found, teller)
         except PerdureError as problem:
             return Done(None, str(problem))
-        scorer = self.teller.scorer
-        return Done(told, None, tuple(scorer.served), tuple(scorer.left_out.items()))
+        return Done(told, None, tuple(teller.scorer.served), tuple(teller.scorer.left_out.items()))
 
-    def _told(self, found: Found) -> Told:
+    def _teller(self, run: Path | None) -> Teller:
+        if run not in self.tellers:
+            self.tellers[run] = Teller(self.how.settings, self.serving.of(run))
+        return self.tellers[run]
+
+    def _told(self, found: Found, teller: Teller) -> Told:
         if found.matrix:
-            return self.teller.tell_matrix(found)
+            return teller.tell_matrix(found)
         lifetime = read(found.path, columns=self.how.columns)
         if found.id and not lifetime.manifest.get("id"):
             lifetime = replace(lifetime, id=found.id)
-        return self.teller.tell(lifetime, self.how.pixels)
-
-
-_worker: _Worker | None = None
-
-
-def _start(how: How) -> None:
-    global _worker  # noqa: PLW0603 - a process of the pool is given its experts once
-    _worker = _Worker(how)
-
-
-def _tell_one(found: Found) -> Done:
-    assert _worker is not None
-    return _worker.tell(found)
+        return teller.tell(lifetime, self.how.pixels)
 
 
 def told_all(
     how: How, found: Sequence[Found], jobs: int | None = None, progress: Callable[[int, int], None] | None = None
 ) -> list[Done]:
     """Every lifetime told, in order; `progress` hears how many of how many are done."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = min(jobs or cores, len(found)) if jobs or len(found) >= _WORTH_A_POOL else 1
-    if count > 1:
-        return _in_processes(how, found, count, progress)
-    worker = _Worker(how)
-    done: list[Done] = []
-    for one in found:
-        done.append(worker.tell(one))
-        if progress:
-            progress(len(done), len(found))
-    return done
-
-
-def _in_processes(
-    how: How, found: Sequence[Found], count: int, progress: Callable[[int, int], None] | None
-) -> list[Done]:
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from concurrent.futures.process import BrokenProcessPool
-
-    # Experts that cannot be found are an error of the call, and said before the pool hides it.
-    for path in how.experts:
-        locate(path)
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
-    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
-    done: dict[int, Done] = {}
-    try:
-        with ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _start, (how,)) as pool:
-            waiting = {pool.submit(_tell_one, one): at for at, one in enumerate(found)}
-            for future in as_completed(waiting):
-                at = waiting[future]
-                try:
-                    done[at] = future.result()
-                except BrokenProcessPool:
-                    done[at] = Done(None, f"{found[at].path}: its process died, perhaps for want of memory")
-                if progress:
-                    progress(len(done), len(found))
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-    return [done[at] for at in range(len(found))]
+    return worked(_Worker, how, found, processes(len(found), jobs, _WORTH_A_POOL), progress)

@@ -88,13 +88,13 @@ def _tail(why: str) -> str:
 
 
 def _part(name: str, one: Estimate, metric: Metric) -> str:
-    """`performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes) is below 0, p < .001`."""
+    """`performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes) is below 0, one-tailed p = 1`."""
     assert one.mean is not None
     threshold = metric.threshold if metric.threshold is not None else 0.0
     side = "above" if one.mean > threshold else "below" if one.mean < threshold else "exactly"
     count = f"{one.n} lifetimes" if one.n != 1 else "1 lifetime"
     spread = f"95 % interval {interval_text(one)}, {count}" if one.low is not None else count
-    p = "" if one.p is None else p_text(min(one.p, 1 - one.p) if one.verdict == "not met" else one.p)
-    chance = "" if not p else f", p {p}" if p.startswith("<") else f", p = {p}"
+    p = "" if one.p is None else p_text(one.p)  # the table's, so that both say one thing
+    chance = "" if not p else f", one-tailed p {p}" if p.startswith("<") else f", one-tailed p = {p}"
     words = name.replace("_", " ")
     return f"{words} {number(one.mean)} ({spread}) is {side} {threshold:g}{chance} ({one.verdict or 'undecided'})"

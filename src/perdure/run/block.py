@@ -121,6 +121,8 @@ class LifeBlock:
         if over:
             self._lived += 1
         self._steps_used += episode.end.steps
+        if complete:
+            self._life.note_end(self.task, cut=episode.cut)
         self._life.log(self, episode.given, episode.log_info(), complete=complete, last=over)
 
     def _log_batch(self, answered: Answered) -> None:

@@ -12,13 +12,14 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from perdure.errors import LogError
 from perdure.log.l2logger import ended, object_in
 from perdure.log.manifest import write_object
+from perdure.log.tsv import DATA_FILE
 from perdure.run.plan import PRE_DEPLOYMENT, Job
 from perdure.run.protocol import Protocol, ProtocolError, parse_protocol
 from perdure.run.resume import States
@@ -42,27 +43,39 @@ class RunFolder:
 
     # -- whose it is ----------------------------------------------------------------------------
 
-    def claim(self, protocol: Protocol) -> None:
-        """Make this the folder of `protocol`; one that holds another protocol's lives is refused."""
-        file = self.path / _PROTOCOL
-        if file.exists():
+    def refuse_others(self, protocol: Protocol) -> None:
+        """Refuse a folder that holds another protocol's lives; one in which nothing was lived is anyone's."""
+        if (self.path / _PROTOCOL).exists():
             theirs = self.protocol()
-            if theirs.digest != protocol.digest:
+            if theirs.digest != protocol.digest and self.is_lived_in:
                 raise ProtocolError(
                     f"{self.path}: holds the lives of another protocol, {theirs.name!r}, which differs in "
                     f"{_difference(theirs.document, protocol.document)}; choose another folder, or remove this one"
                 )
-            if theirs.document == protocol.document:
-                return
         elif any((self.path / part).exists() for part in ("lives", "experts")):
             raise ProtocolError(
                 f"{self.path}: holds lives, and no {_PROTOCOL} says of which protocol; choose another folder"
             )
-        try:
-            (self.path / ".run").mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise ProtocolError(f"{self.path}: cannot be made: {problem.strerror}; choose another folder") from problem
-        write_object(file, protocol.document)
+
+    def claim(self, protocol: Protocol) -> None:
+        """Make this the folder of `protocol`, for who holds its lock; another protocol's lives are refused."""
+        self.refuse_others(protocol)
+        file = self.path / _PROTOCOL
+        with self._disk():
+            if file.exists():
+                theirs = self.protocol()
+                if theirs.document == protocol.document:
+                    return
+                if theirs.digest != protocol.digest:  # failed before its first experience: what is left says nothing
+                    for part in ("lives", "experts", ".run/states", ".run/output", f".run/{PRE_DEPLOYMENT}"):
+                        shutil.rmtree(self.path / part, ignore_errors=True)
+            write_object(file, protocol.document)
+
+    @property
+    def is_lived_in(self) -> bool:
+        """Whether any experience was logged here."""
+        parts = ("lives/*", "experts/*", f".run/{PRE_DEPLOYMENT}")
+        return any(file.stat().st_size for part in parts for file in self.path.glob(f"{part}/*/*/{DATA_FILE}"))
 
     def protocol(self) -> Protocol:
         """The protocol that is run here."""
@@ -75,13 +88,25 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[int]:
         """Hold the folder alone; the lock is shared with workers, and lasts until the last of them is gone."""
-        (self.path / ".run").mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path / ".run" / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        with self._disk():
+            (self.path / ".run").mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.path / ".run" / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             self._wait_for(descriptor)
             yield descriptor
         finally:
             os.close(descriptor)
+
+    @contextmanager
+    def _disk(self) -> Iterator[None]:
+        """Say it as a matter of this folder where the disk refuses."""
+        try:
+            yield
+        except (OSError, LogError) as problem:
+            why = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+            raise ProtocolError(
+                f"{self.path}: the disk refuses to hold this run: {why}; make room, or choose another folder"
+            ) from problem
 
     def _wait_for(self, descriptor: int) -> None:
         patience = time.monotonic() + _LOCK_PATIENCE_S  # workers of a killed run notice within a second or so
@@ -130,10 +155,11 @@ class RunFolder:
                 shutil.rmtree(folder)
 
     def note_failure(self, job: Job, traceback: str) -> None:
-        """Leave the traceback in the life's folder."""
+        """Leave the traceback in the life's folder, if the disk takes it; why a life failed is told anyway."""
         place = self.place(job)
-        place.mkdir(parents=True, exist_ok=True)
-        (place / _TRACEBACK).write_text(traceback, encoding="utf-8")
+        with suppress(OSError):
+            place.mkdir(parents=True, exist_ok=True)
+            (place / _TRACEBACK).write_text(traceback, encoding="utf-8")
 
     def clear_failure(self, job: Job) -> None:
         """A life that is tried again has not failed."""

@@ -19,16 +19,20 @@ from perdure.run.resume import Checkpoint, restored
 __all__ = ["OutOfTime", "live_job"]
 
 
-def live_job(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> None:
-    """Live `job` to its end, from where its learner was kept, or else from its seed; a finished one is left alone."""
+def live_job(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> tuple[str, ...]:
+    """Live `job` to its end, from where its learner was kept, or else from its seed; a finished one is left alone.
+
+    What comes back is what is odd about the life, in words.
+    """
     if folder.is_finished(job):
-        return
+        return ()
     folder.clear_failure(job)
     learner, life = _begun(protocol, job, folder, _limited(protocol, job, progress))
     lead(life, learner)
     if job.id == PRE_DEPLOYMENT:
         _keep_pre_deployed(job, folder, learner)
     folder.states(job).forget()
+    return life.notes
 
 
 def _begun(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> tuple[Any, Life]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,13 @@ def lead(life: Life, learner: Any) -> None:
                 if block.where in str(problem):
                     raise
                 raise type(problem)(f"{block.where}: {problem}") from problem
+            except ValueError as problem:
+                if "read-only" not in str(problem):
+                    raise
+                what = "the inputs of a batch" if block.is_batches else "an observation"
+                raise LearnerError(
+                    f"{block.where}: the learner wrote into {what}; copy it first ({_place(problem)}: {problem})"
+                ) from problem
 
 
 def _lead_episodes(block: LifeBlock, learner: Any, freeze: Callable[[], None]) -> None:
@@ -81,6 +90,12 @@ def _lead_batches(block: LifeBlock, learner: Any, freeze: Callable[[], None]) ->
             learn(Answer(inputs, predictions, np.asarray(labels)))
     if situation is not None:
         _tell(learner, "block_ended", situation)
+
+
+def _place(problem: Exception) -> str:
+    """The line that raised it."""
+    last = traceback.extract_tb(problem.__traceback__)[-1]
+    return f"{Path(last.filename).name}:{last.lineno}"
 
 
 def _learning_method(learner: Any) -> Callable[[Any], None] | None:

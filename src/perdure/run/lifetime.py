@@ -96,6 +96,7 @@ class Life:
         self._progress = progress
         self._opened: dict[str, Episodes] = {}
         self._columns: tuple[str, ...] | None = None
+        self._cut: dict[str, bool] = {}
         self._iterated = False
         self._open: LifeBlock | None = None
         self._frozen: str | None = None
@@ -126,6 +127,16 @@ class Life:
     def over(self) -> bool:
         """Whether every block was lived."""
         return self._blocks_done == len(self.scenario.blocks)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is odd about this life so far: the tasks none of whose episodes came to an end of its own."""
+        return tuple(
+            f"the task {label!r} never ended an episode: every one was cut at steps_per_episode = {self.step_limit}; "
+            "check when it terminates, or set [limits] steps_per_episode to what is meant"
+            for label, always in self._cut.items()
+            if always
+        )
 
     def __iter__(self) -> Iterator[LifeBlock]:
         if self._iterated:
@@ -207,6 +218,10 @@ class Life:
         if last:
             self._experiences += 1
             self._progress(self._experiences)
+
+    def note_end(self, label: str, *, cut: bool) -> None:
+        """Remember whether all of a task's episodes were cut at the step limit."""
+        self._cut[label] = cut and self._cut.get(label, True)
 
     def freeze(self) -> None:
         """From here to the end of the block, the learner must stay as it is if it is evaluated.

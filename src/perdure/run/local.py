@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -35,6 +35,8 @@ class Event:
     worker: int = 0
     done: int = 0
     why: str | None = None
+    notes: tuple[str, ...] = ()
+    """What is odd about a life that is done."""
 
 
 Tell = Callable[[Event], None]
@@ -93,8 +95,7 @@ class _Pool:
 
     def start(self, number: int) -> None:
         noise = self.folder.output(f"worker-{number}")
-        noise.parent.mkdir(parents=True, exist_ok=True)
-        with noise.open("wb") as errors:
+        with _opened(noise) as errors:
             process = subprocess.Popen(
                 [sys.executable, "-m", "perdure.run.worker", str(self.folder.path.resolve())],
                 stdin=subprocess.PIPE,
@@ -137,7 +138,8 @@ class _Pool:
         kind, identity = said["event"], said["id"]
         if kind == "failed":
             self.failed[identity] = said["why"]
-        self.tell(Event(kind, identity, worker.number, said.get("done", 0), said.get("why")))
+        notes = tuple(said.get("notes", ()))
+        self.tell(Event(kind, identity, worker.number, said.get("done", 0), said.get("why"), notes))
         if kind in ("done", "failed"):
             self.feed(worker)
 
@@ -150,7 +152,8 @@ class _Pool:
         del self.workers[worker.number]
         job = worker.job
         if job is None:
-            worker.noise.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                worker.noise.unlink(missing_ok=True)
             return
         if self.tries[job.id] < _TRIES:
             self.waiting.appendleft(job)
@@ -173,6 +176,15 @@ class _Pool:
                 worker.process.wait()
             worker.close_pipes()
         self.selector.close()
+
+
+def _opened(noise: Path) -> IO[bytes]:
+    """A file for what a worker complains of; on a full disk that goes nowhere, and its lives say what is wrong."""
+    try:
+        noise.parent.mkdir(parents=True, exist_ok=True)
+        return noise.open("wb")
+    except OSError:
+        return Path(os.devnull).open("wb")
 
 
 def _cause(code: int) -> str:

@@ -103,9 +103,8 @@ def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str
     try:
         return _parsed(content, folder, where)
     except PerdureError as problem:
-        if isinstance(problem, ProtocolError):
-            raise
-        raise ProtocolError(f"{where}: {problem}") from problem
+        said = str(problem)
+        raise ProtocolError(said if said.startswith(where) else f"{where}: {said}") from problem
 
 
 def lifetimes_for(effect: float, alpha: float, power: float) -> int:

@@ -42,25 +42,25 @@ def live_on_ray(jobs: Sequence[Job], folder: RunFolder, paths: Sequence[Path], t
         (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
         job = waiting.pop(ready)
         try:
-            why = ray.get(ready)
+            why, notes = ray.get(ready)
         except Exception as problem:  # the task's machine went away more often than it was given another
-            why = f"its Ray task died: {type(problem).__name__}: {problem}".splitlines()[0]
+            why, notes = f"its Ray task died: {type(problem).__name__}: {problem}".splitlines()[0], ()
         if why is not None:
             failed[job.id] = why
-        tell(Event("done" if why is None else "failed", job.id, done=job.experiences, why=why))
+        tell(Event("done" if why is None else "failed", job.id, done=job.experiences, why=why, notes=notes))
     return failed
 
 
-def _live_one(path: str, identity: str) -> str | None:
-    """Runs on some machine of the cluster: why the life failed, or None."""
+def _live_one(path: str, identity: str) -> tuple[str | None, tuple[str, ...]]:
+    """Runs on some machine of the cluster: why the life failed, or None; and what is odd about it."""
     from perdure.run.job import live_job
 
     folder = RunFolder(Path(path))
     plan = Plan(folder.protocol())
     job = plan.job(identity)
     try:
-        live_job(plan.protocol, job, folder, lambda _: None)
+        notes = live_job(plan.protocol, job, folder, lambda _: None)
     except Exception as problem:  # a learner may raise anything; the others go on
         folder.note_failure(job, traceback.format_exc())
-        return failure_in_words(problem)
-    return None
+        return failure_in_words(problem), ()
+    return None, notes

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from perdure.errors import PerdureError
+from perdure.run.before import check_before, importable
 from perdure.run.folder import RunFolder
 from perdure.run.job import live_job
 from perdure.run.local import Event, Tell, live_in_workers
@@ -31,6 +30,8 @@ class RunResult:
     """What this run lived, in the plan's order; empty where everything was there."""
     failed: dict[str, str] = field(hash=False)
     """What could not be lived, and why."""
+    notes: tuple[str, ...] = ()
+    """What is odd about the lives that this run lived, each thing once."""
 
     @property
     def finished_lives(self) -> tuple[Path, ...]:
@@ -72,12 +73,19 @@ def run_protocol(
     plan = Plan(protocol)
     chosen = plan.chosen(tuple(only))
     folder = RunFolder(Path(into))
-    folder.claim(protocol)
     count = cores() if workers is None else workers
     places = (*beside, *paths, Path.cwd())
+    check_before(plan, folder, chosen, places)
     failed: dict[str, str] = {}
-    told = tell or (lambda _: None)
-    with folder.locked() as lock, _importable(places):
+    notes: dict[str, None] = {}
+
+    def told(event: Event) -> None:
+        notes.update(dict.fromkeys(event.notes))
+        if tell is not None:
+            tell(event)
+
+    with folder.locked() as lock, importable(places):
+        folder.claim(protocol)
         live = _runner(ray, folder, count, places, lock, told)
         first = plan.pre_deployment
         if first is not None and not folder.is_finished(first):
@@ -87,7 +95,8 @@ def run_protocol(
         missing = tuple(job for job in chosen if not folder.is_finished(job))
         if missing:
             failed = live(missing)
-    return RunResult(folder, plan, tuple(job.id for job in missing if job.id not in failed), failed)
+    lived = tuple(job.id for job in missing if job.id not in failed)
+    return RunResult(folder, plan, lived, failed, tuple(notes))
 
 
 def cores() -> int:
@@ -114,26 +123,15 @@ def _live_here(jobs: Sequence[Job], folder: RunFolder, tell: Tell) -> dict[str, 
     for job in jobs:
         tell(Event("begun", job.id))
         try:
-            live_job(protocol, job, folder, _teller(job, tell))
+            notes = live_job(protocol, job, folder, _teller(job, tell))
         except (Exception, SystemExit) as problem:  # a learner may raise anything; the others go on
             folder.note_failure(job, traceback.format_exc())
             failed[job.id] = failure_in_words(problem)
             tell(Event("failed", job.id, why=failed[job.id]))
         else:
-            tell(Event("done", job.id))
+            tell(Event("done", job.id, notes=notes))
     return failed
 
 
 def _teller(job: Job, tell: Tell) -> Callable[[int], None]:
     return lambda done: tell(Event("progress", job.id, done=done))
-
-
-@contextmanager
-def _importable(paths: Sequence[Path]) -> Iterator[None]:
-    """Let the user's modules be found while lives are lived in this process."""
-    before = list(sys.path)
-    sys.path[:0] = [str(path.resolve()) for path in paths]
-    try:
-        yield
-    finally:
-        sys.path[:] = before

@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
@@ -47,9 +48,16 @@ def main() -> None:
     plan = Plan(folder.protocol())
     for line in sys.stdin:
         identity = line.strip()
-        _redirect(folder.output(identity))
+        output = folder.output(identity)
+        try:
+            _redirect(output)
+        except OSError as problem:  # most often a full disk: a life could not be logged there either
+            why = f"{output}: the disk refuses: {problem.strerror or problem}; make room, and run again"
+            _answer(answers, {"event": "failed", "id": identity, "why": why})
+            continue
         _answer(answers, _lived(plan, folder, identity, answers))
-        _drop_if_empty(folder.output(identity))
+        with suppress(OSError):
+            _drop_if_empty(output)
 
 
 def failure_in_words(problem: BaseException) -> str:
@@ -70,13 +78,13 @@ def _lived(plan: Plan, folder: RunFolder, identity: str, answers: BinaryIO) -> d
 
     job = plan.job(identity)
     try:
-        live_job(plan.protocol, job, folder, _teller(identity, answers))
+        notes = live_job(plan.protocol, job, folder, _teller(identity, answers))
     except (BrokenPipeError, _Stopped):
         raise
     except BaseException as problem:
         folder.note_failure(job, traceback.format_exc())
         return {"event": "failed", "id": identity, "why": failure_in_words(problem)}
-    return {"event": "done", "id": identity}
+    return {"event": "done", "id": identity, "notes": notes}
 
 
 def _teller(identity: str, answers: BinaryIO) -> Callable[[int], None]:
@@ -99,8 +107,9 @@ def _answer(answers: BinaryIO, event: dict[str, Any]) -> None:
 def _redirect(file: Path) -> None:
     """Let everything that is printed from here on, by Python or by libraries below it, go to `file`."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError):  # what the life before printed may not fit on the disk
+        sys.stdout.flush()
+        sys.stderr.flush()
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)

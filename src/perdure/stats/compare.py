@@ -16,7 +16,16 @@ from perdure.stats.pairing import Pairing, Want, pair
 from perdure.stats.robust import probability_of_improvement
 from perdure.stats.threshold import ALPHA, constant
 
-__all__ = ["Comparison", "Difference", "compare_lives", "compare_values", "decided", "hedges_g", "sign_flip_test"]
+__all__ = [
+    "Comparison",
+    "Difference",
+    "compare_lives",
+    "compare_values",
+    "decided",
+    "hedges_g",
+    "sign_flip_test",
+    "smallest_p",
+]
 
 _EXACT = 16  # up to here all 2ⁿ signs are tried
 _FLIPS = 9999
@@ -75,6 +84,12 @@ class Comparison:
     left_out: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def least_p(self) -> float:
+        """The smallest p that any metric could have after Holm, whatever the lifetimes had shown."""
+        tests = sum(one.p is not None for one in self.differences.values())
+        return tests * smallest_p(len(self.pairing.ours), len(self.pairing.theirs), paired=self.pairing.paired)
+
     def as_json(self) -> dict[str, Any]:
         """The comparison as one JSON object, with the result of each metric in words."""
         from perdure.stats.words import sentence
@@ -89,7 +104,7 @@ class Comparison:
             "n": len(self.pairing.ours),
             "baseline_n": len(self.pairing.theirs),
             "metrics": {
-                name: {**one.as_json(), "sentence": sentence(one, self.system, self.baseline)}
+                name: {**one.as_json(), "sentence": sentence(one, self.system, self.baseline, self.least_p)}
                 for name, one in self.differences.items()
             },
             "only_in": {name: list(metrics) for name, metrics in self.only_in.items()},
@@ -148,15 +163,21 @@ def compare_lives(
     )
 
 
+def smallest_p(n: int, baseline_n: int, *, paired: bool) -> float:
+    """What the clearest difference gives: a rank test knows only so many orders."""
+    return float(2.0 ** (1 - n) if paired else 2 / math.comb(n + baseline_n, n))
+
+
 def _too_few(pairing: Pairing, tests: int) -> tuple[str, ...]:
-    """A warning where even the clearest difference could not pass: rank tests know only so many orders."""
+    """A warning where even the clearest difference could not pass."""
     n, m = len(pairing.ours), len(pairing.theirs)
-    smallest = 2.0 ** (1 - n) if pairing.paired else 2 / math.comb(n + m, n)
-    if not tests or smallest * tests < ALPHA:
+    if not tests or smallest_p(n, m, paired=pairing.paired) * tests < ALPHA:
         return ()
     given = f"{n} pairs" if pairing.paired else f"{n} and {m} lifetimes"
-    advice = "run more lifetimes, or name fewer metrics"
-    return (f"{given} and {tests} metrics: no p can fall below {ALPHA:g} after Holm; {advice}",)
+    advice = "run more lifetimes" + (", or name fewer metrics" if tests > 1 else "")
+    return (
+        f"{given} and {tests} metric{'s' if tests > 1 else ''}: no p can fall below {ALPHA:g} after Holm; {advice}",
+    )
 
 
 def _column(lives: Sequence[ScoredLife], metric: str) -> Array:

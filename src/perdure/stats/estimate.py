@@ -98,6 +98,8 @@ def estimate(
         sign_p=found.sign_p,
         verdict=found.verdict,
         why="; ".join(notes) or None,
+        note=found.why,
+        absent=absent or None,
         **facts,
     )
 
@@ -110,4 +112,4 @@ def _reasons(lives: Sequence[ScoredLife], metric: str) -> str:
     if not counted:
         return ""
     others = len(counted) - 1
-    return counted[0][0] + (f" (and {others} other reasons)" if others else "")
+    return counted[0][0] + (f" (and {others} other reason{'s' if others > 1 else ''})" if others else "")

@@ -108,6 +108,10 @@ class Estimate:
     """None where the metric has no threshold."""
     why: str | None = None
     """What kept a number from being given, or the verdict from being plain."""
+    note: str | None = None
+    """The part of `why` that is about the verdict."""
+    absent: str | None = None
+    """The part of `why` that is about the lifetimes without a value: the reason that most of them give."""
 
     def as_json(self) -> dict[str, Any]:
         """The estimate as one JSON object; what is not known is null."""

@@ -143,7 +143,11 @@ def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str,
     names = dict.fromkeys(name for life in lives for name in life.values)
     presets = sorted({life.preset for life in lives})
     bars = _bars(
-        names, presets[0] if presets else "standard", files, {**settings.get("margins", {}), **(margins or {})}
+        names,
+        presets[0] if presets else "standard",
+        files,
+        {**settings.get("margins", {}), **(margins or {})},
+        settings.get("thresholds", {}),
     )
     left_out = tuple(
         (str(one.get("path")), str(one.get("why"))) for one in settings.get("left_out", ()) if isinstance(one, Mapping)
@@ -151,14 +155,20 @@ def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str,
     return Pool(path.stem, lives, bars, left_out, guarded=bool(settings.get("learned")))
 
 
-def _bars(names: Iterable[str], preset: str, files: Sequence[str], margins: Mapping[str, float]) -> dict[str, Bar]:
-    """A bar for each name; a metric that nothing declares has none, and no verdict."""
+def _bars(
+    names: Iterable[str],
+    preset: str,
+    files: Sequence[str],
+    margins: Mapping[str, float],
+    written: Mapping[str, Bar],
+) -> dict[str, Bar]:
+    """A bar for each name: as declared, else as `written` beside the scores; without either it gets no verdict."""
     declared: dict[str, Metric] = {}
     if preset in PRESETS.names():
         declared = chosen(PRESETS.get(preset), tuple(one for one in files if one.endswith(".py")), {})
     bars: dict[str, Bar] = {}
     for name in (*(one for one in declared if one in set(names)), *(one for one in names if one not in declared)):
-        bar = bar_of(declared[name]) if name in declared else Bar()
+        bar = bar_of(declared[name]) if name in declared else written.get(name, Bar())
         bars[name] = Bar(bar.threshold, margins.get(name, bar.margin), bar.better, bar.inclusive)
     return bars
 
@@ -167,8 +177,12 @@ def _from_json(path: Path, text: str) -> tuple[tuple[ScoredLife, ...], Mapping[s
     try:
         facts = json.loads(text)
         lifetimes = facts["lifetimes"]
-        settings = {**facts.get("settings", {}), "left_out": facts.get("left_out", ())}
-        deciding = _settings_text({key: value for key, value in settings.items() if key != "left_out"})
+        deciding = _settings_text(facts.get("settings", {}))
+        settings = {
+            **facts.get("settings", {}),
+            "left_out": facts.get("left_out", ()),
+            "thresholds": {name: _written_bar(path, name, one) for name, one in facts.get("thresholds", {}).items()},
+        }
         lives = tuple(
             ScoredLife(
                 id=str(one["id"]),
@@ -194,6 +208,15 @@ def _from_json(path: Path, text: str) -> tuple[tuple[ScoredLife, ...], Mapping[s
             "give a folder of logs, or the JSON of a score"
         ) from problem
     return lives, settings
+
+
+def _written_bar(path: Path, name: str, facts: Mapping[str, Any]) -> Bar:
+    where = f"the threshold of {name}"
+    better, inclusive = facts.get("better", "higher"), facts.get("inclusive", False)
+    if better not in ("higher", "lower") or not isinstance(inclusive, bool):
+        raise PerdureError(f"{path}: {where} is {dict(facts)!r}; better is higher or lower, inclusive true or false")
+    margin = _number(path, where, "margin", facts.get("margin", 0.0)) or 0.0
+    return Bar(_number(path, where, "value", facts.get("threshold")), margin, better, inclusive)
 
 
 def _from_table(path: Path, text: str) -> tuple[ScoredLife, ...]:

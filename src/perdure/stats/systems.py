@@ -7,12 +7,24 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from perdure.errors import PerdureError, UnknownName
+from perdure.metrics.presets import PRESETS
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import check_poolable, usable
 from perdure.stats.model import LEVEL, Bar, Pool, ScoredLife
 from perdure.stats.pairing import Want
 
 __all__ = ["Comparisons", "System", "compare_systems", "systems_of"]
+
+_FAMILY = frozenset(
+    {
+        "performance_maintenance",
+        "forward_transfer",
+        "backward_transfer",
+        "relative_performance",
+        "sample_efficiency",
+    }
+)
+"""What is compared unless asked: near-copies of these would cost Holm's adjustment its power."""
 
 _Stratum = tuple[str | None, str | None]
 
@@ -104,8 +116,8 @@ def compare_systems(
 ) -> Comparisons:
     """Each system against the baseline (the last one unless named), in every scenario type and measure they share.
 
-    Compared are the metrics with a threshold and those that only a user's file declares, or `metrics`
-    where they are named. Different presets or settings are refused.
+    Compared are maintenance, both transfers, relative performance, sample efficiency, and a user's own metrics
+    with a threshold, or `metrics` where they are named. Different presets or settings are refused.
     """
     chosen = _named(systems, baseline).name
     _check_alike(systems)
@@ -218,7 +230,9 @@ def _compared(one: System, against: System, metrics: Sequence[str]) -> dict[str,
                 raise UnknownName("metric of these scores", name, known)
         return {name: known[name] for name in metrics}
     judged = {name: bar for name, bar in known.items() if bar.threshold is not None}
-    return judged or known
+    ours = {name for preset in PRESETS.names() for name in PRESETS.get(preset).metrics}
+    family = {name: bar for name, bar in judged.items() if name in _FAMILY or name not in ours}
+    return next(found for found in (family, judged, known) if found or found is known)
 
 
 def _notes(ours: Sequence[ScoredLife], theirs: Sequence[ScoredLife]) -> tuple[str, ...]:

@@ -85,7 +85,8 @@ def judge(values: Array, bar: Bar, alpha: float = ALPHA) -> Judgement:
         return Judgement(verdict="undecided", why="no lifetime has a value")
     ahead = bar.sign * (values - bar.threshold)
     beyond = int(np.count_nonzero(ahead >= 0 if bar.inclusive else ahead > 0))
-    share, sign_p = beyond / n, sign_test(beyond, n)
+    # A tie speaks for neither side, even where a value at the threshold is good enough.
+    share, sign_p = beyond / n, sign_test(int(np.count_nonzero(ahead > 0)), n)
     if n == 1:
         return Judgement(None, None, share, beyond, sign_p, "undecided", "one lifetime has no spread to judge by")
     if constant(values):

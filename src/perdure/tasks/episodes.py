@@ -98,6 +98,8 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.seed = seed
         self.resets = 0
         self.ended = True
+        self.cut = False
+        """Whether the step limit ended it, not the environment."""
         self._reward = 0.0
         self._steps = 0
         self._terminated = self._truncated = False
@@ -135,7 +137,7 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         observation, info = begun
         self._check_spaces(observation)
         self.resets += 1
-        self.ended = False
+        self.ended = self.cut = False
         self._reward, self._steps = 0.0, 0
         self._terminated = self._truncated = False
         self._info = info
@@ -168,7 +170,7 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._info = info
         if terminated or truncated or self._steps >= self._limit:
             if not (terminated or truncated):
-                truncated = True
+                truncated = self.cut = True
                 self._info = info = {**info, "step_limit": self._limit}
             self._terminated, self._truncated = bool(terminated), bool(truncated)
             self.ended = True

@@ -89,12 +89,7 @@ class GymnasiumTask:
 
     def created(self, params: Mapping[str, Any]) -> Env:
         """The environment made with these parameters; one that it does not take is refused."""
-        keywords = {self.names.get(key, key): _as_keyword(value) for key, value in params.items()}
-        if self.keywords is not None:
-            for key in keywords:
-                if key not in self.keywords:
-                    known = sorted({*self.keywords, *self.names})
-                    raise TaskError(f"the environment {self.name!r} takes no parameter {key!r}; {nearest(key, known)}")
+        keywords = self.keywords_for(params)
         try:
             return self.create(**keywords)
         except Exception as problem:  # an environment may raise anything; say with what it was made
@@ -102,6 +97,16 @@ class GymnasiumTask:
                 f"the environment {self.name!r} cannot be made with the parameters {dict(params)}: "
                 f"{type(problem).__name__}: {problem}"
             ) from problem
+
+    def keywords_for(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """What `create` is given for these parameters; one that it does not take is refused."""
+        keywords = {self.names.get(key, key): _as_keyword(value) for key, value in params.items()}
+        if self.keywords is not None:
+            for key in keywords:
+                if key not in self.keywords:
+                    known = sorted({*self.keywords, *self.names})
+                    raise TaskError(f"the environment {self.name!r} takes no parameter {key!r}; {nearest(key, known)}")
+        return keywords
 
 
 class Remade(gymnasium.Wrapper[Any, Any, Any, Any]):

@@ -11,6 +11,7 @@ The `env` of a syllabus' task header, or else the task's own name, is looked up 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,9 +20,9 @@ from typing import Any
 
 from perdure.errors import MissingExtra, PerdureError, UnknownName, nearest
 from perdure.scenario.model import Task
-from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask, TaskError, TaskKind
+from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask, TaskError, TaskKind, settled
 
-__all__ = ["imported", "kind_named", "kind_of", "task_kind"]
+__all__ = ["check_params", "imported", "kind_named", "kind_of", "task_kind"]
 
 # Gymnasium ids that an extra brings; importing the module registers them.
 _BROUGHT_BY = {"MiniGrid-": ("minigrid", "minigrid"), "BabyAI-": ("minigrid", "minigrid")}
@@ -30,6 +31,19 @@ _BROUGHT_BY = {"MiniGrid-": ("minigrid", "minigrid"), "BabyAI-": ("minigrid", "m
 def task_kind(task: Task) -> TaskKind:
     """The kind of a scenario's task, by its `env`, else by its name."""
     return kind_named(task.env or task.name)
+
+
+def check_params(kind: TaskKind, label: str, params: Mapping[str, Any]) -> None:
+    """Refuse parameters that a task does not take, as far as that can be told without making it."""
+    from perdure.tasks.gymnasium import GymnasiumTask, Wrapped
+
+    bare = kind.kind if isinstance(kind, Wrapped) else kind
+    if bare.parameters is not None:
+        complete = settled(bare.parameters, params, label)
+        if isinstance(bare, BatchTask):
+            bare.info(complete)
+    elif isinstance(bare, GymnasiumTask):
+        bare.keywords_for(params)
 
 
 @cache
@@ -86,8 +100,16 @@ def imported(path: str, what: str) -> Any:
     try:
         return getattr(module, attribute)
     except AttributeError:
-        known = [name for name in vars(module) if not name.startswith("_")]
-        raise TaskError(f"{what} {path!r}: {module_name} has no {attribute!r}; {nearest(attribute, known)}") from None
+        own = [name for name, value in vars(module).items() if not name.startswith("_") and _is_own(value, module)]
+        offer = nearest(attribute, own) if own else "no class and no task is defined there"
+        raise TaskError(f"{what} {path!r}: {module_name} has no {attribute!r}; {offer}") from None
+
+
+def _is_own(value: Any, module: ModuleType) -> bool:
+    """Whether `value` is a class that the module defines itself, or a task."""
+    if isinstance(value, type):
+        return value.__module__ == module.__name__
+    return isinstance(value, EpisodeTask | BatchTask)
 
 
 def _module(name: str, path: str, what: str) -> ModuleType:
@@ -122,6 +144,11 @@ def _of_gymnasium(name: str) -> TaskKind:
 
 
 def _unknown(name: str, known: list[str]) -> PerdureError:
+    if name.lower().startswith("ale/"):
+        return TaskError(
+            f"unknown environment {name!r}; the package ale-py registers it: pip install ale-py, "
+            f"and write env = 'ale_py:{name}'"
+        )
     problem = UnknownName("task or environment", name, known)
     if "did you mean" in str(problem):
         return problem

@@ -33,6 +33,7 @@ __all__ = [
     "task_legend",
     "tidy",
     "used",
+    "wrapped",
 ]
 
 INK, PALE = "#222222", "#8a8a8a"
@@ -62,14 +63,14 @@ def paper(height: float = 4.2, width: float = _WIDTH) -> Figure:
 
 
 def tidy(axes: Axes, title: str = "", x: str = "", y: str = "") -> Axes:
-    """Two spines, a faint grid, words in one size."""
+    """Two spines, a faint grid, words in one size; the title is plain text already."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(PALE)
     axes.tick_params(colors=INK, labelsize=8.5, length=3)
     axes.grid(visible=True, color="#000000", alpha=0.08, linewidth=0.7)
     axes.set_axisbelow(True)
     if title:
-        axes.set_title(plain(title), loc="left", fontsize=10.5, color=INK)
+        axes.set_title(title, loc="left", fontsize=10.5, color=INK)
     axes.set_xlabel(plain(x), fontsize=9, color=INK)
     axes.set_ylabel(plain(y), fontsize=9, color=INK)
     return axes
@@ -124,7 +125,18 @@ def below(figure: Figure, handles: Sequence[Any], labels: Sequence[str], most: i
 def headed(figure: Figure, title: str) -> None:
     """A title for the whole figure, at its left edge: it may be wider than the axes."""
     room = int(figure.get_figwidth() * 12.5)
-    figure.suptitle(short(title, room), x=0.012, ha="left", fontsize=10.5, color=INK)
+    figure.suptitle(wrapped(title, room), x=0.012, ha="left", fontsize=10.5, color=INK)
+
+
+def wrapped(text: str, room: int) -> str:
+    """Text on one line of `room` characters, or on two; only what fits neither is shortened."""
+    from textwrap import wrap
+
+    if len(text) <= room:
+        return plain(text)
+    parts = wrap(text, room, break_on_hyphens=False)
+    rest = text[len(parts[0]) :].strip()
+    return f"{plain(parts[0])}\n{short(rest, room)}"
 
 
 def counted(axes: Axes) -> None:

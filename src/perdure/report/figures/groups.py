@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perdure.errors import UnknownName
-from perdure.report.figures.axes import INK, PALE, View, below, empty, fitted, paper, short, tidy
+from perdure.report.figures.axes import INK, PALE, View, below, empty, fitted, headed, paper, short, tidy, wrapped
 from perdure.report.gather import Material
 from perdure.report.palette import GOOD, NEUTRAL, POOR, Look, looks
 from perdure.stats.model import Group
@@ -138,44 +138,56 @@ def profiles(material: Material, view: View | None = None) -> Figure:
 
 
 def power(material: Material, view: View | None = None) -> Figure:
-    """The chance that so many lifetimes show what these suggest, metric by metric; one-tailed at 5 %."""
+    """The chance that so many lifetimes show what these suggest, one panel per group; one-tailed at 5 %."""
+    from matplotlib.lines import Line2D
+
     from perdure.stats.power import power as power_of
 
     view = view or View()
-    counts = np.unique(np.round(np.geomspace(2, 60, 40)).astype(int))
-    figure = paper(4.0)
-    axes = tidy(figure.subplots(), "Power of the threshold test", "lifetimes", "power")
-    from matplotlib.lines import Line2D
-
     names = shown_metrics(material, view)
-    drawn, groups = looks(names), _looks(material)
+    asked = material.group(view.group) if view.group else None
     effects = {
-        (group.group, name): (abs(one.mean - one.bar.threshold) / one.sd, one.n)
-        for group in material.groups
+        group.group: found for group in ((asked,) if asked else material.groups) if (found := _effects(group, names))
+    }
+    if not effects:
+        return empty("power needs two lifetimes or more, and a metric with a threshold whose values differ")
+    counts = np.unique(np.round(np.geomspace(2, 60, 40)).astype(int))
+    columns = min(2, len(effects))
+    rows = -(-len(effects) // columns)
+    figure = paper(0.6 + rows * 3.2)
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+    drawn = looks(names)
+    for (group_name, found), axes in zip(effects.items(), panels.flat, strict=False):
+        tidy(axes, wrapped(group_name, 108 // columns), "lifetimes", "power")
+        for name, (effect, n) in found.items():
+            look = drawn[name]
+            reached = [power_of(int(count), effect, 0.05, "one") for count in counts]
+            axes.plot(counts, reached, color=look.colour, linestyle=look.line, linewidth=1.7)
+            now = power_of(n, effect, 0.05, "one")
+            axes.plot(n, now, look.marker, color=look.colour, markersize=6, markeredgecolor="white")
+        axes.axhline(0.9, color=PALE, linewidth=0.9, linestyle=(0, (4, 3)))
+        axes.text(60, 0.905, "90 %", ha="right", va="bottom", fontsize=8, color=PALE)
+        axes.set_ylim(0, 1.03)
+        axes.set_xlim(2, 60)
+    for spare in list(panels.flat)[len(effects) :]:
+        spare.set_axis_off()
+    headed(figure, "Power of the threshold test")
+    shown = [name for name in names if any(name in found for found in effects.values())]
+    handles = [
+        Line2D([], [], color=(look := drawn[name]).colour, linestyle=look.line, marker=look.marker, linewidth=1.7)
+        for name in shown
+    ]
+    below(figure, handles, [name.replace("_", " ") for name in shown])
+    return figure
+
+
+def _effects(group: Group, names: Sequence[str]) -> dict[str, tuple[float, int]]:
+    """Metric → its distance from the threshold in standard deviations, and the number of lifetimes behind it."""
+    return {
+        name: (abs(one.mean - one.bar.threshold) / one.sd, one.n)
         for name in names
         if (one := group.estimates.get(name)) and one.mean is not None and one.sd and one.bar.threshold is not None
     }
-    for (group_name, name), (effect, n) in effects.items():
-        look = drawn[name]
-        reached = [power_of(int(count), effect, 0.05, "one") for count in counts]
-        axes.plot(counts, reached, color=look.colour, linestyle=groups[group_name].line, linewidth=1.7)
-        axes.plot(
-            n, power_of(n, effect, 0.05, "one"), look.marker, color=look.colour, markersize=6, markeredgecolor="white"
-        )
-    shown = [name for name in names if any(name == each for _, each in effects)]
-    handles = [Line2D([], [], color=drawn[name].colour, marker=drawn[name].marker, linewidth=1.7) for name in shown]
-    labels = [name.replace("_", " ") for name in shown]
-    if len(material.groups) > 1:
-        handles += [Line2D([], [], color=NEUTRAL, linestyle=groups[one.group].line) for one in material.groups]
-        labels += [one.group for one in material.groups]
-    if not handles:
-        return empty("power needs two lifetimes or more, and a metric with a threshold whose values differ")
-    axes.axhline(0.9, color=PALE, linewidth=0.9, linestyle=(0, (4, 3)))
-    axes.text(counts[-1], 0.905, "90 %", ha="right", va="bottom", fontsize=8, color=PALE)
-    axes.set_ylim(0, 1.03)
-    axes.set_xlim(2, 60)
-    below(figure, handles, labels)
-    return figure
 
 
 def shown_metrics(material: Material, view: View) -> tuple[str, ...]:

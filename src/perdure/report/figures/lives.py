@@ -12,12 +12,12 @@ from perdure.report.figures.axes import (
     empty,
     paper,
     places,
-    plain,
     short,
     span,
     task_legend,
     tidy,
     used,
+    wrapped,
 )
 from perdure.report.figures.marks import (
     axis_words,
@@ -72,7 +72,7 @@ def lifetime(material: Material, view: View | None = None) -> Figure:
         )
     draw_evaluations(axes, sketch, material, view, values)
     draw_strip(strip, sketch, material, view)
-    strip.set_title(plain(f"{sketch.id}"), loc="left", fontsize=10.5, color=INK)
+    strip.set_title(wrapped(sketch.id, 105), loc="left", fontsize=10.5, color=INK)
     axes.set_xlim(span(sketch.stretches[0], view)[0], span(sketch.stretches[-1], view)[1])
     counted(axes)
     task_legend(figure, sketch.tasks, material.looks)
@@ -161,7 +161,7 @@ def scenario(material: Material, view: View | None = None) -> Figure:
         return empty("there is no lifetime")
     row = {task: at for at, task in enumerate(sketch.tasks)}
     figure = paper(max(1.6, 0.9 + 0.28 * len(row)))
-    axes = tidy(figure.subplots(), sketch.id, axis_words(sketch, view))
+    axes = tidy(figure.subplots(), wrapped(sketch.id, 60), axis_words(sketch, view))
     _, whole = span(sketch.stretches[-1], view)
     for one in sketch.stretches:
         first, last = span(one, view)

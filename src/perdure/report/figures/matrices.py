@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-__all__ = ["accuracy", "accuracy_cells", "forgetting", "learning_final", "trajectories", "transfer", "transfer_cells"]
+__all__ = [
+    "accuracy",
+    "accuracy_cells",
+    "departures",
+    "forgetting",
+    "learning_final",
+    "trajectories",
+    "transfer",
+    "transfer_cells",
+]
 
 Array = npt.NDArray[np.float64]
 _TRANSFERS = ("backward_transfer", "forward_transfer")
@@ -34,14 +43,13 @@ def transfer(material: Material, view: View | None = None) -> Figure:
     side = fitted(count, 3.4, 0.34, 10)
     figure = paper(side, max(5.6, side + 1.6 + 0.055 * max(len(task) for task in tasks)))
     axes = figure.subplots()
-    ahead = np.log2(np.maximum(cells, 1e-3)) if threshold == 1 else cells - threshold
-    reach = max(0.05, float(np.nanmax(np.abs(ahead))) if np.isfinite(ahead).any() else 1)
+    ahead, ticks = departures(cells, threshold)
+    reach = max(ticks)
     picture = axes.imshow(ahead, cmap=_diverging(), vmin=-reach, vmax=reach, aspect="equal")
     _grid(axes, tasks, tasks, "evaluated", "learned")
     _annotate(axes, cells, ahead / reach)
     bar = figure.colorbar(picture, ax=axes, shrink=0.75, pad=0.02)
-    ticks = np.linspace(-reach, reach, 5)
-    bar.set_ticks(list(ticks), labels=[f"{(2**tick if threshold == 1 else tick + threshold):.2g}" for tick in ticks])
+    bar.set_ticks(list(ticks), labels=list(ticks.values()))
     bar.ax.tick_params(labelsize=8, colors=INK)
     bar.outline.set_visible(False)
     headed(figure, f"Transfer (beyond {threshold:g}: it helps) · {counted}")
@@ -173,6 +181,19 @@ def transfer_cells(material: Material, view: View) -> tuple[tuple[str, ...], Arr
     for (learned, other), found in values.items():
         cells[place[learned], place[other]] = float(np.mean(found))
     return tasks, cells, threshold, counted
+
+
+def departures(cells: Array, threshold: float) -> tuple[Array, dict[float, str]]:
+    """How far each cell lies from the threshold, and five places on that scale with what they mean.
+
+    A ratio of 2 helps as much as one of ½ harms, so about 1 it is the logarithm that counts.
+    """
+    ratio = threshold == 1
+    ahead = np.log2(np.maximum(cells, 1e-3)) if ratio else cells - threshold
+    known = np.abs(ahead[np.isfinite(ahead)])
+    reach = max(0.05, float(known.max())) if len(known) else 1.0
+    places = [float(tick) for tick in np.linspace(-reach, reach, 5)]
+    return ahead, {tick: f"{2**tick if ratio else tick + threshold:.2g}" for tick in places}
 
 
 def accuracy_cells(material: Material, view: View) -> tuple[AccuracyMatrix | None, str]:

@@ -12,7 +12,7 @@
     const base = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, family: "system-ui, sans-serif", size: 13 },
       margin: { l: 64, r: 16, t: 16, b: 56 }, hovermode: "closest", autosize: true, height: 380,
-      legend: { orientation: "h", y: -0.22, yanchor: "top" }, hoverlabel: { font: { family: "system-ui, sans-serif" } },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" }, hoverlabel: { font: { family: "system-ui, sans-serif" } },
     };
     const made = Object.assign({}, base, given);
     for (const key of new Set(["xaxis", "yaxis", ...Object.keys(made).filter((one) => /^[xy]axis/.test(one))])) {

@@ -1,0 +1,87 @@
+"""What is looked at before anything is lived: the learner and the tasks of a protocol, all of them, without making one.
+
+What is wrong here would fail every life; said now, it costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from perdure.errors import ProtocolError
+from perdure.learners.find import find_maker
+from perdure.run.folder import RunFolder
+from perdure.run.plan import Job, Plan
+from perdure.run.worker import failure_in_words
+from perdure.scenario.distributions import drawn
+from perdure.tasks.resolve import check_params, task_kind
+
+__all__ = ["check_before", "importable"]
+
+
+def check_before(plan: Plan, folder: RunFolder, jobs: Sequence[Job], paths: Sequence[Path]) -> None:
+    """Refuse a folder that holds another protocol's lives, and a learner or tasks that no life could begin with.
+
+    Where nothing is missing, nothing will be made, so only the folder is looked at.
+    """
+    folder.refuse_others(plan.protocol)
+    missing = [job for job in jobs if not folder.is_finished(job)]
+    if not missing:
+        return
+    if plan.pre_deployment is not None:
+        missing.append(plan.pre_deployment)
+    with importable(paths):
+        protocol = plan.protocol
+        found = [_problem(partial(find_maker, protocol.learner, protocol.params)), *_task_problems(missing)]
+    problems = list(dict.fromkeys(problem for problem in found if problem))
+    if problems:
+        said = "\n  and: ".join(problems)
+        raise ProtocolError(f"{protocol.name}: nothing was run: {said}")
+
+
+@contextmanager
+def importable(paths: Sequence[Path]) -> Iterator[None]:
+    """Let the user's modules be found while something is done in this process."""
+    before = list(sys.path)
+    sys.path[:0] = [str(path.resolve()) for path in paths]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _task_problems(jobs: Sequence[Job]) -> Iterator[str | None]:
+    """What is wrong with each task, and with each block's parameters as its first experience has them."""
+    unknown: set[str] = set()
+    seen: set[tuple[str, str, str]] = set()
+    for job in jobs:
+        tasks = {task.label: task for task in job.syllabus.scenario.tasks}
+        for at, block in enumerate(job.syllabus.scenario.blocks):
+            task = tasks[block.task]
+            named = task.env or task.name
+            key = (task.label, named, json.dumps(block.params, sort_keys=True, default=str))
+            if named in unknown or key in seen:
+                continue
+            seen.add(key)
+            problem = _problem(partial(task_kind, task), task.label)
+            if problem is not None:
+                unknown.add(named)
+                yield problem
+                continue
+            params = drawn(block.params, job.seeds.scenario, at, 0)
+            yield _problem(partial(check_params, task_kind(task), task.label, params), task.label)
+
+
+def _problem(look: Callable[[], Any], task: str | None = None) -> str | None:
+    """What `look` raises, in words that name the task; None where it raises nothing."""
+    try:
+        look()
+    except (Exception, SystemExit) as problem:  # a module of one's own may raise anything when it is imported
+        said = failure_in_words(problem)
+        return said if task is None or f"{task!r}" in said else f"the task {task!r}: {said}"
+    return None

@@ -1,0 +1,68 @@
+"""Work shared among processes: in order, from any script, and finished here where a process fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from perdure.errors import LogError
+from perdure.log.read import READERS
+from perdure.metrics.pool import processes, worked
+
+
+def squares(here: int) -> Callable[[int], tuple[int, bool]]:
+    """Work that says whether it was done in another process than `here`."""
+    return lambda item: (item * item, os.getpid() != here)
+
+
+def dying(here: int) -> Callable[[int], int]:
+    """Work that kills every process but `here`."""
+
+    def work(item: int) -> int:
+        if os.getpid() != here:
+            os._exit(1)
+        return item
+
+    return work
+
+
+def failing(_: int) -> Callable[[int], int]:
+    raise LogError("nothing can start")
+
+
+def test_processes_do_the_work_in_order_and_leave_this_one_as_it_was() -> None:
+    main, before = sys.modules["__main__"], dict(os.environ)
+    told: list[tuple[int, int]] = []
+    made = worked(squares, os.getpid(), range(5), 2, lambda *done: told.append(done))
+    assert made == [(0, True), (1, True), (4, True), (9, True), (16, True)]
+    assert told == [(done, 5) for done in range(1, 6)]
+    assert sys.modules["__main__"] is main
+    assert dict(os.environ) == before
+
+
+def test_what_a_dead_process_left_is_done_here() -> None:
+    assert worked(dying, os.getpid(), range(4), 2) == [0, 1, 2, 3]
+
+
+def test_an_error_at_the_start_is_raised_as_it_is(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(LogError, match=r"^nothing can start$"):
+        worked(failing, 0, range(4), 2)
+    assert capfd.readouterr().err == ""
+
+
+def test_work_stays_here_where_a_script_registered_what_other_processes_do_not_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader = next(iter(READERS))
+    monkeypatch.setitem(READERS._things, "of this script", reader)
+    assert [elsewhere for _, elsewhere in worked(squares, os.getpid(), range(3), 2)] == [False] * 3
+
+
+def test_a_pool_is_for_many_items_or_for_those_who_ask() -> None:
+    assert processes(7, None, 8) == 1
+    assert processes(3, 2, 8) == 2
+    assert processes(1, 4, 8) == 1
+    assert 1 <= processes(100, None, 8) <= (os.cpu_count() or 1)

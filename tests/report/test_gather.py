@@ -1,0 +1,118 @@
+"""Several run folders told together: whose lifetime, whose experts, whose group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perdure.metrics.many import score_many
+from perdure.report import gather, report_of
+from perdure.report.follow import Follower
+from perdure.report.gather import Material
+from perdure.report.html import body
+
+Runs = tuple[Path, Path]
+GROUPS = ("keeper · condensed", "keeper · dispersed", "forgetter · condensed", "forgetter · dispersed")
+
+
+def _values(material: Material, metric: str) -> dict[str, float | None]:
+    return {one.score.path or "": one.score.metrics[metric].value for one in material.lives}
+
+
+def test_lifetimes_that_share_an_id_are_called_by_where_they_lie(two_runs: Runs) -> None:
+    material = gather(two_runs)
+    assert [one.id for one in material.lives] == [one.score.path for one in material.lives]
+    assert [one.sketch.id for one in material.lives] == [one.id for one in material.lives]
+    below = gather([two_runs[0].parent])
+    assert {one.id for one in below.lives} == {
+        f"{run.name}/lives/life-{number}" for run in two_runs for number in range(4)
+    }
+    assert [one.id for one in gather([two_runs[0]]).lives] == [f"life-{number}" for number in range(4)]
+
+
+def test_a_group_holds_the_lifetimes_of_its_own_learner(two_runs: Runs) -> None:
+    material = gather(two_runs)
+    assert {one.group for one in material.groups} == set(GROUPS)
+    for group in material.groups:
+        lives = material.of_group(group)
+        assert [one.score.learner for one in lives] == [group.learner] * 2
+        values = [one.score.metrics["performance_maintenance"].value or 0.0 for one in lives]
+        assert group.estimates["performance_maintenance"].mean == pytest.approx(sum(values) / 2)
+
+
+def test_learners_of_two_run_folders_are_compared_by_their_own_values(two_runs: Runs) -> None:
+    report = report_of(gather(two_runs))
+    assert {(one.system, one.baseline) for one in report.comparisons} == {
+        ("forgetter · condensed", "keeper · condensed"),
+        ("forgetter · dispersed", "keeper · dispersed"),
+    }
+    means = {one.group: one.estimates["performance_maintenance"].mean or 0.0 for one in report.material.groups}
+    for one in report.comparisons:
+        found = one.differences["performance_maintenance"].difference
+        assert found == pytest.approx(means[one.system] - means[one.baseline])
+        assert found is not None
+        assert found < -10
+
+
+def test_groups_keep_their_protocols_where_only_these_tell_them_apart(two_runs: Runs) -> None:
+    import json
+
+    for number in range(2, 4):
+        manifest = two_runs[0] / "lives" / f"life-{number}" / "manifest.json"
+        facts = json.loads(manifest.read_text())
+        facts["protocol"] = "another"
+        facts["info"] = {"scenario_type": "condensed"}
+        manifest.write_text(json.dumps(facts))
+        info = manifest.with_name("scenario_info.json")
+        if info.exists():
+            info.write_text(json.dumps({**json.loads(info.read_text()), "scenario_type": "condensed"}))
+    names = {one.group for one in gather([two_runs[0]]).groups}
+    assert names == {"keeper · condensed · digest-of-keeper", "keeper · condensed · another"}
+
+
+def test_the_page_opens_with_two_learners_in_one_type_of_scenario(two_runs: Runs) -> None:
+    page, _ = body(report_of(gather(two_runs)))
+    opening = page.partition('<ul class="verdicts">')[0]
+    assert "keeper · condensed" in opening
+    assert "forgetter · condensed" in opening
+    assert "dispersed" not in opening
+
+
+def test_a_featured_figure_is_that_of_the_lifetime_in_its_caption(two_runs: Runs) -> None:
+    from perdure.report.html import _featured
+
+    material = gather(two_runs)
+    for one in _featured(material, {}):
+        life = material.lives[int(one["life"].removeprefix("life-"))]
+        group, _, name = one["title"].partition(": ")
+        assert (name, group.split(" · ")[0]) == (life.id, life.score.learner)
+
+
+def test_experts_serve_the_lifetimes_of_their_own_run_folder_alone(two_runs: Runs) -> None:
+    apart = [_values(gather([run]), "relative_performance") for run in two_runs]
+    scored = {one.path or "": one.metrics["relative_performance"].value for one in score_many(two_runs).lifetimes}
+    assert _values(gather(two_runs), "relative_performance") == {**apart[0], **apart[1]} == scored
+    follower = Follower(two_runs)
+    follower.settle()
+    material = follower.material()
+    assert material is not None
+    assert _values(material, "relative_performance") == scored
+
+
+def test_watching_tells_lifetimes_that_share_an_id_apart(two_runs: Runs) -> None:
+    from perdure.report.live import state
+
+    follower = Follower([two_runs[0].parent])
+    follower.settle()
+    progress = follower.progress()
+    assert len({one.id for one in progress}) == 8
+    for one in progress:
+        assert one.id.startswith(f"{one.learner}/lives/")
+    last = progress[-1]
+    chosen = next(life for life in follower.lives.values() if life.id == last.id)
+    assert chosen.manifest["learner"] == last.learner
+    assert state(follower, of=last.id)["figure"] != state(follower, of=progress[0].id)["figure"]
+    material = follower.material()
+    assert material is not None
+    assert {one.id for one in material.lives} == {one.id for one in progress}
