@@ -167,7 +167,11 @@ def test_a_run_that_was_broken_off_completes_to_the_same_records(
     assert left
     again = run_protocol(file, tmp_path / "broken", workers=2)
     assert again.failed == {}
-    assert list(again.lived) == left
+    if number == signal.SIGINT:
+        assert list(again.lived) == left
+    else:  # the workers of a killed run may end the life they are at before they notice
+        assert set(again.lived) <= set(left)
+    assert all(folder.is_finished(job) for job in whole.plan.jobs)
     assert same(all_records(tmp_path / "broken"), all_records(tmp_path / "whole"))
     for place in again.finished_lives:
         assert not [problem for problem in perdure.check(place).problems if problem.level == "error"]
