@@ -252,6 +252,8 @@ def _many(root: Path, experts: Path, tasks: list[str], _peer: str | None, _envir
         for life in folder.iterdir():
             forget_cache(life)
         one_thread = {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        # One core means one: else the thread that writes the Parquet copies would use the other.
+        os.sched_setaffinity(0, {0} if jobs == 1 else set(range(os.cpu_count() or 1)))
         command = [
             sys.executable,
             "-m",
