@@ -151,26 +151,37 @@ def interrupted_run(file: Path, folder: Path, number: int, least: int) -> subpro
     return subprocess.CompletedProcess(process.args, process.returncode, said, complained)
 
 
+def settled(folder: Path) -> None:
+    """Wait until the workers of a killed run have noticed: they write for a moment longer than it."""
+
+    def written() -> int:
+        return sum(one.stat().st_size for one in folder.rglob("data-log.tsv"))
+
+    before, end = -1, time.monotonic() + 60
+    while (now := written()) != before:
+        assert time.monotonic() < end
+        before = now
+        time.sleep(1)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
 @pytest.mark.parametrize("use", ["toys:Counts", "toys:Still"], ids=["saves", "does not save"])
 def test_a_run_that_was_broken_off_completes_to_the_same_records(
     tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords, number: signal.Signals, use: str
 ) -> None:
     params = "{ slow = 0.004 }" if use == "toys:Counts" else "{}"
-    file = write_protocol(use, params=params, lifetimes=2, learn=8 if use == "toys:Counts" else 400)
+    file = write_protocol(use, params=params, lifetimes=2, learn=8 if use == "toys:Counts" else 4000)
     whole = run_protocol(file, tmp_path / "whole", workers=2)
     done = interrupted_run(file, tmp_path / "broken", number, 14)
     if number == signal.SIGINT:
         assert done.stdout == "stopped\n", done.stderr
     folder = RunFolder(tmp_path / "broken")
+    settled(folder.path)
     left = [job.id for job in whole.plan.jobs if not folder.is_finished(job)]
     assert left
     again = run_protocol(file, tmp_path / "broken", workers=2)
     assert again.failed == {}
-    if number == signal.SIGINT:
-        assert list(again.lived) == left
-    else:  # the workers of a killed run may end the life they are at before they notice
-        assert set(again.lived) <= set(left)
+    assert list(again.lived) == left
     assert all(folder.is_finished(job) for job in whole.plan.jobs)
     assert same(all_records(tmp_path / "broken"), all_records(tmp_path / "whole"))
     for place in again.finished_lives:
