@@ -36,9 +36,10 @@ def failing(_: int) -> Callable[[int], int]:
 def test_processes_do_the_work_in_order_and_leave_this_one_as_it_was() -> None:
     main, before = sys.modules["__main__"], dict(os.environ)
     told: list[tuple[int, int]] = []
-    made = worked(squares, os.getpid(), range(5), 2, lambda *done: told.append(done))
-    assert made == [(0, True), (1, True), (4, True), (9, True), (16, True)]
-    assert told == [(done, 5) for done in range(1, 6)]
+    made = worked(squares, os.getpid(), range(20), 2, lambda *done: told.append(done))
+    assert [square for square, _ in made] == [item * item for item in range(20)]
+    assert {elsewhere for _, elsewhere in made} == {True, False}, "this process works too"
+    assert told == [(done, 20) for done in range(1, 21)]
     assert sys.modules["__main__"] is main
     assert dict(os.environ) == before
 

@@ -24,6 +24,7 @@ __all__ = [
     "Variants",
     "Window",
     "centred_index",
+    "dot",
     "slope",
 ]
 
@@ -83,7 +84,15 @@ def slope(values: Array) -> float:
     if count < 2:
         return 0.0
     # Less their first, so that equal values have a slope of exactly 0.
-    return float(centred_index(count) @ (values - values[0])) * 12 / (count * (count * count - 1))
+    return dot(centred_index(count), values - values[0]) * 12 / (count * (count * count - 1))
+
+
+def dot(first: Array, second: Array) -> float:
+    """The sum of the products.
+
+    Not by `@`: BLAS shares long vectors with threads that then spin, and keep a core from the process beside this.
+    """
+    return float((first * second).sum())
 
 
 @lru_cache(maxsize=4)

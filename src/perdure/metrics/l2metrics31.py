@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.model import Array, Curves, Expert, Prep
+from perdure.curves.model import Array, Curves, Expert, Prep, dot
 from perdure.curves.prepare import smooth
 from perdure.metrics.arithmetic import theil_sen
 from perdure.metrics.blocks import BlockSummary
@@ -299,7 +299,7 @@ def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
 
 def _falls(values: Array, numbers: npt.NDArray[np.int64]) -> bool:
     """Whether the least-squares slope of the rows over their experience numbers is negative."""
-    return bool((numbers - numbers.mean()) @ (values - values.mean()) < 0)
+    return dot(numbers - numbers.mean(), values - values.mean()) < 0
 
 
 L2METRICS_31: dict[str, Metric] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perdure.curves.model import Curve, centred_index, slope
+from perdure.curves.model import Curve, centred_index, dot, slope
 from perdure.metrics.arithmetic import experiences_until
 from perdure.metrics.combine import flat
 from perdure.metrics.declare import NoValue, metric
@@ -76,7 +76,7 @@ def cumulative_gain(learned: Curve) -> float:
     rise = slope(values)
     count = len(values)
     residuals = values - values.mean() - rise * centred_index(count)
-    error = float(np.sqrt(residuals @ residuals / (count - 2) * 12 / (count * (count * count - 1))))
+    error = float(np.sqrt(dot(residuals, residuals) / (count - 2) * 12 / (count * (count * count - 1))))
     return float(np.sign(rise)) if _beyond(abs(rise), error, count - 2) else 0.0
 
 

@@ -1,9 +1,10 @@
-"""Work on many lifetimes shared among processes, from any script, and finished here where they fail."""
+"""Work on many lifetimes shared among processes, this one included, from any script."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
@@ -40,53 +41,72 @@ def worked(
 ) -> list[Done]:
     """What `start(how)` makes of each item, in order, by `count` processes that each start once.
 
-    What a process cannot do, because it does not start, dies, or does not know a plug-in that this
-    one registered, is done here, where an error reaches the caller as it is.
+    This process is one of them: it is at work while the others start, and does what they cannot,
+    because they do not start, die, or do not know a plug-in that was registered here.
     """
+    work = start(how)
     done: dict[int, Done] = {}
-    if count > 1:
-        for at, made in _elsewhere(start, how, items, count):
-            done[at] = made
-            if progress:
-                progress(len(done), len(items))
-    if len(done) < len(items):
-        work = start(how)
-        for at, item in enumerate(items):
-            if at not in done:
-                done[at] = work(item)
-                if progress:
-                    progress(len(done), len(items))
+    for at, made in _shared(start, how, items, work, count - 1) if count > 1 else _alone(items, work):
+        done[at] = made
+        if progress:
+            progress(len(done), len(items))
     return [done[at] for at in range(len(items))]
 
 
+def _alone(items: Sequence[Item], work: Callable[[Item], Done]) -> Iterator[tuple[int, Done]]:
+    for at, item in enumerate(items):
+        yield at, work(item)
+
+
 # --- processes ------------------------------------------------------------------------------------
+
+_AHEAD = 3  # items in the hands of a process: it never waits for the next, and few wait for it at the end
 
 
 class _NotHere(Exception):
     """The work cannot be done in this process; the one that asked has to."""
 
 
-def _elsewhere(
-    start: Callable[[How], Callable[[Item], Done]], how: How, items: Sequence[Item], count: int
+def _shared(
+    start: Callable[[How], Callable[[Item], Done]],
+    how: How,
+    items: Sequence[Item],
+    work: Callable[[Item], Done],
+    others: int,
 ) -> Iterator[tuple[int, Done]]:
     import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
     from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, context, _begin, (start, how, _registered())) as pool:
-        # All processes start with the first item. The rest of the time this process is as it was.
-        with _environment(_ONE_THREAD), _no_main_module():
-            try:
-                waiting = {pool.submit(_one, item): at for at, item in enumerate(items)}
-            except BrokenProcessPool:
-                return
-        for future in as_completed(waiting):
-            try:
-                made = future.result()
-            except (BrokenProcessPool, _NotHere):
-                continue
-            yield waiting[future], made
+    waiting = deque(range(len(items)))
+    given: dict[Future[Done], int] = {}
+    most = _AHEAD * others
+    with ProcessPoolExecutor(others, context, _begin, (start, how, _registered())) as pool:
+        while waiting or given:
+            # A process starts with an item; the rest of the time this one is as it was.
+            with _environment(_ONE_THREAD), _no_main_module():
+                while waiting and len(given) < most:
+                    try:
+                        future = pool.submit(_one, items[waiting[0]])
+                    except BrokenProcessPool:
+                        most = 0
+                    else:
+                        given[future] = waiting.popleft()
+            if waiting:
+                at = waiting.popleft()
+                yield at, work(items[at])
+            else:
+                wait(given, return_when=FIRST_COMPLETED)
+            for future in [one for one in given if one.done()]:
+                at = given.pop(future)
+                try:
+                    made = future.result()
+                except (BrokenProcessPool, _NotHere):
+                    most = 0
+                    waiting.append(at)
+                else:
+                    yield at, made
 
 
 _work: Callable[[Any], Any] | None = None
