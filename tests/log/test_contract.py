@@ -104,8 +104,8 @@ BREACHES: list[tuple[Callable[[Lifetime], Any], str]] = [
     (rows(lambda frame: frame.select("return", *STANDARD_COLUMNS)), "the first columns are return"),
     (rows(lambda frame: frame.with_columns(pl.col("block_num").cast(pl.Int32))), "block_num is Int32; expected Int64"),
     (rows(lambda frame: frame.with_columns(pl.col("return").cast(pl.Float32))), "return is Float32; expected Float64"),
-    (rows(lambda frame: frame.with_columns(pl.lit("Pong").alias("task_name"))), "not folded to lower case"),
-    (rows(lambda frame: frame.with_columns(pl.lit(None, pl.String).alias("worker_id"))), "worker_id is null in 3 rows"),
+    (rows(lambda frame: frame.with_columns(pl.lit("Pong", pl.Categorical).alias("task_name"))), "not folded to lower case"),
+    (rows(lambda frame: frame.with_columns(pl.lit(None, pl.Categorical).alias("worker_id"))), "worker_id is null in 3 rows"),
     (rows(lambda frame: frame.with_columns(pl.col("exp_num") - 1)), "exp_num is negative"),
     (rows(lambda frame: frame.reverse()), "rows are not in order"),
 ]

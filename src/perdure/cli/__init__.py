@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -70,6 +71,8 @@ def main() -> None:
     """Run the command; what goes wrong is said in a line, never as a traceback."""
     from perdure.errors import PerdureError
 
+    # A command makes many objects that live to its end; Python's default looks for dead ones after every 700.
+    gc.set_threshold(100_000)
     asked = next((one for one in sys.argv[1:] if not one.startswith("-")), None)
     try:
         application((asked,) if asked in VERBS else VERBS)()

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["columns", "progress_bar", "show", "widest"]
 
 _MOST = 8  # flags, or notes, of many lifetimes
-_MARKS = {True: "[green]✓[/]", False: "[red]✗[/]", None: " "}
+_MARKS = {True: "✓", False: "✗"}
+_MARK_COLOURS = {True: "green", False: "red"}
 
 
 @contextmanager
@@ -44,68 +50,112 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
 
 def show(scores: Scores, *, quiet: bool = False) -> None:
     """Print one lifetime metric by metric; of many, whose values only groups may pool, what else is to say."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
     if len(scores.lifetimes) == 1:
-        _show_one(console, scores.lifetimes[0], scores, quiet)
+        _show_one(scores.lifetimes[0], scores, quiet)
     elif not quiet:
-        _show_notes(console, scores)
+        _show_notes(scores)
     for path, why in scores.left_out:
-        console.print("[yellow]left out[/]", _plain(why if path in why else f"{path}: {why}"), soft_wrap=True)
+        _say(f"left out {why if path in why else f'{path}: {why}'}", "yellow", fold=False)
 
 
-def _show_one(console: Console, score: Score, scores: Scores, quiet: bool) -> None:
-    table = _table(f"{score.id} · {score.measure} · {score.preset}")
-    table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("", ratio=1, style="bright_black", overflow="fold")
+def _show_one(score: Score, scores: Scores, quiet: bool) -> None:
+    rows: list[tuple[str, str, bool | None, str]] = []
     for name, one in score.metrics.items():
         if one.value is None:
-            table.add_row(name, "–", " ", _plain(one.why or ""))
+            rows.append((name, "–", None, one.why or ""))
         else:
             metric = scores.metrics[name]
-            table.add_row(name, number(one.value), _MARKS[metric.demonstrated(one.value)], _meaning(metric))
-    console.print(table)
+            rows.append((name, number(one.value), metric.demonstrated(one.value), _meaning(metric)))
+    _say(f"{score.id} · {score.measure} · {score.preset}", "bold")
+    _table(rows)
     if quiet:
         return
-    console.print(_plain(_counts(score)), style="bright_black")
+    _say(_counts(score), "grey")
     flagged: dict[str, list[str]] = {}
     for name, one in score.metrics.items():
         for flag in one.flags:
             flagged.setdefault(flag, []).append(name)
     for flag, names in flagged.items():
-        console.print("flag:", _plain(f"{flag} [{', '.join(names)}]"), style="bright_black")
+        _say(f"flag: {flag} [{', '.join(names)}]", "grey")
     for note in (*score.notes, *(f"not learned: {task}" for task in score.not_learned)):
-        console.print("note:", _plain(note), style="bright_black")
+        _say(f"note: {note}", "grey")
 
 
-def _show_notes(console: Console, scores: Scores) -> None:
+def _table(rows: Sequence[tuple[str, str, bool | None, str]]) -> None:
+    """Metric, value, mark, and what to know of it, which folds within its own column."""
+    named = max(len("metric"), *(len(name) for name, *_ in rows)) if rows else 0
+    valued = max(len("value"), *(len(value) for _, value, *_ in rows)) if rows else 0
+    before = 1 + named + 3 + valued + 3 + 1 + 3
+    room = max(20, _width() - before)
+    _say(f" {'metric':{named}}   {'value':>{valued}}", "bold", fold=False)
+    _say(f" {'─' * (max(_width(), before) - 2)}", fold=False)
+    for name, value, demonstrated, note in rows:
+        first, *further = wrap(note, room) or [""]
+        mark = typer.style(_MARKS[demonstrated], fg=_MARK_COLOURS[demonstrated]) if demonstrated is not None else " "
+        _print(f" {name:{named}}   {value:>{valued}}   {mark}   {_styled(first, 'grey')}".rstrip())
+        for line in further:
+            _say(" " * before + line, "grey", fold=False)
+
+
+def _show_notes(scores: Scores) -> None:
     """What is to be said of many lifetimes, each thing once, with how many it holds of where not of all."""
     lifetimes = scores.lifetimes
     dropped, where = sum(one.dropped_rows for one in lifetimes), sum(bool(one.dropped_rows) for one in lifetimes)
     if dropped:
         rows = "1 row" if dropped == 1 else f"{dropped} rows"
-        console.print(f"{rows} dropped in {where} of {len(lifetimes)} lifetimes", style="bright_black")
+        _say(f"{rows} dropped in {where} of {len(lifetimes)} lifetimes", "grey")
     if len({one.measure for one in lifetimes}) > 1:
-        console.print("note: several measures are several groups; give --measure to score one", style="bright_black")
+        _say("note: several measures are several groups; give --measure to score one", "grey")
     flags: dict[str, dict[str, None]] = {}
     for one in lifetimes:
         for name, measured in one.metrics.items():
             for flag in measured.flags:
                 flags.setdefault(flag, {})[name] = None
     for flag, names in list(flags.items())[:_MOST]:
-        console.print("flag:", _plain(f"{flag} [{', '.join(names)}]"), style="bright_black")
+        _say(f"flag: {flag} [{', '.join(names)}]", "grey")
     notes = Counter(note for one in lifetimes for note in one.notes)
     for note, count in list(notes.items())[:_MOST]:
         among = "" if count == len(lifetimes) else f" ({count} of {len(lifetimes)} lifetimes)"
-        console.print("note:", _plain(note + among), style="bright_black")
+        _say(f"note: {note}{among}", "grey")
     more = max(0, len(flags) - _MOST) + max(0, len(notes) - _MOST)
     if more:
-        console.print(f"and {more} more flags and notes; --json has them all", style="bright_black")
+        _say(f"and {more} more flags and notes; --json has them all", "grey")
     unlearned = [one.id for one in lifetimes if one.not_learned]
     if unlearned:
-        console.print(_plain(f"a task was never learned in {', '.join(unlearned)}"), style="bright_black")
+        _say(f"a task was never learned in {', '.join(unlearned)}", "grey")
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+# By hand and not by Rich: one lifetime is what people score most, and Rich would take a tenth of the time.
+
+_STYLES: dict[str, dict[str, Any]] = {
+    "": {},
+    "bold": {"bold": True},
+    "grey": {"fg": "bright_black"},
+    "yellow": {"fg": "yellow"},
+}
+
+
+def _say(text: str, style: str = "", *, fold: bool = True) -> None:
+    for line in wrap(text, _width()) if fold else [text]:
+        _print(_styled(line, style))
+
+
+def _print(line: str) -> None:
+    # Echo takes colours out where nobody would see them: in a file, in a pipe.
+    typer.echo(line, color=False if os.environ.get("NO_COLOR") else None)
+
+
+def _styled(text: str, style: str) -> str:
+    return typer.style(text, **_STYLES[style]) if text and style else text
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+# --- tables of groups ----------------------------------------------------------------------------
 
 
 def widest(console: Console, tables: Iterable[Table]) -> Table:
@@ -133,15 +183,6 @@ def columns(title: str, first: Sequence[str], rest: Sequence[str]) -> Table:
         table.add_column(_plain(heading), no_wrap=True, overflow="fold")
     for heading in rest:
         table.add_column(_plain(heading), justify="right", no_wrap=True)
-    return table
-
-
-def _table(title: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=_plain(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
-    table.add_column("metric", no_wrap=True)
     return table
 
 

@@ -121,7 +121,7 @@ def curves(
 def _passage(lifetime: Lifetime, measure: str, prep: Prep) -> Passage:
     if prep.variants == "aware" or prep.suffix == "last":
         return lifetime.passage(measure, prep.variants)
-    cut = lifetime.experiences.with_columns(pl.col("task_name").str.split("_").list.first())
+    cut = lifetime.experiences.with_columns(pl.col("task_name").cast(pl.String).str.split("_").list.first().cast(pl.Categorical()))
     return replace(lifetime, experiences=cut).passage(measure)
 
 

@@ -55,7 +55,8 @@ def passage(lifetime: Lifetime, measure: str, variants: Literal["aware", "agnost
     if any(dropped.values()):
         rows = rows.filter(complete & value.is_finite())
     if variants == "agnostic":
-        rows = rows.with_columns(pl.col("task_name").str.replace(r"^(.+)_[^_]*$", "${1}").alias("task_name"))
+        whole = pl.col("task_name").cast(pl.String)
+        rows = rows.with_columns(whole.str.replace(r"^(.+)_[^_]*$", "${1}").cast(pl.Categorical()).alias("task_name"))
     row_starts = _boundaries(rows)
     values, starts = _averaged(rows, measure, row_starts)
     return Passage(
@@ -73,11 +74,10 @@ def _boundaries(rows: pl.DataFrame) -> npt.NDArray[np.int64]:
     """Where a block number, mode, subtype or task begins, with the number of rows at the end."""
     if not rows.height:
         return np.zeros(1, dtype=np.int64)
-    task = rows["task_name"]
-    changed = (task[1:] != task[:-1]).to_numpy()
-    for name in ("block_num", "block_type", "block_subtype"):
+    changed = np.zeros(rows.height - 1, dtype=bool)
+    for name in ("block_num", "block_type", "block_subtype", "task_name"):
         codes = rows[name].to_physical().to_numpy()
-        changed = changed | (codes[1:] != codes[:-1])
+        changed |= codes[1:] != codes[:-1]
     return np.concatenate([[0], np.flatnonzero(changed) + 1, [rows.height]]).astype(np.int64)
 
 

@@ -18,7 +18,7 @@ __all__ = ["FOLDER", "WORTH_KEEPING", "keep", "key_of", "recall", "settle"]
 
 FOLDER = ".perdure"
 _FILE = "experiences.parquet"
-_LAYOUT = "1"  # raise it when the table's schema changes, so that old copies are not taken
+_LAYOUT = "2"  # raise it when the table's schema changes, so that old copies are not taken
 WORTH_KEEPING = 50_000  # rows; below, parsing the text again takes little longer than writing the copy
 
 _writing: set[threading.Thread] = set()

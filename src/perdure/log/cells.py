@@ -12,7 +12,7 @@ from perdure.errors import LogError
 from perdure.log.delimited import Table
 from perdure.log.model import STANDARD_COLUMNS
 
-__all__ = ["counts", "is_measurable", "is_object", "moments", "names", "numbers", "objects", "refuse", "typed", "words"]
+__all__ = ["counts", "folded", "is_measurable", "is_object", "moments", "names", "numbers", "objects", "refuse", "typed", "words"]
 
 _L2LOGGER_TIME = "%Y%m%dT%H%M%S%.6f"  # TIMESTAMP_FORMAT as Polars spells it; its %f has nine digits
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -81,6 +81,14 @@ def moments(table: Table, name: str) -> pl.Series:
     """Timestamps as text, as recorded; what is stored as a date and time is written as L2Logger writes it."""
     column = table.rows[name]
     return column.dt.strftime(_L2LOGGER_TIME) if isinstance(column.dtype, pl.Datetime) else _text(table, name)
+
+
+def folded(names: pl.Series) -> pl.Series:
+    """Task names in lower case; looked at once each, not row by row."""
+    distinct = names.unique()
+    if distinct.equals(distinct.cast(pl.String).str.to_lowercase().cast(names.dtype), null_equal=True):
+        return names
+    return names.cast(pl.String).str.to_lowercase().cast(names.dtype)
 
 
 def typed(column: pl.Series) -> pl.Series:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perdure.errors import LogError
 from perdure.log.blocks import in_order
+from perdure.log.cells import folded
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.read import Options, Reader
 
@@ -90,8 +91,7 @@ def _check_lifetime(lifetime: Lifetime, name: str) -> None:
         require(rows[column].null_count() == 0, f"{name}: {column} is null in {rows[column].null_count()} rows")
     for column in ("block_num", "exp_num"):
         require(bool((rows[column] >= 0).all()), f"{name}: {column} is negative somewhere; numbers count from 0")
-    folded = rows["task_name"].str.to_lowercase()
-    require(folded.equals(rows["task_name"]), f"{name}: task names are not folded to lower case")
+    require(folded(rows["task_name"]).equals(rows["task_name"]), f"{name}: task names are not folded to lower case")
     require(
         in_order(rows).equals(rows), f"{name}: rows are not in order; pass them through perdure.log.blocks.in_order"
     )

@@ -13,7 +13,7 @@ import polars as pl
 from perdure.errors import LogError, nearest
 from perdure.log import cache
 from perdure.log.blocks import in_order
-from perdure.log.cells import typed
+from perdure.log.cells import folded, typed
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.read import Options
 from perdure.log.tsv import Unparsed, load, refuse_way_out, sources
@@ -106,8 +106,7 @@ class _L2Logger:
             raise _first_error(path, "a required field is blank or negative")
         extras = [name for name in rows.columns if name not in STANDARD_COLUMNS and name not in measures]
         rows = rows.select(*STANDARD_COLUMNS, *measures, *extras)
-        rows = rows.with_columns(pl.col("task_name").str.to_lowercase(), *(typed(rows[name]) for name in extras))
-        return in_order(rows)
+        return in_order(rows.with_columns(folded(rows["task_name"]), *(typed(rows[name]) for name in extras)))
 
 
 def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]:

@@ -35,15 +35,16 @@ EXPERIENCE_STATUSES = ("complete", "incomplete")
 TIMESTAMP_FORMAT = "%Y%m%dT%H%M%S.%f"
 
 # L2Logger 1.1, in its order. Every reader delivers these columns in these types, then the measures
-# as Float64, then whatever else was logged. `timestamp` stays text, as recorded.
+# as Float64, then whatever else was logged. Names that repeat in every row are kept once; `timestamp`
+# stays text, as recorded.
 STANDARD_COLUMNS: Mapping[str, pl.DataType] = MappingProxyType(
     {
         "block_num": pl.Int64(),
         "exp_num": pl.Int64(),
-        "worker_id": pl.String(),
+        "worker_id": pl.Categorical(),
         "block_type": pl.Enum(BLOCK_TYPES),
         "block_subtype": pl.Enum(BLOCK_SUBTYPES),
-        "task_name": pl.String(),
+        "task_name": pl.Categorical(),
         "task_params": pl.String(),
         "exp_status": pl.Enum(EXPERIENCE_STATUSES),
         "timestamp": pl.String(),

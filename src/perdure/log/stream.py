@@ -207,7 +207,7 @@ class Stream:
         if not numbered:
             return
         block_num, _, kind, file = max(numbered)
-        _, start, _ = header_of(file)
+        _, start = header_of(file)
         body = file.read_bytes()[start:]
         whole = body[: body.rfind(b"\n") + 1]  # a torn last line says nothing
         last = whole.rstrip(b"\n").rpartition(b"\n")[2].split(b"\t")

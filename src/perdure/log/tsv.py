@@ -25,6 +25,7 @@ _AT_ONCE = 1 << 24
 _GLANCE = 1 << 16
 _DEEPEST = 50
 
+_NEWLINE = 10
 _NUMBER = re.compile(r"\d+")
 
 
@@ -32,10 +33,15 @@ _NUMBER = re.compile(r"\d+")
 class Source:
     """One data file of a log, as it was when the log was looked at."""
 
-    path: Path
+    name: str
+    """Its path; as text, because a log may have ten thousand."""
     relative: str
     size: int
     mtime_ns: int
+
+    @property
+    def path(self) -> Path:
+        return Path(self.name)
 
 
 class Unparsed(Exception):
@@ -73,7 +79,7 @@ def _look_into(top: str, name: str, root: Path, found: list[Source]) -> None:
                 except OSError as problem:
                     raise LogError(f"{entry.path}: cannot be read: {problem.strerror}") from problem
                 if stat.S_ISREG(state.st_mode):
-                    found.append(Source(Path(entry.path), here, state.st_size, state.st_mtime_ns))
+                    found.append(Source(entry.path, here, state.st_size, state.st_mtime_ns))
             elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
                 waiting.append((entry.path, f"{here}/", depth + 1))
 
@@ -92,28 +98,34 @@ def refuse_way_out(link: Path, root: Path) -> None:
 
 def _log_order(relative: str) -> tuple[int, str]:
     """Block folders by number (`2-test` before `10-train`), so that most logs are read in order."""
-    number = _NUMBER.match(Path(relative).parent.name)
+    number = _NUMBER.match(relative.rpartition("/")[0].rpartition("/")[2])
     return (int(number.group()) if number else -1, relative)
 
 
-def header_of(path: Path) -> tuple[tuple[str, ...], int, bytes]:
-    """The column names, where the first record starts, and the bytes read on the way."""
+def header_of(path: Path) -> tuple[tuple[str, ...], int]:
+    """The column names, and where the first record starts."""
     with path.open("rb", buffering=0) as file:
-        start = file.read(_GLANCE)
-        while b"\n" not in start and len(start) < HEADER_LIMIT:
-            more = file.read(_GLANCE)
-            if not more:
-                break
-            start += more
-    end = start.find(b"\n")
+        names, start, _ = _beginning(file, str(path))
+    return names, start
+
+
+def _beginning(file: io.FileIO, name: str) -> tuple[tuple[str, ...], int, bytes]:
+    """The column names, where the first record starts, and the bytes read on the way."""
+    begun = file.read(_GLANCE)
+    while b"\n" not in begun and len(begun) < HEADER_LIMIT:
+        more = file.read(_GLANCE)
+        if not more:
+            break
+        begun += more
+    end = begun.find(b"\n")
     if end < 0:
-        return (), len(start), start
-    line = start[:end].removeprefix(b"\xef\xbb\xbf").rstrip(b"\r")
+        return (), len(begun), begun
+    line = begun[:end].removeprefix(b"\xef\xbb\xbf").rstrip(b"\r")
     try:
         names = line.decode("utf-8").split("\t")
     except UnicodeDecodeError as problem:
-        raise LogError(f"{path}:1: the header is not UTF-8 text ({problem.reason})") from problem
-    return tuple(one.strip('"') for one in names), end + 1, start
+        raise LogError(f"{name}:1: the header is not UTF-8 text ({problem.reason})") from problem
+    return tuple(one.strip('"') for one in names), end + 1, begun
 
 
 def load(
@@ -130,12 +142,12 @@ def load(
     frames: list[pl.DataFrame] = []
     gathered = io.BytesIO()
     header: tuple[str, ...] = ()
-    first = files[0].path if files else Path()
+    kinds: Mapping[str, pl.DataType] = {}
 
     def parse() -> None:
         if gathered.tell():
             gathered.truncate()
-            frames.append(_parsed(gathered, schema(header, first)))
+            frames.append(_parsed(gathered.getvalue(), kinds))
             gathered.seek(0)
 
     for source in files:
@@ -143,17 +155,18 @@ def load(
             notes.append(f"{source.relative}: an empty file, no record in it")
             continue
         try:
-            names, start, head = header_of(source.path)
-            if not names:
-                notes.append(f"{source.relative}:1: the header line is torn, no record in it")
-                continue
-            if names != header or gathered.tell() > _AT_ONCE:
-                parse()
-                schema(names, source.path)  # raises here, where the file is known
-                header, first = names, source.path
-            kept = _gather(source, start, head, gathered)
+            with open(source.name, "rb", buffering=0) as file:  # noqa: PTH123 - a path object for each costs as much
+                names, start, begun = _beginning(file, source.name)
+                if not names:
+                    notes.append(f"{source.relative}:1: the header line is torn, no record in it")
+                    continue
+                if names != header or gathered.tell() > _AT_ONCE:
+                    parse()
+                    kinds = schema(names, source.path)  # raises here, where the file is known
+                    header = names
+                kept = _gather(file, source.size - start, begun[start:], gathered)
         except OSError as problem:
-            raise LogError(f"{source.path}: cannot be read: {problem.strerror}") from problem
+            raise LogError(f"{source.name}: cannot be read: {problem.strerror}") from problem
         if kept < source.size - start:
             line = source.path.read_bytes()[: source.size].count(b"\n") + 1
             cut = source.size - start - kept
@@ -165,23 +178,30 @@ def load(
     return frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
 
 
-def _gather(source: Source, start: int, head: bytes, gathered: io.BytesIO) -> int:
-    """Add a file's whole records, as far as it went when it was looked at; how many bytes these are."""
-    body = head[start : source.size]
-    if source.size > len(head):
-        with source.path.open("rb", buffering=0) as file:
-            file.seek(start)
-            body = file.read(source.size - start)
-    if b"\x00" in body:
-        raise Unparsed(f"{source.relative} holds a NUL byte")
-    kept = len(body) if body.endswith(b"\n") else body.rfind(b"\n") + 1
-    gathered.write(memoryview(body)[:kept])
+def _gather(file: io.FileIO, size: int, begun: bytes, gathered: io.BytesIO) -> int:
+    """Add the next `size` bytes of a file, of which `begun` was read, up to the last newline; how many these are."""
+    at = gathered.tell()
+    begun = begun[:size]
+    gathered.write(begun)
+    filled = len(begun)
+    if filled < size:
+        # Read to where it is wanted: the system copies it there, and nobody copies it again.
+        gathered.seek(at + size - 1)
+        gathered.write(b"\0")
+        with gathered.getbuffer() as room:
+            while filled < size and (more := file.readinto(room[at + filled : at + size])):
+                filled += more
+    with gathered.getbuffer() as room:
+        whole = filled and room[at + filled - 1] == _NEWLINE
+        kept = filled if whole else bytes(room[at : at + filled]).rfind(b"\n") + 1
+    gathered.seek(at + kept)
     return kept
 
 
-def _parsed(gathered: io.BytesIO, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    gathered.seek(0)
+def _parsed(text: bytes, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    if b"\x00" in text:
+        raise Unparsed("a NUL byte, which is no text")
     try:
-        return pl.read_csv(gathered, separator="\t", schema=dict(schema), has_header=False)
+        return pl.read_csv(text, separator="\t", schema=dict(schema), has_header=False)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         raise Unparsed(str(problem)) from problem
