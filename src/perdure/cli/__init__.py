@@ -92,3 +92,6 @@ def main() -> None:
             err=True,
         )
         sys.exit(2)
+    finally:
+        # The process ends here; without this, Python would search everything it holds for cycles first.
+        gc.freeze()

@@ -131,11 +131,14 @@ def score(
     """
     from perdure.cli.group_table import grouped, show_groups, thresholds
     from perdure.cli.score_table import progress_bar, show
-    from perdure.curves.bounds import read_numbers
-    from perdure.log.matrix import read_baseline
     from perdure.metrics.many import score_many
     from perdure.metrics.outputs import write_outputs
     from perdure.metrics.settings import Settings
+
+    if learned:
+        from perdure.curves.bounds import read_numbers
+    if random_init or joint:
+        from perdure.log.matrix import read_baseline
 
     settings = Settings(
         preset=preset,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 import polars as pl
 
 from perdure.errors import LogError
-from perdure.log.delimited import Table
 from perdure.log.model import STANDARD_COLUMNS
+
+if TYPE_CHECKING:
+    from perdure.log.delimited import Table
 
 __all__ = ["counts", "folded", "is_measurable", "is_object", "moments", "names", "numbers", "objects", "refuse", "typed", "words"]
 

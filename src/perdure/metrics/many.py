@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from perdure.errors import NotALog, PerdureError
-from perdure.log.matrix import looks_like_matrix, read_matrix
 from perdure.log.read import find, locate, read
 from perdure.metrics.declare import Metric
 from perdure.metrics.pool import processes, worked
@@ -71,12 +70,12 @@ def find_lifetimes(logs: Sequence[str | os.PathLike[str]]) -> tuple[tuple[Found,
     experts: list[Path] = []
     for log in logs:
         place = locate(log)
-        if looks_like_matrix(place):
+        if _is_matrix(place):
             lives.append(Found(place, place.name, matrix=True))
             continue
         below = list(find(place))
         if not below and place.is_dir():
-            matrices = sorted(one for one in place.iterdir() if looks_like_matrix(one))
+            matrices = sorted(one for one in place.iterdir() if _is_matrix(one))
             lives.extend(Found(one, one.name, matrix=True) for one in matrices)
             below = []
             if matrices:
@@ -92,6 +91,14 @@ def find_lifetimes(logs: Sequence[str | os.PathLike[str]]) -> tuple[tuple[Found,
     again = Counter(one.id for one in lives if one.id)
     named = (replace(one, id=str(one.path)) if again[one.id] > 1 else one for one in lives)
     return tuple(named), tuple(experts)
+
+
+def _is_matrix(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    from perdure.log.matrix import looks_like_matrix  # most logs are folders, and need none of it
+
+    return looks_like_matrix(path)
 
 
 def _is_expert(path: Path, place: Path) -> bool:
@@ -208,6 +215,8 @@ class _Worker:
     def _scored(self, found: Found, scorer: Scorer) -> Score:
         if found.matrix:
             settings = self.how.settings
+            from perdure.log.matrix import read_matrix
+
             matrix = read_matrix(
                 found.path, transposed=settings.transposed, unit=settings.unit, as_given=settings.as_given
             )
