@@ -25,10 +25,12 @@ __all__ = [
     "Window",
     "centred_index",
     "dot",
+    "mean",
     "slope",
 ]
 
 Array = npt.NDArray[np.float64]
+_AT_ONCE = 1 << 16  # values looked at in one go where many are, so that nothing of their length is made
 Window = Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"]
 Scale = Literal["task", "run", "none"]
 Variants = Literal["aware", "agnostic"]
@@ -78,13 +80,24 @@ class Range:
         return self.high - self.low <= 1e-12 * max(abs(self.low), abs(self.high))
 
 
-def slope(values: Array) -> float:
-    """The least-squares slope of `values` over their index; 0 for fewer than two."""
-    count = len(values)
+def slope(*pieces: Array) -> float:
+    """The least-squares slope of values over their index; 0 for fewer than two. The pieces follow one another."""
+    count = sum(len(piece) for piece in pieces)
     if count < 2:
         return 0.0
-    # Less their first, so that equal values have a slope of exactly 0.
-    return dot(centred_index(count), values - values[0]) * 12 / (count * (count * count - 1))
+    parts = [piece[at : at + _AT_ONCE] for piece in pieces for at in range(0, len(piece), _AT_ONCE)]
+    total, passed = 0.0, 0
+    for part in parts:
+        above = part - parts[0][0]  # the first value of all, so that equal values have a slope of exactly 0
+        behind = passed + (len(part) - count) / 2  # how far the middle of this part lies from the middle of all
+        total += dot(centred_index(len(part)), above) + behind * float(above.sum())
+        passed += len(part)
+    return total * 12 / (count * (count * count - 1))
+
+
+def mean(values: Array) -> float:
+    """What `values.mean()` says, in a third of the time for a short block: there are thousands of them."""
+    return float(np.add.reduce(values)) / len(values)
 
 
 def dot(first: Array, second: Array) -> float:
@@ -119,12 +132,12 @@ class Curve:
     @cached_property
     def mean(self) -> float:
         """The mean of all values: what an evaluation block is worth."""
-        return float(self.values.mean())
+        return mean(self.values)
 
     @cached_property
     def terminal(self) -> float:
         """The mean of the last tenth, from index `9n div 10` on."""
-        return float(self.values[9 * len(self.values) // 10 :].mean())
+        return mean(self.values[9 * len(self.values) // 10 :])
 
     @cached_property
     def peak(self) -> float:

@@ -27,7 +27,7 @@ WIDEST = 100
 """The default window is a fifth of the block, and never wider than this."""
 SCALED = 100.0
 """A task's range is mapped onto 1 … 1 + SCALED."""
-_AT_ONCE = 1 << 19  # values smoothed in one go: few enough to stay in the cache
+_AT_ONCE = 1 << 17  # values smoothed in one go: few enough to stay in the cache
 
 
 def width_for(length: int, width: int | None = None) -> int:

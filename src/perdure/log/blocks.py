@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -20,22 +21,32 @@ __all__ = ["in_order", "passage"]
 _MODES: dict[str, Mode] = {"train": "learn", "test": "evaluate"}
 
 
+_AT_ONCE = 1 << 16  # rows compared in one go: a long table is never copied for a glance at it
+
+
 def in_order(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows by block number, experience number, worker id, and their own order.
 
     The result does not depend on the order of files. Logs of one worker usually are in order
     already; seeing that costs a hundredth of a sort.
     """
-    block, experience = rows["block_num"].to_numpy(), rows["exp_num"].to_numpy()
-    same = block[1:] == block[:-1]
-    rising = (block[1:] > block[:-1]) | (same & (experience[1:] > experience[:-1]))
-    if not rising.all():
-        level = same & (experience[1:] == experience[:-1])
-        worker = rows["worker_id"]
-        level &= (worker[1:] >= worker[:-1]).to_numpy()
-        if not (rising | level).all():
-            return rows.sort("block_num", "exp_num", "worker_id", maintain_order=True)
+    for start, (block, experience) in _neighbours(rows, "block_num", "exp_num"):
+        same = block[1:] == block[:-1]
+        rising = (block[1:] > block[:-1]) | (same & (experience[1:] > experience[:-1]))
+        if not rising.all():
+            level = same & (experience[1:] == experience[:-1])
+            worker = rows.get_column("worker_id").slice(start, len(block))
+            level &= (worker[1:] >= worker[:-1]).to_numpy()
+            if not (rising | level).all():
+                return rows.sort("block_num", "exp_num", "worker_id", maintain_order=True)
     return rows
+
+
+def _neighbours(rows: pl.DataFrame, *names: str) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
+    """The columns `names`, as numbers, in pieces that overlap by one row; and where each piece starts."""
+    columns = [rows.get_column(name).to_physical() for name in names]
+    for start in range(0, rows.height - 1, _AT_ONCE):
+        yield start, [column.slice(start, _AT_ONCE + 1).to_numpy() for column in columns]
 
 
 def passage(lifetime: Lifetime, measure: str, variants: Literal["aware", "agnostic"]) -> Passage:
@@ -45,20 +56,20 @@ def passage(lifetime: Lifetime, measure: str, variants: Literal["aware", "agnost
     before blocks are formed, so a block left empty does not exist.
     """
     rows = lifetime.experiences
-    complete, value = pl.col("exp_status") == "complete", pl.col(measure)
-    incomplete, missing, infinite = rows.select(
-        (~complete).sum().alias("incomplete"),
-        (complete & (value.is_null() | value.is_nan())).sum().alias("missing"),
-        (complete & value.is_infinite()).sum().alias("not finite"),
-    ).row(0)
-    dropped = {"incomplete": incomplete, "missing": missing, "not finite": infinite}
-    if any(dropped.values()):
-        rows = rows.filter(complete & value.is_finite())
+    complete = (rows.get_column("exp_status") == "complete").to_numpy()
+    raw = rows.get_column(measure).to_numpy().astype(np.float64, copy=False)  # null is NaN
+    counts = complete & np.isfinite(raw)
+    dropped = dict.fromkeys(("incomplete", "missing", "not finite"), 0)
+    if not counts.all():
+        dropped["incomplete"] = int((~complete).sum())
+        dropped["missing"] = int((complete & np.isnan(raw)).sum())
+        dropped["not finite"] = int((complete & np.isinf(raw)).sum())
+        rows, raw = rows.filter(pl.Series(counts)), raw[counts]
     if variants == "agnostic":
         whole = pl.col("task_name").cast(pl.String)
         rows = rows.with_columns(whole.str.replace(r"^(.+)_[^_]*$", "${1}").cast(pl.Categorical()).alias("task_name"))
     row_starts = _boundaries(rows)
-    values, starts = _averaged(rows, measure, row_starts)
+    values, starts = _averaged(rows, raw, row_starts)
     return Passage(
         scenario=_scenario(lifetime, rows, row_starts, np.diff(starts)),
         measure=measure,
@@ -70,27 +81,26 @@ def passage(lifetime: Lifetime, measure: str, variants: Literal["aware", "agnost
     )
 
 
+def _changed(rows: pl.DataFrame, *names: str) -> npt.NDArray[np.bool_]:
+    """Whether a row differs from the one before it in any of `names`; the first row does."""
+    changed = np.ones(rows.height, dtype=bool)
+    for start, columns in _neighbours(rows, *names):
+        differs = [column[1:] != column[:-1] for column in columns]
+        changed[start + 1 : start + len(columns[0])] = np.logical_or.reduce(differs)
+    return changed
+
+
 def _boundaries(rows: pl.DataFrame) -> npt.NDArray[np.int64]:
     """Where a block number, mode, subtype or task begins, with the number of rows at the end."""
-    if not rows.height:
-        return np.zeros(1, dtype=np.int64)
-    changed = np.zeros(rows.height - 1, dtype=bool)
-    for name in ("block_num", "block_type", "block_subtype", "task_name"):
-        codes = rows[name].to_physical().to_numpy()
-        changed |= codes[1:] != codes[:-1]
-    return np.concatenate([[0], np.flatnonzero(changed) + 1, [rows.height]]).astype(np.int64)
+    changed = _changed(rows, "block_num", "block_type", "block_subtype", "task_name")
+    return np.append(np.flatnonzero(changed), rows.height).astype(np.int64)
 
 
 def _averaged(
-    rows: pl.DataFrame, measure: str, row_starts: npt.NDArray[np.int64]
+    rows: pl.DataFrame, raw: npt.NDArray[np.float64], row_starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """One value per experience, and where each block starts among them."""
-    raw = rows[measure].to_numpy().astype(np.float64, copy=False)
-    if not raw.size:
-        return raw, np.zeros(1, dtype=np.int64)
-    numbers = rows["exp_num"].to_numpy()
-    first = np.ones(raw.size, dtype=bool)
-    first[1:] = numbers[1:] != numbers[:-1]
+    first = _changed(rows, "exp_num")
     first[row_starts[:-1]] = True
     if first.all():
         return raw, row_starts
@@ -108,13 +118,16 @@ def _scenario(
     lengths: npt.NDArray[np.int64],
 ) -> Scenario:
     # By lists, not arrays: Polars would import numpy.ma to look at an array, 20 ms.
-    named = rows.select("block_type", "task_name", "block_subtype", "block_num", "task_params")
-    heads = named[row_starts[:-1].tolist()]
-    last = rows["task_params"].gather((row_starts[1:] - 1).tolist())
+    first, last = row_starts[:-1].tolist(), (row_starts[1:] - 1).tolist()
+
+    def at(where: list[int], name: str) -> list[Any]:
+        return rows.get_column(name).gather(where).to_list()
+
+    facts = (at(first, name) for name in ("block_type", "task_name", "block_subtype", "block_num", "task_params"))
     blocks = [
         Block(_MODES[kind], task, length, _params(params, other), subtype, number)
-        for (kind, task, subtype, number, params), other, length in zip(
-            heads.iter_rows(), last, lengths.tolist(), strict=True
+        for kind, task, subtype, number, params, other, length in zip(
+            *facts, at(last, "task_params"), lengths.tolist(), strict=True
         )
     ]
     return Scenario.of(lifetime.id, blocks, info=lifetime.info)

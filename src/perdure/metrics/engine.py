@@ -83,9 +83,10 @@ def measure(
             return Measured(None, why=(missing and missing(curves.scenario)) or f"needs {metric.needs}")
         results: list[Result] = []
         without: list[str] = []
+        plan = _plan(metric)
         with np.errstate(all="ignore"):
             for site in found:
-                here = evaluate(metric, curves, site, context)
+                here = evaluate(metric, curves, site, context, plan)
                 if here is None:
                     without.append(site.task or "any task it learns")
                 else:
@@ -105,15 +106,20 @@ def _walk(metric: Metric, sites: Sites) -> tuple[Site, ...]:
         raise Broken(f"the sites of {metric.name} raised {type(problem).__name__}: {problem}") from problem
 
 
-def evaluate(metric: Metric, curves: Curves, site: Site, context: Context) -> tuple[Result, ...] | None:
-    """The metric at one site: one result, or one per expert; None where it needs an expert and has none."""
+def evaluate(
+    metric: Metric, curves: Curves, site: Site, context: Context, plan: _Plan | None = None
+) -> tuple[Result, ...] | None:
+    """The metric at one site: one result, or one per expert; None where it needs an expert and has none.
+
+    `plan` is what builds the formula's arguments, for those who ask at many sites.
+    """
     experts: tuple[Expert, ...] = ()
     if metric.expert:
         experts = experts_at(curves, site, context)
         if not experts:
             return None
     try:
-        common = {name: build(curves, site, context) for name, build in _plan(metric) if build is not None}
+        common = {name: build(curves, site, context) for name, build in plan or _plan(metric) if build}
     except NoValue as reason:
         return (Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags),)
     kinds = metric.roles
@@ -152,10 +158,11 @@ def _called(metric: Metric, curves: Curves, site: Site, arguments: Mapping[str, 
 # --- roles ---------------------------------------------------------------------------------------
 
 _Build = Callable[[Curves, Site, Context], Any]
-_plans: WeakKeyDictionary[Metric, tuple[tuple[str, _Build | None], ...]] = WeakKeyDictionary()
+_Plan = tuple[tuple[str, _Build | None], ...]
+_plans: WeakKeyDictionary[Metric, _Plan] = WeakKeyDictionary()
 
 
-def _plan(metric: Metric) -> tuple[tuple[str, _Build | None], ...]:
+def _plan(metric: Metric) -> _Plan:
     """Each role with what builds it; None for the experts, which are counted out one by one."""
     if metric not in _plans:
         _plans[metric] = tuple((name, _builder(metric, name, kind)) for name, kind in metric.roles.items())
@@ -262,21 +269,21 @@ def _combined(
     aggregate: Aggregate,
 ) -> Measured:
     by: dict[str, list[float]] = {}
-    counted: dict[str, list[float]] = {}
+    task: dict[str, str] = {}
     for one in results:
-        values = by.setdefault(key_text(one.key), [])
-        if one.value is None:
-            continue
-        values.append(one.value)
-        if _task(one.key) not in constant:
-            counted.setdefault(key_text(one.key), []).append(one.value)
-    frozen = {key: tuple(values) for key, values in by.items()}
+        text = key_text(one.key)
+        task[text] = _task(one.key)
+        values = by.setdefault(text, [])
+        if one.value is not None:
+            values.append(one.value)
+    counted = [values for text, values in by.items() if values and task[text] not in constant]
+    frozen = {text: tuple(values) for text, values in by.items()}
     flags = tuple(_flags(results, without, constant))
     if not results:
         return Measured(None, frozen, f"needs an expert for {_listed(without)}")
     if not counted:
         return Measured(None, frozen, _why(results), flags, results)
-    value = metric.combine(tuple(counted.values()), aggregate)
+    value = metric.combine(tuple(counted), aggregate)
     if not math.isfinite(value):
         raise Broken(f"the values of {metric.name} combine to {value}")
     return Measured(float(value), frozen, None, flags, results)

@@ -117,7 +117,7 @@ def _beyond(rise: float, error: float, freedom: int) -> bool:
     capability="adapting to new tasks",
     source="New et al. 2022, App. B",
 )
-def learn_burn(changed: tuple[Curve, ...], learned: Curve) -> float:
+def learn_burn(changed: tuple[Curve, ...], learned: tuple[Curve, ...]) -> float:
     """How steeply blocks are learned after a change, beside the slope of the whole life.
 
     The paper's interpretation is inverted with respect to its formula, so there is no verdict.
@@ -125,7 +125,7 @@ def learn_burn(changed: tuple[Curve, ...], learned: Curve) -> float:
     slopes = [slope(block.raw) for block in changed if len(block) > 1]
     if not slopes:
         raise NoValue("every block after a change holds a single experience, which has no slope")
-    whole = slope(learned.raw)
+    whole = slope(*(block.raw for block in learned))
     if whole <= 0:
         raise NoValue(f"the slope of the whole life is {whole:.6g}; a ratio to it needs a positive one")
     return float(np.mean(slopes)) / whole
