@@ -38,7 +38,6 @@ class Measured:
     """A task, or a pair written `a→b`, to its values in order; a site without a value leaves its list shorter."""
     why: str | None = None
     flags: tuple[str, ...] = ()
-    results: tuple[Result, ...] = ()
 
 
 class Sites:
@@ -282,11 +281,11 @@ def _combined(
     if not results:
         return Measured(None, frozen, f"needs an expert for {_listed(without)}")
     if not counted:
-        return Measured(None, frozen, _why(results), flags, results)
+        return Measured(None, frozen, _why(results), flags)
     value = metric.combine(tuple(counted), aggregate)
     if not math.isfinite(value):
         raise Broken(f"the values of {metric.name} combine to {value}")
-    return Measured(float(value), frozen, None, flags, results)
+    return Measured(float(value), frozen, None, flags)
 
 
 def _why(results: Sequence[Result]) -> str:

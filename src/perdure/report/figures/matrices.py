@@ -12,6 +12,7 @@ from perdure.log.accuracy import AccuracyMatrix
 from perdure.report.figures.axes import INK, PALE, View, empty, fitted, headed, paper, short, task_legend, tidy
 from perdure.report.gather import Material
 from perdure.report.palette import GOOD, POOR
+from perdure.scenario.sites import key_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,6 +160,7 @@ def trajectories(material: Material, view: View | None = None) -> Figure:
 def transfer_cells(material: Material, view: View) -> tuple[tuple[str, ...], Array, float, str]:
     """Tasks, the mean first value of each ordered pair, the threshold, and how many lifetimes are in it."""
     lives, counted = material.together(view.lifetime, view.group)
+    pairs = {key_text((learned, other)): (learned, other) for learned in material.tasks for other in material.tasks}
     values: dict[tuple[str, str], list[float]] = {}
     threshold = 1.0
     for name in _TRANSFERS:
@@ -168,18 +170,15 @@ def transfer_cells(material: Material, view: View) -> tuple[tuple[str, ...], Arr
         threshold = 1.0 if declared.threshold is None else declared.threshold
         for one in lives:
             measured = one.score.metrics.get(name)
-            first: dict[tuple[str, str], float] = {}
-            for result in measured.results if measured else ():
-                if result.value is not None and not isinstance(result.key, str):
-                    first.setdefault(result.key, result.value)
-            for key, value in first.items():
-                values.setdefault(key, []).append(value)
+            for text, found in measured.by.items() if measured else ():
+                if found and text in pairs:
+                    values.setdefault(pairs[text], []).append(found[0])
     involved = {task for key in values for task in key}
     tasks = tuple(task for task in material.tasks if task in involved)
     cells = np.full((len(tasks), len(tasks)), np.nan)
     place = {task: at for at, task in enumerate(tasks)}
-    for (learned, other), found in values.items():
-        cells[place[learned], place[other]] = float(np.mean(found))
+    for (learned, other), known in values.items():
+        cells[place[learned], place[other]] = float(np.mean(known))
     return tasks, cells, threshold, counted
 
 
