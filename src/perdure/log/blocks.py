@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from perdure.log.model import Passage
+from perdure.log.model import EXPERIENCE_STATUSES, Passage
 from perdure.scenario.model import Block, Mode, Scenario
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["in_order", "passage"]
 
 _MODES: dict[str, Mode] = {"train": "learn", "test": "evaluate"}
+_COMPLETE = EXPERIENCE_STATUSES.index("complete")
 
 
 _AT_ONCE = 1 << 16  # rows compared in one go: a long table is never copied for a glance at it
@@ -56,7 +57,7 @@ def passage(lifetime: Lifetime, measure: str, variants: Literal["aware", "agnost
     before blocks are formed, so a block left empty does not exist.
     """
     rows = lifetime.experiences
-    complete = (rows.get_column("exp_status") == "complete").to_numpy()
+    complete = rows.get_column("exp_status").to_physical().to_numpy() == _COMPLETE
     raw = rows.get_column(measure).to_numpy().astype(np.float64, copy=False)  # null is NaN
     counts = complete & np.isfinite(raw)
     dropped = dict.fromkeys(("incomplete", "missing", "not finite"), 0)
@@ -120,14 +121,14 @@ def _scenario(
     # By lists, not arrays: Polars would import numpy.ma to look at an array, 20 ms.
     first, last = row_starts[:-1].tolist(), (row_starts[1:] - 1).tolist()
 
-    def at(where: list[int], name: str) -> list[Any]:
-        return rows.get_column(name).gather(where).to_list()
+    def at(where: list[int], *names: str) -> list[tuple[Any, ...]]:
+        return pl.DataFrame([rows.get_column(name) for name in names])[where].rows()
 
-    facts = (at(first, name) for name in ("block_type", "task_name", "block_subtype", "block_num", "task_params"))
+    heads = at(first, "block_type", "task_name", "block_subtype", "block_num", "task_params")
     blocks = [
         Block(_MODES[kind], task, length, _params(params, other), subtype, number)
-        for kind, task, subtype, number, params, other, length in zip(
-            *facts, at(last, "task_params"), lengths.tolist(), strict=True
+        for (kind, task, subtype, number, params), (other,), length in zip(
+            heads, at(last, "task_params"), lengths.tolist(), strict=True
         )
     ]
     return Scenario.of(lifetime.id, blocks, info=lifetime.info)

@@ -88,8 +88,7 @@ def moments(table: Table, name: str) -> pl.Series:
 
 def folded(names: pl.Series) -> pl.Series:
     """Task names in lower case; looked at once each, not row by row."""
-    distinct = names.unique()
-    if distinct.equals(distinct.cast(pl.String).str.to_lowercase().cast(names.dtype), null_equal=True):
+    if all(name == name.lower() for name in names.unique().to_list() if name is not None):
         return names
     return names.cast(pl.String).str.to_lowercase().cast(names.dtype)
 

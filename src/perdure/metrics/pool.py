@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections import deque
@@ -114,6 +115,7 @@ _work: Callable[[Any], Any] | None = None
 
 def _begin(start: Callable[[Any], Callable[[Any], Any]], how: Any, registered: frozenset[tuple[str, str]]) -> None:
     global _work  # noqa: PLW0603 - a process is told once how to work
+    gc.set_threshold(100_000)  # as the command does: what a lifetime leaves dies without being searched for
     if registered <= _registered():
         try:
             _work = start(how)
