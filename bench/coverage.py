@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, metric_values
-from perdure.stats.power import power, rejection_rate
+from perdure.stats.model import Bar, ScoredLife
+from perdure.stats.plan import PilotMetric, pilot_metrics
+from perdure.stats.power import power
 from perdure.stats.threshold import one_tailed_t, t_interval
 
 Array = npt.NDArray[np.float64]
@@ -23,6 +25,8 @@ Array = npt.NDArray[np.float64]
 LEARNER = IdealLearner(forgetting=0.2, forward=0.1, backward=0.05, noise=0.05, spread=0.2)
 EXPERT = IdealLearner(pace=60)
 TASKS = ("pong", "breakout", "freeway")
+LONG_PILOT = 1000
+PILOTS = (11, 30, 100)
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,15 @@ class Trust:
     """The same of percentile-bootstrap intervals, for those who would rather use them."""
     rejected: float
     """How often the one-tailed test at .05 rejects where the truth is the threshold."""
-    power_planned: float
-    power_redrawn: float
-    """What redrawing a pilot of a thousand lives foretells, as `perdure plan --simulate` does."""
+    power_normal: float
+    """To see one standard deviation, if values were normal: what `perdure plan` says without a pilot."""
+    power_foretold: float
+    """What `perdure plan` says from a pilot that is long enough to show the shape."""
+    foretold_by: str
     power_found: float
     """At one standard deviation above the threshold."""
+    misses: tuple[float, ...]
+    """How far `perdure plan` is off with pilots of `PILOTS` lives: the mean distance, over many such pilots."""
     without_value: int
 
 
@@ -55,16 +63,27 @@ def scenario() -> Scenario:
 
 
 def measured(
-    groups: int = 2000, size: int = 11, truth_lives: int = 200_000, seed: int = 1, resamples: int = 1000
+    groups: int = 2000,
+    size: int = 11,
+    truth_lives: int = 200_000,
+    seed: int = 1,
+    resamples: int = 1000,
+    pilots: int = 100,
 ) -> tuple[Trust, ...]:
     """Every metric over `groups` groups of `size` lifetimes."""
     rng = np.random.default_rng(seed)
     many = metric_values(LEARNER, scenario(), truth_lives, rng, EXPERT)
     drawn = metric_values(LEARNER, scenario(), groups * size, rng, EXPERT)
-    return tuple(_trust(name, many[name], drawn[name].reshape(groups, size), rng, resamples) for name in many)
+    return tuple(_trust(name, many[name], drawn[name].reshape(groups, size), rng, resamples, pilots) for name in many)
 
 
-def _trust(name: str, many: Array, groups: Array, rng: np.random.Generator, resamples: int) -> Trust:
+def _foretold(values: Array, distance: float, lifetimes: int, rng: np.random.Generator) -> PilotMetric:
+    """What `perdure plan --pilot` says of a metric from these values of it, for `distance` to be seen."""
+    lives = [ScoredLife(str(at), {"metric": float(value)}) for at, value in enumerate(values)]
+    return pilot_metrics(lives, {"metric": Bar(0.0)}, lifetimes, detect={"metric": distance}, rng=rng)["metric"]
+
+
+def _trust(name: str, many: Array, groups: Array, rng: np.random.Generator, resamples: int, pilots: int) -> Trust:
     known = many[~np.isnan(many)]
     truth, sd = float(known.mean()), float(known.std())
     n = (~np.isnan(groups)).sum(axis=1).astype(np.float64)
@@ -76,6 +95,14 @@ def _trust(name: str, many: Array, groups: Array, rng: np.random.Generator, resa
     )  # one row of means per group
     boot_low, boot_high = np.quantile(resampled, [0.025, 0.975], axis=1)
     size = groups.shape[1]
+    found = float(np.mean(one_tailed_t(mean, spread, n, truth - sd)[1] < 0.05))
+    long = _foretold(known[:LONG_PILOT], sd, size, rng)
+    assert long.power is not None
+    misses: list[float] = []
+    for length in PILOTS:
+        tried = known[LONG_PILOT : LONG_PILOT + pilots * length].reshape(pilots, length)
+        said = [_foretold(one, sd, size, rng).power for one in tried]
+        misses.append(float(np.mean([abs(one - found) for one in said if one is not None])) if said else 0.0)
     return Trust(
         name,
         truth,
@@ -85,8 +112,10 @@ def _trust(name: str, many: Array, groups: Array, rng: np.random.Generator, resa
         float(np.mean((boot_low <= truth) & (truth <= boot_high))),
         float(np.mean(one_tailed_t(mean, spread, n, truth)[1] < 0.05)),
         power(size, 1.0, 0.05, "one"),
-        rejection_rate(known[:1000] - known[:1000].mean() + sd, 0.0, size, rng),
-        float(np.mean(one_tailed_t(mean, spread, n, truth - sd)[1] < 0.05)),
+        long.power,
+        str(long.power_by),
+        found,
+        tuple(misses),
         int(np.isnan(groups).sum()),
     )
 
@@ -103,19 +132,21 @@ def main() -> None:
     print(f"{given.groups} groups of {given.size} lifetimes, seed {given.seed}; {LEARNER}")
     print(
         f"{'metric':<24} {'truth':>8} {'sd':>7} {'skew':>6} {'covered':>8} {'bootstrap':>9} {'rejected':>8} "
-        f"{'planned':>8} {'redrawn':>8} {'found':>7} {'no value':>8}"
+        f"{'normal':>7} {'foretold':>8} {'by':>8} {'found':>6}  {'off, with a pilot of ' + ', '.join(map(str, PILOTS))}"
     )
     for one in rows:
         print(
             f"{one.metric:<24} {one.truth:>8.3f} {one.sd:>7.3f} {one.skewness:>6.2f} {one.covered:>8.1%} "
             f"{one.bootstrap_covered:>9.1%} {one.rejected:>8.1%} "
-            f"{one.power_planned:>8.1%} {one.power_redrawn:>8.1%} {one.power_found:>7.1%} "
-            f"{one.without_value:>8}"
+            f"{one.power_normal:>7.1%} {one.power_foretold:>8.1%} {one.foretold_by:>8} {one.power_found:>6.1%}  "
+            + "  ".join(f"{100 * miss:.1f}" for miss in one.misses)
+            + (f"  ({one.without_value} without a value)" if one.without_value else "")
         )
     print(
         "covered: nominal 95 % t intervals that hold the truth; bootstrap: the same of percentile intervals; "
-        "rejected: one-tailed t at .05 with the truth as threshold; planned, redrawn, found: power at one sd above the "
-        "threshold by the noncentral t, by redrawing a pilot of 1 000 lives, and in the groups"
+        "rejected: one-tailed t at .05 with the truth as threshold; normal, foretold, found: power to see one sd if "
+        f"values were normal, as `perdure plan` says from a pilot of {LONG_PILOT} lives, and in the groups; off: how far "
+        "what it says from shorter pilots lies from what is found, in points, on average"
     )
     print(f"{time.perf_counter() - began:.1f} s")
 

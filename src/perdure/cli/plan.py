@@ -52,7 +52,7 @@ def plan(
     simulate: Annotated[
         bool,
         typer.Option(
-            "--simulate", help="Redraw the pilot: real power and error of skewed metrics.", rich_help_panel=_PILOT
+            "--simulate", help="Redraw the pilot for every metric: real power and error.", rich_help_panel=_PILOT
         ),
     ] = False,
     experts: Experts = None,
@@ -81,7 +81,7 @@ def plan(
     found, note = {}, ""
     if pilot:
         pool = _pool(pilot, experts or (), settings)
-        found = _said(pool, at, alpha, beta, _distances(detect), seed if simulate else None)
+        found = _said(pool, at, alpha, beta, _distances(detect), simulate, seed)
         note = f"pilot: {pool.name}, {counted(len(pool.lives), 'lifetime')}, {len(pool.left_out)} left out"
     speed = _seconds_per_experience(pilot) if pilot else None
     cost = _cost(protocol, at, speed, machines) if protocol else None
@@ -116,15 +116,15 @@ def _pool(pilot: Sequence[Path], experts: Sequence[Path], settings: Settings) ->
 
 
 def _said(
-    pool: Pool, lifetimes: int, alpha: float, beta: float, detect: dict[str, float], seed: int | None
+    pool: Pool, lifetimes: int, alpha: float, beta: float, detect: dict[str, float], simulate: bool, seed: int
 ) -> dict[str, PilotMetric]:
     import numpy as np
 
     from perdure.stats.plan import pilot_metrics
 
-    rng = None if seed is None else np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     return pilot_metrics(
-        pool.lives, pool.bars, lifetimes, alpha=alpha, beta=beta, detect=detect, simulate=rng is not None, rng=rng
+        pool.lives, pool.bars, lifetimes, alpha=alpha, beta=beta, detect=detect, simulate=simulate, rng=rng
     )
 
 
@@ -199,6 +199,9 @@ def _show(made: Plan, quiet: bool) -> None:
                 f"{bars(point.one_sided)} {point.one_sided:>5.1%}",
                 markup=False,
             )
+        if not made.pilot:
+            said = "All this of normal values; what it is for a skewed metric, a --pilot tells."
+            console.print(said, markup=False, style="bright_black")
     _show_pilot(console, made)
     if made.cost:
         _show_cost(console, made.cost)
@@ -222,6 +225,13 @@ def _show_pilot(console: Console, made: Plan) -> None:
     for name, one in made.pilot.items():
         if one.why:
             console.print(f"{name}: {one.why}", markup=False, style="bright_black")
+        elif one.power_by == "redrawn":
+            console.print(
+                f"{name}: skewed ({one.skewness:.2g}), so its power is that of the pilot redrawn, not of normal values; "
+                "its numbers of lifetimes are still those of normal values",
+                markup=False,
+                style="bright_black",
+            )
 
 
 def _pilot_table(made: Plan, layout: Sequence[str]) -> Table:

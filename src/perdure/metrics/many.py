@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +116,15 @@ def _is_expert(path: Path, place: Path) -> bool:
 def _without(lives: Sequence[Found], experts: Sequence[str | os.PathLike[str]]) -> tuple[Found, ...]:
     """The lives less those found below a folder that were given as experts too."""
     places = {locate(path).resolve() for path in experts}
-    return tuple(
-        one
-        for one in lives
-        if not (one.id and not one.matrix and places & {one.path.resolve(), *one.path.resolve().parents})
-    )
+
+    resolved = cache(Path.resolve)  # many lives share their folder
+
+    def among_experts(path: Path) -> bool:
+        # No link was followed below a folder, so a life is where its parent is.
+        whole = resolved(path.parent) / path.name
+        return not places.isdisjoint((whole, *whole.parents))
+
+    return tuple(one for one in lives if not one.id or one.matrix or not among_experts(one.path))
 
 
 def _distinct(scores: Sequence[Score], lives: Sequence[Found]) -> tuple[Score, ...]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from perdure.errors import PerdureError
 from perdure.stats.estimate import defined
-from perdure.stats.model import Bar, ScoredLife
+from perdure.stats.model import Array, Bar, ScoredLife
 from perdure.stats.power import PowerPoint, curve, lifetimes_exact, lifetimes_normal, power, rejection_rate
 from perdure.stats.threshold import constant, t_interval
 
-__all__ = ["Cost", "PilotMetric", "Plan", "make_plan", "pilot_metrics"]
+__all__ = ["Cost", "PilotMetric", "Plan", "PowerBy", "make_plan", "pilot_metrics"]
+
+PowerBy = Literal["normal", "redrawn"]
+_ENOUGH_TO_REDRAW = 10  # pilot lifetimes; fewer do not know their own shape
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,13 @@ class PilotMetric:
     exact_one_sided: int | None = None
     half_width: float | None = None
     """Of the 95 % interval at the planned number of lifetimes."""
+    skewness: float | None = None
     power: float | None = None
-    """One-sided, at the planned number of lifetimes, if values were normal."""
+    """One-sided, at the planned number of lifetimes: what is foretold."""
+    power_by: PowerBy | None = None
+    """How: by the noncentral t, which takes values as normal, or, where the pilot is skewed, from its values redrawn."""
     simulated_power: float | None = None
-    """The same from the pilot's own values, redrawn."""
+    """From the pilot's own values, redrawn, whatever their shape."""
     simulated_error: float | None = None
     """How often redrawn values pass the test by luck, where 5 % are promised."""
     why: str | None = None
@@ -184,7 +190,8 @@ def pilot_metrics(
     """What a pilot's lifetimes say of every metric with a threshold.
 
     The distance to be seen is that of the pilot's mean from the threshold less its margin, or the one
-    given in `detect`. With `simulate`, groups are redrawn from the pilot's own values.
+    given in `detect`. Power is that of normal values, unless the pilot is skewed beyond doubt: then groups
+    are redrawn from its own values. With `simulate` they are for every metric, and the error rate is found too.
     """
     rng = rng or np.random.default_rng(0)
     wanted = dict(detect or {})
@@ -192,7 +199,7 @@ def pilot_metrics(
     if unknown:
         raise PerdureError(f"{', '.join(sorted(unknown))}: not among the pilot's metrics ({', '.join(bars)})")
     return {
-        name: _pilot(name, lives, bar, lifetimes, alpha, beta, wanted.get(name), rng if simulate else None)
+        name: _pilot(name, lives, bar, lifetimes, alpha, beta, wanted.get(name), rng, simulate)
         for name, bar in bars.items()
         if bar.threshold is not None or name in wanted
     }
@@ -206,7 +213,8 @@ def _pilot(
     alpha: float,
     beta: float,
     wanted: float | None,
-    rng: np.random.Generator | None,
+    rng: np.random.Generator,
+    simulate: bool,
 ) -> PilotMetric:
     values = defined(lives, name)
     n = len(values)
@@ -228,11 +236,18 @@ def _pilot(
             why="the pilot does not lie beyond the threshold, so no number of lifetimes would show that it does",
         )  # fmt: skip
     k = seen / sd
-    simulated = error = None
-    if rng is not None and passing is not None:
-        placed = values - mean + passing + bar.sign * seen
-        simulated = rejection_rate(placed, passing, lifetimes, rng, alpha=alpha, sign=bar.sign)
-        error = rejection_rate(values - mean + passing, passing, lifetimes, rng, alpha=alpha, sign=bar.sign)
+    skewness, uncertainty = _skewness(values)
+    skewed = n >= _ENOUGH_TO_REDRAW and abs(skewness) > 2 * uncertainty
+    foretold, simulated, error = power(lifetimes, k, alpha, "one"), None, None
+    if simulate or skewed:
+        # Values drawn again from n have a smaller spread than those n were drawn from.
+        centred = (values - mean) * math.sqrt(n / (n - 1))
+        redrawn = rejection_rate(centred + bar.sign * seen, 0.0, lifetimes, rng, alpha=alpha, sign=bar.sign)
+        if skewed:
+            foretold = redrawn
+        if simulate:
+            simulated = redrawn
+            error = rejection_rate(centred, 0.0, lifetimes, rng, alpha=alpha, sign=bar.sign)
     return PilotMetric(
         name,
         n,
@@ -245,7 +260,20 @@ def _pilot(
         lifetimes_exact(k, alpha, beta, "two"),
         lifetimes_exact(k, alpha, beta, "one"),
         half,
-        power(lifetimes, k, alpha, "one"),
+        skewness,
+        foretold,
+        "redrawn" if skewed else "normal",
         simulated,
         error,
     )
+
+
+def _skewness(values: Array) -> tuple[float, float]:
+    """The skewness of a sample, corrected for its size, and how uncertain it is (Joanes and Gill 1998, G₁); 0 for two."""
+    n = len(values)
+    if n < 3:
+        return 0.0, math.inf
+    centred = values - values.mean()
+    biased = float((centred**3).mean()) / float((centred**2).mean()) ** 1.5
+    corrected = biased * math.sqrt(n * (n - 1)) / (n - 2)
+    return corrected, math.sqrt(6 * n * (n - 1) / ((n - 2) * (n + 1) * (n + 3)))
