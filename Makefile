@@ -17,6 +17,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (once, about half a minute) …"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --editable .
+	@$(BIN)/python -m compileall -q src  # as pip does for what it copies; else a first start is slower, or every one
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed

@@ -121,14 +121,14 @@ def _scenario(
     # By lists, not arrays: Polars would import numpy.ma to look at an array, 20 ms.
     first, last = row_starts[:-1].tolist(), (row_starts[1:] - 1).tolist()
 
-    def at(where: list[int], *names: str) -> list[tuple[Any, ...]]:
-        return pl.DataFrame([rows.get_column(name) for name in names])[where].rows()
+    def at(where: list[int], name: str) -> list[Any]:
+        return rows.get_column(name).gather(where).to_list()
 
-    heads = at(first, "block_type", "task_name", "block_subtype", "block_num", "task_params")
+    facts = (at(first, name) for name in ("block_type", "task_name", "block_subtype", "block_num", "task_params"))
     blocks = [
         Block(_MODES[kind], task, length, _params(params, other), subtype, number)
-        for (kind, task, subtype, number, params), (other,), length in zip(
-            heads, at(last, "task_params"), lengths.tolist(), strict=True
+        for kind, task, subtype, number, params, other, length in zip(
+            *facts, at(last, "task_params"), lengths.tolist(), strict=True
         )
     ]
     return Scenario.of(lifetime.id, blocks, info=lifetime.info)

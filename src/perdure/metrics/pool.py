@@ -121,6 +121,7 @@ def _begin(start: Callable[[Any], Callable[[Any], Any]], how: Any, registered: f
             _work = start(how)
         except Exception:
             _work = None  # the same error is raised where it can be read
+    gc.freeze()  # what is here now stays to the end, and need not be searched then either
 
 
 def _one(item: Any) -> Any:

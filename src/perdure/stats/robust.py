@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 RESAMPLES = 2000
+_AT_ONCE = 1 << 17  # draws looked at in one go: few enough to stay in the cache
 Statistic = Callable[[Array], Array]
 """Scores, the last axis pooled → their summary."""
 
@@ -61,12 +62,17 @@ def iqm_intervals(
 def _rank_weights(n: int, seed: int, resamples: int) -> Array:
     """Each row: how much each rank of n values weighs in the interquartile mean of one resample."""
     rng = np.random.default_rng([seed, n])
-    drawn = rng.integers(n, size=(resamples, n)) + np.arange(resamples)[:, None] * n
-    times = np.bincount(drawn.ravel(), minlength=resamples * n).reshape(resamples, n)
-    ends = times.cumsum(axis=1)
     cut = n // 4
-    kept = np.minimum(ends, n - cut) - np.maximum(ends - times, cut)
-    weights: Array = np.maximum(kept, 0) / (n - 2 * cut)
+    weights: Array = np.empty((resamples, n))
+    together = max(1, _AT_ONCE // n)
+    for first in range(0, resamples, together):
+        count = min(together, resamples - first)
+        drawn = rng.integers(n, size=(count, n)) + np.arange(count)[:, None] * n
+        times = np.bincount(drawn.ravel(), minlength=count * n).reshape(count, n)
+        ends = times.cumsum(axis=1)
+        kept = np.minimum(ends, n - cut) - np.maximum(ends - times, cut)
+        weights[first : first + count] = np.maximum(kept, 0)
+    weights /= n - 2 * cut
     weights.flags.writeable = False
     return weights
 

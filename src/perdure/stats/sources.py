@@ -51,9 +51,10 @@ def bar_of(metric: Metric) -> Bar:
 
 def pool_of(scores: Scores, name: str = "") -> Pool:
     """Scores as statistics takes them."""
+    settings = _settings_text(scores.settings)
     return Pool(
         name,
-        tuple(_life(one, _settings_text(scores.settings)) for one in scores.lifetimes),
+        tuple(_life(one, settings) for one in scores.lifetimes),
         {key: bar_of(metric) for key, metric in scores.metrics.items()},
         scores.left_out,
         guarded=bool(scores.settings.get("learned")),
