@@ -145,8 +145,8 @@ def main() -> None:
     print(
         "covered: nominal 95 % t intervals that hold the truth; bootstrap: the same of percentile intervals; "
         "rejected: one-tailed t at .05 with the truth as threshold; normal, foretold, found: power to see one sd if "
-        f"values were normal, as `perdure plan` says from a pilot of {LONG_PILOT} lives, and in the groups; off: how far "
-        "what it says from shorter pilots lies from what is found, in points, on average"
+        f"values were normal, as `perdure plan` says from a pilot of {LONG_PILOT} lives, and in the groups; off: how "
+        "far what it says from shorter pilots lies from what is found, in points, on average"
     )
     print(f"{time.perf_counter() - began:.1f} s")
 

@@ -51,11 +51,9 @@ def metrics() -> str:
 
     parts = ["# Metrics\n\nEach is one declaration; this page, lint, tables and verdicts derive from it.\n"]
     for metric in METRICS:
-        sign = {"higher": ">", "lower": "<"}[metric.better]
-        bar = "" if metric.threshold is None else f"{'≥' if metric.inclusive else sign} {metric.threshold:g}"
         facts = {
             "needs": metric.needs + (", and experts" if metric.expert else ""),
-            "shows lifelong learning when": bar,
+            "shows lifelong learning when": metric.bar,
             "condition": metric.condition,
             "unit": metric.unit,
             "source": metric.source,

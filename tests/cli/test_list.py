@@ -41,6 +41,10 @@ def test_the_listing_fits_80_columns() -> None:
     assert max(len(line.rstrip()) for line in invoke("metrics").splitlines()) <= 80
 
 
+def test_an_inclusive_threshold_is_shown_as_one() -> None:
+    assert "cumulative_gain ≥ 0" in invoke("metrics")
+
+
 def test_without_an_argument_the_metrics_are_listed() -> None:
     assert invoke() == invoke("metrics")
 

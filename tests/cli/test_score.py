@@ -207,6 +207,46 @@ def test_a_matrix_file_is_scored(logs: Path) -> None:
     assert metrics["average_accuracy"]["value"] == 75.0
 
 
+def test_what_a_matrix_cannot_give_is_said_where_it_was_asked_for(logs: Path) -> None:
+    (logs / "matrix.csv").write_text("90,80\n,70\n")
+    found = as_json(logs / "matrix.csv", "--metrics", "saturation,bwt")["lifetimes"][0]["metrics"]
+    assert found["bwt"]["value"] == -10.0
+    assert found["saturation"] == {
+        "value": None,
+        "by": {},
+        "why": "needs a log of experiences; an accuracy matrix holds none",
+        "flags": [],
+    }
+    assert "saturation" not in as_json(logs / "matrix.csv")["lifetimes"][0]["metrics"]
+    assert "accuracy" in invoke(logs / "matrix.csv", "--metrics", "bwt", "--measure", "accuracy")
+    with pytest.raises(PerdureError, match=r"unknown measure of the accuracy matrix matrix\.csv 'reward'"):
+        invoke(logs / "matrix.csv", "--measure", "reward")
+
+
+def test_experts_and_learned_performances_of_other_tasks_are_named(logs: Path) -> None:
+    write(logs / "others", "c", [("train", "c_1", [0.1, 0.2, 0.3])])
+    (logs / "learned.json").write_text('{"A_1": 0.5, "a1": 0.5}')
+    notes = as_json(
+        logs / "life", "--experts", logs / "others", logs / "experts" / "a", "--learned", logs / "learned.json"
+    )["lifetimes"][0]["notes"]
+    assert "experts of c_1 serve no task here; without an expert: b_1" in notes
+    assert "--learned speaks of a1, no task of this life (its tasks: a_1, b_1)" in notes
+    assert not [
+        note
+        for note in as_json(logs / "life", "--experts", logs / "experts")["lifetimes"][0]["notes"]
+        if "serve no" in note
+    ]
+
+
+def test_the_settings_hold_groups_and_columns_too(logs: Path) -> None:
+    rows = [f"{mode},{task},{reward}" for mode, task, rewards in BLOCKS for reward in rewards]
+    (logs / "mine.csv").write_text("phase,env,score\n" + "\n".join(rows) + "\n")
+    named = ("--column", "task_name=env", "--column", "block_type=phase")
+    settings = as_json(logs / "mine.csv", *named, "--group", "(m)")["settings"]
+    assert settings["columns"] == {"task_name": "env", "block_type": "phase"}
+    assert settings["group"] == "(m)"
+
+
 def test_a_transposed_matrix_is_refused_unless_said(logs: Path) -> None:
     (logs / "matrix.csv").write_text("90,\n80,70\n")
     with pytest.raises(PerdureError, match="--transposed"):

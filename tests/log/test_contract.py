@@ -92,6 +92,7 @@ def rows(change: Callable[[pl.DataFrame], pl.DataFrame]) -> Callable[[Lifetime],
 
 UPWARD: Any = {"return": "up"}
 LISTED: Any = ["torn"]
+NAME = STANDARD_COLUMNS["task_name"]
 BREACHES: list[tuple[Callable[[Lifetime], Any], str]] = [
     (lambda lifetime: lifetime.experiences, "read gave DataFrame; expected a Lifetime"),
     (lambda lifetime: replace(lifetime, id=""), "Lifetime.id is ''"),
@@ -104,8 +105,12 @@ BREACHES: list[tuple[Callable[[Lifetime], Any], str]] = [
     (rows(lambda frame: frame.select("return", *STANDARD_COLUMNS)), "the first columns are return"),
     (rows(lambda frame: frame.with_columns(pl.col("block_num").cast(pl.Int32))), "block_num is Int32; expected Int64"),
     (rows(lambda frame: frame.with_columns(pl.col("return").cast(pl.Float32))), "return is Float32; expected Float64"),
-    (rows(lambda frame: frame.with_columns(pl.lit("Pong", pl.Categorical).alias("task_name"))), "not folded to lower case"),
-    (rows(lambda frame: frame.with_columns(pl.lit(None, pl.Categorical).alias("worker_id"))), "worker_id is null in 3 rows"),
+    (rows(lambda frame: frame.with_columns(pl.lit("Pong", NAME).alias("task_name"))), "not folded to lower case"),
+    (rows(lambda frame: frame.with_columns(pl.lit(None, NAME).alias("worker_id"))), "worker_id is null in 3 rows"),
+    (
+        rows(lambda frame: frame.with_columns(pl.lit("0").alias("worker_id"))),
+        "worker_id is String; expected Categorical",
+    ),
     (rows(lambda frame: frame.with_columns(pl.col("exp_num") - 1)), "exp_num is negative"),
     (rows(lambda frame: frame.reverse()), "rows are not in order"),
 ]

@@ -156,8 +156,22 @@ def test_an_unknown_preset_offers_the_nearest() -> None:
 
 
 def test_a_margin_belongs_to_one_metric_of_one_scoring() -> None:
-    assert chosen(preset("standard"), margins={"bwt": 0.5})["bwt"].margin == 0.5
-    assert METRICS.get("bwt").margin == 0
+    assert chosen(preset("standard"), margins={"forward_transfer": 0.5})["forward_transfer"].margin == 0.5
+    assert METRICS.get("forward_transfer").margin == 0
+    with pytest.raises(MetricError, match="bwt has no threshold"):
+        chosen(preset("standard"), margins={"bwt": 0.5})
+
+
+def test_what_a_value_is_held_against_is_said_in_one_way() -> None:
+    higher, inclusive = METRICS.get("forward_transfer"), METRICS.get("cumulative_gain")
+    lower = replace(higher, better="lower", threshold=5.0)
+    assert [one.bar for one in (higher, inclusive, lower, METRICS.get("bwt"))] == ["> 1", "≥ 0", "< 5", ""]
+    assert (replace(higher, margin=0.5).bar, replace(lower, margin=1.0).bar) == ("> 1 − 0.5", "< 5 + 1")
+    for one in (replace(higher, margin=0.5), replace(lower, margin=1.0)):  # the text is what decides
+        assert one.threshold is not None
+        passing = one.threshold + (one.margin - 1e-9) * (1 if one.better == "lower" else -1)
+        failing = one.threshold + (one.margin + 1e-9) * (1 if one.better == "lower" else -1)
+        assert (one.demonstrated(passing), one.demonstrated(failing)) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def _facts(metric: Metric) -> Facts:
         "capability": metric.capability,
         "threshold": metric.threshold,
         "better": metric.better,
+        "bar": metric.bar,
         "unit": metric.unit,
         "needs": metric.needs + ("; an expert for it" if metric.expert else ""),
         "source": metric.source,
@@ -122,16 +123,10 @@ def _show(facts: tuple[Facts, ...]) -> None:
 
     console = Console(highlight=False)
     for one in facts:
-        console.print(Text(one["name"], "bold"), Text(_threshold(one), "cyan"))
+        console.print(Text(one["name"], "bold"), Text(one.get("bar") or "", "cyan"))
         console.print(Padding(Text(one["summary"]), (0, 0, 0, 2)))
         details = [f"needs {one['needs']}"] if one.get("needs") else []
         details += [f"takes {', '.join(each['name'] for each in one['parameters'])}"] if one.get("parameters") else []
         details += [text for text in (one.get("condition"), one.get("source")) if text]
         if details:
             console.print(Padding(Text(" · ".join(details), "bright_black"), (0, 0, 0, 2)))
-
-
-def _threshold(one: Facts) -> str:
-    if one.get("threshold") is None:
-        return ""
-    return f"{'>' if one['better'] == 'higher' else '<'} {one['threshold']:g}"

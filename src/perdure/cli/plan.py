@@ -227,8 +227,8 @@ def _show_pilot(console: Console, made: Plan) -> None:
             console.print(f"{name}: {one.why}", markup=False, style="bright_black")
         elif one.power_by == "redrawn":
             console.print(
-                f"{name}: skewed ({one.skewness:.2g}), so its power is that of the pilot redrawn, not of normal values; "
-                "its numbers of lifetimes are still those of normal values",
+                f"{name}: skewed ({one.skewness:.2g}), so its power is that of the pilot redrawn, not of normal "
+                "values; its numbers of lifetimes are still those of normal values",
                 markup=False,
                 style="bright_black",
             )

@@ -179,8 +179,10 @@ def score(
     several = len(scores.lifetimes) > 1
     found, refused = grouped(scores, group) if several or group or json else ((), None)
     if json:
+        facts = scores.as_json()
         facts = {
-            **scores.as_json(),
+            **facts,
+            "settings": {**facts["settings"], "group": group},
             "thresholds": thresholds(scores),
             "groups": [one.as_json() for one in found],
             "not_grouped": refused,

@@ -65,7 +65,7 @@ def _show_one(score: Score, scores: Scores, quiet: bool) -> None:
             rows.append((name, "–", None, one.why or ""))
         else:
             metric = scores.metrics[name]
-            rows.append((name, number(one.value), metric.demonstrated(one.value), _meaning(metric)))
+            rows.append((name, number(one.value), metric.demonstrated(one.value), metric.bar or _unit(metric, score)))
     _say(f"{score.id} · {score.measure} · {score.preset}", "bold")
     _table(rows)
     if quiet:
@@ -194,12 +194,9 @@ def number(value: float) -> str:
     return f"{value:.3e}"
 
 
-def _meaning(metric: Metric) -> str:
-    if metric.threshold is None:
-        return metric.unit
-    sign = ("≥" if metric.inclusive else ">") if metric.better == "higher" else ("≤" if metric.inclusive else "<")
-    margin = f" − {metric.margin:g}" if metric.margin else ""
-    return f"{sign} {metric.threshold:g}{margin}"
+def _unit(metric: Metric, score: Score) -> str:
+    """What the value is measured in; what has the measure's own unit is called by the measure."""
+    return score.measure if metric.unit == "measure" else metric.unit
 
 
 def _counts(score: Score) -> str:

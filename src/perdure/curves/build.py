@@ -89,7 +89,7 @@ def curves(
         _each_block(passage, starts, smoothed, lambda values, task: clamp(values, clamps[task]))
         _each_block(passage, starts, raw, lambda values, task: clamp(values, clamps[task]))
     ranges = given if all_given else _found(smoothed, starts, passage, matched, clamps, prep) | given
-    notes = _notes(ranges, prep)
+    notes = (*_notes(ranges, prep), *_unserving(logs, matched, tasks))
     if prep.scale == "run":
         everything = _all_given(prep, way) or tuple(ranges.values())
         whole = Range(min(one.low for one in everything), max(one.high for one in everything), all_given)
@@ -121,7 +121,8 @@ def curves(
 def _passage(lifetime: Lifetime, measure: str, prep: Prep) -> Passage:
     if prep.variants == "aware" or prep.suffix == "last":
         return lifetime.passage(measure, prep.variants)
-    cut = lifetime.experiences.with_columns(pl.col("task_name").cast(pl.String).str.split("_").list.first().cast(pl.Categorical()))
+    whole = pl.col("task_name").cast(pl.String)
+    cut = lifetime.experiences.with_columns(whole.str.split("_").list.first().cast(pl.Categorical()))
     return replace(lifetime, experiences=cut).passage(measure)
 
 
@@ -257,6 +258,18 @@ def _pooled(ranges: Sequence[Range]) -> Range:
 def _range(bounds: tuple[float, float], direction: Direction) -> Range:
     low, high = bounds
     return Range(-high, -low, given=True) if direction == "lower" else Range(low, high, given=True)
+
+
+def _unserving(
+    logs: Sequence[ExpertLog], matched: Mapping[str, Sequence[ExpertLog]], tasks: Sequence[str]
+) -> tuple[str, ...]:
+    """Said where experts serve no task and a task has no expert: their names may only be spelt differently."""
+    served = {log.id for found in matched.values() for log in found}
+    strange = sorted({log.task for log in logs if log.id not in served})
+    alone = [task for task in tasks if task not in matched]
+    if not strange or not alone:
+        return ()
+    return (f"experts of {', '.join(strange)} serve no task here; without an expert: {', '.join(alone)}",)
 
 
 def _notes(ranges: Mapping[str, Range], prep: Prep) -> tuple[str, ...]:

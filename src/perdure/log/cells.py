@@ -15,7 +15,20 @@ from perdure.log.model import STANDARD_COLUMNS
 if TYPE_CHECKING:
     from perdure.log.delimited import Table
 
-__all__ = ["counts", "folded", "is_measurable", "is_object", "moments", "names", "numbers", "objects", "refuse", "typed", "words"]
+__all__ = [
+    "counts",
+    "folded",
+    "is_measurable",
+    "is_object",
+    "moments",
+    "names",
+    "numbers",
+    "objects",
+    "refuse",
+    "standard",
+    "typed",
+    "words",
+]
 
 _L2LOGGER_TIME = "%Y%m%dT%H%M%S%.6f"  # TIMESTAMP_FORMAT as Polars spells it; its %f has nine digits
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -84,6 +97,11 @@ def moments(table: Table, name: str) -> pl.Series:
     """Timestamps as text, as recorded; what is stored as a date and time is written as L2Logger writes it."""
     column = table.rows[name]
     return column.dt.strftime(_L2LOGGER_TIME) if isinstance(column.dtype, pl.Datetime) else _text(table, name)
+
+
+def standard(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with our columns in the types that every reader delivers."""
+    return rows.with_columns(pl.col(name).cast(kind) for name, kind in STANDARD_COLUMNS.items())
 
 
 def folded(names: pl.Series) -> pl.Series:

@@ -157,7 +157,7 @@ def _experiences(
     extras = [name for name in rows.columns if name not in (*STANDARD_COLUMNS, *measures, *_WORKING)]
     extras = [name for name in extras if name not in BOOKKEEPING or rows[name].null_count() < rows.height]
     rows = rows.with_columns(cells.typed(rows[name]) for name in extras)
-    return _by_sub_episode(rows.select(*STANDARD_COLUMNS, *measures, *extras).cast(dict(STANDARD_COLUMNS)))
+    return _by_sub_episode(cells.standard(rows.select(*STANDARD_COLUMNS, *measures, *extras)))
 
 
 def _phases(some: Sequence[Table]) -> dict[str, tuple[int, str]]:

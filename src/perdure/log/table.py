@@ -205,7 +205,7 @@ def _experiences(table: Table, measures: Mapping[str, Direction]) -> pl.DataFram
     column |= {name: cells.typed(rows[name]) for name in extras}
     given = rows.select(one.alias(name) for name, one in column.items() if isinstance(one, pl.Series))
     given = given.with_columns(one.alias(name) for name, one in column.items() if isinstance(one, pl.Expr))
-    return in_order(given.select(*STANDARD_COLUMNS, *measures, *extras).cast(dict(STANDARD_COLUMNS)))
+    return in_order(cells.standard(given.select(*STANDARD_COLUMNS, *measures, *extras)))
 
 
 TABLE = _LongTable()

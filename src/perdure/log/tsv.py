@@ -155,7 +155,7 @@ def load(
             notes.append(f"{source.relative}: an empty file, no record in it")
             continue
         try:
-            with open(source.name, "rb", buffering=0) as file:  # noqa: PTH123 - a path object for each costs as much
+            with open(source.name, "rb", buffering=0) as file:
                 names, start, begun = _beginning(file, source.name)
                 if not names:
                     notes.append(f"{source.relative}:1: the header line is torn, no record in it")

@@ -119,6 +119,16 @@ class Metric:
             ) from problem
         return {name: hints.get(name) for name in _parameters(self.formula)}
 
+    @property
+    def bar(self) -> str:
+        """What a value is held against, as every table shows it: `> 1`, `≥ 0`, `> 0 − 2` with a margin; or nothing."""
+        if self.threshold is None:
+            return ""
+        higher = self.better == "higher"
+        sign = ("≥" if higher else "≤") if self.inclusive else (">" if higher else "<")
+        margin = f" {'−' if higher else '+'} {self.margin:g}" if self.margin else ""
+        return f"{sign} {self.threshold:g}{margin}"
+
     def demonstrated(self, value: float) -> bool | None:
         """Whether `value` lies beyond the threshold less its margin; None where there is no threshold."""
         if self.threshold is None:

@@ -58,6 +58,8 @@ def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, flo
     for name, margin in (margins or {}).items():
         if name not in metrics:
             raise UnknownName("metric", name, metrics)
+        if metrics[name].threshold is None:
+            raise MetricError(f"{name} has no threshold that a margin of {margin:g} could move; leave it out")
         metrics[name] = replace(metrics[name], margin=margin)
     return metrics
 

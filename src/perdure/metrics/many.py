@@ -166,7 +166,11 @@ def score_many(
     served = {name for one in done for name in one.experts_served}
     unserved = {name: why for one in done for name, why in one.experts_left_out if name not in served}
     unserved |= {name: why for name, why in idle(own_experts, (one.run for one in lives)) if name not in served}
-    described = {**settings.as_json(scorer.prep), "experts": [*how.experts, *how.own_experts]}
+    described = {
+        **settings.as_json(scorer.prep),
+        "experts": [*how.experts, *how.own_experts],
+        "columns": dict(how.columns),
+    }
     return Scores(scores, (*problems, *unserved.items()), described, scorer.preset.name, scorer.metrics)
 
 

@@ -230,7 +230,7 @@ def _area(measured: Array, task: str, curves: Curves) -> float:
     low, high = (known.low, known.high) if known.given else (0.0, 1.0)
     slack = 1e-9 * (high - low)
     if high <= low or measured.min() < low - slack or measured.max() > high + slack:
-        raise NoValue(f"needs values between 0 and 1, such as success rates, or bounds that hold those of {task!r}")
+        raise NoValue("needs values between 0 and 1, such as success rates, or bounds that hold all values of the task")
     return float(((measured - low) / (high - low)).mean())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from perdure.curves.build import curves as curves_of
 from perdure.curves.build import expert_logs
 from perdure.curves.experts import ExpertLog, Experts, read_experts
 from perdure.curves.model import Curves, Prep
-from perdure.errors import MetricError
+from perdure.errors import MetricError, UnknownName
 from perdure.log.accuracy import AccuracyMatrix, with_baselines
 from perdure.log.model import Direction, Lifetime
 from perdure.log.read import read
@@ -26,9 +26,11 @@ from perdure.metrics.engine import Measured, Sites, measure
 from perdure.metrics.load import chosen
 from perdure.metrics.presets import preset as preset_called
 from perdure.metrics.settings import Settings
+from perdure.scenario.model import Scenario
 
 __all__ = ["Score", "Scorer", "prepared_table", "score"]
 
+_MATRIX_MEASURE = "accuracy"
 _UNFINISHED = {True: ("this life did not reach its end",), False: ()}
 
 
@@ -133,7 +135,12 @@ class Scorer:
             learning_experiences=scenario.learning_experiences,
             evaluation_experiences=scenario.evaluation_experiences,
             dropped={why: count for why, count in passage.dropped.items() if count},
-            notes=(*lifetime.notes, *_UNFINISHED[lifetime.complete is False], *curves.notes),
+            notes=(
+                *lifetime.notes,
+                *_UNFINISHED[lifetime.complete is False],
+                *curves.notes,
+                *_unused(self.settings.learned, scenario),
+            ),
             not_learned=_not_learned(curves, self.settings.learned),
             path=str(lifetime.path) if lifetime.path else None,
             seed=lifetime.seed,
@@ -154,8 +161,13 @@ class Scorer:
             unit=self.settings.unit,
             source=name,
         )
+        if self.settings.measure not in (None, _MATRIX_MEASURE):
+            raise UnknownName(f"measure of the accuracy matrix {name}", self.settings.measure, (_MATRIX_MEASURE,))
         metrics = {key: one for key, one in self.metrics.items() if {AccuracyMatrix, Place} & set(one.roles.values())}
-        if not metrics:
+        # Of a preset's metrics, those that need more than a matrix are not spoken of; those asked for by name are.
+        restricted = any(not one.endswith(".py") for one in self.settings.metrics)
+        asked = [key for key in self.metrics if key not in metrics and (restricted or key not in self.preset.metrics)]
+        if not metrics and not asked:
             raise MetricError(
                 f"{name}: preset {self.preset.name!r} has no accuracy-matrix metrics; use standard, or name them"
             )
@@ -163,9 +175,12 @@ class Scorer:
         return Score(
             id=name,
             preset=self.preset.name,
-            measure="accuracy",
+            measure=_MATRIX_MEASURE,
             tasks=matrix.tasks,
-            metrics=self._measured(curves, metrics, {AccuracyMatrix: matrix}),
+            metrics={
+                **self._measured(curves, metrics, {AccuracyMatrix: matrix}),
+                **dict.fromkeys(asked, Measured(None, why="needs a log of experiences; an accuracy matrix holds none")),
+            },
             notes=(*curves.notes, f"an accuracy matrix in {matrix.unit}"),
             path=name,
         )
@@ -244,6 +259,15 @@ def prepared_table(curves: Curves) -> pl.DataFrame:
             "prepared": curves.values,
         }
     )
+
+
+def _unused(learned: Mapping[str, float], scenario: Scenario) -> Iterator[str]:
+    """What a file of performances at which tasks count as learned says of tasks that this life does not have."""
+    known = {task.label for task in scenario.tasks}
+    strange = [task for task in learned if task.lower() not in known]
+    if strange:
+        tasks = ", ".join(task.label for task in scenario.tasks)
+        yield f"--learned speaks of {', '.join(strange)}, no task of this life (its tasks: {tasks})"
 
 
 def _not_learned(curves: Curves, learned: Mapping[str, float]) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ __all__ = [
     "lifetimes",
     "metrics",
     "number",
-    "threshold_text",
     "values",
     "without_value",
 ]
@@ -87,15 +86,6 @@ def interval_text(one: Estimate) -> str:
     return "–" if one.low is None or one.high is None else f"{number(one.low)} to {number(one.high)}"
 
 
-def threshold_text(metric: Metric) -> str:
-    """`> 1`, `≥ 0`, with its margin; nothing where the metric has no threshold."""
-    if metric.threshold is None:
-        return ""
-    sign = {("higher", False): ">", ("higher", True): "≥", ("lower", False): "<", ("lower", True): "≤"}
-    margin = f" − {metric.margin:g}" if metric.margin else ""
-    return f"{sign[metric.better, metric.inclusive]} {metric.threshold:g}{margin}"
-
-
 def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
     """A group's metrics with intervals and verdicts, or those that have no verdict.
 
@@ -117,7 +107,7 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
                 interval_text(one),
                 one.sd,
                 one.n,
-                threshold_text(metric),
+                metric.bar,
                 beyond,
                 "" if one.p is None else p_text(one.p),
                 one.verdict or "",
@@ -219,7 +209,7 @@ def values(told: Told, declared: Mapping[str, Metric]) -> Table:
     for name, one in told.score.metrics.items():
         if one.value is not None:
             beyond = declared[name].demonstrated(one.value)
-            rows.append((name, one.value, threshold_text(declared[name]), _YES[beyond], "; ".join(one.flags)))
+            rows.append((name, one.value, declared[name].bar, _YES[beyond], "; ".join(one.flags)))
     heads = (
         Column("metric", "id"),
         Column("value", "number"),
@@ -265,7 +255,7 @@ def definitions(declared: Mapping[str, Metric], shown: Sequence[str]) -> Table:
             name,
             one.summary,
             one.needs + (", and an expert" if one.expert else ""),
-            threshold_text(one) or ("" if one.better == "higher" else "lower is better"),
+            one.bar or ("" if one.better == "higher" else "lower is better"),
             one.condition,
             one.source,
         )

@@ -43,7 +43,7 @@ class PilotMetric:
     power: float | None = None
     """One-sided, at the planned number of lifetimes: what is foretold."""
     power_by: PowerBy | None = None
-    """How: by the noncentral t, which takes values as normal, or, where the pilot is skewed, from its values redrawn."""
+    """By the noncentral t, which takes values as normal, or, where the pilot is skewed, from its values redrawn."""
     simulated_power: float | None = None
     """From the pilot's own values, redrawn, whatever their shape."""
     simulated_error: float | None = None
@@ -269,7 +269,7 @@ def _pilot(
 
 
 def _skewness(values: Array) -> tuple[float, float]:
-    """The skewness of a sample, corrected for its size, and how uncertain it is (Joanes and Gill 1998, G₁); 0 for two."""
+    """A sample's skewness, corrected for its size (Joanes and Gill 1998, G₁), and its standard error; 0 of two."""
     n = len(values)
     if n < 3:
         return 0.0, math.inf

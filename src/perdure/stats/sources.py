@@ -41,7 +41,7 @@ _DESCRIBING = frozenset(
         "runtime", "learning_experiences", "evaluation_experiences", "dropped_rows",
     }
 )  # fmt: skip
-_NOT_DECIDING = frozenset({"experts", "metrics", "margins", "learned", "measure"})  # settings that may differ in a pool
+_NOT_DECIDING = frozenset({"experts", "metrics", "margins", "learned", "measure", "group"})  # may differ in a pool
 
 
 def bar_of(metric: Metric) -> Bar:
