@@ -17,6 +17,8 @@ from perdure.log.tsv import Source
 
 __all__ = ["Lines", "split"]
 
+_FEW = 100
+
 
 @dataclass(frozen=True, eq=False)
 class Lines:
@@ -85,13 +87,16 @@ def split(source: Source) -> Lines:
     problems.extend(_ragged(file, line, fields, len(header), text) for line, fields, text in ragged)
     if table is None or len(set(header)) != len(header):
         return Lines(header, None, tuple(problems))
-    return Lines(header, table.rename(dict(zip(table.columns[1:], header, strict=True))), tuple(problems))
+    table.columns = ["line", *header]
+    return Lines(header, table, tuple(problems))
 
 
 def _records(body: bytes, width: int) -> tuple[pl.DataFrame | None, list[tuple[int, int, str]]]:
     """The records with as many fields as the header, and line, fields and text of each that has not."""
     if b'"' in body:
         return _quoted_records(body, width)
+    if body.count(b"\n") <= _FEW:
+        return _few_records(body, width)
     lines = pl.Series("text", body.decode().split("\n")[:-1], dtype=pl.String)
     counts = lines.str.count_matches("\t", literal=True) + 1
     numbered = pl.DataFrame({"line": pl.int_range(2, lines.len() + 2, eager=True), "text": lines, "fields": counts})
@@ -103,6 +108,19 @@ def _records(body: bytes, width: int) -> tuple[pl.DataFrame | None, list[tuple[i
     parts = good["text"].str.strip_chars_end("\r").str.split_exact("\t", width - 1).struct.unnest()
     fields = parts.rename({old: f"field_{at}" for at, old in enumerate(parts.columns)})
     return fields.insert_column(0, good["line"]), ragged
+
+
+def _few_records(body: bytes, width: int) -> tuple[pl.DataFrame | None, list[tuple[int, int, str]]]:
+    """The same for a short file: a log may have ten thousand of them, and each expression costs as much as all of it."""
+    numbered = list(enumerate(body.decode().split("\n")[:-1], 2))
+    split = [(line, text.rstrip("\r").split("\t")) for line, text in numbered]
+    ragged = [(line, text.count("\t") + 1, text) for line, text in numbered if text.count("\t") + 1 != width]
+    good = [(line, fields) for line, fields in split if len(fields) == width]
+    if not good:
+        return None, ragged
+    columns = zip(*(fields for _, fields in good), strict=True)
+    texts = [pl.Series(f"field_{at}", column, dtype=pl.String) for at, column in enumerate(columns)]
+    return pl.DataFrame([pl.Series("line", [line for line, _ in good], dtype=pl.Int64), *texts]), ragged
 
 
 def _quoted_records(body: bytes, width: int) -> tuple[pl.DataFrame | None, list[tuple[int, int, str]]]:
