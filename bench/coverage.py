@@ -26,7 +26,8 @@ LEARNER = IdealLearner(forgetting=0.2, forward=0.1, backward=0.05, noise=0.05, s
 EXPERT = IdealLearner(pace=60)
 TASKS = ("pong", "breakout", "freeway")
 LONG_PILOT = 1000
-PILOTS = (11, 30, 100)
+PILOTS = (11, 30, 100, 1000)
+EFFECTS = (0.7, 1.0)
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,9 @@ class Trust:
     foretold_by: str
     power_found: float
     """At one standard deviation above the threshold."""
-    misses: tuple[float, ...]
-    """How far `perdure plan` is off with pilots of `PILOTS` lives: the mean distance, over many such pilots."""
+    misses: tuple[tuple[float, ...], ...]
+    """For each of `EFFECTS`, how far `perdure plan` is off with pilots of `PILOTS` lives, over many such pilots:
+    with the distance given, then with the distance of the pilot's own mean."""
     without_value: int
 
 
@@ -77,10 +79,13 @@ def measured(
     return tuple(_trust(name, many[name], drawn[name].reshape(groups, size), rng, resamples, pilots) for name in many)
 
 
-def _foretold(values: Array, distance: float, lifetimes: int, rng: np.random.Generator) -> PilotMetric:
-    """What `perdure plan --pilot` says of a metric from these values of it, for `distance` to be seen."""
+def _foretold(
+    values: Array, threshold: float, distance: float | None, lifetimes: int, rng: np.random.Generator
+) -> PilotMetric:
+    """What `perdure plan --pilot` says of a metric from these values of it, for `distance` or their own to be seen."""
     lives = [ScoredLife(str(at), {"metric": float(value)}) for at, value in enumerate(values)]
-    return pilot_metrics(lives, {"metric": Bar(0.0)}, lifetimes, detect={"metric": distance}, rng=rng)["metric"]
+    asked = {} if distance is None else {"metric": distance}
+    return pilot_metrics(lives, {"metric": Bar(threshold)}, lifetimes, detect=asked, rng=rng)["metric"]
 
 
 def _trust(name: str, many: Array, groups: Array, rng: np.random.Generator, resamples: int, pilots: int) -> Trust:
@@ -95,14 +100,18 @@ def _trust(name: str, many: Array, groups: Array, rng: np.random.Generator, resa
     )  # one row of means per group
     boot_low, boot_high = np.quantile(resampled, [0.025, 0.975], axis=1)
     size = groups.shape[1]
-    found = float(np.mean(one_tailed_t(mean, spread, n, truth - sd)[1] < 0.05))
-    long = _foretold(known[:LONG_PILOT], sd, size, rng)
+    found = {k: float(np.mean(one_tailed_t(mean, spread, n, truth - k * sd)[1] < 0.05)) for k in EFFECTS}
+    long = _foretold(known[:LONG_PILOT], truth - sd, sd, size, rng)
     assert long.power is not None
-    misses: list[float] = []
-    for length in PILOTS:
+
+    def missed(k: float, length: int, *, given: bool) -> float:
         tried = known[LONG_PILOT : LONG_PILOT + pilots * length].reshape(pilots, length)
-        said = [_foretold(one, sd, size, rng).power for one in tried]
-        misses.append(float(np.mean([abs(one - found) for one in said if one is not None])) if said else 0.0)
+        said = [_foretold(one, truth - k * sd, k * sd if given else None, size, rng).power or 0.0 for one in tried]
+        return float(np.mean(np.abs(np.array(said) - found[k])))
+
+    misses = tuple(
+        tuple(missed(k, length, given=given) for length in PILOTS) for k in EFFECTS for given in (True, False) if pilots
+    )
     return Trust(
         name,
         truth,
@@ -114,14 +123,18 @@ def _trust(name: str, many: Array, groups: Array, rng: np.random.Generator, resa
         power(size, 1.0, 0.05, "one"),
         long.power,
         str(long.power_by),
-        found,
-        tuple(misses),
+        found[1.0],
+        misses,
         int(np.isnan(groups).sum()),
     )
 
 
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers))
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--groups", type=int, default=2000)
     parser.add_argument("--size", type=int, default=11)
@@ -132,22 +145,25 @@ def main() -> None:
     print(f"{given.groups} groups of {given.size} lifetimes, seed {given.seed}; {LEARNER}")
     print(
         f"{'metric':<24} {'truth':>8} {'sd':>7} {'skew':>6} {'covered':>8} {'bootstrap':>9} {'rejected':>8} "
-        f"{'normal':>7} {'foretold':>8} {'by':>8} {'found':>6}  {'off, with a pilot of ' + ', '.join(map(str, PILOTS))}"
+        f"{'normal':>7} {'foretold':>8} {'by':>8} {'found':>6}"
     )
     for one in rows:
         print(
             f"{one.metric:<24} {one.truth:>8.3f} {one.sd:>7.3f} {one.skewness:>6.2f} {one.covered:>8.1%} "
             f"{one.bootstrap_covered:>9.1%} {one.rejected:>8.1%} "
-            f"{one.power_normal:>7.1%} {one.power_foretold:>8.1%} {one.foretold_by:>8} {one.power_found:>6.1%}  "
-            + "  ".join(f"{100 * miss:.1f}" for miss in one.misses)
+            f"{one.power_normal:>7.1%} {one.power_foretold:>8.1%} {one.foretold_by:>8} {one.power_found:>6.1%}"
             + (f"  ({one.without_value} without a value)" if one.without_value else "")
         )
     print(
         "covered: nominal 95 % t intervals that hold the truth; bootstrap: the same of percentile intervals; "
         "rejected: one-tailed t at .05 with the truth as threshold; normal, foretold, found: power to see one sd if "
-        f"values were normal, as `perdure plan` says from a pilot of {LONG_PILOT} lives, and in the groups; off: how "
-        "far what it says from shorter pilots lies from what is found, in points, on average"
+        f"values were normal, as `perdure plan` says from a pilot of {LONG_PILOT} lives, and in the groups"
     )
+    print(f"\nhow far the foretold power lies from what is found, in points, with a pilot of {_listed(PILOTS)} lives:")
+    cases = [(k, way) for k in EFFECTS for way in ("given", "the pilot's own")]
+    for at, (k, way) in enumerate(cases):
+        off = np.mean([one.misses[at] for one in rows], axis=0)
+        print(f"  {k:g} sd to be seen, the distance {way:<15} {'  '.join(f'{100 * one:>4.1f}' for one in off)}")
     print(f"{time.perf_counter() - began:.1f} s")
 
 

@@ -77,6 +77,42 @@ def test_score_files_are_compared_as_folders_are(runs: Path, tmp_path: Path) -> 
     assert from_files["comparisons"][0]["metrics"] == from_logs["comparisons"][0]["metrics"]
 
 
+def test_a_table_of_lifetimes_keeps_what_guards_a_pool(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "keeping", tmp_path / "keeping")
+    blocks = tmp_path / "keeping" / "lives" / "keeping-3" / "blocks.jsonl"
+    blocks.write_text("\n".join(blocks.read_text().splitlines()[:-1]) + "\n")
+    for name, place in (("keeping", tmp_path), ("forgetful", runs)):
+        run_verb("score", place / name, "--out", tmp_path / "out" / name)
+        run_verb("score", place / name, "--json", tmp_path / f"{name}.json")
+    tables = [tmp_path / "out" / name / "lifetimes.tsv" for name in ("keeping", "forgetful")]
+    from_tables = run_verb("compare", *tables, "--json", "-")
+    from_json = run_verb("compare", tmp_path / "keeping.json", tmp_path / "forgetful.json", "--json", "-")
+    assert from_tables.exit_code == from_json.exit_code == 1  # a partial life is left out
+    facts, same = json.loads(from_tables.stdout), json.loads(from_json.stdout)
+    assert facts["systems"] == same["systems"] == ["keeping", "forgetful"]
+    for found, expected in zip(facts["comparisons"], same["comparisons"], strict=True):
+        assert (found["scenario_type"], found["n"], found["pairing"]) == (
+            expected["scenario_type"],
+            expected["n"],
+            expected["pairing"],
+        )
+        assert found["metrics"].keys() == expected["metrics"].keys()
+    run_verb("score", runs / "forgetful", "--window", "none", "--out", tmp_path / "out" / "unsmoothed")
+    refused = run_verb("compare", tables[0], tmp_path / "out" / "unsmoothed" / "lifetimes.tsv")
+    assert "scored with different settings" in str(refused.exception)
+
+
+def test_copies_of_a_life_are_refused_from_score_files_too(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "keeping", tmp_path / "keeping")
+    shutil.copytree(runs / "keeping" / "lives" / "keeping-0", tmp_path / "keeping" / "lives" / "copy")
+    run_verb("score", tmp_path / "keeping", "--json", tmp_path / "twice.json")
+    done = run_verb("compare", tmp_path / "twice.json", runs / "forgetful")
+    assert "is there twice" in str(done.exception)
+    (tmp_path / "table.tsv").write_text("lifetime\tforward_transfer\na1\t1\na1\t2\n")
+    done = run_verb("compare", tmp_path / "table.tsv", runs / "forgetful")
+    assert "lifetime 'a1' is there twice" in str(done.exception)
+
+
 def test_a_folder_and_the_scores_of_another_can_be_compared(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "forgetful.json").write_text(json.dumps(score_many([runs / "forgetful"]).as_json()))
     done = run_verb("compare", runs / "keeping", tmp_path / "forgetful.json", "--metrics", "performance_maintenance")

@@ -113,3 +113,18 @@ def test_at_80_columns_the_pilots_table_is_whole(tmp_path: Path, options: tuple[
     assert "…" not in said
     assert ("real error" in said) == bool(options)
     assert all(len(line.rstrip()) <= 80 for line in said.splitlines())
+
+
+@pytest.mark.parametrize("option", [("--simulate",), ("--detect", "forward_transfer=1")])
+def test_what_speaks_of_a_pilot_needs_one(option: tuple[str, ...]) -> None:
+    done = run_verb("plan", *option)
+    assert done.exit_code == 2
+    assert "give --pilot too" in " ".join(done.output.split())
+
+
+def test_a_pilots_table_can_be_restricted_and_says_how_little_it_knows(pilot: Path) -> None:
+    done = run_verb("plan", "--pilot", pilot, "--metrics", "performance_maintenance")
+    assert "each true sd may be" in " ".join(done.output.split())
+    facts = json.loads(run_verb("plan", "--pilot", pilot, "--metrics", "performance_maintenance", "--json", "-").stdout)
+    assert list(facts["pilot"]) == ["performance_maintenance"]
+    assert "did you mean" in str(run_verb("plan", "--pilot", pilot, "--metrics", "performance_maintenanc").exception)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
-from tests.stats.lives import lives, normal
+from tests.stats.lives import BARS, lives, normal
 
-from perdure.stats.compare import Difference, compare_lives, compare_values, hedges_g, sign_flip_test
+from perdure.stats.compare import Difference, compare_lives, compare_values, hedges_g, sign_flip_test, smallest_p
 from perdure.stats.model import Bar
 from perdure.stats.order import almost_stochastic_order, violation_ratio
 from perdure.stats.words import sentence
@@ -230,3 +230,45 @@ def test_more_metrics_can_make_lifetimes_too_few() -> None:
     found = compare_lives(ours, theirs, bars)
     assert found.least_p == pytest.approx(5 * 2 / 2**6)
     assert "are too few to" in found.as_json()["metrics"]["metric_0"]["sentence"]
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=2, max_size=5),
+    st.lists(st.integers(0, 3), min_size=2, max_size=5),
+)
+@settings(max_examples=60, deadline=None)
+def test_tied_values_of_few_lifetimes_are_no_surer_than_all_ways_to_share_them_out(a: list[int], b: list[int]) -> None:
+    if len({*a, *b}) == len(a) + len(b):
+        return
+    one = compare_values(np.array(a, dtype=float), np.array(b, dtype=float), Bar(0.0))
+    ranks = stats.rankdata([*a, *b])
+    sums = [sum(chosen) for chosen in combinations(ranks, len(a))]
+    found = abs(ranks[: len(a)].sum() - np.mean(sums))
+    assert one.p == pytest.approx(np.mean([abs(each - np.mean(sums)) >= found - 1e-9 for each in sums]))
+    assert one.p is not None
+    assert one.p >= smallest_p(len(a), len(b), paired=False) / 2
+
+
+def test_the_last_bits_of_a_float_are_no_difference() -> None:
+    ours, theirs = np.full(5, 0.1 + 0.2), np.full(5, 0.3)
+    apart = compare_values(ours, theirs, Bar(0.0))
+    assert (apart.difference, apart.p, apart.improvement, apart.hedges_g) == (0.0, 1.0, 0.5, None)
+    noise = np.array([0.1 + 0.2] * 6 + [1.0])
+    paired = compare_values(noise, np.array([0.3] * 6 + [1.0]), Bar(0.0), paired=True)
+    assert (paired.p, paired.permutation_p, paired.improvement) == (1.0, 1.0, 0.5)
+
+
+def test_lifetimes_without_a_value_are_said_in_the_sentence() -> None:
+    made = compare_lives(lives([1.0, None, 3.0, None, 5.0]), lives([1.5, 2.0, 2.5]), BARS, paired="no")
+    said = sentence(made.differences["performance_maintenance"], "A", "B")
+    assert "2 lifetimes without a value are left out" in said
+
+
+def test_each_system_is_also_summed_up_by_itself() -> None:
+    ours, theirs = lives([1.0, None, 3.0, 2.0]), lives([1.0, 9.0, 3.0, 5.0])
+    made = compare_lives(ours, theirs, BARS, paired="yes")
+    assert made.differences["performance_maintenance"].baseline_mean == pytest.approx(3.0)  # of the pairs with both
+    mine, other = made.alone["performance_maintenance"]
+    assert (mine.n, mine.mean) == (3, 2.0)
+    assert (other.n, other.mean) == (4, 4.5)
+    assert other.sd == pytest.approx(np.std([1.0, 9.0, 3.0, 5.0], ddof=1))

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from itertools import permutations
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life
 
@@ -54,7 +59,26 @@ def test_too_few_lives_have_no_correlation() -> None:
         spearman_p(0.5, 2)
 
 
-def test_a_perfect_order_is_1_with_p_0() -> None:
+@pytest.mark.parametrize("n", [3, 4, 5, 7])
+def test_the_p_of_few_lifetimes_is_a_share_of_all_orders(n: int) -> None:
+    lives = [life(f"{at}", values={"x": float(at), "y": float(at**3)}) for at in range(n)]
+    (one,) = correlate(lives, ["x", "y"])
+    assert one.p == pytest.approx(2 / math.factorial(n))
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=4, max_size=6))
+def test_ties_do_not_make_few_lifetimes_surer_than_all_their_orders(pairs: list[tuple[int, int]]) -> None:
+    first, second = zip(*pairs, strict=True)
+    if len(set(first)) == 1 or len(set(second)) == 1:
+        return
+    lives = [life(f"{at}", values={"x": float(a), "y": float(b)}) for at, (a, b) in enumerate(pairs)]
+    (one,) = correlate(lives, ["x", "y"])
+    rho = [abs(stats.spearmanr(first, order).statistic) for order in permutations(second)]
+    found = abs(stats.spearmanr(first, second).statistic)
+    assert one.p == pytest.approx(np.mean([each >= found - 1e-9 for each in rho]))
+
+
+def test_a_perfect_order_is_1_with_the_p_of_one_order_and_its_mirror() -> None:
     lives = [life(f"{at}", values={"x": float(at), "y": float(at**3)}) for at in range(6)]
     (one,) = correlate(lives, ["x", "y"])
-    assert (one.rho, one.p) == (1.0, 0.0)
+    assert (one.rho, one.p) == (1.0, 2 / math.factorial(6))

@@ -16,7 +16,7 @@ from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime
 from perdure.stats.model import Bar
 from perdure.stats.pace import seconds_per_experience
-from perdure.stats.plan import Cost, make_plan, pilot_metrics
+from perdure.stats.plan import Cost, make_plan, pilot_metrics, spread_known
 from perdure.stats.power_picture import bars, power_svg
 
 
@@ -108,3 +108,50 @@ def test_bars_grow_with_power() -> None:
     assert bars(0.0).strip() == ""
     assert bars(1.0, 4) == "████"
     assert all(len(bars(float(p), 8)) == 8 for p in np.linspace(0, 1, 17))
+
+
+def test_a_skewed_pilot_is_redrawn_and_a_normal_or_a_short_one_is_not() -> None:
+    skewed = np.random.default_rng(1).exponential(size=200) - 0.5
+    bars = {"performance_maintenance": Bar(0.0)}
+    (one,) = pilot_metrics(lives([float(value) for value in skewed]), bars, 11).values()
+    assert (one.power_by, one.simulated_power) == ("redrawn", None)
+    assert one.skewness == pytest.approx(2.0, abs=0.8)
+    assert one.simulated_error is not None
+    (again,) = pilot_metrics(lives([float(value) for value in skewed]), bars, 11, simulate=True).values()
+    assert again.power == again.simulated_power == one.power
+    (few,) = pilot_metrics(lives([0.1, 0.1, 0.2, 0.2, 9.0]), bars, 11).values()
+    (normally,) = pilot_metrics(lives(normal(1.0, 1.0, 200)), bars, 11).values()
+    assert {few.power_by, normally.power_by} == {"normal"}
+
+
+def test_redrawn_values_are_as_spread_as_those_they_were_drawn_from() -> None:
+    # Eleven values redrawn as they are have the spread of 11 in place of 10; the power would be flattered.
+    found = []
+    for seed in range(60):
+        (one,) = pilot_metrics(
+            lives(normal(0.0, 1.0, 11, seed)),
+            {"performance_maintenance": Bar(0.0)},
+            11,
+            simulate=True,
+            detect={"performance_maintenance": 0.7},
+        ).values()
+        assert one.simulated_power is not None
+        assert one.power is not None
+        found.append(one.simulated_power - one.power)
+    assert abs(float(np.mean(found))) < 0.01
+
+
+@pytest.mark.parametrize("values", [[0.1, 0.2, -0.3], [0.0, 1e-4, -1e-4 + 1e-12]])
+def test_a_metric_next_to_its_threshold_says_so_and_spares_the_others(values: list[float]) -> None:
+    (one,) = pilot_metrics(lives(values), {"performance_maintenance": Bar(0.0)}, 11).values()
+    assert one.lifetimes is None
+    assert one.why is not None
+    assert "no number of lifetimes" in one.why or "needs more than" in one.why
+
+
+def test_the_spread_of_few_lifetimes_is_hardly_known() -> None:
+    rng = np.random.default_rng(0)
+    for n in (3, 11, 40):
+        low, high = spread_known(n)
+        seen = rng.normal(size=(4000, n)).std(axis=1, ddof=1)
+        assert np.mean((low * seen <= 1) & (high * seen >= 1)) == pytest.approx(0.95, abs=0.015)

@@ -11,6 +11,7 @@ import pytest
 
 from perdure.errors import PerdureError
 from perdure.metrics.many import score_many
+from perdure.metrics.score import protocol_name
 from perdure.metrics.settings import Settings
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime, write_log
@@ -18,7 +19,7 @@ from perdure.stats.groups import groups
 from perdure.stats.load import load_pool
 from perdure.stats.model import Bar
 from perdure.stats.robust import interquartile_mean, stratified_bootstrap
-from perdure.stats.sources import is_score_file, pool_of, protocol_name, read_score_file, task_values
+from perdure.stats.sources import is_score_file, pool_of, read_score_file, task_values
 
 EVALUATION = [Block("evaluate", task, 8) for task in "ab"]
 SCENARIO = Scenario.of(

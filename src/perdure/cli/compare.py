@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from perdure.stats.compare import Comparison, Difference
+    from perdure.stats.compare import Comparison, Summary
     from perdure.stats.systems import Comparisons
 
 __all__ = ["COMMAND", "EXAMPLE", "compare"]
@@ -167,11 +167,11 @@ def _show_ablation(console: Console, result: Comparisons) -> None:
     for scenario_type, measure in dict.fromkeys((one.scenario_type, one.measure) for one in result.comparisons):
         here = [one for one in result.comparisons if (one.scenario_type, one.measure) == (scenario_type, measure)]
         metrics = list(dict.fromkeys(name for one in here for name in one.differences))
-        first = {name: one.differences[name] for one in reversed(here) for name in one.differences}
+        baseline = {name: one.alone[name][1] for one in here for name in one.differences}
         rows = [
             ["", *metrics],
-            [f"{result.baseline} (baseline)", *(_cell(first[name], baseline=True) for name in metrics)],
-            *([one.system, *(_cell(one.differences.get(name)) for name in metrics)] for one in here),
+            [f"{result.baseline} (baseline)", *(_cell(baseline[name]) for name in metrics)],
+            *([one.system, *(_starred(one, name) for name in metrics)] for one in here),
         ]
         title = " · ".join(text for text in ("mean ± sd", scenario_type, measure) if text)
         # Metrics beside each other where they fit, else the systems, else one line for each of both.
@@ -195,12 +195,15 @@ def _ablation_table(title: str, rows: Sequence[Sequence[str]]) -> Table:
     return table
 
 
-def _cell(one: Difference | None, *, baseline: bool = False) -> str:
-    from perdure.stats.compare import decided
+def _cell(one: Summary) -> str:
     from perdure.stats.words import number
 
-    if one is None:
+    return f"{number(one.mean)} ± {number(one.sd)}"
+
+
+def _starred(one: Comparison, metric: str) -> str:
+    from perdure.stats.compare import decided
+
+    if metric not in one.differences:
         return "–"
-    if baseline:
-        return f"{number(one.baseline_mean)} ± {number(one.baseline_sd)}"
-    return f"{number(one.mean)} ± {number(one.sd)}{'*' if decided(one) else ''}"
+    return _cell(one.alone[metric][0]) + ("*" if decided(one.differences[metric]) else "")

@@ -76,13 +76,19 @@ def plan(
     from perdure.stats.plan import make_plan
     from perdure.stats.words import counted
 
+    if not pilot and (simulate or detect):
+        raise typer.BadParameter(
+            f"{'--simulate' if simulate else '--detect'} speaks of a pilot's values; give --pilot too"
+        )
     at = make_plan(k, alpha, beta, lifetimes=lifetimes).power_at.lifetimes
     settings = Settings(preset=preset, measure=measure, metrics=listed(metrics))
     found, note = {}, ""
     if pilot:
         pool = _pool(pilot, experts or (), settings)
+        pool = _restricted(pool, [one for one in settings.metrics if not one.endswith(".py")])
         found = _said(pool, at, alpha, beta, _distances(detect), simulate, seed)
         note = f"pilot: {pool.name}, {counted(len(pool.lives), 'lifetime')}, {len(pool.left_out)} left out"
+        note += _caveat(len(pool.lives))
     speed = _seconds_per_experience(pilot) if pilot else None
     cost = _cost(protocol, at, speed, machines) if protocol else None
     made = make_plan(k, alpha, beta, lifetimes=lifetimes, pilot=found, cost=cost, notes=[note] if note else ())
@@ -115,6 +121,18 @@ def _pool(pilot: Sequence[Path], experts: Sequence[Path], settings: Settings) ->
     return replace(pool, name=next(iter(parts)), lives=lives, left_out=(*pool.left_out, *partial))
 
 
+def _restricted(pool: Pool, metrics: Sequence[str]) -> Pool:
+    """The pool with these metrics alone, where any are named; a score file may hold more."""
+    from dataclasses import replace
+
+    from perdure.errors import UnknownName
+
+    for name in metrics:
+        if name not in pool.bars:
+            raise UnknownName("metric of the pilot", name, pool.bars)
+    return replace(pool, bars={name: pool.bars[name] for name in metrics}) if metrics else pool
+
+
 def _said(
     pool: Pool, lifetimes: int, alpha: float, beta: float, detect: dict[str, float], simulate: bool, seed: int
 ) -> dict[str, PilotMetric]:
@@ -126,6 +144,16 @@ def _said(
     return pilot_metrics(
         pool.lives, pool.bars, lifetimes, alpha=alpha, beta=beta, detect=detect, simulate=simulate, rng=rng
     )
+
+
+def _caveat(lives: int) -> str:
+    """How well so few lifetimes know their spread; what is foretold from it is no surer."""
+    from perdure.stats.plan import spread_known
+
+    if lives < 2:
+        return ""
+    low, high = spread_known(lives)
+    return f"; each true sd may be {low:.1f} to {high:.1f} times the one seen (95 %), and k as much off"
 
 
 def _distances(pairs: list[str] | None) -> dict[str, float]:
@@ -228,7 +256,8 @@ def _show_pilot(console: Console, made: Plan) -> None:
         elif one.power_by == "redrawn":
             console.print(
                 f"{name}: skewed ({one.skewness:.2g}), so its power is that of the pilot redrawn, not of normal "
-                "values; its numbers of lifetimes are still those of normal values",
+                f"values; at the threshold it would pass by luck in {one.simulated_error or 0.0:.1%}. Its numbers of "
+                "lifetimes are still those of normal values",
                 markup=False,
                 style="bright_black",
             )

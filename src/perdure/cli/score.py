@@ -196,4 +196,4 @@ def score(
         show(scores, quiet=quiet)
         if refused:
             typer.echo(f"not grouped: {refused}", err=True)
-    raise typer.Exit(1 if scores.left_out or refused else 0)
+    raise typer.Exit(1 if scores.left_out or refused or any(one.left_out for one in found) else 0)

@@ -111,7 +111,7 @@ def _records(body: bytes, width: int) -> tuple[pl.DataFrame | None, list[tuple[i
 
 
 def _few_records(body: bytes, width: int) -> tuple[pl.DataFrame | None, list[tuple[int, int, str]]]:
-    """The same for a short file: a log may have ten thousand of them, and each expression costs as much as all of it."""
+    """The same for a short file: a log may have ten thousand, and each expression costs as much as the whole file."""
     numbered = list(enumerate(body.decode().split("\n")[:-1], 2))
     split = [(line, text.rstrip("\r").split("\t")) for line, text in numbered]
     ragged = [(line, text.count("\t") + 1, text) for line, text in numbered if text.count("\t") + 1 != width]

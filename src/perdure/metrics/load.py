@@ -46,14 +46,16 @@ def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, flo
     own = dict(preset.metrics)
     by_id: dict[str, Metric] = {}
     from_files: dict[str, Metric] = {}
-    for one in wanted:
+    asked = tuple(wanted)
+    for one in asked:
         if one.endswith(".py"):
             for name, metric in from_file(Path(one)).items():
                 if name in own or name in from_files:
                     raise MetricError(f"{one}: there is a metric {name!r} already; give yours another name")
                 from_files[name] = metric
-        else:
-            by_id[one] = own.get(one) or _registered(one, own)
+    for one in asked:
+        if not one.endswith(".py"):
+            by_id[one] = own.get(one) or from_files.get(one) or _registered(one, {**own, **from_files})
     metrics = (by_id or own) | from_files
     for name, margin in (margins or {}).items():
         if name not in metrics:

@@ -11,9 +11,12 @@ import polars as pl
 from perdure.errors import PerdureError
 from perdure.metrics.many import Scores
 
-__all__ = ["FILES", "block_table", "lifetime_table", "write_outputs"]
+__all__ = ["AND_THEN", "FILES", "block_table", "lifetime_table", "write_outputs"]
 
 FILES = ("metrics.json", "blocks.tsv", "settings.json", "data.arrow", "lifetimes.tsv")
+
+AND_THEN = "→"
+"""Between the tasks of a list in one cell."""
 
 _BLOCK_COLUMNS: dict[str, pl.DataType] = {
     "lifetime": pl.String(),
@@ -52,6 +55,14 @@ def lifetime_table(scores: Scores) -> pl.DataFrame:
     rows: list[dict[str, Any]] = [
         {
             "lifetime": one.id,
+            "recorded_id": one.recorded_id or None,
+            "learner": one.learner,
+            "scenario_type": one.scenario_type,
+            "protocol": one.protocol_name,
+            "seed": one.seed,
+            "complete": one.complete,
+            "order": AND_THEN.join(one.order),
+            "not_learned": AND_THEN.join(one.not_learned),
             "measure": one.measure,
             "preset": one.preset,
             "learning_experiences": one.learning_experiences,
@@ -61,8 +72,11 @@ def lifetime_table(scores: Scores) -> pl.DataFrame:
         }
         for one in scores.lifetimes
     ]
-    floats = dict.fromkeys(scores.metrics, pl.Float64())
-    return pl.DataFrame(rows, schema_overrides=floats, infer_schema_length=None)
+    texts = ("recorded_id", "learner", "scenario_type", "protocol")
+    kinds: dict[str, pl.DataType] = {"seed": pl.Int64(), "complete": pl.Boolean(), **dict.fromkeys(texts, pl.String())}
+    return pl.DataFrame(
+        rows, schema_overrides=kinds | dict.fromkeys(scores.metrics, pl.Float64()), infer_schema_length=None
+    )
 
 
 def write_outputs(scores: Scores, folder: Path) -> tuple[Path, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +30,7 @@ from perdure.metrics.presets import preset as preset_called
 from perdure.metrics.settings import Settings
 from perdure.scenario.model import Scenario
 
-__all__ = ["Score", "Scorer", "prepared_table", "score"]
+__all__ = ["Score", "Scorer", "prepared_table", "protocol_name", "score"]
 
 _MATRIX_MEASURE = "accuracy"
 _UNFINISHED = {True: ("this life did not reach its end",), False: ()}
@@ -68,6 +70,16 @@ class Score:
         """How many rows do not count."""
         return sum(self.dropped.values())
 
+    @property
+    def protocol_name(self) -> str | None:
+        """What its protocol is called."""
+        return protocol_name(self.protocol)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The tasks of its learning blocks, one after the other."""
+        return tuple(one.block.task for one in self.blocks if one.block.mode == "learn")
+
     def __getitem__(self, metric: str) -> float | None:
         """The value of a metric, or None."""
         return self.metrics[metric].value
@@ -76,6 +88,7 @@ class Score:
         """The lifetime as one JSON object; every number in it is finite."""
         return {
             "id": self.id,
+            "recorded_id": self.recorded_id or None,
             "learner": self.learner,
             "seed": self.seed,
             "scenario_type": self.scenario_type,
@@ -281,3 +294,21 @@ def _not_learned(curves: Curves, learned: Mapping[str, float]) -> tuple[str, ...
         if present and not any(end >= sign * threshold for end in ends):
             failed.append(task.lower())
     return tuple(failed)
+
+
+def protocol_name(protocol: Any) -> str | None:
+    """What a manifest's protocol is called: `name@digest` as far as it states them, else a digest of what it says.
+
+    The seeds that a life drew are no part of it: they differ from life to life.
+    """
+    if protocol is None or isinstance(protocol, str):
+        return protocol or None
+    if not isinstance(protocol, Mapping):
+        return str(protocol)
+    if isinstance(protocol.get("name"), str) and protocol["name"]:
+        digest = protocol.get("digest")
+        return f"{protocol['name']}@{digest[:8]}" if isinstance(digest, str) and digest else str(protocol["name"])
+    said = {key: value for key, value in protocol.items() if key not in ("seed", "seeds")}
+    if not said:
+        return None
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:8]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from perdure.stats.threshold import ALPHA, constant
 __all__ = [
     "Comparison",
     "Difference",
+    "Summary",
     "compare_lives",
     "compare_values",
     "decided",
@@ -28,6 +30,7 @@ __all__ = [
 ]
 
 _EXACT = 16  # up to here all 2ⁿ signs are tried
+_WAYS = 50_000  # of sharing values out between two systems; up to here all are tried
 _FLIPS = 9999
 
 
@@ -70,6 +73,15 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Summary:
+    """One metric of one system by itself."""
+
+    n: int
+    mean: float | None
+    sd: float | None
+
+
+@dataclass(frozen=True)
 class Comparison:
     """A system against a baseline over all metrics they share."""
 
@@ -79,6 +91,8 @@ class Comparison:
     measure: str | None
     pairing: Pairing
     differences: Mapping[str, Difference] = field(hash=False)
+    alone: Mapping[str, tuple[Summary, Summary]] = field(default_factory=dict, hash=False)
+    """Metric → what each of the two is by itself, over all its lifetimes, with or without a partner."""
     only_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """System → metrics that the other has no value of."""
     left_out: tuple[tuple[str, str], ...] = ()
@@ -157,10 +171,17 @@ def compare_lives(
         first.measure,
         pairing,
         differences,
+        {name: (_summary(ours, name), _summary(theirs, name)) for name in differences},
         {name: tuple(metrics) for name, metrics in only_in.items() if metrics},
         pairing.left_out,
         _too_few(pairing, len(tested)),
     )
+
+
+def _summary(lives: Sequence[ScoredLife], metric: str) -> Summary:
+    values = _column(lives, metric)
+    known = values[~np.isnan(values)]
+    return Summary(len(known), float(known.mean()) if len(known) else None, _sd(known) if len(known) > 1 else None)
 
 
 def smallest_p(n: int, baseline_n: int, *, paired: bool) -> float:
@@ -199,6 +220,7 @@ def compare_values(
     """One metric of two systems; NaN stands for a lifetime without a value, and takes its partner with it."""
     bar, rng = bar or Bar(), rng or np.random.default_rng(0)
     given = len(ours), len(theirs)
+    ours, theirs = _without_rounding(ours, theirs)
     if paired:
         both = ~(np.isnan(ours) | np.isnan(theirs))
         ours, theirs = ours[both], theirs[both]
@@ -223,6 +245,13 @@ def compare_values(
     if order:
         made = replace(made, order=almost_stochastic_order(bar.sign * ours, bar.sign * theirs, rng))
     return _tested_pairs(made, ours - theirs, rng) if paired else _tested_apart(made, ours, theirs)
+
+
+def _without_rounding(ours: Array, theirs: Array) -> tuple[Array, Array]:
+    """Both to twelve digits: what the last bits of a float say is no difference between two systems."""
+    known = np.abs(np.concatenate([ours, theirs]))
+    unit = 1e-12 * max(1.0, float(np.nanmax(known, initial=0.0)))
+    return np.round(ours / unit) * unit, np.round(theirs / unit) * unit
 
 
 def _tested_pairs(made: Difference, differences: Array, rng: np.random.Generator) -> Difference:
@@ -261,7 +290,26 @@ def _tested_apart(made: Difference, ours: Array, theirs: Array) -> Difference:
     else:
         made = replace(made, low=middle, high=middle, why=_joined("both systems have sd 0", made.why))
     found = stats.mannwhitneyu(ours, theirs, alternative="two-sided")
-    return replace(made, statistic=float(found.statistic), p=float(found.pvalue))
+    p = _exact_mann_whitney(ours, theirs)
+    return replace(made, statistic=float(found.statistic), p=float(found.pvalue) if p is None else p)
+
+
+def _exact_mann_whitney(ours: Array, theirs: Array) -> float | None:
+    """Two-sided p over all ways to share the values out, where some are tied and all ways can be tried.
+
+    SciPy takes the normal approximation as soon as values are tied, which two lifetimes may pass and no
+    sharing out could.
+    """
+    together = np.concatenate([ours, theirs])
+    ways = math.comb(len(together), len(ours))
+    if ways > _WAYS or len(set(together.tolist())) == len(together):
+        return None
+    ordered = np.sort(together)
+    ranks = (np.searchsorted(ordered, together, "left") + np.searchsorted(ordered, together, "right")) / 2.0
+    chosen = np.fromiter(chain.from_iterable(combinations(range(len(together)), len(ours))), np.intp)
+    sums = ranks[chosen].reshape(ways, len(ours)).sum(axis=1)
+    away = np.abs(sums - sums.mean())
+    return float(np.mean(away >= abs(float(ranks[: len(ours)].sum()) - float(sums.mean())) - 1e-9))
 
 
 def sign_flip_test(differences: Array, rng: np.random.Generator, flips: int = _FLIPS) -> float:
@@ -286,7 +334,7 @@ def hedges_g(ours: Array, theirs: Array, sign: float = 1.0) -> float | None:
     """The difference in pooled standard deviations, corrected for small n (Hedges 1981); None where both sd are 0."""
     freedom = len(ours) + len(theirs) - 2
     pooled = ((len(ours) - 1) * ours.var(ddof=1) + (len(theirs) - 1) * theirs.var(ddof=1)) / freedom
-    if pooled <= 0:
+    if pooled <= 0 or (constant(ours) and constant(theirs)):
         return None
     return float(sign * (ours.mean() - theirs.mean()) / math.sqrt(pooled) * (1 - 3 / (4 * freedom - 1)))
 

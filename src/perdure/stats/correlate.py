@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import lru_cache
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from perdure.errors import PerdureError
 from perdure.stats.model import Array, ScoredLife
@@ -18,6 +20,7 @@ from perdure.stats.threshold import constant
 __all__ = ["Correlation", "correlate", "spearman_p"]
 
 _FEWEST = 3
+_ALL_ORDERS = 8  # lifetimes; up to here all n! orders are tried, for Student's t is far off there
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,19 @@ class Correlation:
 
 
 def spearman_p(rho: float, n: int) -> float:
-    """The two-sided p of a rank correlation, by Student's t with n − 2 degrees of freedom."""
+    """The two-sided p of a rank correlation, by Student's t with n − 2 degrees of freedom.
+
+    Never below that of the one order in n! and its mirror that give a correlation of 1.
+    """
     from scipy.special import stdtr  # type: ignore[import-untyped]
 
     if n <= 2:
         raise PerdureError(f"a correlation of {n} lifetimes has no p; it needs three or more")
+    least = 2 / math.factorial(n) if n < 20 else 0.0
     if abs(rho) >= 1:
-        return 0.0
+        return least
     t = rho * math.sqrt((n - 2) / ((1 - rho) * (1 + rho)))
-    return float(2 * stdtr(n - 2.0, -abs(t)))
+    return max(least, float(2 * stdtr(n - 2.0, -abs(t))))
 
 
 def correlate(lives: Sequence[ScoredLife], metrics: Sequence[str]) -> tuple[Correlation, ...]:
@@ -78,4 +85,19 @@ def _pair(first: str, second: str, columns: Mapping[str, Array]) -> Correlation:
     from scipy import stats  # type: ignore[import-untyped]
 
     rho = float(np.clip(stats.spearmanr(ours, theirs).statistic, -1.0, 1.0))
-    return Correlation(first, second, n, rho, spearman_p(rho, n))
+    p = _exact_p(ours, theirs) if n <= _ALL_ORDERS else spearman_p(rho, n)
+    return Correlation(first, second, n, rho, p)
+
+
+def _exact_p(ours: Array, theirs: Array) -> float:
+    """The share of all orders of one column that correlate with the other as strongly as the one found."""
+    from scipy import stats
+
+    first, second = (ranks - ranks.mean() for ranks in (stats.rankdata(ours), stats.rankdata(theirs)))
+    found = abs(float((first * second).sum()))
+    return float(np.mean(np.abs((second[_orders(len(second))] * first).sum(axis=1)) >= found - 1e-9))
+
+
+@lru_cache(maxsize=_ALL_ORDERS)
+def _orders(n: int) -> npt.NDArray[np.intp]:
+    return np.array(list(permutations(range(n))), dtype=np.intp)

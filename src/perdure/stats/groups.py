@@ -13,7 +13,7 @@ from perdure.stats.model import LEVEL, Group, Pool, ScoredLife
 from perdure.stats.robust import RESAMPLES
 from perdure.stats.sources import pool_of
 
-__all__ = ["check_pool_across", "check_poolable", "groups", "merged", "name_of", "split", "usable"]
+__all__ = ["check_pool_across", "check_poolable", "differing", "groups", "merged", "name_of", "split", "usable"]
 
 # What must not differ inside a group, and how it is called.
 _MUST_AGREE = {
@@ -117,7 +117,10 @@ def _check_agree(lives: Sequence[ScoredLife], where: str, fields: Sequence[str],
         for life in lives:
             found.setdefault(str(getattr(life, field) or "not stated"), life.id)
         if len(found) > 1:
-            shown = "; ".join(f"{_short(value)} (as in {example})" for value, example in list(found.items())[:4])
+            shown = "; ".join(f"{value} (as in {example})" for value, example in list(found.items())[:4])
+            if field == "settings":
+                (one, by_one), (other, by_other) = list(found.items())[:2]
+                shown = f"{differing(one, other)} (as in {by_one} and {by_other})"
             raise PerdureError(f"{where}: results of different {called} are never pooled; found {shown}. {advice}")
 
 
@@ -145,8 +148,11 @@ def check_pool_across(lives: Sequence[ScoredLife], *, widely: bool = False) -> N
         _check_once([replace(life, id=f"{life.id} {sorted(life.values.items())}") for life in part], where)
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "…"
+def differing(first: str, second: str) -> str:
+    """The first place where two descriptions differ."""
+    at = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
+    begin = max(0, at - 30)
+    return f"{first[begin : begin + 60]!r} against {second[begin : begin + 60]!r}"
 
 
 def usable(lives: Sequence[ScoredLife]) -> tuple[tuple[ScoredLife, ...], tuple[tuple[str, str], ...]]:

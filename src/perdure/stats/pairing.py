@@ -36,11 +36,13 @@ def pair(ours: Sequence[ScoredLife], theirs: Sequence[ScoredLife], want: Want = 
         return Pairing(False, tuple(ours), tuple(theirs), "not paired, as asked")
     stated = all(life.seed is not None for life in (*ours, *theirs))
     partners, repeated = _partners(ours, theirs, by_id=want == "yes" and not stated)
-    ground = "seed and task order" if stated or want == "auto" else "id, since not every lifetime states a seed"
+    known = any(life.order for life in (*ours, *theirs))
+    by_seed = "seed and task order" if known else "seed (task orders are not known)"
+    ground = by_seed if stated or want == "auto" else "id, since not every lifetime states a seed"
     whole = len(partners) == len(ours) == len(theirs) and not repeated
     if want == "auto":
         if stated and whole:
-            return _matched(partners, f"paired: all {len(ours)} lifetimes match by seed and task order", ())
+            return _matched(partners, f"paired: all {len(ours)} lifetimes match by {by_seed}", ())
         return Pairing(False, tuple(ours), tuple(theirs), _why_not(ours, theirs, partners, stated, repeated))
     if repeated:
         raise PerdureError(f"--paired yes: {repeated} is there twice on one side, so its partner is not known")

@@ -15,7 +15,7 @@ from perdure.stats.model import Array, Bar, ScoredLife
 from perdure.stats.power import PowerPoint, curve, lifetimes_exact, lifetimes_normal, power, rejection_rate
 from perdure.stats.threshold import constant, t_interval
 
-__all__ = ["Cost", "PilotMetric", "Plan", "PowerBy", "make_plan", "pilot_metrics"]
+__all__ = ["Cost", "PilotMetric", "Plan", "PowerBy", "make_plan", "pilot_metrics", "spread_known"]
 
 PowerBy = Literal["normal", "redrawn"]
 _ENOUGH_TO_REDRAW = 10  # pilot lifetimes; fewer do not know their own shape
@@ -47,7 +47,7 @@ class PilotMetric:
     simulated_power: float | None = None
     """From the pilot's own values, redrawn, whatever their shape."""
     simulated_error: float | None = None
-    """How often redrawn values pass the test by luck, where 5 % are promised."""
+    """How often redrawn values pass the test by luck, where 5 % are promised; wherever they were redrawn."""
     why: str | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -230,12 +230,17 @@ def _pilot(
     away = bar.sign * (mean - passing) if passing is not None else None
     seen = wanted if wanted is not None else away
     assert seen is not None
-    if seen <= 0:
+    if seen <= 1e-12 * max(1.0, abs(mean)):
         return PilotMetric(
             name, n, mean, sd, bar.threshold, seen, seen / sd, half_width=half,
             why="the pilot does not lie beyond the threshold, so no number of lifetimes would show that it does",
         )  # fmt: skip
     k = seen / sd
+    try:
+        rule = max(2, lifetimes_normal(k, alpha, beta))
+        two, one = lifetimes_exact(k, alpha, beta, "two"), lifetimes_exact(k, alpha, beta, "one")
+    except PerdureError as problem:
+        return PilotMetric(name, n, mean, sd, bar.threshold, seen, k, half_width=half, why=str(problem))
     skewness, uncertainty = _skewness(values)
     skewed = n >= _ENOUGH_TO_REDRAW and abs(skewness) > 2 * uncertainty
     foretold, simulated, error = power(lifetimes, k, alpha, "one"), None, None
@@ -243,11 +248,9 @@ def _pilot(
         # Values drawn again from n have a smaller spread than those n were drawn from.
         centred = (values - mean) * math.sqrt(n / (n - 1))
         redrawn = rejection_rate(centred + bar.sign * seen, 0.0, lifetimes, rng, alpha=alpha, sign=bar.sign)
-        if skewed:
-            foretold = redrawn
-        if simulate:
-            simulated = redrawn
-            error = rejection_rate(centred, 0.0, lifetimes, rng, alpha=alpha, sign=bar.sign)
+        foretold = redrawn if skewed else foretold
+        simulated = redrawn if simulate else None
+        error = rejection_rate(centred, 0.0, lifetimes, rng, alpha=alpha, sign=bar.sign)
     return PilotMetric(
         name,
         n,
@@ -256,9 +259,9 @@ def _pilot(
         bar.threshold,
         seen,
         k,
-        max(2, lifetimes_normal(k, alpha, beta)),
-        lifetimes_exact(k, alpha, beta, "two"),
-        lifetimes_exact(k, alpha, beta, "one"),
+        rule,
+        two,
+        one,
         half,
         skewness,
         foretold,
@@ -266,6 +269,15 @@ def _pilot(
         simulated,
         error,
     )
+
+
+def spread_known(n: int, level: float = 0.95) -> tuple[float, float]:
+    """Between which multiples of the sd of n normal values their true one lies, with confidence `level`."""
+    from scipy.special import chdtri  # type: ignore[import-untyped]
+
+    freedom = n - 1.0
+    least, most = chdtri(freedom, (1 - level) / 2), chdtri(freedom, (1 + level) / 2)
+    return math.sqrt(freedom / float(least)), math.sqrt(freedom / float(most))
 
 
 def _skewness(values: Array) -> tuple[float, float]:

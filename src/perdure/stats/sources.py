@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,11 +15,12 @@ from perdure.log.matrix import looks_like_matrix
 from perdure.metrics.declare import Metric
 from perdure.metrics.load import chosen
 from perdure.metrics.many import Scores
+from perdure.metrics.outputs import AND_THEN, FILES
 from perdure.metrics.presets import PRESETS
-from perdure.metrics.score import Score
+from perdure.metrics.score import Score, protocol_name
 from perdure.stats.model import Array, Bar, Pool, ScoredLife
 
-__all__ = ["bar_of", "is_score_file", "pool_of", "protocol_name", "read_score_file", "task_values"]
+__all__ = ["bar_of", "is_score_file", "pool_of", "read_score_file", "task_values"]
 
 # Column names of l2metrics' ll_metrics.tsv, and what the same numbers are called here.
 L2METRICS_COLUMNS: Mapping[str, str] = {
@@ -38,7 +38,8 @@ _DESCRIBING = frozenset(
     {
         "lifetime", "run_id", "learner", "agent_config", "scenario_type", "protocol", "seed", "measure",
         "metrics_column", "preset", "sg_name", "complexity", "difficulty", "min", "max", "num_lx", "num_ex",
-        "runtime", "learning_experiences", "evaluation_experiences", "dropped_rows",
+        "runtime", "learning_experiences", "evaluation_experiences", "dropped_rows", "recorded_id", "complete", "order",
+        "not_learned",
     }
 )  # fmt: skip
 _NOT_DECIDING = frozenset({"experts", "metrics", "margins", "learned", "measure", "group"})  # may differ in a pool
@@ -84,33 +85,15 @@ def _life(score: Score, settings: str) -> ScoredLife:
         measure=score.measure,
         learner=score.learner,
         scenario_type=score.scenario_type,
-        protocol=protocol_name(score.protocol),
+        protocol=score.protocol_name,
         seed=score.seed,
-        order=tuple(one.block.task for one in score.blocks if one.block.mode == "learn"),
+        order=score.order,
         complete=score.complete,
         not_learned=score.not_learned,
         settings=settings,
         source=score.path or score.id,
         identity=score.recorded_id,
     )
-
-
-def protocol_name(protocol: Any) -> str | None:
-    """What a manifest's protocol is called: `name@digest` as far as it states them, else a digest of what it says.
-
-    The seeds that a life drew are no part of it: they differ from life to life.
-    """
-    if protocol is None or isinstance(protocol, str):
-        return protocol or None
-    if not isinstance(protocol, Mapping):
-        return str(protocol)
-    if isinstance(protocol.get("name"), str) and protocol["name"]:
-        digest = protocol.get("digest")
-        return f"{protocol['name']}@{digest[:8]}" if isinstance(digest, str) and digest else str(protocol["name"])
-    said = {key: value for key, value in protocol.items() if key not in ("seed", "seeds")}
-    if not said:
-        return None
-    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:8]
 
 
 def _settings_text(settings: Mapping[str, Any]) -> str:
@@ -141,6 +124,7 @@ def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str,
     except (OSError, UnicodeDecodeError) as problem:
         raise PerdureError(f"{path}: cannot be read as scores ({problem})") from problem
     lives, settings = _from_json(path, text) if path.suffix == ".json" else (_from_table(path, text), {})
+    _refuse_twice(path, lives)
     names = dict.fromkeys(name for life in lives for name in life.values)
     presets = sorted({life.preset for life in lives})
     bars = _bars(
@@ -154,6 +138,16 @@ def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str,
         (str(one.get("path")), str(one.get("why"))) for one in settings.get("left_out", ()) if isinstance(one, Mapping)
     )
     return Pool(path.stem, lives, bars, left_out, guarded=bool(settings.get("learned")))
+
+
+def _refuse_twice(path: Path, lives: Sequence[ScoredLife]) -> None:
+    seen: dict[str, ScoredLife] = {}
+    for life in lives:
+        if seen.setdefault(life.id, life) is not life:
+            raise PerdureError(
+                f"{path}: lifetime {life.id!r} is there twice ({seen[life.id].source} and {life.source}); "
+                "a lifetime counts once, so give each a name of its own or leave the copy out"
+            )
 
 
 def _bars(
@@ -200,6 +194,7 @@ def _from_json(path: Path, text: str) -> tuple[tuple[ScoredLife, ...], Mapping[s
                 not_learned=tuple(one.get("not_learned", ())),
                 settings=deciding,
                 source=str(path),
+                identity=str(one.get("recorded_id") or ""),
             )
             for one in lifetimes
         )
@@ -227,6 +222,7 @@ def _from_table(path: Path, text: str) -> tuple[ScoredLife, ...]:
     if name_column is None:
         raise PerdureError(f"{path}: no column 'lifetime' or 'run_id' (found: {', '.join(header) or 'nothing'})")
     theirs = name_column == "run_id"
+    settings = "" if theirs else _settings_beside(path)
     metrics = [one for one in header if one not in _DESCRIBING and (not theirs or one in L2METRICS_COLUMNS)]
     lives: list[ScoredLife] = []
     for number, line in enumerate(lines[1:], start=2):
@@ -248,10 +244,27 @@ def _from_table(path: Path, text: str) -> tuple[ScoredLife, ...]:
                 scenario_type=row.get("scenario_type") or None,
                 protocol=row.get("protocol") or None,
                 seed=int(seed) if seed.lstrip("-").isdigit() else None,
+                order=tuple(filter(None, row.get("order", "").split(AND_THEN))),
+                complete={"true": True, "false": False}.get(row.get("complete", "").lower()),
+                not_learned=tuple(filter(None, row.get("not_learned", "").split(AND_THEN))),
+                settings=settings,
                 source=f"{path}, line {number}",
+                identity=row.get("recorded_id", ""),
             )
         )
     return tuple(lives)
+
+
+def _settings_beside(table: Path) -> str:
+    """How a table that `perdure score --out` wrote was scored: the file beside it says."""
+    file = table.with_name(FILES[2])
+    if table.name != FILES[4] or not file.is_file():
+        return ""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise PerdureError(f"{file}: cannot be read as the settings of {table.name} ({problem})") from problem
+    return _settings_text({name: value for name, value in found.items() if name != "preset"})
 
 
 def _cells(line: str, path: Path) -> list[str]:

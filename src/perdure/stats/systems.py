@@ -9,7 +9,7 @@ from typing import Any
 from perdure.errors import PerdureError, UnknownName
 from perdure.metrics.presets import PRESETS
 from perdure.stats.compare import Comparison, compare_lives
-from perdure.stats.groups import check_poolable, usable
+from perdure.stats.groups import check_poolable, differing, usable
 from perdure.stats.model import LEVEL, Bar, Pool, ScoredLife
 from perdure.stats.pairing import Want
 
@@ -202,16 +202,9 @@ def _check_alike(systems: Sequence[System]) -> None:
         if len(values) > 1:
             (first, by_first), (second, by_second) = list(values.items())[:2]
             raise PerdureError(
-                f"{by_first} and {by_second} were scored with different {called}: {_differing(first, second)}; "
+                f"{by_first} and {by_second} were scored with different {called}: {differing(first, second)}; "
                 "score both the same way"
             )
-
-
-def _differing(first: str, second: str) -> str:
-    """The first place where two descriptions differ."""
-    at = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
-    begin = max(0, at - 30)
-    return f"{first[begin : begin + 60]!r} against {second[begin : begin + 60]!r}"
 
 
 def _stratum(life: ScoredLife) -> _Stratum:

@@ -41,6 +41,7 @@ def sentence(one: Difference, system: str, baseline: str, least_p: float = 0.0) 
     p = p_text(one.p_holm)
     said = f"p {p}" if p.startswith("<") else f"p = {p}"
     size = next(word for bound, word in _SIZES if abs(one.cliffs_delta or 0.0) < bound)
+    without = f"; {one.why}" if one.why else ""
     interval = f"{one.level:.0%} interval {number(one.low)} to {number(one.high)}"
     if not decided(one):
         given = counted(one.n, "pair") if _paired(one) else f"{one.n} against {counted(one.baseline_n, 'lifetime')}"
@@ -49,13 +50,14 @@ def sentence(one: Difference, system: str, baseline: str, least_p: float = 0.0) 
         return (
             f"{name}: {given} {verb} tell {system} and {baseline} apart "
             f"(difference {number(one.difference)}, {interval}; {said} after Holm"
-            f"{', and no result could have given p < .05' if few else ''})."
+            f"{', and no result could have given p < .05' if few else ''}{without})."
         )
     matches = counted(one.n, "pair") if _paired(one) else "match-ups"
     verb = "better" if ahead > 0 else "worse"
     return (
         f"{name}: {system} does {verb} than {baseline} by {number(abs(one.difference))} "
-        f"({interval}; {said} after Holm; a {size} effect, better in {one.improvement or 0.0:.0%} of {matches})."
+        f"({interval}; {said} after Holm; a {size} effect, "
+        f"better in {one.improvement or 0.0:.0%} of {matches}{without})."
     )
 
 
