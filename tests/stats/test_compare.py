@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import BARS, lives, normal
 
-from perdure.stats.compare import Difference, compare_lives, compare_values, hedges_g, sign_flip_test, smallest_p
+from perdure.stats.compare import Difference, compare_lives, compare_values, hedges_g, smallest_p
+from perdure.stats.exact import sign_flip_test
 from perdure.stats.model import Bar
 from perdure.stats.order import almost_stochastic_order, violation_ratio
 from perdure.stats.words import sentence

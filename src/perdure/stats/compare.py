@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
 
+from perdure.stats.exact import shared_out_test, sign_flip_test
 from perdure.stats.model import LEVEL, Array, Bar, ScoredLife
 from perdure.stats.multiple import holm
 from perdure.stats.order import almost_stochastic_order
@@ -25,13 +25,8 @@ __all__ = [
     "compare_values",
     "decided",
     "hedges_g",
-    "sign_flip_test",
     "smallest_p",
 ]
-
-_EXACT = 16  # up to here all 2ⁿ signs are tried
-_WAYS = 50_000  # of sharing values out between two systems; up to here all are tried
-_FLIPS = 9999
 
 
 @dataclass(frozen=True)
@@ -290,44 +285,8 @@ def _tested_apart(made: Difference, ours: Array, theirs: Array) -> Difference:
     else:
         made = replace(made, low=middle, high=middle, why=_joined("both systems have sd 0", made.why))
     found = stats.mannwhitneyu(ours, theirs, alternative="two-sided")
-    p = _exact_mann_whitney(ours, theirs)
+    p = shared_out_test(ours, theirs)
     return replace(made, statistic=float(found.statistic), p=float(found.pvalue) if p is None else p)
-
-
-def _exact_mann_whitney(ours: Array, theirs: Array) -> float | None:
-    """Two-sided p over all ways to share the values out, where some are tied and all ways can be tried.
-
-    SciPy takes the normal approximation as soon as values are tied, which two lifetimes may pass and no
-    sharing out could.
-    """
-    together = np.concatenate([ours, theirs])
-    ways = math.comb(len(together), len(ours))
-    if ways > _WAYS or len(set(together.tolist())) == len(together):
-        return None
-    ordered = np.sort(together)
-    ranks = (np.searchsorted(ordered, together, "left") + np.searchsorted(ordered, together, "right")) / 2.0
-    chosen = np.fromiter(chain.from_iterable(combinations(range(len(together)), len(ours))), np.intp)
-    sums = ranks[chosen].reshape(ways, len(ours)).sum(axis=1)
-    away = np.abs(sums - sums.mean())
-    return float(np.mean(away >= abs(float(ranks[: len(ours)].sum()) - float(sums.mean())) - 1e-9))
-
-
-def sign_flip_test(differences: Array, rng: np.random.Generator, flips: int = _FLIPS) -> float:
-    """Two-sided permutation test of paired differences: how rare so large a mean is when signs are luck.
-
-    Exact up to 16 pairs; beyond that from `flips` random draws, the observed one counted in.
-    """
-    n = len(differences)
-    observed = abs(float(differences.sum()))
-    enough = observed * (1 - 1e-12)  # rounding must not turn the observed sum into a larger one
-    if n <= _EXACT:
-        signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-        return float(np.mean(np.abs(signs @ differences) >= enough))
-    octets = -(-n // 8)
-    drawn = np.frombuffer(rng.bytes(flips * octets), dtype=np.uint8).reshape(flips, octets)
-    flipped = np.unpackbits(drawn, axis=1, count=n).astype(np.float64) @ differences
-    beyond = int(np.count_nonzero(np.abs(differences.sum() - 2 * flipped) >= enough))
-    return (beyond + 1) / (flips + 1)
 
 
 def hedges_g(ours: Array, theirs: Array, sign: float = 1.0) -> float | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations, permutations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from perdure.errors import PerdureError
+from perdure.stats.exact import ALL_ORDERS, reordered_test
 from perdure.stats.model import Array, ScoredLife
 from perdure.stats.multiple import holm
 from perdure.stats.threshold import constant
@@ -20,7 +19,6 @@ from perdure.stats.threshold import constant
 __all__ = ["Correlation", "correlate", "spearman_p"]
 
 _FEWEST = 3
-_ALL_ORDERS = 8  # lifetimes; up to here all n! orders are tried, for Student's t is far off there
 
 
 @dataclass(frozen=True)
@@ -85,19 +83,5 @@ def _pair(first: str, second: str, columns: Mapping[str, Array]) -> Correlation:
     from scipy import stats  # type: ignore[import-untyped]
 
     rho = float(np.clip(stats.spearmanr(ours, theirs).statistic, -1.0, 1.0))
-    p = _exact_p(ours, theirs) if n <= _ALL_ORDERS else spearman_p(rho, n)
+    p = spearman_p(rho, n) if n > ALL_ORDERS else reordered_test(ours, theirs)
     return Correlation(first, second, n, rho, p)
-
-
-def _exact_p(ours: Array, theirs: Array) -> float:
-    """The share of all orders of one column that correlate with the other as strongly as the one found."""
-    from scipy import stats
-
-    first, second = (ranks - ranks.mean() for ranks in (stats.rankdata(ours), stats.rankdata(theirs)))
-    found = abs(float((first * second).sum()))
-    return float(np.mean(np.abs((second[_orders(len(second))] * first).sum(axis=1)) >= found - 1e-9))
-
-
-@lru_cache(maxsize=_ALL_ORDERS)
-def _orders(n: int) -> npt.NDArray[np.intp]:
-    return np.array(list(permutations(range(n))), dtype=np.intp)
