@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -245,6 +246,59 @@ def test_the_settings_hold_groups_and_columns_too(logs: Path) -> None:
     settings = as_json(logs / "mine.csv", *named, "--group", "(m)")["settings"]
     assert settings["columns"] == {"task_name": "env", "block_type": "phase"}
     assert settings["group"] == "(m)"
+
+
+def test_percents_and_fractions_are_groups_apart(logs: Path) -> None:
+    (logs / "percent.csv").write_text("90,80\n,70\n")
+    (logs / "fraction.csv").write_text("0.9,0.8\n,0.7\n")
+    facts = as_json(logs / "percent.csv", logs / "fraction.csv")
+    means = {one["group"]: one["metrics"]["average_accuracy"]["mean"] for one in facts["groups"]}
+    assert sorted(means.values()) == [0.75, 75.0]
+
+
+def test_a_matrix_of_one_task_is_one_number(logs: Path) -> None:
+    (logs / "one.csv").write_text("90\n")
+    assert as_json(logs / "one.csv")["lifetimes"][0]["metrics"]["average_accuracy"]["value"] == 90.0
+
+
+def test_experts_beside_a_matrix_are_said_to_be_unused(logs: Path) -> None:
+    (logs / "matrix.csv").write_text("90,80\n,70\n")
+    notes = as_json(logs / "matrix.csv", "--experts", logs / "experts")["lifetimes"][0]["notes"]
+    assert "experts say nothing about a matrix, and were not used" in notes
+    assert perdure.score(logs / "matrix.csv", metrics="bwt")["bwt"] == -10.0
+
+
+def test_a_folder_whose_name_is_no_text_is_scored_and_written(logs: Path, run_cli: Run) -> None:
+    (logs / "life" / "manifest.json").unlink()  # which would name it
+    odd = os.fsencode(logs) + b"/odd-\xff\x1b[31m"
+    try:
+        os.rename(os.fsencode(logs / "life"), odd)
+    except OSError:
+        pytest.skip("this file system takes only text for names")
+    done = run_cli("score", os.fsdecode(odd), "--json", logs / "out.json", "--out", logs / "out")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((logs / "out.json").read_text())["lifetimes"][0]["id"] == "odd-�\x1b[31m"
+    assert "odd-��[31m" in done.stdout
+
+
+def test_a_json_that_cannot_be_written_leaves_what_was_there(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (logs / "out.json").write_text("earlier")
+
+    def full(self: Path, *_: object, **__: object) -> int:
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(PerdureError, match="No space left"):
+        invoke(logs / "life", "--json", logs / "out.json")
+    assert (logs / "out.json").read_text() == "earlier"
+    assert [one.name for one in logs.iterdir() if one.name.endswith(".part")] == []
+
+
+@pytest.mark.parametrize("noise", ["nan", "inf"])
+def test_noise_is_finite(logs: Path, noise: str) -> None:
+    with pytest.raises(PerdureError, match="the noise is"):
+        invoke(logs / "life", "--noise", noise)
 
 
 def test_a_transposed_matrix_is_refused_unless_said(logs: Path) -> None:

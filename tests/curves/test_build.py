@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from perdure.curves.build import curves
 from perdure.curves.model import Prep
 from perdure.curves.prepare import smooth
-from perdure.errors import LogError, MetricError, UnknownName
+from perdure.errors import LogError, MetricError, PerdureError, UnknownName
 from perdure.log.model import Lifetime
 from perdure.metrics.contract import lifetime_of
 from perdure.scenario.model import Block
@@ -229,3 +230,33 @@ def test_one_range_for_the_run_spans_recorded_bounds_and_found_ones() -> None:
     made = curves(recording(life(a=[0.0, 1.0], b=[9.0, 10.0]), a=[-10, 5], b=None), Prep(scale="run"))
     np.testing.assert_allclose(made.values, [51, 56, 96, 101])
     assert not made.ranges["a"].given
+
+
+@pytest.mark.parametrize("prep", [Prep(), Prep(scale="none"), Prep(scale="none", window="none")])
+def test_nothing_that_a_formula_is_given_can_be_changed(prep: Prep) -> None:
+    learner, expert = life(a=[1.0, 2.0, 3.0, 4.0, 5.0]), life(a=[2.0, 4.0, 6.0])
+    made = curves(learner, prep, [expert])
+    (one,) = made.experts["a"]
+    for curve in (made.over((0,)), one.curve, one.last, one.all_learning):
+        for values in (curve.values, curve.raw):
+            with pytest.raises(ValueError, match="read-only"):
+                values[0] = 9.0
+    assert expert.experiences["reward"].to_list() == [2.0, 4.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"window": "hannig"}, "did you mean 'hanning'"),
+        ({"scale": "tasks"}, "did you mean 'task'"),
+        ({"variants": "blind"}, "unknown variants 'blind'"),
+        ({"width": 0}, "width is 0"),
+        ({"noise": float("nan")}, "noise is nan"),
+        ({"noise": -1.0}, "noise is -1"),
+        ({"bounds": {"a": (1.0, 0.0)}}, "the bounds of 'a' are 1 to 0"),
+        ({"bounds": {"a": (0.0, float("inf"))}}, "the bounds of 'a' are 0 to inf"),
+    ],
+)
+def test_a_preparation_that_means_nothing_is_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(PerdureError, match=said):
+        Prep(**wrong)

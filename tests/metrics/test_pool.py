@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +71,39 @@ def test_a_pool_is_for_many_items_or_for_those_who_ask() -> None:
     assert processes(3, 2, 8) == 2
     assert processes(1, 4, 8) == 1
     assert 1 <= processes(100, None, 8) <= (os.cpu_count() or 1)
+
+
+def sleeper(_: None) -> Callable[[int], int]:
+    def work(item: int) -> int:
+        time.sleep(0.02)
+        return item
+
+    return work
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+def test_ctrl_c_ends_all_processes_at_once_and_only_this_one_says_so() -> None:
+    code = (
+        "from tests.metrics.test_pool import sleeper; from perdure.metrics.pool import worked; "
+        "worked(sleeper, None, range(5000), 3, lambda done, total: print(done, flush=True))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=Path(__file__).parents[2],
+    ) as process:
+        assert process.stdout is not None
+        while int(process.stdout.readline() or 200) < 200:  # the others have started by then
+            pass
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            _, said = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode != 0
+    assert said.count("Traceback") == 1
+    assert "KeyboardInterrupt" in said
+    assert "SpawnProcess" not in said

@@ -83,6 +83,13 @@ def main() -> None:
         # The reader of our output left (`perdure … | head`); nothing is wrong with us.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as problem:
+        # What is ours to open is looked after where it is opened; this is stdout, or a file that was taken away.
+        if os.environ.get("PERDURE_TRACEBACK"):
+            raise
+        where = f"{problem.filename}: " if problem.filename else ""
+        typer.echo(f"perdure: {where}{problem.strerror or problem}", err=True)
+        sys.exit(2)
     except Exception as problem:
         if os.environ.get("PERDURE_TRACEBACK"):
             raise

@@ -35,6 +35,21 @@ def column_mapping(pairs: list[str] | None) -> dict[str, str]:
     return mapping
 
 
+def _replace(target: Path, text: str) -> None:
+    """Write a file whole or not at all; what is no plain file, such as a pipe, is written to as it is."""
+    if target.exists() and not target.is_file():
+        target.write_text(text, encoding="utf-8")
+        return
+    whole = target.resolve()
+    temporary = whole.with_name(f".{whole.name}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(whole)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 def emit_json(facts: Any, target: str) -> None:
     """Write `facts` to a file, or to stdout where `target` is '-'. NaN cannot occur in it."""
     import json
@@ -46,6 +61,6 @@ def emit_json(facts: Any, target: str) -> None:
         from perdure.errors import PerdureError
 
         try:
-            Path(target).write_text(text + "\n", encoding="utf-8")
+            _replace(Path(target), text + "\n")
         except OSError as problem:
             raise PerdureError(f"{target}: cannot write JSON there: {problem.strerror}") from problem

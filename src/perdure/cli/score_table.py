@@ -92,7 +92,8 @@ def _table(rows: Sequence[tuple[str, str, bool | None, str]]) -> None:
     for name, value, demonstrated, note in rows:
         first, *further = wrap(note, room) or [""]
         mark = typer.style(_MARKS[demonstrated], fg=_MARK_COLOURS[demonstrated]) if demonstrated is not None else " "
-        _print(f" {name:{named}}   {value:>{valued}}   {mark}   {_styled(first, 'grey')}".rstrip())
+        shown = _styled(first.translate(_CONTROLS), "grey")
+        _print(f" {name:{named}}   {value:>{valued}}   {mark}   {shown}".rstrip())
         for line in further:
             _say(" " * before + line, "grey", fold=False)
 
@@ -129,6 +130,9 @@ def _show_notes(scores: Scores) -> None:
 
 # By hand and not by Rich: one lifetime is what people score most, and Rich would take a tenth of the time.
 
+# A name may hold anything, and a terminal would obey it.
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
+
 _STYLES: dict[str, dict[str, Any]] = {
     "": {},
     "bold": {"bold": True},
@@ -138,6 +142,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 
 def _say(text: str, style: str = "", *, fold: bool = True) -> None:
+    text = text.translate(_CONTROLS)
     for line in wrap(text, _width()) if fold else [text]:
         _print(_styled(line, style))
 

@@ -157,13 +157,14 @@ def expert_log(lifetime: Lifetime, measure: str, direction: Direction, prep: Pre
     row_pieces = [(passage.row_starts[index], passage.row_starts[index + 1]) for index in learning]
     row_numbers = passage.rows["exp_num"].to_numpy()
     seconds, intervals = seconds_learning(passage)
+    smoothed = smooth(
+        measured, starts, range(len(learning)), window=prep.window, width=prep.width, alignment=prep.alignment
+    )
     return ExpertLog(
         id=lifetime.id,
         task=tasks[0],
-        smoothed=smooth(
-            measured, starts, range(len(learning)), window=prep.window, width=prep.width, alignment=prep.alignment
-        ),
-        measured=measured,
+        smoothed=_frozen(smoothed),
+        measured=_frozen(measured),
         starts=starts,
         awake=tuple(at for at, index in enumerate(learning) if blocks[index].subtype == "wake"),
         numbers=np.concatenate([row_numbers[first:last] for first, last in row_pieces]),
@@ -212,7 +213,7 @@ def scaled_for(log: ExpertLog, bounds: Range, prep: Prep, *, clamped: Range | No
 
     def prepared(values: Array) -> Array:
         within = clamp(values, clamped) if clamped else values
-        return scale(within, bounds) if prep.scale != "none" else within
+        return _frozen(scale(within, bounds) if prep.scale != "none" else within)
 
     smoothed, raw = prepared(log.smoothed), prepared(log.measured)
     width = SCALED if prep.scale != "none" else bounds.high - bounds.low
@@ -231,6 +232,12 @@ def scaled_for(log: ExpertLog, bounds: Range, prep: Prep, *, clamped: Range | No
         seconds=log.seconds,
         intervals=log.intervals,
     )
+
+
+def _frozen(values: Array) -> Array:
+    """The values, which nobody may change: an expert serves many lifetimes, and a formula is a stranger's."""
+    values.flags.writeable = False
+    return values
 
 
 def _stitched(pieces: Sequence[Curve], width: float) -> Curve:

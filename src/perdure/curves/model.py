@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Literal
+from math import isfinite
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from perdure.errors import MetricError, UnknownName
 from perdure.log.model import Direction, Passage
 from perdure.scenario.model import Scenario
 
@@ -34,6 +36,13 @@ _AT_ONCE = 1 << 16  # values looked at in one go where many are, so that nothing
 Window = Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"]
 Scale = Literal["task", "run", "none"]
 Variants = Literal["aware", "agnostic"]
+
+
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "window": get_args(Window),
+    "scale": get_args(Scale),
+    "variants": get_args(Variants),
+}
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,18 @@ class Prep:
     """After which underscore a variant starts."""
     keep_constant: bool = False
     """Whether a task whose values never change counts in lifetime means."""
+
+    def __post_init__(self) -> None:
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise UnknownName(name, str(getattr(self, name)), known)
+        if self.width is not None and self.width < 1:
+            raise MetricError(f"the window's width is {self.width}; it takes one experience or more")
+        if not (isfinite(self.noise) and self.noise >= 0):
+            raise MetricError(f"the noise is {self.noise:g}; it is a standard deviation, 0 or more and finite")
+        for task, (low, high) in (self.bounds or {}).items():
+            if not (isfinite(low) and isfinite(high) and low <= high):
+                raise MetricError(f"the bounds of {task!r} are {low:g} to {high:g}; they are finite and rise")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from perdure.log import cache
 from perdure.log.blocks import in_order
 from perdure.log.cells import folded, typed
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.places import as_text
 from perdure.log.read import Options
 from perdure.log.tsv import Unparsed, load, refuse_way_out, sources
 
@@ -70,7 +71,7 @@ class _L2Logger:
         else:
             rows, notes = kept
         return Lifetime(
-            id=str(manifest.get("id") or path.resolve().name),
+            id=str(manifest.get("id") or as_text(path.resolve().name)),
             experiences=rows,
             measures=measures,
             learner=manifest.get("learner"),

@@ -20,6 +20,7 @@ from perdure.log.l2logger import MANIFEST, object_in
 from perdure.log.learnkit_tree import BLOCK_REPORT, BOOKKEEPING, SPACES, Phase
 from perdure.log.learnkit_writer import write_learnkit
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.places import as_text
 from perdure.log.read import Options
 from perdure.log.tsv import DATA_FILE, sources
 
@@ -64,7 +65,7 @@ class _Learnkit:
         for table in found:
             _require(table, tuple(measures))
         return Lifetime(
-            id=str(manifest.get("id") or path.resolve().name),
+            id=str(manifest.get("id") or as_text(path.resolve().name)),
             experiences=_experiences(found, reports, measures, written_by_us=bool(manifest)),
             measures=measures,
             learner=manifest.get("learner"),

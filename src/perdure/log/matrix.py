@@ -82,7 +82,8 @@ def looks_like_matrix(path: Path) -> bool:
     first = head.splitlines()[0] if head else ""
     cells = [cell.strip() for cell in first.split(_delimiter(first))]
     # Infinite and empty cells are a matrix too, if a bad one: its reader says which cell.
-    return len(cells) > 1 and all(not cell or _is_number(cell) for cell in cells)
+    alone = len(cells) == 1 and head.strip() == first.strip()  # one task: a number and nothing else
+    return (len(cells) > 1 or alone) and any(cells) and all(not cell or _is_number(cell) for cell in cells)
 
 
 def _is_number(text: str) -> bool:

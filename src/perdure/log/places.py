@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["data_folder", "latest_log", "logs_folder"]
+__all__ = ["as_text", "data_folder", "latest_log", "logs_folder"]
+
+
+def as_text(path: str | os.PathLike[str]) -> str:
+    """A path as it can be written anywhere; a name that is not UTF-8 keeps what is, with � for the rest."""
+    return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def data_folder() -> Path:

@@ -14,6 +14,7 @@ from perdure.log import cells
 from perdure.log.blocks import in_order
 from perdure.log.delimited import Part, Table, bytes_of, tables
 from perdure.log.model import EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.places import as_text
 from perdure.log.read import Options
 
 __all__ = ["TABLE"]
@@ -78,7 +79,7 @@ class _LongTable:
         table = _mapped(_loaded(path, notes), path, options.columns)
         measures = _measures(table, path, options)
         return Lifetime(
-            id=path.stem,
+            id=as_text(path.stem),
             experiences=_experiences(table, measures),
             measures=measures,
             path=path,

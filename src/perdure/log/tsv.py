@@ -164,7 +164,7 @@ def load(
                     parse()
                     kinds = schema(names, source.path)  # raises here, where the file is known
                     header = names
-                kept = _gather(file, source.size - start, begun[start:], gathered)
+                kept = _gather(file, max(0, source.size - start), begun[start:], gathered)
         except OSError as problem:
             raise LogError(f"{source.name}: cannot be read: {problem.strerror}") from problem
         if kept < source.size - start:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors import NotALog, PerdureError
+from perdure.log.places import as_text
 from perdure.log.read import find, locate, read
 from perdure.metrics.declare import Metric
 from perdure.metrics.pool import processes, worked
@@ -72,12 +73,12 @@ def find_lifetimes(logs: Sequence[str | os.PathLike[str]]) -> tuple[tuple[Found,
     for log in logs:
         place = locate(log)
         if _is_matrix(place):
-            lives.append(Found(place, place.name, matrix=True))
+            lives.append(Found(place, as_text(place.name), matrix=True))
             continue
         below = list(find(place))
         if not below and place.is_dir():
             matrices = sorted(one for one in place.iterdir() if _is_matrix(one))
-            lives.extend(Found(one, one.name, matrix=True) for one in matrices)
+            lives.extend(Found(one, as_text(one.name), matrix=True) for one in matrices)
             below = []
             if matrices:
                 continue
@@ -87,10 +88,10 @@ def find_lifetimes(logs: Sequence[str | os.PathLike[str]]) -> tuple[tuple[Found,
             if path != place and _is_expert(path, place):
                 experts.append(path)
             else:
-                name = path.relative_to(place).as_posix() if path != place else ""
+                name = as_text(path.relative_to(place).as_posix()) if path != place else ""
                 lives.append(Found(path, name, run=run_of(path)))
     again = Counter(one.id for one in lives if one.id)
-    named = (replace(one, id=str(one.path)) if again[one.id] > 1 else one for one in lives)
+    named = (replace(one, id=as_text(one.path)) if again[one.id] > 1 else one for one in lives)
     return tuple(named), tuple(experts)
 
 
@@ -127,17 +128,23 @@ def _without(lives: Sequence[Found], experts: Sequence[str | os.PathLike[str]]) 
     return tuple(one for one in lives if not one.id or one.matrix or not among_experts(one.path))
 
 
+def _several(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Sequence[str | os.PathLike[str]]:
+    """One path is a list of one, not of its letters."""
+    return (paths,) if isinstance(paths, str | os.PathLike) else paths
+
+
 def _distinct(scores: Sequence[Score], lives: Sequence[Found]) -> tuple[Score, ...]:
     """The scores with ids that differ: where two manifests name the same one, by their paths."""
     again = Counter(one.id for one in scores)
     return tuple(
-        replace(one, id=str(found.path)) if again[one.id] > 1 else one for one, found in zip(scores, lives, strict=True)
+        replace(one, id=as_text(found.path)) if again[one.id] > 1 else one
+        for one, found in zip(scores, lives, strict=True)
     )
 
 
 def score_many(
-    logs: Sequence[str | os.PathLike[str]],
-    experts: Sequence[str | os.PathLike[str]] = (),
+    logs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    experts: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     settings: Settings | None = None,
     *,
     jobs: int | None = None,
@@ -152,6 +159,7 @@ def score_many(
     as many as there are cores, and one for a few lifetimes.
     """
     settings = settings or Settings()
+    logs, experts = _several(logs), _several(experts)
     lives, own_experts = find_lifetimes(logs)
     lives = _without(lives, experts)
     scorer = Scorer(settings)  # what is misspelt fails here, before any process starts
@@ -159,16 +167,20 @@ def score_many(
     done = worked(_Worker, how, lives, processes(len(lives), jobs, _WORTH_A_POOL), progress)
     scored = [(one.score, found) for one, found in zip(done, lives, strict=True) if one.score is not None]
     scores = _distinct([one for one, _ in scored], [found for _, found in scored])
-    problems = [(str(found.path), one.why) for found, one in zip(lives, done, strict=True) if one.why is not None]
+    problems = [
+        (as_text(found.path), as_text(one.why)) for found, one in zip(lives, done, strict=True) if one.why is not None
+    ]
     if not scores:
         why = problems[0][1] if problems else f"no lifetime among {len(own_experts)} experts"
         raise NotALog(why if len(problems) < 2 else f"{why} (and {len(problems) - 1} more that cannot be scored)")
     served = {name for one in done for name in one.experts_served}
-    unserved = {name: why for one in done for name, why in one.experts_left_out if name not in served}
-    unserved |= {name: why for name, why in idle(own_experts, (one.run for one in lives)) if name not in served}
+    unserved = {as_text(name): as_text(why) for one in done for name, why in one.experts_left_out if name not in served}
+    unserved |= {
+        as_text(name): as_text(why) for name, why in idle(own_experts, (one.run for one in lives)) if name not in served
+    }
     described = {
         **settings.as_json(scorer.prep),
-        "experts": [*how.experts, *how.own_experts],
+        "experts": [as_text(one) for one in (*how.experts, *how.own_experts)],
         "columns": dict(how.columns),
     }
     return Scores(scores, (*problems, *unserved.items()), described, scorer.preset.name, scorer.metrics)

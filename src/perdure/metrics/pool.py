@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,34 +81,41 @@ def _shared(
     from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")
+    before = set(multiprocessing.active_children())
     waiting = deque(range(len(items)))
     given: dict[Future[Done], int] = {}
     most = _AHEAD * others
     with ProcessPoolExecutor(others, context, _begin, (start, how, _registered())) as pool:
-        while waiting or given:
-            # A process starts with an item; the rest of the time this one is as it was.
-            with _environment(_ONE_THREAD), _no_main_module():
-                while waiting and len(given) < most:
-                    try:
-                        future = pool.submit(_one, items[waiting[0]])
-                    except BrokenProcessPool:
-                        most = 0
-                    else:
-                        given[future] = waiting.popleft()
-            if waiting:
-                at = waiting.popleft()
-                yield at, work(items[at])
-            else:
-                wait(given, return_when=FIRST_COMPLETED)
-            for future in [one for one in given if one.done()]:
-                at = given.pop(future)
-                try:
-                    made = future.result()
-                except (BrokenProcessPool, _NotHere):
-                    most = 0
-                    waiting.append(at)
+        try:
+            while waiting or given:
+                # A process starts with an item; the rest of the time this one is as it was.
+                with _environment(_ONE_THREAD), _no_main_module(), _interrupts_held():
+                    while waiting and len(given) < most:
+                        try:
+                            future = pool.submit(_one, items[waiting[0]])
+                        except BrokenProcessPool:
+                            most = 0
+                        else:
+                            given[future] = waiting.popleft()
+                if waiting:
+                    at = waiting.popleft()
+                    yield at, work(items[at])
                 else:
-                    yield at, made
+                    wait(given, return_when=FIRST_COMPLETED)
+                for future in [one for one in given if one.done()]:
+                    at = given.pop(future)
+                    try:
+                        made = future.result()
+                    except (BrokenProcessPool, _NotHere):
+                        most = 0
+                        waiting.append(at)
+                    else:
+                        yield at, made
+        except BaseException:
+            # Ctrl-C, or a failure here: nobody waits any more for what the others still do.
+            for child in set(multiprocessing.active_children()) - before:
+                child.terminate()
+            raise
 
 
 _work: Callable[[Any], Any] | None = None
@@ -144,6 +152,22 @@ def _no_main_module() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes started inside never see Ctrl-C, which a terminal sends to all: this one hears it, and ends them.
+
+    One that were struck while it hands a result over would leave the others waiting for ever.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
 @contextmanager

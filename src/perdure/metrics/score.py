@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from perdure.curves.model import Curves, Prep
 from perdure.errors import MetricError, UnknownName
 from perdure.log.accuracy import AccuracyMatrix, with_baselines
 from perdure.log.model import Direction, Lifetime
+from perdure.log.places import as_text
 from perdure.log.read import read
 from perdure.metrics.accuracy import Place
 from perdure.metrics.accuracy import curves_of as matrix_curves
@@ -155,7 +157,7 @@ class Scorer:
                 *_unused(self.settings.learned, scenario),
             ),
             not_learned=_not_learned(curves, self.settings.learned),
-            path=str(lifetime.path) if lifetime.path else None,
+            path=as_text(lifetime.path) if lifetime.path else None,
             seed=lifetime.seed,
             learner=lifetime.learner,
             scenario_type=lifetime.scenario_type,
@@ -188,13 +190,18 @@ class Scorer:
         return Score(
             id=name,
             preset=self.preset.name,
-            measure=_MATRIX_MEASURE,
+            # By its unit too, so that percents and fractions are never pooled.
+            measure=_MATRIX_MEASURE if matrix.unit == "percent" else f"{_MATRIX_MEASURE} ({matrix.unit})",
             tasks=matrix.tasks,
             metrics={
                 **self._measured(curves, metrics, {AccuracyMatrix: matrix}),
                 **dict.fromkeys(asked, Measured(None, why="needs a log of experiences; an accuracy matrix holds none")),
             },
-            notes=(*curves.notes, f"an accuracy matrix in {matrix.unit}"),
+            notes=(
+                *curves.notes,
+                f"an accuracy matrix in {matrix.unit}",
+                *(("experts say nothing about a matrix, and were not used",) if self.experts.lifetimes else ()),
+            ),
             path=name,
         )
 
@@ -242,10 +249,18 @@ def score(
     several = (experts,) if isinstance(experts, str | os.PathLike | Lifetime) else experts
     found = read_experts([one for one in several if not isinstance(one, Lifetime)])
     given = tuple(one for one in several if isinstance(one, Lifetime))
+    named = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     scorer = Scorer(
-        Settings(preset, measure, prep, tuple(metrics), aggregate, **more),
+        Settings(preset, measure, prep, named, aggregate, **more),
         replace(found, lifetimes=(*given, *found.lifetimes)),
     )
+    if not isinstance(log, Lifetime) and Path(log).is_file():
+        from perdure.log.matrix import looks_like_matrix, read_matrix
+
+        if looks_like_matrix(Path(log)):
+            how = scorer.settings
+            matrix = read_matrix(log, transposed=how.transposed, unit=how.unit, as_given=how.as_given)
+            return scorer.score_matrix(Path(log).name, matrix)
     made = scorer.score(log if isinstance(log, Lifetime) else read(log))
     return replace(made, notes=(*made.notes, *(f"expert left out: {why}" for why in scorer.left_out.values())))
 

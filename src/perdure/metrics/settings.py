@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from perdure.curves.model import Prep
+from perdure.errors import UnknownName
 from perdure.log.accuracy import Baseline, Unit
 from perdure.metrics.declare import Aggregate
 
@@ -36,6 +37,13 @@ class Settings:
     """Of accuracy matrices."""
     transposed: bool = False
     as_given: bool = False
+
+    def __post_init__(self) -> None:
+        given: object = self.metrics
+        if isinstance(given, str):  # one name is a list of one, not of its letters
+            object.__setattr__(self, "metrics", (given,))
+        if self.aggregate not in get_args(Aggregate):
+            raise UnknownName("aggregate", str(self.aggregate), get_args(Aggregate))
 
     def as_json(self, prep: Prep) -> dict[str, Any]:
         """Every setting by the name of its flag, with the preparation as it was really done."""
