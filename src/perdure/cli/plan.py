@@ -253,14 +253,18 @@ def _show_pilot(console: Console, made: Plan) -> None:
     for name, one in made.pilot.items():
         if one.why:
             console.print(f"{name}: {one.why}", markup=False, style="bright_black")
-        elif one.power_by == "redrawn":
-            console.print(
-                f"{name}: skewed ({one.skewness:.2g}), so its power is that of the pilot redrawn, not of normal "
-                f"values; at the threshold it would pass by luck in {one.simulated_error or 0.0:.1%}. Its numbers of "
-                "lifetimes are still those of normal values",
-                markup=False,
-                style="bright_black",
-            )
+    skewed = [
+        f"{name} {one.skewness:.2g} ({one.simulated_error or 0.0:.1%} by luck)"
+        for name, one in made.pilot.items()
+        if one.power_by == "redrawn"
+    ]
+    if skewed:
+        console.print(
+            f"skewed: {', '.join(skewed)}. Their power is that of the pilot redrawn, not of normal values; by luck: how "
+            "often it passes at the threshold. Their numbers of lifetimes are still those of normal values.",
+            markup=False,
+            style="bright_black",
+        )
 
 
 def _pilot_table(made: Plan, layout: Sequence[str]) -> Table:
