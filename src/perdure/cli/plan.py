@@ -260,8 +260,8 @@ def _show_pilot(console: Console, made: Plan) -> None:
     ]
     if skewed:
         console.print(
-            f"skewed: {', '.join(skewed)}. Their power is that of the pilot redrawn, not of normal values; by luck: how "
-            "often it passes at the threshold. Their numbers of lifetimes are still those of normal values.",
+            f"skewed: {', '.join(skewed)}. Their power is that of the pilot redrawn, not of normal values; by luck: "
+            "how often it passes at the threshold. Their numbers of lifetimes are still those of normal values.",
             markup=False,
             style="bright_black",
         )
