@@ -31,6 +31,15 @@ def test_lifetimes_that_share_an_id_are_called_by_where_they_lie(two_runs: Runs)
     assert [one.id for one in gather([two_runs[0]]).lives] == [f"life-{number}" for number in range(4)]
 
 
+def test_what_is_given_as_an_expert_is_no_life_of_the_report(two_runs: Runs) -> None:
+    expert = two_runs[0] / "lives" / "life-1"
+    told = gather([two_runs[0] / "lives"], [expert])
+    scored = score_many([two_runs[0] / "lives"], [expert])
+    assert (
+        [one.score.id for one in told.lives] == [one.id for one in scored.lifetimes] == ["life-0", "life-2", "life-3"]
+    )
+
+
 def test_a_group_holds_the_lifetimes_of_its_own_learner(two_runs: Runs) -> None:
     material = gather(two_runs)
     assert {one.group for one in material.groups} == set(GROUPS)

@@ -21,7 +21,7 @@ from perdure.metrics.score import Score, Scorer
 from perdure.metrics.serving import Serving, idle, run_of
 from perdure.metrics.settings import Settings
 
-__all__ = ["Found", "Scores", "find_lifetimes", "score_many"]
+__all__ = ["Found", "Scores", "describe", "find_lifetimes", "score_many"]
 
 _WORTH_A_POOL = 8  # fewer lifetimes are scored before a second process has started
 
@@ -62,11 +62,13 @@ class Scores:
         }
 
 
-def find_lifetimes(logs: Sequence[str | os.PathLike[str]]) -> tuple[tuple[Found, ...], tuple[Path, ...]]:
+def find_lifetimes(
+    logs: Sequence[str | os.PathLike[str]], given: Sequence[str | os.PathLike[str]] = ()
+) -> tuple[tuple[Found, ...], tuple[Path, ...]]:
     """The lifetimes at or below `logs`, and the experts among them, which are no lives.
 
-    A lifetime below a folder is called by its path from there. Two of the same name are called by
-    their whole paths.
+    What lies there and was also `given` as an expert is no life either. A lifetime below a folder is
+    called by its path from there. Two of the same name are called by their whole paths.
     """
     lives: list[Found] = []
     experts: list[Path] = []
@@ -92,7 +94,7 @@ def find_lifetimes(logs: Sequence[str | os.PathLike[str]]) -> tuple[tuple[Found,
                 lives.append(Found(path, name, run=run_of(path)))
     again = Counter(one.id for one in lives if one.id)
     named = (replace(one, id=as_text(one.path)) if again[one.id] > 1 else one for one in lives)
-    return tuple(named), tuple(experts)
+    return _without(tuple(named), given), tuple(experts)
 
 
 def _is_matrix(path: Path) -> bool:
@@ -160,8 +162,7 @@ def score_many(
     """
     settings = settings or Settings()
     logs, experts = _several(logs), _several(experts)
-    lives, own_experts = find_lifetimes(logs)
-    lives = _without(lives, experts)
+    lives, own_experts = find_lifetimes(logs, experts)
     scorer = Scorer(settings)  # what is misspelt fails here, before any process starts
     how = _How(settings, tuple(map(str, experts)), tuple(map(str, own_experts)), keep_prepared, dict(columns or {}))
     done = worked(_Worker, how, lives, processes(len(lives), jobs, _WORTH_A_POOL), progress)
@@ -178,12 +179,17 @@ def score_many(
     unserved |= {
         as_text(name): as_text(why) for name, why in idle(own_experts, (one.run for one in lives)) if name not in served
     }
-    described = {
-        **settings.as_json(scorer.prep),
-        "experts": [as_text(one) for one in (*how.experts, *how.own_experts)],
-        "columns": dict(how.columns),
-    }
+    described = describe(settings, scorer, (*how.experts, *how.own_experts), how.columns)
     return Scores(scores, (*problems, *unserved.items()), described, scorer.preset.name, scorer.metrics)
+
+
+def describe(settings: Settings, scorer: Scorer, experts: Sequence[str], columns: Mapping[str, str]) -> dict[str, Any]:
+    """Everything that decided the scores, as every output carries it."""
+    return {
+        **settings.as_json(scorer.prep),
+        "experts": [as_text(one) for one in experts],
+        "columns": dict(columns),
+    }
 
 
 # --- the work ------------------------------------------------------------------------------------

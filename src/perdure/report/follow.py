@@ -15,7 +15,7 @@ from perdure.errors import PerdureError
 from perdure.log.l2logger import ended
 from perdure.log.read import find, locate, read
 from perdure.metrics.declare import Metric
-from perdure.metrics.many import find_lifetimes
+from perdure.metrics.many import describe, find_lifetimes
 from perdure.metrics.serving import Serving, run_of
 from perdure.metrics.settings import Settings
 from perdure.report.followed import Followed, Progress
@@ -123,7 +123,7 @@ class Follower:
         if self._told_version != self.scored:
             told = [renamed(one.told, one.id) for one in self.lives.values() if one.told is not None]
             scorer = self._scorer
-            described = {**self.settings.as_json(scorer.prep), "experts": list(self._known_experts)}
+            described = describe(self.settings, scorer, self._known_experts, {})
             # Lives that still run are shown as they stand, though no group counts them.
             self._told = material(told, scorer, described) if told else None
             self._told_version = self.scored
@@ -135,7 +135,7 @@ class Follower:
         self._searched = now
         changed = False
         try:
-            found, own = find_lifetimes([place for place in self.logs if place.exists()])
+            found, own = find_lifetimes([place for place in self.logs if place.exists()], self._experts)
         except PerdureError:
             return False  # a folder vanished while it was listed; the next search will know
         for one in found:

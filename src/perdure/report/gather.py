@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from perdure.errors import NotALog, PerdureError, UnknownName
-from perdure.metrics.many import Scores, find_lifetimes
+from perdure.metrics.many import Scores, describe, find_lifetimes
 from perdure.metrics.score import Scorer
 from perdure.metrics.serving import idle
 from perdure.metrics.settings import Settings
@@ -102,7 +102,7 @@ def gather(
     `pixels` is how wide a sketch is; many lifetimes get less each, so that a report stays small.
     """
     settings = settings or Settings()
-    found, own_experts = find_lifetimes(logs)
+    found, own_experts = find_lifetimes(logs, experts)
     width = pixels or max(150, min(COLUMNS, 7500 // max(1, len(found))))
     how = How(settings, tuple(map(str, experts)), dict(columns or {}), width, tuple(map(str, own_experts)))
     scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
@@ -117,7 +117,7 @@ def gather(
     served = {name for one in done for name in one.served}
     unserved = {name: why for one in done for name, why in one.unserved if name not in served}
     unserved |= {name: why for name, why in idle(own_experts, (one.run for one in found)) if name not in served}
-    described = {**settings.as_json(scorer.prep), "experts": [*how.experts, *how.own_experts]}
+    described = describe(settings, scorer, (*how.experts, *how.own_experts), how.columns)
     return material(lives, scorer, described, (*problems, *unserved.items()), group)
 
 
