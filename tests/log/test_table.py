@@ -352,3 +352,8 @@ def test_any_text_that_polars_writes_is_laid_out_as_polars_reads_it(
     for row, record in enumerate(frame.iter_slices(1)):
         assert table.where(row) == f"{file}:{number}"
         number += record.write_csv(separator=separator, include_header=False).count("\n")
+
+
+def test_a_matrix_with_names_about_it_is_told_how_a_matrix_looks(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="an accuracy matrix is numbers alone, or JSON"):
+        read(put(tmp_path, "task,a,b\na,90,85\nb,10,80\n"), {})

@@ -151,9 +151,16 @@ def _mapped(table: Table, path: Path, columns: Mapping[str, str]) -> Table:
         if needed not in rows.columns:
             raise LogError(
                 f"{path}: no column {needed!r} (found: {', '.join(present)}); say which one it is, "
-                f"as in --column {needed}={example} or columns={{{needed!r}: {example!r}}}"
+                f"as in --column {needed}={example} or columns={{{needed!r}: {example!r}}}{_square(table.rows)}"
             )
     return Table(rows, table.parts, dict(columns))
+
+
+def _square(rows: pl.DataFrame) -> str:
+    """What to say of a table that may be an accuracy matrix with names about it."""
+    if rows.width - 1 not in (rows.height, rows.height - 1):
+        return ""
+    return "; an accuracy matrix is numbers alone, or JSON, which may name its tasks"
 
 
 def _offer(name: str, present: list[str]) -> str:
