@@ -260,3 +260,9 @@ def test_nothing_that_a_formula_is_given_can_be_changed(prep: Prep) -> None:
 def test_a_preparation_that_means_nothing_is_refused(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(PerdureError, match=said):
         Prep(**wrong)
+
+
+def test_an_expert_is_known_by_itself_and_not_by_its_name() -> None:
+    learner = lifetime_of([Block("learn", "a", 3), Block("learn", "b", 3)], values=[[1, 2, 3], [1, 2, 3]])
+    same = [replace(life(a=[1.0, 2.0]), id="expert"), replace(life(c=[1.0, 2.0]), id="expert")]
+    assert "experts of c serve no task here; without an expert: b" in curves(learner, Prep(), same).notes

@@ -35,21 +35,6 @@ def column_mapping(pairs: list[str] | None) -> dict[str, str]:
     return mapping
 
 
-def _replace(target: Path, text: str) -> None:
-    """Write a file whole or not at all; what is no plain file, such as a pipe, is written to as it is."""
-    if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8")
-        return
-    whole = target.resolve()
-    temporary = whole.with_name(f".{whole.name}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(whole)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def emit_json(facts: Any, target: str) -> None:
     """Write `facts` to a file, or to stdout where `target` is '-'. NaN cannot occur in it."""
     import json
@@ -57,10 +42,15 @@ def emit_json(facts: Any, target: str) -> None:
     text = json.dumps(facts, ensure_ascii=False, allow_nan=False, indent=2)
     if target == "-":
         typer.echo(text)
-    else:
-        from perdure.errors import PerdureError
+        return
+    from perdure.errors import PerdureError
+    from perdure.log.manifest import write_text
 
+    file = Path(target)
+    if file.exists() and not file.is_file():  # a pipe, /dev/stdout: nothing there to be kept
         try:
-            _replace(Path(target), text + "\n")
+            file.write_text(text + "\n", encoding="utf-8")
         except OSError as problem:
             raise PerdureError(f"{target}: cannot write JSON there: {problem.strerror}") from problem
+    else:
+        write_text(file.resolve(), f"{text}\n".encode())

@@ -264,8 +264,8 @@ def _unserving(
     logs: Sequence[ExpertLog], matched: Mapping[str, Sequence[ExpertLog]], tasks: Sequence[str]
 ) -> tuple[str, ...]:
     """Said where experts serve no task and a task has no expert: their names may only be spelt differently."""
-    served = {log.id for found in matched.values() for log in found}
-    strange = sorted({log.task for log in logs if log.id not in served})
+    served = {log for found in matched.values() for log in found}
+    strange = sorted({log.task for log in logs if log not in served})
     alone = [task for task in tasks if task not in matched]
     if not strange or not alone:
         return ()

@@ -19,6 +19,7 @@ __all__ = [
     "counts",
     "folded",
     "is_measurable",
+    "is_number",
     "is_object",
     "moments",
     "names",
@@ -150,6 +151,15 @@ def _whole(column: pl.Series) -> pl.Series:
     real = column.cast(pl.Float64, strict=False)
     exact = (real.floor() == real) & (real.abs() <= 2.0**53)
     return real.set(~exact.fill_null(False), None).cast(pl.Int64, strict=False)
+
+
+def is_number(text: str) -> bool:
+    """Whether `text` is a number, which may be infinite or NaN."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_object(text: str) -> bool:

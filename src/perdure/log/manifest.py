@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shlex
@@ -109,4 +110,6 @@ def write_text(file: Path, text: bytes) -> None:
             os.fsync(opened.fileno())
         temporary.replace(file)
     except OSError as problem:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise LogError(f"{file}: cannot be written: {problem.strerror}") from problem

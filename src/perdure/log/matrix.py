@@ -25,6 +25,7 @@ from perdure.log.accuracy import (
     passage_of,
     with_baselines,
 )
+from perdure.log.cells import is_number
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.read import Options
 
@@ -83,15 +84,7 @@ def looks_like_matrix(path: Path) -> bool:
     cells = [cell.strip() for cell in first.split(_delimiter(first))]
     # Infinite and empty cells are a matrix too, if a bad one: its reader says which cell.
     alone = len(cells) == 1 and head.strip() == first.strip()  # one task: a number and nothing else
-    return (len(cells) > 1 or alone) and any(cells) and all(not cell or _is_number(cell) for cell in cells)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return (len(cells) > 1 or alone) and any(cells) and all(not cell or is_number(cell) for cell in cells)
 
 
 @dataclass(frozen=True, eq=False)

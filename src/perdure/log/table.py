@@ -99,15 +99,7 @@ def _has_names(path: Path, separator: str) -> bool:
     except csv.Error:
         return False
     written = [field for field in fields if field]
-    return len(fields) > 1 and bool(written) and not all(_is_number(field) for field in written)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return len(fields) > 1 and bool(written) and not all(cells.is_number(field) for field in written)
 
 
 def _loaded(path: Path, notes: list[str]) -> Table:

@@ -241,13 +241,7 @@ class _Worker:
 
     def _scored(self, found: Found, scorer: Scorer) -> Score:
         if found.matrix:
-            settings = self.how.settings
-            from perdure.log.matrix import read_matrix
-
-            matrix = read_matrix(
-                found.path, transposed=settings.transposed, unit=settings.unit, as_given=settings.as_given
-            )
-            return scorer.score_matrix(found.id, matrix)
+            return scorer.score_matrix(found.id, scorer.matrix_in(found.path))
         lifetime = read(found.path, columns=self.how.columns)
         if found.id and not lifetime.manifest.get("id"):
             lifetime = replace(lifetime, id=found.id)

@@ -167,6 +167,13 @@ class Scorer:
             prepared=prepared_table(curves) if keep_prepared else None,
         )
 
+    def matrix_in(self, path: str | os.PathLike[str]) -> AccuracyMatrix:
+        """The accuracy matrix in a file, read as the settings say."""
+        from perdure.log.matrix import read_matrix  # most logs are folders, and need none of it
+
+        how = self.settings
+        return read_matrix(path, transposed=how.transposed, unit=how.unit, as_given=how.as_given)
+
     def score_matrix(self, name: str, matrix: AccuracyMatrix) -> Score:
         """The accuracy-matrix metrics of a matrix that was read from a file."""
         matrix = with_baselines(
@@ -255,12 +262,10 @@ def score(
         replace(found, lifetimes=(*given, *found.lifetimes)),
     )
     if not isinstance(log, Lifetime) and Path(log).is_file():
-        from perdure.log.matrix import looks_like_matrix, read_matrix
+        from perdure.log.matrix import looks_like_matrix
 
         if looks_like_matrix(Path(log)):
-            how = scorer.settings
-            matrix = read_matrix(log, transposed=how.transposed, unit=how.unit, as_given=how.as_given)
-            return scorer.score_matrix(Path(log).name, matrix)
+            return scorer.score_matrix(Path(log).name, scorer.matrix_in(log))
     made = scorer.score(log if isinstance(log, Lifetime) else read(log))
     return replace(made, notes=(*made.notes, *(f"expert left out: {why}" for why in scorer.left_out.values())))
 

@@ -11,7 +11,6 @@ from perdure.curves.build import curves as curves_of
 from perdure.curves.build import expert_logs
 from perdure.curves.experts import ExpertLog, Experts, seconds_learning
 from perdure.errors import PerdureError
-from perdure.log.matrix import read_matrix
 from perdure.log.model import Direction, Lifetime
 from perdure.log.read import read
 from perdure.metrics.accuracy import curves_of as matrix_curves
@@ -72,8 +71,7 @@ class Teller:
 
     def tell_matrix(self, found: Found) -> Told:
         """An accuracy matrix scored and sketched."""
-        settings = self.scorer.settings
-        matrix = read_matrix(found.path, transposed=settings.transposed, unit=settings.unit, as_given=settings.as_given)
+        matrix = self.scorer.matrix_in(found.path)
         score = self.scorer.score_matrix(found.id, matrix)
         return Told(score, sketch(matrix_curves(matrix, found.id)))
 
