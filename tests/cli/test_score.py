@@ -8,67 +8,18 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import typer
+from tests.cli.scoring import BLOCKS, app, as_json, invoke, write
 from typer.testing import CliRunner
 
 import perdure
-from perdure.cli.score import COMMAND, EXAMPLE, score
+from perdure.cli.score import EXAMPLE
 from perdure.cli.score_table import number
 from perdure.errors import PerdureError, UnknownName
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-
-app = typer.Typer(add_completion=False)
-app.command(cls=COMMAND)(score)
-
-BLOCKS = [
-    ("test", "a_1", [0.1, 0.2]),
-    ("test", "b_1", [0.2, 0.2]),
-    ("train", "a_1", [0.1 * n for n in range(10)]),
-    ("test", "a_1", [0.9, 0.9]),
-    ("test", "b_1", [0.3, 0.3]),
-    ("train", "b_1", [0.05 * n for n in range(20)]),
-    ("test", "a_1", [0.6, 0.6]),
-    ("test", "b_1", [0.9, 0.8]),
-]
-
-
-def write(folder: Path, name: str, blocks: list[tuple[str, str, list[float]]]) -> Path:
-    with perdure.Journal(folder, name, measures=["reward"]) as journal:
-        experience = 0
-        for block, (mode, task, rewards) in enumerate(blocks):
-            for reward in rewards:
-                journal.log(
-                    block_num=block, exp_num=experience, block_type=mode, task_name=task, task_params={}, reward=reward
-                )
-                experience += 1
-    return folder / name
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    """A life, and an expert of each task, in a folder of their own."""
-    write(tmp_path, "life", BLOCKS)
-    write(tmp_path / "experts", "a", [("train", "a_1", [0.1 * n for n in range(10)])])
-    write(tmp_path / "experts", "b", [("train", "b_1", [0.05 * n for n in range(20)])])
-    return tmp_path
-
-
-def invoke(*arguments: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "80"})
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result.stdout
-
-
-def as_json(*arguments: object, code: int = 0) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(invoke(*arguments, "--json", "-", code=code))
-    return found
 
 
 def test_every_metric_is_listed_with_a_value_or_a_reason(logs: Path) -> None:
@@ -202,28 +153,6 @@ def test_a_lifetime_that_is_left_out_is_said_and_exits_1(logs: Path) -> None:
     assert "left out" in invoke(logs / "many", code=1)
 
 
-def test_a_matrix_file_is_scored(logs: Path) -> None:
-    (logs / "matrix.csv").write_text("90,80\n,70\n")
-    metrics = as_json(logs / "matrix.csv")["lifetimes"][0]["metrics"]
-    assert metrics["average_accuracy"]["value"] == 75.0
-
-
-def test_what_a_matrix_cannot_give_is_said_where_it_was_asked_for(logs: Path) -> None:
-    (logs / "matrix.csv").write_text("90,80\n,70\n")
-    found = as_json(logs / "matrix.csv", "--metrics", "saturation,bwt")["lifetimes"][0]["metrics"]
-    assert found["bwt"]["value"] == -10.0
-    assert found["saturation"] == {
-        "value": None,
-        "by": {},
-        "why": "needs a log of experiences; an accuracy matrix holds none",
-        "flags": [],
-    }
-    assert "saturation" not in as_json(logs / "matrix.csv")["lifetimes"][0]["metrics"]
-    assert "accuracy" in invoke(logs / "matrix.csv", "--metrics", "bwt", "--measure", "accuracy")
-    with pytest.raises(PerdureError, match=r"unknown measure of the accuracy matrix matrix\.csv 'reward'"):
-        invoke(logs / "matrix.csv", "--measure", "reward")
-
-
 def test_experts_and_learned_performances_of_other_tasks_are_named(logs: Path) -> None:
     write(logs / "others", "c", [("train", "c_1", [0.1, 0.2, 0.3])])
     (logs / "learned.json").write_text('{"A_1": 0.5, "a1": 0.5}')
@@ -246,26 +175,6 @@ def test_the_settings_hold_groups_and_columns_too(logs: Path) -> None:
     settings = as_json(logs / "mine.csv", *named, "--group", "(m)")["settings"]
     assert settings["columns"] == {"task_name": "env", "block_type": "phase"}
     assert settings["group"] == "(m)"
-
-
-def test_percents_and_fractions_are_groups_apart(logs: Path) -> None:
-    (logs / "percent.csv").write_text("90,80\n,70\n")
-    (logs / "fraction.csv").write_text("0.9,0.8\n,0.7\n")
-    facts = as_json(logs / "percent.csv", logs / "fraction.csv")
-    means = {one["group"]: one["metrics"]["average_accuracy"]["mean"] for one in facts["groups"]}
-    assert sorted(means.values()) == [0.75, 75.0]
-
-
-def test_a_matrix_of_one_task_is_one_number(logs: Path) -> None:
-    (logs / "one.csv").write_text("90\n")
-    assert as_json(logs / "one.csv")["lifetimes"][0]["metrics"]["average_accuracy"]["value"] == 90.0
-
-
-def test_experts_beside_a_matrix_are_said_to_be_unused(logs: Path) -> None:
-    (logs / "matrix.csv").write_text("90,80\n,70\n")
-    notes = as_json(logs / "matrix.csv", "--experts", logs / "experts")["lifetimes"][0]["notes"]
-    assert "experts say nothing about a matrix, and were not used" in notes
-    assert perdure.score(logs / "matrix.csv", metrics="bwt")["bwt"] == -10.0
 
 
 def test_a_folder_whose_name_is_no_text_is_scored_and_written(logs: Path, run_cli: Run) -> None:
@@ -298,13 +207,6 @@ def test_a_json_that_cannot_be_written_leaves_what_was_there(logs: Path, monkeyp
 def test_noise_is_finite(logs: Path, noise: str) -> None:
     with pytest.raises(PerdureError, match="the noise is"):
         invoke(logs / "life", "--noise", noise)
-
-
-def test_a_transposed_matrix_is_refused_unless_said(logs: Path) -> None:
-    (logs / "matrix.csv").write_text("90,\n80,70\n")
-    with pytest.raises(PerdureError, match="--transposed"):
-        invoke(logs / "matrix.csv")
-    assert as_json(logs / "matrix.csv", "--transposed")["lifetimes"][0]["metrics"]["bwt"]["value"] == -10.0
 
 
 @pytest.mark.parametrize(
