@@ -43,14 +43,15 @@ def emit_json(facts: Any, target: str) -> None:
     if target == "-":
         typer.echo(text)
         return
-    from perdure.errors import PerdureError
+    from perdure.errors import LogError, PerdureError
     from perdure.log.manifest import write_text
 
     file = Path(target)
-    if file.exists() and not file.is_file():  # a pipe, /dev/stdout: nothing there to be kept
-        try:
+    try:
+        if file.exists() and not file.is_file():  # a pipe, /dev/stdout: nothing there to be kept
             file.write_text(text + "\n", encoding="utf-8")
-        except OSError as problem:
-            raise PerdureError(f"{target}: cannot write JSON there: {problem.strerror}") from problem
-    else:
-        write_text(file.resolve(), f"{text}\n".encode())
+        else:
+            write_text(file.resolve(), f"{text}\n".encode())
+    except (OSError, LogError) as problem:
+        cause = problem if isinstance(problem, OSError) else problem.__cause__
+        raise PerdureError(f"{target}: cannot write JSON there: {getattr(cause, 'strerror', cause)}") from problem
