@@ -74,6 +74,10 @@ class Lifetime:
     manifest: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What the reader had to leave out or repair, in words."""
+    inside: str = ""
+    """What it is called inside a file that holds several lifetimes."""
+    stated_type: str | None = None
+    """Its scenario type, where neither `info` nor the manifest states one."""
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -86,7 +90,7 @@ class Lifetime:
         scenario = self.manifest.get("scenario")
         described = scenario.get("info") if isinstance(scenario, Mapping) else None
         stated = self.info.get("scenario_type") or (described or {}).get("scenario_type")
-        return str(stated) if stated else None
+        return str(stated) if stated else self.stated_type
 
     def passage(self, measure: str | None = None, variants: Literal["aware", "agnostic"] = "aware") -> Passage:
         """The values that count for `measure` (the first one by default), block by block."""

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from perdure.errors import LogError, NotALog
 from perdure.log.model import Direction, Lifetime
 from perdure.registry import Registry
 
-__all__ = ["READERS", "Options", "Reader", "find", "locate", "read", "recognise"]
+__all__ = ["READERS", "Options", "Reader", "ReaderOfMany", "find", "lifetimes", "locate", "parts", "read", "recognise"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,16 @@ class Options:
     """Measures and their directions, where the log does not declare them or is to be overruled."""
     cache: bool = True
     """Whether a Parquet copy may be kept beside the log."""
+    verified: bool = True
+    """Whether a log that is not what its ledger says is refused; else it is read as it stands, with a note."""
+    shape: Literal["long", "wide", "triplets"] | None = None
+    """How a table is laid out, where its header does not tell."""
+    rows: Literal["evaluated", "learned"] | None = None
+    """What the rows of an accuracy matrix are, where its cells do not tell."""
+    unit: Literal["percent", "fraction", "raw"] | None = None
+    """Of an accuracy matrix, where it is not what its cells suggest."""
+    as_given: bool = False
+    """Whether zeros in an accuracy matrix were measured."""
 
 
 @runtime_checkable
@@ -41,6 +51,19 @@ class Reader(Protocol):
 
     def read(self, path: Path, options: Options) -> Lifetime:
         """The lifetime at `path`; LogError, naming file and line, where it cannot be trusted."""
+        ...
+
+
+@runtime_checkable
+class ReaderOfMany(Reader, Protocol):
+    """One kind of file or folder that may hold several lifetimes; `read` gives the only one, or refuses."""
+
+    def parts(self, path: Path, options: Options) -> Sequence[str]:
+        """Names of pieces that can be read apart, by several processes; one piece where dividing is not worth it."""
+        ...
+
+    def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
+        """The lifetimes at `path`, or of one piece of it, in order; `Lifetime.inside` tells them apart."""
         ...
 
 
@@ -64,6 +87,21 @@ def read(
     place = locate(path)
     chosen = READERS.get(reader) if reader else recognise(place)
     return chosen.read(place, options)
+
+
+def parts(place: Path, options: Options) -> Sequence[str | None]:
+    """The pieces in which `place` can be read by several processes; `(None,)` for a log of one lifetime."""
+    reader = recognise(place)
+    return tuple(reader.parts(place, options)) if isinstance(reader, ReaderOfMany) else (None,)
+
+
+def lifetimes(place: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
+    """Every lifetime at `place`, or in one piece of it."""
+    reader = recognise(place)
+    if isinstance(reader, ReaderOfMany):
+        yield from reader.lifetimes(place, options, part)
+    else:
+        yield reader.read(place, options)
 
 
 def recognise(place: Path) -> Reader:
