@@ -13,9 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from perdure.log.model import Identity
+from perdure.metrics.declare import Bar
+from perdure.metrics.engine import Measured
+from perdure.metrics.score import Score
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, metric_values
-from perdure.stats.model import Bar, ScoredLife
 from perdure.stats.plan import PilotMetric, pilot_metrics
 from perdure.stats.power import power
 from perdure.stats.threshold import one_tailed_t, t_interval
@@ -83,7 +86,7 @@ def _foretold(
     values: Array, threshold: float, distance: float | None, lifetimes: int, rng: np.random.Generator
 ) -> PilotMetric:
     """What `perdure plan --pilot` says of a metric from these values of it, for `distance` or their own to be seen."""
-    lives = [ScoredLife(str(at), {"metric": float(value)}) for at, value in enumerate(values)]
+    lives = [Score(Identity(str(at)), {"metric": Measured(float(value))}) for at, value in enumerate(values)]
     asked = {} if distance is None else {"metric": distance}
     return pilot_metrics(lives, {"metric": Bar(threshold)}, lifetimes, detect=asked, rng=rng)["metric"]
 

@@ -23,7 +23,7 @@ from score_speed import write_lifetime  # type: ignore[import-not-found]
 TASKS = ("pong", "breakout", "freeway", "chess")
 
 
-SCORE = "import sys; from perdure.metrics.many import score_many; score_many(sys.argv[1:])"
+SCORE = "import sys; from perdure.gather.survey import survey; survey(sys.argv[1:])"
 REPORT = "import sys; from perdure.report import write_report; write_report(sys.argv[1], sys.argv[2])"
 
 

@@ -113,7 +113,7 @@ def best(measure: Callable[[], tuple[float, float]], times: int = 3) -> tuple[fl
 
 
 def perdure(life: Path, experts: Path, *options: str) -> list[str]:
-    code = "from perdure.metrics.many import score_many; import sys; score_many([sys.argv[1]], [sys.argv[2]])"
+    code = "from perdure.gather.survey import survey; import sys; survey([sys.argv[1]], [sys.argv[2]])"
     if options:
         return [sys.executable, "-c", code, str(life), str(experts)]
     return [sys.executable, "-m", "perdure", "score", str(life), "--experts", str(experts), "--quiet"]
@@ -142,9 +142,9 @@ SCAN = (
 )
 SCORE = (
     "import sys, time\n"
-    "import perdure.metrics.many, perdure.metrics.presets, perdure.log\n"
+    "import perdure.gather.survey, perdure.metrics.presets, perdure.log\n"
     "t = time.perf_counter()\n"
-    "perdure.metrics.many.score_many([sys.argv[1]], [sys.argv[2]])\n"
+    "perdure.gather.survey.survey([sys.argv[1]], [sys.argv[2]])\n"
     "print(time.perf_counter() - t)\n"
 )
 

@@ -6,11 +6,16 @@ Run as `python bench/stats_speed.py`; the issue asks that they take no longer th
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from perdure.curves.model import Prep
-from perdure.metrics.score import Scorer
+from perdure.gather.model import Life, Survey
+from perdure.log.model import Identity
+from perdure.metrics.declare import Bar
+from perdure.metrics.engine import Measured
+from perdure.metrics.score import Score, Scorer
 from perdure.metrics.settings import Settings
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime
@@ -18,7 +23,6 @@ from perdure.stats import robust
 from perdure.stats.compare import compare_lives
 from perdure.stats.correlate import correlate
 from perdure.stats.groups import groups
-from perdure.stats.model import Bar, Pool, ScoredLife
 
 LIFETIMES, METRICS, SAMPLE = 1000, 30, 100
 
@@ -43,37 +47,39 @@ def scoring_seconds() -> float:
     return (time.perf_counter() - start) * LIFETIMES / SAMPLE
 
 
-def pool(seed: int) -> Pool:
+def pool(seed: int) -> Survey:
     """Made-up scores with a few values missing."""
     rng = np.random.default_rng(seed)
     values = rng.normal(0.1, 1.0, (LIFETIMES, METRICS))
     missing = rng.random(values.shape) < 0.01
     names = [f"metric_{number}" for number in range(METRICS)]
     lives = tuple(
-        ScoredLife(
-            f"life-{at:04d}",
-            {name: None if gone else float(value) for name, value, gone in zip(names, row, gaps, strict=True)},
-            seed=at,
+        Score(
+            Identity(f"life-{at:04d}", seed=at),
+            {
+                name: Measured(None if gone else float(value))
+                for name, value, gone in zip(names, row, gaps, strict=True)
+            },
         )
         for at, (row, gaps) in enumerate(zip(values, missing, strict=True))
     )
-    return Pool("made up", lives, dict.fromkeys(names, Bar(0.0)))
+    return Survey(tuple(map(Life, lives)), (), {}, "standard", {}, written=dict.fromkeys(names, Bar(0.0)))
 
 
 def main() -> None:
     """Print the table."""
     scoring = scoring_seconds()
     ours, theirs = pool(1), pool(2)
-    groups(Pool("warm", ours.lives[:20], ours.bars))  # SciPy is imported before the clock starts
-    correlate(ours.lives[:20], list(ours.bars)[:2])
+    groups(replace(ours, lives=ours.lives[:20]))  # SciPy is imported before the clock starts
+    correlate(ours.scores[:20], list(ours.bars)[:2])
     robust._rank_weights.cache_clear()
     print(f"{LIFETIMES} lifetimes × {METRICS} metrics; scoring them takes {scoring:.2f} s in one process\n")
     print(f"{'what':<46} {'seconds':>8} {'of scoring':>11}")
     for what, work in (
         (f"groups: everything, {robust.RESAMPLES} resamples", lambda: groups(ours)),
-        ("compare, unpaired", lambda: compare_lives(ours.lives, theirs.lives, ours.bars, paired="no")),
-        ("compare, paired, 9 999 sign flips", lambda: compare_lives(ours.lives, theirs.lives, ours.bars)),
-        ("correlate, 435 pairs", lambda: correlate(ours.lives, list(ours.bars))),
+        ("compare, unpaired", lambda: compare_lives(ours.scores, theirs.scores, ours.bars, paired="no")),
+        ("compare, paired, 9 999 sign flips", lambda: compare_lives(ours.scores, theirs.scores, ours.bars)),
+        ("correlate, 435 pairs", lambda: correlate(ours.scores, list(ours.bars))),
     ):
         start = time.perf_counter()
         work()

@@ -24,8 +24,9 @@ MAY_IMPORT = {
     "run": {"scenario", "log", "tasks", "learners"},
     "curves": {"scenario", "log"},
     "metrics": {"scenario", "log", "curves"},
-    "stats": {"scenario", "log", "curves", "metrics"},
-    "report": {"scenario", "log", "curves", "metrics", "stats"},
+    "gather": {"scenario", "log", "curves", "metrics"},
+    "stats": {"scenario", "log", "curves", "metrics", "gather"},
+    "report": {"scenario", "log", "curves", "metrics", "gather", "stats"},
 }
 EVERYONES = {"errors", "registry", "schemas"}
 MODULES = [name for _, name, _ in pkgutil.walk_packages([str(SOURCE)], "perdure.") if not name.endswith("__main__")]

@@ -10,7 +10,8 @@ import pytest
 import perdure
 from perdure.curves.model import Prep
 from perdure.errors import ScenarioError
-from perdure.metrics.score import Score, score
+from perdure.gather.survey import score
+from perdure.metrics.score import Score
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import NOTIONAL, IdealLearner, expert, experts, lifetime, lifetimes, metric_values, write_log
 from perdure.simulate.learner import performance

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from perdure.curves.model import Curve as Curve
     from perdure.curves.model import Prep as Prep
     from perdure.errors import PerdureError as PerdureError
+    from perdure.gather.model import Survey as Survey
+    from perdure.gather.survey import score as score
+    from perdure.gather.survey import survey as survey
     from perdure.log.check import check_log as check
     from perdure.log.journal import Journal as Journal
     from perdure.log.model import Lifetime as Lifetime
@@ -19,9 +22,7 @@ if TYPE_CHECKING:
     from perdure.metrics.declare import NoValue as NoValue
     from perdure.metrics.declare import Value as Value
     from perdure.metrics.declare import metric as metric
-    from perdure.metrics.many import score_many as score_many
     from perdure.metrics.score import Score as Score
-    from perdure.metrics.score import score as score
     from perdure.metrics.settings import Settings as Settings
     from perdure.report.write import write_report as write_report
     from perdure.run.lifetime import live as live
@@ -49,6 +50,7 @@ _HOMES = {
     "Score": "perdure.metrics.score",
     "Settings": "perdure.metrics.settings",
     "Site": "perdure.scenario.sites",
+    "Survey": "perdure.gather.model",
     "Syllabus": "perdure.scenario.syllabus",
     "Task": "perdure.scenario.model",
     "Value": "perdure.metrics.declare",
@@ -60,8 +62,8 @@ _HOMES = {
     "read": "perdure.log.read",
     "read_syllabus": "perdure.scenario.syllabus",
     "run_protocol": "perdure.run.runner",
-    "score": "perdure.metrics.score",
-    "score_many": "perdure.metrics.many",
+    "score": "perdure.gather.survey",
+    "survey": "perdure.gather.survey",
     "write_report": "perdure.report.write",
 }
 
@@ -77,6 +79,7 @@ __all__ = [
     "Score",
     "Settings",
     "Site",
+    "Survey",
     "Syllabus",
     "Task",
     "Value",
@@ -89,7 +92,7 @@ __all__ = [
     "read_syllabus",
     "run_protocol",
     "score",
-    "score_many",
+    "survey",
     "write_report",
 ]
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from perdure.cli.compare import COMMAND, compare
 from perdure.errors import PerdureError
-from perdure.metrics.many import score_many
+from perdure.gather.survey import survey
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, experts, lifetimes, write_log
 
@@ -67,7 +67,7 @@ def test_three_systems_make_an_ablation_table(runs: Path) -> None:
 
 def test_score_files_are_compared_as_folders_are(runs: Path, tmp_path: Path) -> None:
     for name in ("keeping", "forgetful"):
-        (tmp_path / f"{name}.json").write_text(json.dumps(score_many([runs / name]).as_json()))
+        (tmp_path / f"{name}.json").write_text(json.dumps(survey([runs / name]).as_json()))
     from_logs = json.loads(
         run_verb("compare", runs / "keeping", runs / "forgetful", "--paired", "no", "--json", "-").stdout
     )
@@ -114,7 +114,7 @@ def test_copies_of_a_life_are_refused_from_score_files_too(runs: Path, tmp_path:
 
 
 def test_a_folder_and_the_scores_of_another_can_be_compared(runs: Path, tmp_path: Path) -> None:
-    (tmp_path / "forgetful.json").write_text(json.dumps(score_many([runs / "forgetful"]).as_json()))
+    (tmp_path / "forgetful.json").write_text(json.dumps(survey([runs / "forgetful"]).as_json()))
     done = run_verb("compare", runs / "keeping", tmp_path / "forgetful.json", "--metrics", "performance_maintenance")
     assert "keeping does better than forgetful" in done.output, done.exception
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from tests.stats.lives import life, lives, normal, pool
+from tests.stats.lives import altered, life, lives, normal, pool
 
 from perdure.cli.group_table import show_groups
+from perdure.metrics.declare import Bar
 from perdure.stats.groups import groups
-from perdure.stats.model import Bar, Group, Pool
+from perdure.stats.model import Group
 
 
 def shown(*found: Group, quiet: bool = False, width: int = 200) -> str:
@@ -42,7 +42,7 @@ def test_one_lifetime_and_no_value_are_said_and_no_failure() -> None:
 
 def test_the_guard_adds_a_table_without_what_was_not_learned() -> None:
     given = [*lives([1.0, 2.0, 3.0])]
-    given[0] = replace(given[0], not_learned=("pong",))
+    given[0] = altered(given[0], not_learned=("pong",))
     assert "without 1 that did not learn every task" in shown(*groups(pool(*given, guarded=True)))
 
 
@@ -56,8 +56,8 @@ def test_brackets_in_names_are_no_markup() -> None:
 
 def test_each_reason_for_an_absent_value_is_said_once_with_its_metrics() -> None:
     why = {"recovery_time": "recovery_time raised ValueError", "forward_transfer": "needs an expert"}
-    given = [replace(one, why=why) for one in lives([1.0, 2.0, 3.0])]
-    given[0] = replace(given[0], values={**given[0].values, "recovery_time": 4.0})
+    given = [altered(one, why=why) for one in lives([1.0, 2.0, 3.0])]
+    given[0] = altered(given[0], values={**given[0].values, "recovery_time": 4.0})
     text = shown(*groups(pool(*given)))
     assert text.count("2 of 3 lifetimes lack recovery_time: recovery_time raised ValueError") == 1
     assert text.count("no value of forward_transfer: needs an expert") == 1
@@ -67,10 +67,10 @@ def test_each_reason_for_an_absent_value_is_said_once_with_its_metrics() -> None
 def test_at_80_columns_ids_intervals_and_verdicts_are_whole(n: int) -> None:
     bars = {"performance_maintenance_terminal": Bar(0.0), "cora_zero_shot_transfer": Bar()}
     given = [
-        replace(one, values=dict.fromkeys(bars, -0.008 + value / 1e5))
+        altered(one, values=dict.fromkeys(bars, -0.008 + value / 1e5))
         for one, value in zip(lives([0.0] * n), normal(0, 9, n), strict=True)
     ]
-    text = shown(*groups(Pool("pool", tuple(given), bars)), width=80)
+    text = shown(*groups(pool(*given, bars=bars)), width=80)
     row = next(line for line in text.splitlines() if line.startswith("performance_maintenance_terminal "))
     assert row.split()[-1] == "✗"
     assert text.count("…") == text.count(" … ") == len(bars)

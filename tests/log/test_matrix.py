@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 from perdure.errors import LogError, NotALog, PerdureError, UnknownName
 from perdure.log.accuracy import accuracy_matrix, with_baselines
-from perdure.log.matrix import MatrixReader, looks_like_matrix, read_baseline, read_matrix
+from perdure.log.matrix import MATRIX, looks_like_matrix, read_baseline, read_matrix
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options, Reader
 
@@ -406,7 +406,7 @@ def test_a_text_that_is_no_baseline_is_refused(text: str) -> None:
 
 
 def test_the_reader_gives_a_lifetime_whose_scenario_is_the_matrix() -> None:
-    reader = MatrixReader()
+    reader = MATRIX
     assert isinstance(reader, Reader)
     assert reader.recognises(EXAMPLE)
     life = reader.read(EXAMPLE, Options())
@@ -419,7 +419,7 @@ def test_the_reader_gives_a_lifetime_whose_scenario_is_the_matrix() -> None:
 
 
 def test_a_matrix_has_one_measure_and_no_variants_to_drop(tmp_path: Path) -> None:
-    life = MatrixReader(transposed=True).read(written(tmp_path, as_text(S002.T)), Options())
+    life = MATRIX.read(written(tmp_path, as_text(S002.T)), Options(rows="learned"))
     np.testing.assert_array_equal(life.matrix.after, S002)
     with pytest.raises(UnknownName, match="accuracy"):
         life.passage("reward")

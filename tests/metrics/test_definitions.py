@@ -14,9 +14,9 @@ from statistics import fmean, median
 import numpy as np
 import pytest
 
+from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.contract import lifetime_of, random_blocks
-from perdure.metrics.score import score
 from perdure.scenario.model import Block
 
 

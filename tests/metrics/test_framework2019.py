@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import perdure
+from perdure.gather.survey import score
 from perdure.metrics.contract import lifetime_of
 from perdure.metrics.framework2019 import moving_average
-from perdure.metrics.score import Score, score
+from perdure.metrics.score import Score
 from perdure.scenario.model import Block
 
 RAMP = [float(value) for value in range(20)]

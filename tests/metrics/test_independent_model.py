@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from perdure.gather.survey import score
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.metrics.score import score
 
 TINY = 1e-9
 

@@ -20,10 +20,11 @@ import pytest
 
 import perdure
 from perdure.curves.experts import Experts
+from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.contract import lifetime_of
 from perdure.metrics.l2metrics31 import PREP
-from perdure.metrics.score import Score, Scorer, score
+from perdure.metrics.score import Score, Scorer
 from perdure.metrics.settings import Settings
 from perdure.scenario.model import Block
 

@@ -19,12 +19,12 @@ from tests.metrics.written import LIFE, written
 import perdure
 from perdure.curves.model import Prep
 from perdure.errors import UnknownName
+from perdure.gather.outputs import FILES, block_table, lifetime_table, write_outputs
+from perdure.gather.survey import score, survey
 from perdure.log.model import Lifetime
 from perdure.metrics.contract import expert_of, lifetime_of, random_blocks
-from perdure.metrics.many import score_many
-from perdure.metrics.outputs import FILES, block_table, lifetime_table, write_outputs
 from perdure.metrics.presets import PRESETS
-from perdure.metrics.score import Scorer, score
+from perdure.metrics.score import Scorer, prepared_table
 from perdure.metrics.settings import Settings
 from perdure.scenario.model import Block, Scenario, Task
 
@@ -78,7 +78,7 @@ def test_each_preset_scores_and_its_json_fits_the_schema(preset: str, tmp_path: 
         made = score(life, experts, preset)
         assert violations(made.as_json(), SCHEMA["$defs"]["lifetime"]) == []
         assert json.loads(json.dumps(made.as_json(), allow_nan=False)) == made.as_json()
-    scores = score_many([written(tmp_path, "one", LIFE)], settings=Settings(preset))
+    scores = survey([written(tmp_path, "one", LIFE)], settings=Settings(preset))
     assert violations(scores.as_json(), SCHEMA) == []
 
 
@@ -100,10 +100,10 @@ def test_the_numbers_of_a_small_life_by_hand(tmp_path: Path) -> None:
 
 def test_dropped_rows_are_counted_in_every_output(tmp_path: Path) -> None:
     path = written(tmp_path, "one", [("train", "a_1", [1.0, None, 3.0]), ("test", "a_1", [2.0])])
-    scores = score_many([path])
+    scores = survey([path])
     assert scores.as_json()["lifetimes"][0]["dropped_rows"] == 1
     assert lifetime_table(scores)["dropped_rows"].to_list() == [1]
-    assert scores.lifetimes[0].dropped == {"missing": 1}
+    assert scores.scores[0].dropped == {"missing": 1}
 
 
 def test_an_infinite_value_is_dropped_and_counted() -> None:
@@ -279,9 +279,9 @@ def test_bounds_in_the_manifest_scale_a_lifetime_except_as_old_tools_did(tmp_pat
     task = replace(Task.parse("a_1"), bounds=(0.0, 10.0))
     scenario = Scenario("one", (task,), (Block("learn", "a_1", 3),))
     path = written(tmp_path, "one", [("train", "a_1", [5.0, 5.0, 10.0])], scenario=scenario)
-    made = {name: score_many([path], settings=Settings(name)) for name in PRESETS.names()}
+    made = {name: survey([path], settings=Settings(name)) for name in PRESETS.names()}
     # Three experiences are not smoothed: on 0 … 10 their mean is 66.7 of 100, on 5 … 10 it is 33.3.
-    assert made["standard"].lifetimes[0]["mean_learning_performance"] == pytest.approx(1 + 200 / 3)
+    assert made["standard"].scores[0]["mean_learning_performance"] == pytest.approx(1 + 200 / 3)
     assert score(path, prep=Prep(recorded_bounds=False))["mean_learning_performance"] == pytest.approx(1 + 100 / 3)
     told = {name: one.settings["recorded_bounds"] for name, one in made.items()}
     assert [name for name, used in told.items() if not used] == ["l2metrics-3.1", "framework-2019"]
@@ -291,11 +291,11 @@ def test_bounds_in_the_manifest_scale_a_lifetime_except_as_old_tools_did(tmp_pat
 def test_an_accuracy_matrix_is_a_lifetime_with_the_matrix_metrics(tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("90,80\n,70\n")
     (tmp_path / "two.csv").write_text("90,90\n,50\n")
-    scores = score_many([tmp_path / "one.csv", tmp_path / "two.csv"], settings=Settings(joint=95.0))
-    assert [one["average_accuracy"] for one in scores.lifetimes] == [75.0, 70.0]
-    assert [one["bwt"] for one in scores.lifetimes] == [-10.0, 0.0]
-    assert scores.lifetimes[0]["intransigence"] == 25.0
-    assert "performance_maintenance" not in scores.lifetimes[0].metrics
+    scores = survey([tmp_path / "one.csv", tmp_path / "two.csv"], settings=Settings(joint=95.0))
+    assert [one["average_accuracy"] for one in scores.scores] == [75.0, 70.0]
+    assert [one["bwt"] for one in scores.scores] == [-10.0, 0.0]
+    assert scores.scores[0]["intransigence"] == 25.0
+    assert "performance_maintenance" not in scores.scores[0].metrics
     assert violations(scores.as_json(), SCHEMA) == []
 
 
@@ -305,7 +305,7 @@ def test_an_accuracy_matrix_is_a_lifetime_with_the_matrix_metrics(tmp_path: Path
 def test_five_files_hold_the_same_facts(tmp_path: Path) -> None:
     written(tmp_path / "logs", "one", LIFE)
     written(tmp_path / "logs", "two", LIFE)
-    scores = score_many([tmp_path / "logs"], keep_prepared=True)
+    scores = survey([tmp_path / "logs"], look=prepared_table)
     paths = write_outputs(scores, tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(FILES)
     metrics, blocks, settings, data, lifetimes = paths
@@ -314,17 +314,17 @@ def test_five_files_hold_the_same_facts(tmp_path: Path) -> None:
     assert pl.read_csv(blocks, separator="\t").height == block_table(scores).height == 16
     table = pl.read_ipc(data)
     assert table.height == 2 * 18
-    one = table.filter((pl.col("lifetime") == scores.lifetimes[0].id) & (pl.col("block") == 2))
+    one = table.filter((pl.col("lifetime") == scores.scores[0].id) & (pl.col("block") == 2))
     assert one["measured"].to_list() == [1.0, 2.0, 3.0, 4.0]
     assert one["experience"].to_list() == [0, 1, 2, 3]
     row = pl.read_csv(lifetimes, separator="\t").row(0, named=True)
-    assert row["forward_transfer"] == pytest.approx(scores.lifetimes[0]["forward_transfer"])
+    assert row["forward_transfer"] == pytest.approx(scores.scores[0]["forward_transfer"])
 
 
 def test_scoring_one_lifetime_never_imports_scipy_stats(tmp_path: Path) -> None:
     path = written(tmp_path, "one", LIFE)
     code = (
-        "import sys, perdure.metrics.many as many; many.score_many([sys.argv[1]]); "
+        "import sys, perdure.gather.survey as many; many.survey([sys.argv[1]]); "
         "print([name for name in sys.modules if name.startswith('scipy.stats')])"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)

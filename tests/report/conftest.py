@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import perdure
-from perdure.report.gather import Material, gather
+from perdure.report.material import Material, gather
 
 Run = Callable[..., Path]
 

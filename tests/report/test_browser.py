@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perdure.report import write_report
-from perdure.report.gather import Material
+from perdure.report.material import Material
 
 Tell = Callable[..., Material]
 
@@ -17,7 +17,7 @@ Tell = Callable[..., Material]
 @pytest.fixture
 def written(tmp_path: Path, told: Tell) -> tuple[Path, Material]:
     material = told(3, 3)
-    run = Path(material.lives[0].score.path or "").parents[1]
+    run = Path(material.lives[0].score.identity.source).parents[1]
     return tmp_path / "report.html", write_report(run, tmp_path / "report.html").material
 
 
@@ -188,7 +188,9 @@ def test_a_task_called_script_shows_as_such(browser: Any, tmp_path: Path, told: 
         one.sketch, tasks=(name,), stretches=stretches, ranges={name: one.sketch.ranges["task00"]}, matrix=None
     )
     target = tmp_path / "hostile.html"
-    target.write_text(html(report_of(replace(material, lives=(replace(one, sketch=renamed),)))))
+    target.write_text(
+        html(report_of(replace(material, survey=replace(material.survey, lives=(replace(one, seen=renamed),)))))
+    )
     opened = browser.new_page()
     opened.goto(target.as_uri())
     opened.wait_for_selector(".plot .main-svg")

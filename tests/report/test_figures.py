@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from perdure.errors import PerdureError, UnknownName
-from perdure.metrics.many import Scores
+from perdure.gather.model import Survey
 from perdure.report.figures import KINDS, View, draw, save
 from perdure.report.figures.axes import places
-from perdure.report.gather import Material, gather
+from perdure.report.material import Material, gather
 from perdure.stats.groups import groups
 
 Tell = Callable[..., Material]
-NOTHING = Material((), Scores((), (), {}, "standard", {}), ())
+NOTHING = Material(Survey((), (), {}, "standard", {}), ())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -117,7 +117,8 @@ def test_names_from_logs_are_not_taken_for_mathematics(told: Tell, tmp_path: Pat
     assert len(short("x" * 60, 20)) == 20
     material = told(1, 1, ("keeper",), experts=False)
     one = material.lives[0]
-    priced = replace(material, groups=(), lives=(replace(one, sketch=replace(one.sketch, id="a $5 or $6 life")),))
+    named = replace(one, seen=replace(one.sketch, id="a $5 or $6 life"))
+    priced = replace(material, groups=(), survey=replace(material.survey, lives=(named,)))
     save(draw("lifetime", priced), tmp_path / "priced.svg")
     assert "a $5 or $6 life" in (tmp_path / "priced.svg").read_text()
 
@@ -153,4 +154,4 @@ def test_lifetimes_that_must_not_be_pooled_are_drawn_one_by_one(told: Tell) -> N
     mixed = replace(material, groups=(), apart="different presets")
     assert "different presets" in draw("metrics", mixed).texts[0].get_text()
     assert draw("accuracy", mixed).axes
-    assert groups(material.scores)
+    assert groups(material.survey)

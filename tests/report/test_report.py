@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from perdure.errors import NotALog, PerdureError
 from perdure.report import gather, report_of, write_report
 from perdure.report.checklist import checklist
-from perdure.report.gather import Material
 from perdure.report.html import html, json_inside
 from perdure.report.latex import escaped as latex_escaped
 from perdure.report.latex import latex
 from perdure.report.markdown import escaped as markdown_escaped
 from perdure.report.markdown import markdown
+from perdure.report.material import Material
 from perdure.report.model import Report
 from perdure.report.words import headline
 from perdure.report.write import FORMATS, as_text
@@ -80,7 +80,7 @@ def hostile(tmp_path: Path, told: Tell) -> Report:
     material = gather([tmp_path / "bad"])
     notes = tuple(replace(one.score, notes=(HOSTILE,)) for one in material.lives)
     lives = tuple(replace(one, score=score) for one, score in zip(material.lives, notes, strict=True))
-    return report_of(replace(material, lives=lives), title=HOSTILE, command=HOSTILE)
+    return report_of(replace(material, survey=replace(material.survey, lives=lives)), title=HOSTILE, command=HOSTILE)
 
 
 def test_a_verdict_is_said_for_each_condition_and_group(report: Report) -> None:
@@ -126,7 +126,7 @@ def test_transfer_that_helps_and_harms_alike_has_colours_alike(told: Tell) -> No
 
 
 def test_only_the_papers_five_decide(report: Report) -> None:
-    assert headline(report.material.scores.metrics) == (
+    assert headline(report.material.survey.metrics) == (
         "performance_maintenance",
         "forward_transfer",
         "backward_transfer",
@@ -220,22 +220,22 @@ def test_the_checklist_says_what_is_missing_and_what_to_add(told: Tell) -> None:
 def test_definitions_come_from_the_declarations(report: Report) -> None:
     text = Elements(html(report)).text
     for name in report.valued:
-        assert report.material.scores.metrics[name].summary in text
+        assert report.material.survey.metrics[name].summary in text
 
 
 def test_a_lifetime_that_cannot_be_read_is_named_and_the_others_are_reported(tmp_path: Path, told: Tell) -> None:
     material = told(2, 2, ("keeper",))
-    broken = material.lives[0].score.path
+    broken = material.lives[0].score.identity.source
     assert broken
     (Path(broken) / "logger_info.json").write_text("{")
     report = write_report(Path(broken).parents[1], tmp_path / "report.html")
-    assert [path for path, _ in report.material.scores.left_out] == [broken]
+    assert [path for path, _ in report.material.survey.left_out] == [broken]
     assert "not JSON" in (tmp_path / "report.html").read_text()
 
 
 def test_many_lifetimes_are_told_the_same_in_one_process_and_in_several(tmp_path: Path, told: Tell) -> None:
     material = told(2, 3)
-    run = Path(material.lives[0].score.path or "").parents[1]
+    run = Path(material.lives[0].score.identity.source).parents[1]
     several = gather([run], jobs=2)
     assert [one.id for one in several.lives] == [one.id for one in material.lives]
     for one, other in zip(material.lives, several.lives, strict=True):
@@ -253,7 +253,7 @@ def test_an_unknown_suffix_is_refused_before_any_log_is_read(tmp_path: Path) -> 
 
 
 def test_a_report_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path, told: Tell) -> None:
-    run = Path(told(1, 1, ("keeper",), experts=False).lives[0].score.path or "")
+    run = Path(told(1, 1, ("keeper",), experts=False).lives[0].score.identity.source)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "report.html").mkdir()
     with pytest.raises(PerdureError, match="cannot be written"):
@@ -305,8 +305,10 @@ def test_gathering_loads_no_drawing_library() -> None:
 
 
 def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> None:
+    from functools import partial
+
+    from perdure.report import gather, sketched
     from perdure.report.interactive import lifetime
-    from perdure.report.tell import Teller
     from perdure.scenario.model import Block, Scenario
     from perdure.simulate import IdealLearner
     from perdure.simulate import lifetime as lived
@@ -314,10 +316,8 @@ def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> 
     tasks = ("a", "b", "c", "d")
     evaluation = [Block("evaluate", task, 20) for task in tasks]
     blocks = [block for task in tasks * 3 for block in (Block("learn", task, 8400), *evaluation)]
-    teller = Teller()
-    told = teller.tell(lived(IdealLearner(), Scenario.of("long", [*evaluation, *blocks])), 300)
-    from perdure.report.gather import material
-
-    gathered = material([told], teller.scorer, {})
+    life = lived(IdealLearner(), Scenario.of("long", [*evaluation, *blocks]))
+    gathered = gather(life, look=partial(sketched, columns=300))
+    (told,) = gathered.lives
     assert told.sketch.experiences > 100_000
     assert len(json_inside(lifetime(told, gathered))) < 25_000

@@ -9,7 +9,7 @@ import numpy as np
 
 import perdure
 from perdure.curves.build import curves
-from perdure.report.gather import Material
+from perdure.report.material import Material
 from perdure.report.sketch import interval, sketch
 
 

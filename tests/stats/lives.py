@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from perdure.stats.model import Bar, Pool, ScoredLife
+from perdure.gather.model import Life, Survey
+from perdure.log.model import Identity
+from perdure.metrics.declare import Bar
+from perdure.metrics.engine import Measured
+from perdure.metrics.score import Score
 
 BARS = {
     "performance_maintenance": Bar(0.0),
     "forward_transfer": Bar(1.0),
     "recovery_time": Bar(None, better="lower"),
 }
+_WHO = frozenset(one.name for one in fields(Identity))
 
 
-def life(name: str, **facts: Any) -> ScoredLife:
-    values = facts.pop("values", {"performance_maintenance": 1.0})
-    return ScoredLife(name, values, **facts)
+def measured(values: Mapping[str, float | None], why: Mapping[str, str] | None = None) -> dict[str, Measured]:
+    return {name: Measured(value, why=(why or {}).get(name)) for name, value in values.items()}
 
 
-def lives(
-    values: Sequence[float | None], metric: str = "performance_maintenance", **facts: Any
-) -> tuple[ScoredLife, ...]:
+def life(name: str, **facts: Any) -> Score:
+    metrics = measured(facts.pop("values", {"performance_maintenance": 1.0}), facts.pop("why", None))
+    who = {key: facts.pop(key) for key in tuple(facts) if key in _WHO}
+    return Score(Identity(name, **{"source": name, **who}), metrics, **facts)
+
+
+def altered(score: Score, **facts: Any) -> Score:
+    """The same lifetime with some facts changed, wherever they are kept."""
+    if "values" in facts or "why" in facts:
+        facts["metrics"] = measured(facts.pop("values", score.values), facts.pop("why", score.why))
+    who = {key: facts.pop(key) for key in tuple(facts) if key in _WHO}
+    return replace(score, identity=replace(score.identity, **who), **facts)
+
+
+def lives(values: Sequence[float | None], metric: str = "performance_maintenance", **facts: Any) -> tuple[Score, ...]:
     return tuple(
         life(f"life-{at:03d}", values={metric: value}, seed=at, order=("a", "b"), **facts)
         for at, value in enumerate(values)
@@ -34,5 +51,8 @@ def normal(mean: float, sd: float, n: int, seed: int = 0) -> list[float]:
     return [float(one) for one in np.random.default_rng(seed).normal(mean, sd, n)]
 
 
-def pool(*given: ScoredLife, **facts: Any) -> Pool:
-    return Pool("pool", given, BARS, **facts)
+def pool(*given: Score, bars: Mapping[str, Bar] = BARS, name: str = "pool", **facts: Any) -> Survey:
+    """A survey of lifetimes that only their scores are known of."""
+    settings = {"learned": {"a": 1.0}} if facts.pop("guarded", False) else {}
+    left_out = facts.pop("left_out", ())
+    return Survey(tuple(map(Life, given)), left_out, settings, "standard", {}, written=bars, name=name, **facts)

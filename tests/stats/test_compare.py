@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
-from tests.stats.lives import BARS, lives, normal
+from tests.stats.lives import BARS, altered, lives, normal
 
+from perdure.metrics.declare import Bar
 from perdure.stats.compare import Difference, compare_lives, compare_values, hedges_g, smallest_p
 from perdure.stats.exact import sign_flip_test
-from perdure.stats.model import Bar
 from perdure.stats.order import almost_stochastic_order, violation_ratio
 from perdure.stats.words import sentence
 
@@ -226,8 +226,8 @@ def test_a_sentence_says_where_the_lifetimes_are_too_few_for_any_result(n: int, 
 
 def test_more_metrics_can_make_lifetimes_too_few() -> None:
     bars = {f"metric_{at}": Bar(0.0) for at in range(5)}
-    ours = [replace(one, values=dict.fromkeys(bars, float(at % 3 - 1))) for at, one in enumerate(lives([0.0] * 6))]
-    theirs = [replace(one, values=dict.fromkeys(bars, 0.1)) for one in lives([0.0] * 6)]
+    ours = [altered(one, values=dict.fromkeys(bars, float(at % 3 - 1))) for at, one in enumerate(lives([0.0] * 6))]
+    theirs = [altered(one, values=dict.fromkeys(bars, 0.1)) for one in lives([0.0] * 6)]
     found = compare_lives(ours, theirs, bars)
     assert found.least_p == pytest.approx(5 * 2 / 2**6)
     assert "are too few to" in found.as_json()["metrics"]["metric_0"]["sentence"]

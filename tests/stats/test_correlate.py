@@ -13,8 +13,8 @@ from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life
 
 from perdure.errors import PerdureError
+from perdure.metrics.score import Score
 from perdure.stats.correlate import correlate, spearman_p
-from perdure.stats.model import ScoredLife
 
 
 @pytest.mark.parametrize(("rho", "p"), [(0.33, 0.0028), (-0.25, 0.025), (0.45, 2.8e-5), (0.36, 0.0010)])
@@ -23,7 +23,7 @@ def test_80_lifetimes_give_the_p_values_of_table_15(rho: float, p: float) -> Non
     assert spearman_p(rho, 80) == pytest.approx(p, rel=0.05)
 
 
-def made(n: int = 30) -> list[ScoredLife]:
+def made(n: int = 30) -> list[Score]:
     rng = np.random.default_rng(0)
     x = rng.normal(size=n)
     y, z = x + rng.normal(size=n), rng.normal(size=n)

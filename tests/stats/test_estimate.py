@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.stats.lives import BARS, life, lives, normal
 
 from perdure.errors import PerdureError
+from perdure.metrics.declare import Bar
 from perdure.stats.estimate import estimate, estimates
-from perdure.stats.model import Bar
 
 
 def test_an_estimate_is_the_t_interval_of_the_mean() -> None:

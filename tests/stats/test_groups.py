@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from tests.stats.lives import life, lives, normal, pool
+from tests.stats.lives import altered, life, lives, normal, pool
 
 from perdure.errors import PerdureError
+from perdure.gather.score_files import read_score_file
+from perdure.gather.survey import survey
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario
-from perdure.stats.groups import check_pool_across, groups, merged, split
-from perdure.stats.sources import read_score_file
+from perdure.stats.groups import check_pool_across, groups, split
 
 
 def test_lifetimes_are_grouped_by_learner_scenario_type_and_protocol() -> None:
@@ -65,11 +65,11 @@ def test_a_pattern_that_is_wrong_or_matches_nothing_is_refused(pattern: str, sai
 @pytest.mark.parametrize(
     ("field", "values", "called"),
     [
-        ("preset", ("standard", "new-2022"), "preset"),
-        ("measure", ("reward", "accuracy"), "measure"),
-        ("protocol", ("first", "second"), "protocol"),
-        ("scenario_type", ("condensed", "dispersed"), "scenario type"),
-        ("settings", ('{"clamp": true}', '{"clamp": false}'), "settings"),
+        ("preset", ("standard", "new-2022"), "presets"),
+        ("measure", ("reward", "accuracy"), "measures"),
+        ("protocol", ("first", "second"), "protocols"),
+        ("scenario_type", ("condensed", "dispersed"), "scenario types"),
+        ("how", ('{"clamp": true}', '{"clamp": false}'), "settings"),
     ],
 )
 def test_what_differs_is_never_pooled_and_is_named(field: str, values: tuple[str, str], called: str) -> None:
@@ -85,10 +85,10 @@ def test_a_lifetime_that_is_there_twice_is_refused_with_both_places() -> None:
 
 
 def test_a_copied_manifest_is_the_same_lifetime_under_another_path() -> None:
-    copies = [life(f"folder-{at}/x", identity="x", seed=3, source=f"folder-{at}") for at in range(2)]
+    copies = [life(f"folder-{at}/x", recorded="x", seed=3, source=f"folder-{at}") for at in range(2)]
     with pytest.raises(PerdureError, match="is there twice"):
         groups(pool(*copies))
-    other_seed = [copies[0], replace(copies[1], seed=4)]
+    other_seed = [copies[0], altered(copies[1], seed=4)]
     assert groups(pool(*other_seed))[0].n == 2
 
 
@@ -99,7 +99,7 @@ def test_partial_lifetimes_are_left_out_and_counted() -> None:
 
 def test_the_guard_shows_the_group_with_and_without_what_was_not_learned() -> None:
     values = [life(f"{at}", values={"performance_maintenance": float(at)}) for at in range(4)]
-    values[3] = replace(values[3], not_learned=("pong",))
+    values[3] = altered(values[3], not_learned=("pong",))
     (group,) = groups(pool(*values, guarded=True))
     assert group.learned_only is not None
     assert (group.n, group.learned_only.n) == (4, 3)
@@ -116,14 +116,13 @@ def test_json_is_what_the_contract_says() -> None:
     json.dumps(facts, allow_nan=False)
 
 
-def test_pools_merge_and_systems_may_be_pooled_only_on_request() -> None:
-    both = merged([pool(life("1", protocol="a")), pool(life("1", protocol="b"))], "both")
-    assert len(both.lives) == 2
+def test_systems_may_be_pooled_only_on_request() -> None:
+    both = (life("1", protocol="a"), life("1", protocol="b"))
     with pytest.raises(PerdureError, match="--across"):
-        check_pool_across(both.lives)
-    check_pool_across(both.lives, widely=True)
+        check_pool_across(both)
+    check_pool_across(both, widely=True)
     with pytest.raises(PerdureError, match="is there twice"):
-        check_pool_across((both.lives[0], both.lives[0], replace(both.lives[0])))
+        check_pool_across((both[0], both[0], altered(both[0])))
 
 
 # The project's outside numbers, "48 lifetimes": mean, sd, t against the threshold (condensed only).
@@ -146,7 +145,7 @@ FORTY_EIGHT: dict[str, dict[str, tuple[float, float, float | None]]] = {
 
 
 def test_48_lifetimes_come_to_what_their_authors_data_say(shared: Path) -> None:
-    table = read_score_file(shared / "data" / "l2metrics-examples" / "evaluation" / "ll_metrics.tsv")
+    table = survey(shared / "data" / "l2metrics-examples" / "evaluation" / "ll_metrics.tsv")
     found = {one.scenario_type: one for one in groups(table)}
     assert {kind: one.n for kind, one in found.items()} == {"condensed": 24, "dispersed": 24}
     for kind, metrics in FORTY_EIGHT.items():
@@ -157,7 +156,7 @@ def test_48_lifetimes_come_to_what_their_authors_data_say(shared: Path) -> None:
 
 
 def test_t_and_sign_test_disagree_on_condensed_backward_transfer(shared: Path) -> None:
-    table = read_score_file(shared / "data" / "l2metrics-examples" / "evaluation" / "ll_metrics.tsv")
+    table = survey(shared / "data" / "l2metrics-examples" / "evaluation" / "ll_metrics.tsv")
     one = groups(table)[0].estimates["backward_transfer"]
     assert (one.above_count, one.above) == (17, 17 / 24)
     assert one.sign_p == pytest.approx(0.0320, abs=5e-5)
@@ -181,7 +180,7 @@ def test_groups_need_nothing_heavier_than_scipy_special() -> None:
 
 def test_every_lifetimes_metrics_follow_from_its_blocks(shared: Path) -> None:
     folder = shared / "data" / "l2metrics-examples" / "evaluation"
-    published = {one.id: one.values for one in read_score_file(folder / "ll_metrics.tsv").lives}
+    published = {one.id: one.values for one in read_score_file(folder / "ll_metrics.tsv").scores}
     blocks = pl.read_csv(folder / "ll_metrics_regime.tsv", separator="\t", infer_schema_length=None)
     for (run,), rows in blocks.sort("regime_num").group_by(["run_id"]):
         lived = Scenario.of(

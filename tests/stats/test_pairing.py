@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from tests.stats.lives import lives
+from tests.stats.lives import altered, lives
 
 from perdure.errors import PerdureError
 from perdure.stats.pairing import pair
@@ -21,7 +19,7 @@ def test_lives_of_the_same_seeds_and_orders_are_paired_whatever_their_order() ->
 
 
 def test_another_order_of_tasks_is_another_life() -> None:
-    other = (*THEIRS[:2], replace(THEIRS[2], order=("b", "a")))
+    other = (*THEIRS[:2], altered(THEIRS[2], order=("b", "a")))
     found = pair(OURS, other)
     assert not found.paired
     assert "2 of 3 and 3 lifetimes match" in found.told
@@ -30,7 +28,7 @@ def test_another_order_of_tasks_is_another_life() -> None:
 
 
 def test_lives_without_seeds_are_paired_by_id_only_when_asked() -> None:
-    ours, theirs = (tuple(replace(one, seed=None) for one in side) for side in (OURS, THEIRS))
+    ours, theirs = (tuple(altered(one, seed=None) for one in side) for side in (OURS, THEIRS))
     assert "state no seed" in pair(ours, theirs).told
     asked = pair(ours, theirs, "yes")
     assert asked.paired
@@ -42,13 +40,13 @@ def test_no_means_no() -> None:
 
 
 def test_a_seed_that_is_there_twice_cannot_be_paired() -> None:
-    again = (*OURS[:2], replace(OURS[2], seed=0))
+    again = (*OURS[:2], altered(OURS[2], seed=0))
     assert "there twice" in pair(again, THEIRS).told
     with pytest.raises(PerdureError, match="there twice"):
         pair(again, THEIRS, "yes")
 
 
 def test_asking_for_pairs_where_none_match_is_refused_with_the_counts() -> None:
-    others = tuple(replace(one, seed=(one.seed or 0) + 100) for one in THEIRS)
+    others = tuple(altered(one, seed=(one.seed or 0) + 100) for one in THEIRS)
     with pytest.raises(PerdureError, match="0 of 3 and 3 lifetimes match"):
         pair(OURS, others, "yes")

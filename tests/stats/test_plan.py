@@ -12,9 +12,9 @@ import pytest
 from tests.stats.lives import lives, normal
 
 from perdure.errors import PerdureError
+from perdure.metrics.declare import Bar
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime
-from perdure.stats.model import Bar
 from perdure.stats.pace import seconds_per_experience
 from perdure.stats.plan import Cost, make_plan, pilot_metrics, spread_known
 from perdure.stats.power_picture import bars, power_svg

@@ -3,102 +3,108 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Mapping
 
 import pytest
-from tests.stats.lives import BARS, lives, normal
+from tests.stats.lives import BARS, altered, lives, normal, pool
 
 from perdure.errors import PerdureError, UnknownName
-from perdure.stats.model import Bar, Pool, ScoredLife
-from perdure.stats.systems import compare_systems, systems_of
+from perdure.metrics.declare import Bar
+from perdure.metrics.score import Score
+from perdure.stats.systems import System, compare_systems, systems_of
+
+Place = tuple[Score, ...]
 
 
-def place(name: str, shift: float, learner: str | None = None, **facts: str) -> Pool:
-    return Pool(name, lives(normal(shift, 1, 12, len(name)), learner=learner, **facts), BARS)
+def place(name: str, shift: float, learner: str | None = None, **facts: str) -> Place:
+    return lives(normal(shift, 1, 12, len(name)), learner=learner, argument=name, **facts)
+
+
+def of(*places: Place, bars: Mapping[str, Bar] = BARS) -> tuple[System, ...]:
+    return systems_of(pool(*(one for lived in places for one in lived), bars=bars))
 
 
 def test_a_system_goes_by_its_learner_where_that_tells_them_apart() -> None:
-    assert [one.name for one in systems_of([place("a", 0, "ppo"), place("b", 0, "dqn")])] == ["ppo", "dqn"]
-    assert [one.name for one in systems_of([place("a", 0, "ppo"), place("b", 0, "ppo")])] == ["a", "b"]
-    assert [one.name for one in systems_of([place("a", 0), place("a", 0)])] == ["a 1", "a 2"]
+    assert [one.name for one in of(place("a", 0, "ppo"), place("b", 0, "dqn"))] == ["ppo", "dqn"]
+    assert [one.name for one in of(place("a", 0, "ppo"), place("b", 0, "ppo"))] == ["a", "b"]
+    assert [one.name for one in of(place("x/a", 0), place("y/a", 0))] == ["a 1", "a 2"]
 
 
 def test_one_place_with_two_learners_is_two_systems() -> None:
-    both = Pool("both", (*place("a", 0, "ppo").lives, *place("b", 0, "dqn").lives), BARS)
-    assert [(one.name, len(one.lives)) for one in systems_of([both])] == [("ppo", 12), ("dqn", 12)]
+    assert [(one.name, len(one.lives)) for one in of(place("a", 0, "ppo"), place("a", 0, "dqn"))] == [
+        ("ppo", 12),
+        ("dqn", 12),
+    ]
     with pytest.raises(PerdureError, match="nothing to compare it with"):
-        systems_of([place("alone", 0, "ppo")])
+        of(place("alone", 0, "ppo"))
 
 
 def test_the_difference_is_the_first_minus_the_last() -> None:
-    found = compare_systems(systems_of([place("high", 5), place("low", 0)]))
+    found = compare_systems(of(place("high", 5), place("low", 0)))
     (one,) = found.comparisons
     assert (one.system, one.baseline) == ("high", "low")
     assert (one.differences["performance_maintenance"].difference or 0) > 3
 
 
 def test_many_systems_are_each_held_against_the_named_baseline() -> None:
-    found = compare_systems(systems_of([place("full", 5), place("less", 3), place("least", 0)]), "full")
+    found = compare_systems(of(place("full", 5), place("less", 3), place("least", 0)), "full")
     assert [(one.system, one.baseline) for one in found.comparisons] == [("less", "full"), ("least", "full")]
     with pytest.raises(UnknownName, match="did you mean 'full'"):
-        compare_systems(systems_of([place("full", 5), place("less", 3)]), "fulll")
+        compare_systems(of(place("full", 5), place("less", 3)), "fulll")
 
 
 def test_scenario_types_are_compared_apart_and_a_lonely_one_is_noted() -> None:
-    def two(name: str, kinds: tuple[str, ...]) -> Pool:
-        parts: list[ScoredLife] = []
+    def two(name: str, kinds: tuple[str, ...]) -> Place:
+        parts: list[Score] = []
         for kind in kinds:
-            parts += [replace(one, id=f"{kind}-{one.id}") for one in place(name, 0, scenario_type=kind).lives]
-        return Pool(name, tuple(parts), BARS)
+            parts += [altered(one, id=f"{kind}-{one.id}") for one in place(name, 0, scenario_type=kind)]
+        return tuple(parts)
 
-    found = compare_systems(systems_of([two("a", ("condensed", "dispersed")), two("b", ("condensed",))]))
+    found = compare_systems(of(two("a", ("condensed", "dispersed")), two("b", ("condensed",))))
     assert [one.scenario_type for one in found.comparisons] == ["condensed"]
     assert found.notes == ("not compared: dispersed: only a",)
 
 
 def test_different_presets_and_settings_are_refused_with_what_differs() -> None:
-    for facts in ({"preset": "new-2022"}, {"settings": '{"clamp": true}'}):
-        ours = place("a", 0, settings='{"clamp": false}')
-        theirs = replace(ours, name="b", lives=tuple(replace(one, **facts) for one in ours.lives))  # type: ignore[arg-type]
+    for facts in ({"preset": "new-2022"}, {"how": '{"clamp": true}'}):
+        ours = place("a", 0, how='{"clamp": false}')
+        theirs = tuple(altered(one, argument="b", **facts) for one in ours)
         with pytest.raises(PerdureError, match="were scored with different"):
-            compare_systems(systems_of([ours, theirs]))
+            compare_systems(of(ours, theirs))
 
 
 def test_nothing_in_common_is_refused() -> None:
     with pytest.raises(PerdureError, match="no scenario type and measure in common"):
-        compare_systems(systems_of([place("a", 0, measure="reward"), place("b", 0, measure="steps")]))
-    other = Pool("b", lives([1.0, 2.0], "forward_transfer"), BARS)
+        compare_systems(of(place("a", 0, measure="reward"), place("b", 0, measure="steps")))
+    other = lives([1.0, 2.0], "forward_transfer", argument="b")
     with pytest.raises(PerdureError, match="shares no metric"):
-        compare_systems(systems_of([place("a", 0), other]))
+        compare_systems(of(place("a", 0), other))
 
 
 def test_different_protocols_are_compared_but_told() -> None:
-    found = compare_systems(systems_of([place("a", 0, protocol="one"), place("b", 0, protocol="two")]))
+    found = compare_systems(of(place("a", 0, protocol="one"), place("b", 0, protocol="two")))
     assert found.comparisons[0].notes == ("the protocols differ: one against two",)
 
 
 def test_a_side_of_two_protocols_is_refused() -> None:
     mixed = place("a", 0, protocol="one")
-    mixed = replace(mixed, lives=(*mixed.lives[:-1], replace(mixed.lives[-1], protocol="two")))
-    with pytest.raises(PerdureError, match="different protocol are never pooled"):
-        compare_systems(systems_of([mixed, place("b", 0)]))
+    mixed = (*mixed[:-1], altered(mixed[-1], protocol="two"))
+    with pytest.raises(PerdureError, match="different protocols are never pooled"):
+        compare_systems(of(mixed, place("b", 0)))
 
 
 def test_partial_lives_are_left_out_and_counted() -> None:
     ours = place("a", 0)
-    ours = replace(ours, lives=(replace(ours.lives[0], complete=False), *ours.lives[1:]))
-    found = compare_systems(systems_of([ours, place("b", 0)]))
+    ours = (altered(ours[0], complete=False), *ours[1:])
+    found = compare_systems(of(ours, place("b", 0)))
     assert found.left_out == (("life-000", "it did not reach its end"),)
 
 
 def test_metrics_with_a_threshold_are_compared_unless_others_are_named() -> None:
-    def with_two(name: str) -> Pool:
-        both = tuple(
-            replace(one, values={**one.values, "plain": 1.0 * at}) for at, one in enumerate(place(name, 0).lives)
-        )
-        return Pool(name, both, {**BARS, "plain": Bar()})
+    def with_two(name: str) -> Place:
+        return tuple(altered(one, values={**one.values, "plain": 1.0 * at}) for at, one in enumerate(place(name, 0)))
 
-    systems = systems_of([with_two("a"), with_two("b")])
+    systems = of(with_two("a"), with_two("b"), bars={**BARS, "plain": Bar()})
     assert list(compare_systems(systems).comparisons[0].differences) == ["performance_maintenance"]
     assert list(compare_systems(systems, metrics=["plain"]).comparisons[0].differences) == ["plain"]
     with pytest.raises(UnknownName, match="did you mean 'plain'"):
@@ -106,14 +112,14 @@ def test_metrics_with_a_threshold_are_compared_unless_others_are_named() -> None
 
 
 def test_json_is_finite() -> None:
-    facts = compare_systems(systems_of([place("a", 0), place("b", 1)])).as_json()
+    facts = compare_systems(of(place("a", 0), place("b", 1))).as_json()
     json.dumps(facts, allow_nan=False)
     assert facts["baseline"] == "b"
 
 
 def test_a_system_that_states_no_scenario_type_is_taken_to_have_the_only_one_and_it_is_said() -> None:
     stated = place("a", 0, scenario_type="condensed")
-    found = compare_systems(systems_of([stated, place("b", 0)]))
+    found = compare_systems(of(stated, place("b", 0)))
     assert found.comparisons[0].scenario_type == "condensed"
     assert found.notes == ("b does not state its scenario type; taken to be condensed, as the others'",)
 
@@ -126,11 +132,10 @@ def test_near_copies_are_compared_only_when_asked_and_a_users_own_metric_always(
         "mine": Bar(2.0),
     }
 
-    def with_all(name: str) -> Pool:
-        given = tuple(replace(one, values=dict.fromkeys(bars, 1.0 * at)) for at, one in enumerate(place(name, 0).lives))
-        return Pool(name, given, bars)
+    def with_all(name: str) -> Place:
+        return tuple(altered(one, values=dict.fromkeys(bars, 1.0 * at)) for at, one in enumerate(place(name, 0)))
 
-    systems = systems_of([with_all("a"), with_all("b")])
+    systems = of(with_all("a"), with_all("b"), bars=bars)
     assert list(compare_systems(systems).comparisons[0].differences) == ["performance_maintenance", "mine"]
     asked = compare_systems(systems, metrics=["forward_transfer_contrast"]).comparisons[0]
     assert list(asked.differences) == ["forward_transfer_contrast"]

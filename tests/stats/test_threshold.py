@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
-from perdure.stats.model import Bar
+from perdure.metrics.declare import Bar
 from perdure.stats.threshold import RULE, constant, judge, one_tailed_t, sign_test, t_interval
 
 VALUES = st.lists(st.floats(-50, 50), min_size=3, max_size=30).map(np.array)

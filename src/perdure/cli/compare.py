@@ -59,16 +59,16 @@ def compare(
     Exit status 0: everything was compared; 1: something was left out; 2: nothing could be compared.
     """
     from perdure.cli.score_table import progress_bar
+    from perdure.gather.survey import survey
     from perdure.metrics.settings import Settings
-    from perdure.stats.load import load_pool
     from perdure.stats.systems import compare_systems, systems_of
 
     named = listed(metrics)
     files = tuple(one for one in named if one.endswith(".py"))
     settings = Settings(preset=preset, measure=measure, metrics=files)
     with progress_bar(quiet) as progress:
-        pools = [load_pool(path, experts or (), settings, progress=progress) for path in systems]
-    compared = systems_of(pools)
+        found = survey(systems, experts or (), settings, progress=progress)
+    compared = systems_of(found)
     result = compare_systems(
         compared,
         baseline,

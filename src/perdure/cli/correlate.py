@@ -14,8 +14,9 @@ from perdure.cli.scoring import Experts, Measure, Metrics, Preset, Variadic, lis
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from perdure.metrics.declare import Bar
+    from perdure.metrics.score import Score
     from perdure.stats.correlate import Correlation
-    from perdure.stats.model import Bar, ScoredLife
 
 __all__ = ["COMMAND", "EXAMPLE", "correlate"]
 
@@ -46,17 +47,17 @@ def correlate(
     from perdure import __version__
     from perdure.cli.score_table import progress_bar
     from perdure.errors import PerdureError, UnknownName
+    from perdure.gather.survey import survey
     from perdure.metrics.settings import Settings
     from perdure.stats.correlate import correlate as correlations
-    from perdure.stats.groups import check_pool_across, merged, usable
-    from perdure.stats.load import load_pool
+    from perdure.stats.groups import check_pool_across, usable
 
     named = listed(metrics)
     files = tuple(one for one in named if one.endswith(".py"))
     settings = Settings(preset=preset, measure=measure, metrics=files)
     with progress_bar(quiet) as progress:
-        pool = merged([load_pool(path, experts or (), settings, progress=progress) for path in logs], "all")
-    lives, partial = usable(pool.lives)
+        pool = survey(logs, experts or (), settings, progress=progress)
+    lives, partial = usable(pool.scores)
     check_pool_across(lives, widely=across)
     chosen = [one for one in named if one not in files] or _answered(pool.bars, lives)
     for name in chosen:
@@ -80,7 +81,7 @@ def correlate(
     raise typer.Exit(1 if pool.left_out or partial else 0)
 
 
-def _answered(bars: Mapping[str, Bar], lives: Sequence[ScoredLife]) -> list[str]:
+def _answered(bars: Mapping[str, Bar], lives: Sequence[Score]) -> list[str]:
     """The metrics with a threshold that some lifetime has a value of; all that have values where none has one."""
     valued = [name for name in bars if any(life.values.get(name) is not None for life in lives)]
     return [name for name in valued if bars[name].threshold is not None] or valued

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from perdure.metrics.many import Scores
+    from perdure.gather.model import Survey
+    from perdure.metrics.score import Score
     from perdure.run.protocol import Protocol
     from perdure.run.runner import RunResult
     from perdure.stats.model import Estimate, Group
@@ -58,15 +59,14 @@ def demo(
     from rich.console import Console
 
     from perdure.cli.running import duration, interruption
-    from perdure.metrics.many import score_many
-    from perdure.report import write_report
+    from perdure.gather.survey import survey
+    from perdure.report import sketched, write_report
     from perdure.stats.groups import groups
 
     console, started = Console(highlight=False), monotonic()
     failed, facts = False, {}
     for name, rivals in _RIVALS.items():
-        scored: list[Scores] = []
-        page, new = into / name / "report.html", False
+        page, new, any_lived = into / name / "report.html", False, False
         for at, (learner, params) in enumerate(rivals):
             folder = into / name / learner
             protocol = _protocol(name, learner, params, lifetimes, seed)
@@ -76,15 +76,17 @@ def demo(
                 typer.echo(f"perdure: {interruption(str(into), _left(folder, protocol))}", err=True)
                 raise typer.Exit(1) from None
             failed = failed or bool(result.failed)
-            if result.finished_lives:
-                scored.append(score_many(result.finished_lives, result.finished_experts, jobs=1))
-                new = new or bool(result.lived)
-        found = [group for one in scored for group in groups(one)]
+            new, any_lived = new or bool(result.lived), any_lived or bool(result.finished_lives)
+        if not any_lived:
+            continue
+        learners = [learner for learner, _ in rivals]
+        surveyed = survey([into / name / learner for learner in learners], look=sketched)
+        found = groups(surveyed)
         facts[name] = [group.as_json() for group in found]
-        if scored and (new or not page.exists()):
-            write_report(into / name, page, title=f"{name}: {' and '.join(learner for learner, _ in rivals)}")
-        if len(scored) == 2 and json != "-":
-            _show(console, name, scored, found)
+        if new or not page.exists():
+            write_report(surveyed, page, title=f"{name}: {' and '.join(learners)}")
+        if json != "-":
+            _show(console, name, surveyed, found, learners)
     if json:
         emit_json(facts, json)
     if not quiet and json != "-":
@@ -135,11 +137,10 @@ def _left(folder: Path, protocol: Protocol) -> int:
     return sum(not run_folder.is_finished(job) for job in Plan(protocol).jobs)
 
 
-def _show(console: Console, name: str, scored: Sequence[Scores], found: Sequence[Group]) -> None:
+def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group], learners: Sequence[str]) -> None:
     """The tables of one protocol, and what they say, in words."""
     from rich.table import Table
 
-    from perdure.stats.sources import pool_of
     from perdure.stats.systems import compare_systems, systems_of
     from perdure.stats.words import sentence
 
@@ -155,14 +156,15 @@ def _show(console: Console, name: str, scored: Sequence[Scores], found: Sequence
         console.print(table)
         for group in here:
             console.print(_keeps(group), soft_wrap=True)
-    if min(group.n for group in found) >= 2:
-        for one in compare_systems(systems_of([pool_of(one) for one in scored[::-1]]), metrics=_SHOWN[:1]).comparisons:
+    if len({group.learner for group in found}) > 1 and min(group.n for group in found) >= 2:
+        compared = compare_systems(systems_of(surveyed), learners[0], metrics=_SHOWN[:1])
+        for one in compared.comparisons:
             for difference in one.differences.values():
                 console.print(
                     f"{one.scenario_type}, {sentence(difference, one.system, one.baseline, one.least_p)}",
                     soft_wrap=True,
                 )
-    console.print(_carried_over(scored[1]), soft_wrap=True)
+    console.print(_carried_over([one for one in surveyed.scores if one.learner == learners[-1]]), soft_wrap=True)
 
 
 def _cell(one: Estimate) -> str:
@@ -191,10 +193,10 @@ def _keeps(group: Group) -> str:
     )
 
 
-def _carried_over(scores: Scores) -> str:
+def _carried_over(scores: Sequence[Score]) -> str:
     """Which task helps which: the forward transfer of each pair, the most helpful first."""
     values: dict[str, list[float]] = {}
-    for life in scores.lifetimes:
+    for life in scores:
         for pair, found in life.metrics["forward_transfer"].by.items():
             values.setdefault(pair, []).extend(found[:1])
     means = {pair: sum(found) / len(found) for pair, found in values.items() if found}

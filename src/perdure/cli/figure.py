@@ -58,10 +58,12 @@ def figure(
 
     Exit status 0: drawn; 1: drawn, but something was left out; 2: nothing could be drawn.
     """
+    from functools import partial
+
     from perdure.errors import PerdureError, UnknownName
     from perdure.metrics.settings import Settings
     from perdure.report.figures import KINDS, View, draw, save
-    from perdure.report.gather import gather
+    from perdure.report.material import gather, sketched
 
     if kind == "list":
         if json:
@@ -80,18 +82,18 @@ def figure(
         Settings(preset=preset, measure=measure, metrics=listed(metrics)),
         group=group,
         columns=column_mapping(column),
-        pixels=1500,
+        look=partial(sketched, columns=1500),
     )
     lifetime = of if of in {one.id for one in found.lives} else None
     view = View(lifetime=lifetime, group=of if lifetime is None else None, axis=axis, values=values, metrics=ids)
     target = to or Path(f"{kind}.png")
     save(draw(kind, found, view), target)
-    left_out = [{"path": path, "why": why} for path, why in found.scores.left_out]
+    left_out = [{"path": path, "why": why} for path, why in found.survey.left_out]
     if json:
         facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lives], "left_out": left_out}
         emit_json(facts, json)
     if not quiet and json != "-":
         typer.echo(str(target))
-    for path, why in found.scores.left_out:
+    for path, why in found.survey.left_out:
         typer.echo(f"left out: {path}: {why}", err=True)
     raise typer.Exit(1 if left_out else 0)

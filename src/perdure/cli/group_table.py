@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from perdure.metrics.many import Scores
+    from perdure.gather.model import Survey
     from perdure.stats.model import Estimate, Group
 
 __all__ = ["grouped", "show_groups", "thresholds"]
@@ -20,7 +20,7 @@ _WIDE = ("n", "mean", "sd", "interval", "IQM", "above", "t", "p", "sign p")
 _NARROW = ("mean", "interval", "above", "p")
 
 
-def grouped(scores: Scores, pattern: str | None) -> tuple[tuple[Group, ...], str | None]:
+def grouped(scores: Survey, pattern: str | None) -> tuple[tuple[Group, ...], str | None]:
     """The lifetimes in groups, or why they cannot be; a pattern that someone gave is an error to them instead."""
     from perdure.errors import PerdureError
     from perdure.stats.groups import groups
@@ -33,7 +33,7 @@ def grouped(scores: Scores, pattern: str | None) -> tuple[tuple[Group, ...], str
         return (), str(problem)
 
 
-def thresholds(scores: Scores) -> dict[str, dict[str, Any]]:
+def thresholds(scores: Survey) -> dict[str, dict[str, Any]]:
     """What each metric is held against, so that scores keep it where the file that declared them is not at hand."""
     return {
         name: {

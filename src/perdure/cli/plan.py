@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from perdure.gather.model import Survey
     from perdure.metrics.settings import Settings
-    from perdure.stats.model import Pool
     from perdure.stats.plan import Cost, PilotMetric, Plan
 
 __all__ = ["COMMAND", "EXAMPLE", "plan"]
@@ -102,26 +102,32 @@ def plan(
             typer.echo(f"drawn: {picture}")
 
 
-def _pool(pilot: Sequence[Path], experts: Sequence[Path], settings: Settings) -> Pool:
+def _pool(pilot: Sequence[Path], experts: Sequence[Path], settings: Settings) -> Survey:
     """The pilot's whole lifetimes, which are of one learner in one scenario, under the name of their group."""
     from dataclasses import replace
 
     from perdure.errors import PerdureError
-    from perdure.stats.groups import check_poolable, merged, split, usable
-    from perdure.stats.load import load_pool
+    from perdure.gather.survey import survey
+    from perdure.stats.groups import check_poolable, split, usable
 
-    pool = merged([load_pool(path, experts, settings) for path in pilot], "pilot")
-    lives, partial = usable(pool.lives)
+    found = survey(pilot, experts, settings)
+    lives, partial = usable(found.scores)
     parts = split(lives)
     if len(parts) != 1:
         raise PerdureError(
             f"--pilot: {len(parts)} groups ({'; '.join(parts)}); a pilot is one learner in one scenario type"
         )
     check_poolable(lives, "--pilot")
-    return replace(pool, name=next(iter(parts)), lives=lives, left_out=(*pool.left_out, *partial))
+    counted = {life.id for life in lives}
+    return replace(
+        found,
+        name=next(iter(parts)),
+        lives=tuple(one for one in found.lives if one.id in counted),
+        left_out=(*found.left_out, *partial),
+    )
 
 
-def _restricted(pool: Pool, metrics: Sequence[str]) -> Pool:
+def _restricted(pool: Survey, metrics: Sequence[str]) -> Survey:
     """The pool with these metrics alone, where any are named; a score file may hold more."""
     from dataclasses import replace
 
@@ -130,11 +136,14 @@ def _restricted(pool: Pool, metrics: Sequence[str]) -> Pool:
     for name in metrics:
         if name not in pool.bars:
             raise UnknownName("metric of the pilot", name, pool.bars)
-    return replace(pool, bars={name: pool.bars[name] for name in metrics}) if metrics else pool
+    if not metrics:
+        return pool
+    kept = {name: pool.bars[name] for name in metrics}
+    return replace(pool, metrics={}, written=kept)
 
 
 def _said(
-    pool: Pool, lifetimes: int, alpha: float, beta: float, detect: dict[str, float], simulate: bool, seed: int
+    pool: Survey, lifetimes: int, alpha: float, beta: float, detect: dict[str, float], simulate: bool, seed: int
 ) -> dict[str, PilotMetric]:
     import numpy as np
 
@@ -142,7 +151,7 @@ def _said(
 
     rng = np.random.default_rng(seed)
     return pilot_metrics(
-        pool.lives, pool.bars, lifetimes, alpha=alpha, beta=beta, detect=detect, simulate=simulate, rng=rng
+        pool.scores, pool.bars, lifetimes, alpha=alpha, beta=beta, detect=detect, simulate=simulate, rng=rng
     )
 
 

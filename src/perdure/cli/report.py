@@ -66,6 +66,6 @@ def report(
         for one in made.verdicts:
             typer.echo(f"{one.verdict}: {one.sentence}")
         typer.echo(str(to))
-    for path, why in made.material.scores.left_out:
+    for path, why in made.material.survey.left_out:
         typer.echo(f"left out: {path}: {why}", err=True)
-    raise typer.Exit(1 if made.material.scores.left_out else 0)
+    raise typer.Exit(1 if made.material.survey.left_out else 0)

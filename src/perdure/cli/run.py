@@ -10,7 +10,7 @@ import typer
 from perdure.cli.options import Json, Quiet, emit_json
 
 if TYPE_CHECKING:
-    from perdure.run.runner import RunResult
+    from perdure.gather.model import Survey
 
 __all__ = ["EXAMPLE", "run"]
 
@@ -57,6 +57,8 @@ def run(
         show_plan,
         unanswered,
     )
+    from perdure.gather.survey import survey
+    from perdure.report import sketched
     from perdure.run.before import check_before
     from perdure.run.folder import RunFolder
     from perdure.run.plan import Plan
@@ -100,9 +102,10 @@ def run(
         show_notes(console, result)
         if not quiet and not result.lived and not result.failed:
             console.print(f"  {into}: nothing is missing, so nothing was run")
-    scores = None if only else _scored(result, json)
-    if scores is not None and (result.lived or not (into / "report.html").exists()):
-        reported(result)
+    surveyed = survey(into, look=sketched) if result.finished_lives and not only else None
+    scores = _scored(surveyed, json) if surveyed else None
+    if surveyed and (result.lived or not (into / "report.html").exists()):
+        reported(result, surveyed)
         if json != "-" and not quiet:
             console.print(f"{into / 'report.html'}")
     if json:
@@ -112,19 +115,15 @@ def run(
     raise typer.Exit(1 if result.failed or (result.missing and not only) else 0)
 
 
-def _scored(result: RunResult, json: str | None) -> dict[str, object] | None:
-    """Score the lives that reached their end, beside their experts, and show each group's estimates."""
+def _scored(scores: Survey, json: str | None) -> dict[str, object]:
+    """Show each group's estimates."""
     from perdure.cli.group_table import show_groups, thresholds
     from perdure.cli.score_table import show
-    from perdure.metrics.many import score_many
     from perdure.stats.groups import groups
 
-    if not result.finished_lives:
-        return None
-    scores = score_many(result.finished_lives, result.finished_experts)
     found = groups(scores)
     if json != "-":
-        if len(scores.lifetimes) > 1:
+        if len(scores.lives) > 1:
             show_groups(found)
         else:
             show(scores)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
+    from perdure.gather.model import Survey
     from perdure.run.local import Event
     from perdure.run.plan import Job, Plan
     from perdure.run.runner import RunResult
@@ -162,17 +163,15 @@ def interruption(result_of: str, remaining: int) -> str:
     )
 
 
-def reported(result: RunResult) -> Path | None:
-    """Write what the finished lives show to report.html in the run folder; None where there is none."""
+def reported(result: RunResult, surveyed: Survey) -> Path:
+    """Write what the lives show to report.html in the run folder."""
     from perdure.report import write_report
 
-    if not result.finished_lives:
-        return None
     to = result.folder.path / "report.html"
     protocol = result.plan.protocol
     title = f"{protocol.name}: {protocol.title}"
     try:
-        write_report(result.finished_lives, to, experts=result.finished_experts, title=title)
+        write_report(surveyed, to, title=title)
     except OSError as problem:
         why = problem.strerror or problem
         raise PerdureError(f"{to}: the disk refuses the report: {why}; make room, and run again") from problem

@@ -131,8 +131,9 @@ def score(
     """
     from perdure.cli.group_table import grouped, show_groups, thresholds
     from perdure.cli.score_table import progress_bar, show
-    from perdure.metrics.many import score_many
-    from perdure.metrics.outputs import write_outputs
+    from perdure.gather.outputs import write_outputs
+    from perdure.gather.survey import survey
+    from perdure.metrics.score import prepared_table
     from perdure.metrics.settings import Settings
 
     if learned:
@@ -167,16 +168,16 @@ def score(
         as_given=as_given,
     )
     with progress_bar(quiet) as progress:
-        scores = score_many(
+        scores = survey(
             logs,
             experts or (),
             settings,
             jobs=jobs,
-            keep_prepared=out is not None,
+            look=prepared_table if out else None,
             columns=column_mapping(column),
             progress=progress,
         )
-    several = len(scores.lifetimes) > 1
+    several = len(scores.lives) > 1
     found, refused = grouped(scores, group) if several or group or json else ((), None)
     if json:
         facts = scores.as_json()

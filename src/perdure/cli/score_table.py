@@ -1,4 +1,4 @@
-"""Scores for people: a table on stdout, and a progress bar on stderr."""
+"""Survey for people: a table on stdout, and a progress bar on stderr."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from perdure.gather.model import Survey
     from perdure.metrics.declare import Metric
-    from perdure.metrics.many import Scores
     from perdure.metrics.score import Score
 
 __all__ = ["columns", "progress_bar", "show", "widest"]
@@ -48,17 +48,17 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
         yield told
 
 
-def show(scores: Scores, *, quiet: bool = False) -> None:
+def show(scores: Survey, *, quiet: bool = False) -> None:
     """Print one lifetime metric by metric; of many, whose values only groups may pool, what else is to say."""
-    if len(scores.lifetimes) == 1:
-        _show_one(scores.lifetimes[0], scores, quiet)
+    if len(scores.scores) == 1:
+        _show_one(scores.scores[0], scores, quiet)
     elif not quiet:
         _show_notes(scores)
     for path, why in scores.left_out:
         _say(f"left out {why if path in why else f'{path}: {why}'}", "yellow", fold=False)
 
 
-def _show_one(score: Score, scores: Scores, quiet: bool) -> None:
+def _show_one(score: Score, scores: Survey, quiet: bool) -> None:
     rows: list[tuple[str, str, bool | None, str]] = []
     for name, one in score.metrics.items():
         if one.value is None:
@@ -98,9 +98,9 @@ def _table(rows: Sequence[tuple[str, str, bool | None, str]]) -> None:
             _say(" " * before + line, "grey", fold=False)
 
 
-def _show_notes(scores: Scores) -> None:
+def _show_notes(scores: Survey) -> None:
     """What is to be said of many lifetimes, each thing once, with how many it holds of where not of all."""
-    lifetimes = scores.lifetimes
+    lifetimes = scores.scores
     dropped, where = sum(one.dropped_rows for one in lifetimes), sum(bool(one.dropped_rows) for one in lifetimes)
     if dropped:
         rows = "1 row" if dropped == 1 else f"{dropped} rows"
@@ -201,7 +201,7 @@ def number(value: float) -> str:
 
 def _unit(metric: Metric, score: Score) -> str:
     """What the value is measured in; what has the measure's own unit is called by the measure."""
-    return score.measure if metric.unit == "measure" else metric.unit
+    return (score.measure or "") if metric.unit == "measure" else metric.unit
 
 
 def _counts(score: Score) -> str:

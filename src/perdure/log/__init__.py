@@ -8,4 +8,5 @@ __all__ = ["READERS", "read"]
 # In the order in which they are asked; most logs are the first kind, and the others then cost nothing.
 READERS.add(L2LOGGER.name, L2LOGGER)
 READERS.add_later("learnkit", "perdure.log.learnkit:LEARNKIT")
+READERS.add_later("matrix", "perdure.log.matrix:MATRIX")
 READERS.add_later("table", "perdure.log.table:TABLE")

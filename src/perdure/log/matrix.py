@@ -29,7 +29,7 @@ from perdure.log.cells import is_number
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.read import Options
 
-__all__ = ["SUFFIXES", "MatrixLifetime", "MatrixReader", "looks_like_matrix", "read_baseline", "read_matrix"]
+__all__ = ["MATRIX", "SUFFIXES", "MatrixLifetime", "MatrixReader", "looks_like_matrix", "read_baseline", "read_matrix"]
 
 _KEYS = ("matrix", "tasks", "unit", "random_init", "joint")
 _GLANCE_BYTES = 1 << 16
@@ -103,11 +103,8 @@ class MatrixLifetime(Lifetime):
 
 @dataclass(frozen=True)
 class MatrixReader:
-    """Accuracy matrices as lifetimes; how a matrix is to be read is said when the reader is made."""
+    """Accuracy matrices as lifetimes."""
 
-    transposed: bool = False
-    unit: Unit | None = None
-    as_given: bool = False
     name: str = "matrix"
     summary: str = "a CSV, TSV, JSON, NPZ or NPY file of an accuracy matrix, numbers only"
 
@@ -115,9 +112,9 @@ class MatrixReader:
         """By its suffix and, for text, by a first line of numbers only."""
         return looks_like_matrix(path)
 
-    def read(self, path: Path, options: Options) -> MatrixLifetime:  # noqa: ARG002
+    def read(self, path: Path, options: Options) -> MatrixLifetime:
         """The lifetime that the matrix tells of: its tasks learned in turn, its known cells evaluated."""
-        matrix = read_matrix(path, transposed=self.transposed, unit=self.unit, as_given=self.as_given)
+        matrix = read_matrix(path, transposed=options.rows == "learned", unit=options.unit, as_given=options.as_given)
         return MatrixLifetime(
             id=path.stem,
             experiences=_evaluations(passage_of(matrix, path.stem)),
@@ -306,3 +303,4 @@ _LOADERS: Mapping[str, Callable[[Path], _Table]] = {
     ".npy": _from_numpy,
 }
 SUFFIXES = tuple(_LOADERS)
+MATRIX = MatrixReader()

@@ -23,6 +23,7 @@ __all__ = [
     "STANDARD_COLUMNS",
     "TIMESTAMP_FORMAT",
     "Direction",
+    "Identity",
     "Lifetime",
     "Passage",
 ]
@@ -50,6 +51,34 @@ STANDARD_COLUMNS: Mapping[str, pl.DataType] = MappingProxyType(
         "timestamp": pl.String(),
     }
 )
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who a lifetime is: settled when it is read, the same for every source and in every output."""
+
+    id: str
+    """Its path from the argument's own last name down, with `#` and its name inside a file of several."""
+    learner: str | None = None
+    seed: int | None = None
+    scenario_type: str | None = None
+    order: tuple[str, ...] = ()
+    """The tasks of its learning blocks, one after the other."""
+    tasks: tuple[str, ...] = ()
+    measure: str | None = None
+    unit: str | None = None
+    """Of accuracies; None where the measure is the log's own."""
+    variants: str = "name"
+    """Whose variants count as tasks: `name`, `params` or `agnostic`."""
+    role: Literal["life", "expert"] = "life"
+    recorded: str = ""
+    """What its manifest calls it; two lifetimes of a group never share that and a seed."""
+    source: str = ""
+    """Where it lies."""
+    argument: str = ""
+    """The argument that holds it, as typed; blank where the argument is the lifetime itself."""
+    holder: str = ""
+    """The nearest folder, or file of several lifetimes, that holds it: it stands for a learner that is not named."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ __all__ = [
     "LIFETIME",
     "METRICS",
     "Aggregate",
+    "Bar",
     "Combine",
     "Context",
     "Key",
@@ -69,6 +70,22 @@ class Context:
     given: Mapping[Any, Any] = field(default_factory=dict)
     """Role type → its value, where it does not come from the curves (a matrix read from a file)."""
     expert_average: Literal["metrics", "time"] = "metrics"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a metric is held against: beyond `threshold` lies lifelong learning."""
+
+    threshold: float | None = None
+    margin: float = 0.0
+    better: Better = "higher"
+    inclusive: bool = False
+    """Whether a single value at the threshold itself counts as beyond it."""
+
+    @property
+    def sign(self) -> float:
+        """1 where higher is better, −1 where lower is."""
+        return 1.0 if self.better == "higher" else -1.0
 
 
 Adapter = Callable[[Curves, Site, Context], Any]
@@ -118,6 +135,11 @@ class Metric:
                 "import Curve and the like where the formula can see them"
             ) from problem
         return {name: hints.get(name) for name in _parameters(self.formula)}
+
+    @property
+    def held_against(self) -> Bar:
+        """What its values are held against, as data."""
+        return Bar(self.threshold, self.margin, self.better, self.inclusive)
 
     @property
     def bar(self) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,57 +14,88 @@ import polars as pl
 
 from perdure.curves.build import curves as curves_of
 from perdure.curves.build import expert_logs
-from perdure.curves.experts import ExpertLog, Experts, read_experts
+from perdure.curves.experts import ExpertLog, Experts
 from perdure.curves.model import Curves, Prep
 from perdure.errors import MetricError, UnknownName
 from perdure.log.accuracy import AccuracyMatrix, with_baselines
-from perdure.log.model import Direction, Lifetime
+from perdure.log.model import Direction, Identity, Lifetime
 from perdure.log.places import as_text
-from perdure.log.read import read
 from perdure.metrics.accuracy import Place
 from perdure.metrics.accuracy import curves_of as matrix_curves
 from perdure.metrics.blocks import BlockSummary
-from perdure.metrics.declare import Aggregate, Context, Metric
+from perdure.metrics.declare import Context, Metric
 from perdure.metrics.engine import Measured, Sites, measure
 from perdure.metrics.load import chosen
 from perdure.metrics.presets import preset as preset_called
 from perdure.metrics.settings import Settings
 from perdure.scenario.model import Scenario
 
-__all__ = ["Score", "Scorer", "prepared_table", "protocol_name", "score"]
+__all__ = ["DEFINITIONS", "Score", "Scorer", "deciding", "prepared_table", "protocol_name"]
 
 _MATRIX_MEASURE = "accuracy"
 _UNFINISHED = {True: ("this life did not reach its end",), False: ()}
 
 
-@dataclass(frozen=True)
+DEFINITIONS = 2
+"""Which edition of the definitions the numbers follow; scores of another edition are never pooled with these."""
+
+
+@dataclass(frozen=True, eq=False)
 class Score:
     """One lifetime, measured."""
 
-    id: str
-    preset: str
-    measure: str
-    tasks: tuple[str, ...]
-    metrics: Mapping[str, Measured] = field(hash=False)
+    identity: Identity
+    metrics: Mapping[str, Measured]
+    preset: str = "standard"
+    how: str = ""
+    """Everything else that decided the values, as text, to be told apart."""
     blocks: tuple[BlockSummary, ...] = ()
     learning_experiences: int = 0
     evaluation_experiences: int = 0
-    dropped: Mapping[str, int] = field(default_factory=dict, hash=False)
+    dropped: Mapping[str, int] = field(default_factory=dict)
     """Rows that do not count, by reason."""
     notes: tuple[str, ...] = ()
     not_learned: tuple[str, ...] = ()
     """Tasks that never reached the performance at which they count as learned."""
-    path: str | None = None
-    seed: int | None = None
-    learner: str | None = None
-    scenario_type: str | None = None
     protocol: Any = None
     """As the manifest states it."""
     complete: bool | None = None
-    recorded_id: str = ""
-    """The id in the manifest, where there is one; `id` may be a path."""
-    prepared: pl.DataFrame | None = field(default=None, hash=False, compare=False, repr=False)
-    """The values by experience, where they were asked for."""
+    """Whether the life reached its end; None where nothing says."""
+
+    @property
+    def id(self) -> str:
+        """What the lifetime is called in every output."""
+        return self.identity.id
+
+    @property
+    def learner(self) -> str | None:
+        """Who lived it, where that is recorded."""
+        return self.identity.learner
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that its log states."""
+        return self.identity.seed
+
+    @property
+    def scenario_type(self) -> str | None:
+        """Condensed, dispersed, …, as its log states it."""
+        return self.identity.scenario_type
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The tasks of its learning blocks, one after the other."""
+        return self.identity.order
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Its tasks, in the order in which they are first learned."""
+        return self.identity.tasks
+
+    @property
+    def measure(self) -> str | None:
+        """What was measured."""
+        return self.identity.measure
 
     @property
     def dropped_rows(self) -> int:
@@ -77,10 +107,15 @@ class Score:
         """What its protocol is called."""
         return protocol_name(self.protocol)
 
-    @property
-    def order(self) -> tuple[str, ...]:
-        """The tasks of its learning blocks, one after the other."""
-        return tuple(one.block.task for one in self.blocks if one.block.mode == "learn")
+    @cached_property
+    def values(self) -> dict[str, float | None]:
+        """Metric → its value, or None."""
+        return {name: one.value for name, one in self.metrics.items()}
+
+    @cached_property
+    def why(self) -> dict[str, str]:
+        """Metric → the reason for its absence."""
+        return {name: one.why for name, one in self.metrics.items() if one.why}
 
     def __getitem__(self, metric: str) -> float | None:
         """The value of a metric, or None."""
@@ -88,19 +123,23 @@ class Score:
 
     def as_json(self) -> dict[str, Any]:
         """The lifetime as one JSON object; every number in it is finite."""
+        who = self.identity
         return {
-            "id": self.id,
-            "recorded_id": self.recorded_id or None,
-            "learner": self.learner,
-            "seed": self.seed,
-            "scenario_type": self.scenario_type,
+            "id": who.id,
+            "identity": who.recorded or None,
+            "learner": who.learner,
+            "seed": who.seed,
+            "scenario_type": who.scenario_type,
             "protocol": self.protocol,
             "complete": self.complete,
-            "measure": self.measure,
+            "measure": who.measure,
+            "unit": who.unit,
+            "variants": who.variants,
+            "order": list(who.order),
             "dropped_rows": self.dropped_rows,
             "learning_experiences": self.learning_experiences,
             "evaluation_experiences": self.evaluation_experiences,
-            "tasks": list(self.tasks),
+            "tasks": list(who.tasks),
             "metrics": {
                 name: {
                     "value": one.value,
@@ -131,20 +170,27 @@ class Scorer:
         self.served: set[str] = set()
         """The experts that serve the measure of a lifetime."""
         self._logs: dict[tuple[str, Direction], tuple[ExpertLog, ...]] = {}
+        self.how = deciding(self.settings.as_json(self.prep))
 
-    def score(self, lifetime: Lifetime, *, keep_prepared: bool = False) -> Score:
+    def score(self, lifetime: Lifetime, identity: Identity | None = None) -> Score:
         """Every metric of one lifetime."""
+        return self.scored(lifetime, identity)[0]
+
+    def scored(self, lifetime: Lifetime, identity: Identity | None = None) -> tuple[Score, Curves]:
+        """Every metric of one lifetime, and the curves they were read from; `identity` is what is known of its place.
+
+        What can only be told from the curves, as its tasks and their order, is filled in here.
+        """
         measured = lifetime.measure(self.settings.measure)
         direction: Direction = "lower" if self.settings.lower_is_better else lifetime.measures[measured]
         curves = curves_of(
             lifetime, self.prep, self._expert_logs(measured, direction), measure=measured, direction=direction
         )
         passage, scenario = curves.passage, curves.scenario
-        return Score(
-            id=lifetime.id,
+        score = Score(
+            identity=_identified(identity or Identity(lifetime.id), lifetime, curves),
             preset=self.preset.name,
-            measure=measured,
-            tasks=tuple(task.label for task in scenario.tasks),
+            how=self.how,
             metrics=self._measured(curves, self.metrics, {}),
             blocks=self.preset.summarise(curves),
             learning_experiences=scenario.learning_experiences,
@@ -157,25 +203,14 @@ class Scorer:
                 *_unused(self.settings.learned, scenario),
             ),
             not_learned=_not_learned(curves, self.settings.learned),
-            path=as_text(lifetime.path) if lifetime.path else None,
-            seed=lifetime.seed,
-            learner=lifetime.learner,
-            scenario_type=lifetime.scenario_type,
             protocol=lifetime.manifest.get("protocol"),
             complete=lifetime.complete,
-            recorded_id=str(lifetime.manifest.get("id") or ""),
-            prepared=prepared_table(curves) if keep_prepared else None,
         )
+        return score, curves
 
-    def matrix_in(self, path: str | os.PathLike[str]) -> AccuracyMatrix:
-        """The accuracy matrix in a file, read as the settings say."""
-        from perdure.log.matrix import read_matrix  # most logs are folders, and need none of it
-
-        how = self.settings
-        return read_matrix(path, transposed=how.transposed, unit=how.unit, as_given=how.as_given)
-
-    def score_matrix(self, name: str, matrix: AccuracyMatrix) -> Score:
+    def score_matrix(self, matrix: AccuracyMatrix, identity: Identity) -> tuple[Score, Curves]:
         """The accuracy-matrix metrics of a matrix that was read from a file."""
+        name = identity.source or identity.id
         matrix = with_baselines(
             matrix,
             random_init=self.settings.random_init,
@@ -193,13 +228,11 @@ class Scorer:
             raise MetricError(
                 f"{name}: preset {self.preset.name!r} has no accuracy-matrix metrics; use standard, or name them"
             )
-        curves = matrix_curves(matrix, name)
-        return Score(
-            id=name,
+        curves = matrix_curves(matrix, identity.id)
+        score = Score(
+            identity=replace(identity, tasks=matrix.tasks, measure=_MATRIX_MEASURE, unit=matrix.unit),
             preset=self.preset.name,
-            # By its unit too, so that percents and fractions are never pooled.
-            measure=_MATRIX_MEASURE if matrix.unit == "percent" else f"{_MATRIX_MEASURE} ({matrix.unit})",
-            tasks=matrix.tasks,
+            how=self.how,
             metrics={
                 **self._measured(curves, metrics, {AccuracyMatrix: matrix}),
                 **dict.fromkeys(asked, Measured(None, why="needs a log of experiences; an accuracy matrix holds none")),
@@ -209,8 +242,8 @@ class Scorer:
                 f"an accuracy matrix in {matrix.unit}",
                 *(("experts say nothing about a matrix, and were not used",) if self.experts.lifetimes else ()),
             ),
-            path=name,
         )
+        return score, curves
 
     def _measured(self, curves: Curves, metrics: Mapping[str, Metric], given: Mapping[Any, Any]) -> dict[str, Measured]:
         settings = self.settings
@@ -238,39 +271,7 @@ class Scorer:
         return self._logs[measured, direction]
 
 
-def score(
-    log: str | os.PathLike[str] | Lifetime,
-    experts: str | os.PathLike[str] | Lifetime | Sequence[str | os.PathLike[str] | Lifetime] = (),
-    preset: str = "standard",
-    measure: str | None = None,
-    prep: Prep | None = None,
-    *,
-    metrics: Sequence[str] = (),
-    aggregate: Aggregate = "mean",
-    **more: Any,
-) -> Score:
-    """Every metric of one lifetime, a log or one read before, beside its experts.
-
-    `more` are the further fields of `Settings`, e.g. `lower_is_better=True`.
-    """
-    several = (experts,) if isinstance(experts, str | os.PathLike | Lifetime) else experts
-    found = read_experts([one for one in several if not isinstance(one, Lifetime)])
-    given = tuple(one for one in several if isinstance(one, Lifetime))
-    named = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    scorer = Scorer(
-        Settings(preset, measure, prep, named, aggregate, **more),
-        replace(found, lifetimes=(*given, *found.lifetimes)),
-    )
-    if not isinstance(log, Lifetime) and Path(log).is_file():
-        from perdure.log.matrix import looks_like_matrix
-
-        if looks_like_matrix(Path(log)):
-            return scorer.score_matrix(Path(log).name, scorer.matrix_in(log))
-    made = scorer.score(log if isinstance(log, Lifetime) else read(log))
-    return replace(made, notes=(*made.notes, *(f"expert left out: {why}" for why in scorer.left_out.values())))
-
-
-def prepared_table(curves: Curves) -> pl.DataFrame:
+def prepared_table(curves: Curves, _count: int = 1) -> pl.DataFrame:
     """One row per experience: where it stands, as measured, and as prepared."""
     blocks = curves.scenario.blocks
     lengths = np.diff(curves.starts)
@@ -291,6 +292,31 @@ def prepared_table(curves: Curves) -> pl.DataFrame:
             "scaled": curves.raw,
             "prepared": curves.values,
         }
+    )
+
+
+_NOT_DECIDING = frozenset({"experts", "metrics", "margins", "learned", "measure", "group"})  # may differ in a pool
+
+
+def deciding(settings: Mapping[str, Any]) -> str:
+    """What of the settings decides values, as text: lifetimes scored differently are never pooled."""
+    told = {name: value for name, value in settings.items() if name not in _NOT_DECIDING}
+    return json.dumps(told, sort_keys=True, default=str)
+
+
+def _identified(identity: Identity, lifetime: Lifetime, curves: Curves) -> Identity:
+    scenario = curves.scenario
+    return replace(
+        identity,
+        learner=lifetime.learner,
+        seed=lifetime.seed,
+        scenario_type=lifetime.scenario_type,
+        order=tuple(block.task for block in scenario.blocks if block.mode == "learn"),
+        tasks=tuple(task.label for task in scenario.tasks),
+        measure=curves.passage.measure,
+        role=lifetime.role,
+        recorded=str(lifetime.manifest.get("id") or ""),
+        source=identity.source or (as_text(lifetime.path) if lifetime.path else ""),
     )
 
 

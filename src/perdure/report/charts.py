@@ -10,8 +10,8 @@ import numpy as np
 from perdure.report.figures.axes import View
 from perdure.report.figures.groups import VERDICTS, final_scores, shown_metrics
 from perdure.report.figures.matrices import accuracy_cells, departures, transfer_cells
-from perdure.report.gather import Material
 from perdure.report.interactive import Spec, axes, literal, rounded
+from perdure.report.material import Material
 from perdure.report.palette import GOOD, NEUTRAL, POOR, looks
 
 __all__ = ["accuracy", "metrics", "profiles", "radar", "scatter", "transfer"]
@@ -59,7 +59,7 @@ def metrics(material: Material) -> Spec | None:
             "type": "category",
             "categoryarray": [literal(group.group) for group in material.groups],
         }
-        threshold = material.scores.metrics[name].threshold
+        threshold = material.survey.metrics[name].threshold
         layout["shapes"].append(
             {
                 "type": "line",
@@ -103,7 +103,7 @@ def scatter(material: Material, x: str, y: str) -> Spec | None:
         return None
     lines = []
     for name, axis in ((x, "x"), (y, "y")):
-        threshold = material.scores.metrics[name].threshold
+        threshold = material.survey.metrics[name].threshold
         if threshold is not None:
             lines.append(_threshold(axis, threshold))
     return {"data": traces, "layout": {**axes(x.replace("_", " "), y.replace("_", " ")), "shapes": lines}}

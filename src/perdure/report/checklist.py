@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from perdure.report.gather import Material, Told
+from perdure.gather.model import Life
+from perdure.report.material import Material
 from perdure.report.tables import number
 
 __all__ = ["Item", "checklist"]
@@ -77,7 +78,7 @@ def _baseline(material: Material, what: str, pattern: re.Pattern[str], advice: s
 
 def _joint(material: Material) -> Item:
     what = "Joint training as an upper bound"
-    if material.scores.settings.get("joint") is not None:
+    if material.survey.settings.get("joint") is not None:
         return Item(what, "present", "given with --joint")
     return _baseline(material, what, _JOINT, "a learner called joint, or its accuracies with --joint")
 
@@ -99,13 +100,17 @@ def _tasks(material: Material) -> Item:
     return Item(what, "missing", "groups differ in their tasks: " + ", ".join(sets))
 
 
-def _task_sets(lives: Sequence[Told]) -> set[frozenset[str]]:
-    return {frozenset(one.sketch.tasks) for one in lives}
+def _task_sets(lives: Sequence[Life]) -> set[frozenset[str]]:
+    return {frozenset(one.score.tasks) for one in lives}
 
 
 def _time(material: Material) -> Item:
     what = "Training time"
-    timed = [(one.seconds[0], one.seconds[1]) for one in material.lives if one.seconds[0] and one.seconds[1]]
+    timed = [
+        (one.sketch.seconds[0], one.sketch.seconds[1])
+        for one in material.lives
+        if one.sketch.seconds[0] and one.sketch.seconds[1]
+    ]
     if not timed:
         return Item(what, "missing", "no timestamps that tell time apart")
     seconds = sum(total or 0.0 for total, _ in timed)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from perdure.curves.experts import Experts
 from perdure.errors import PerdureError
+from perdure.gather.find import find_lifetimes, named_apart
+from perdure.gather.model import Survey
+from perdure.gather.survey import How, Surveyor, described, renamed
 from perdure.log.l2logger import ended
-from perdure.log.read import find, locate, read
+from perdure.log.read import find, locate
 from perdure.metrics.declare import Metric
-from perdure.metrics.many import describe, find_lifetimes
-from perdure.metrics.serving import Serving, run_of
+from perdure.metrics.score import Scorer
 from perdure.metrics.settings import Settings
 from perdure.report.followed import Followed, Progress
-from perdure.report.gather import Material, material, renamed
-from perdure.report.tell import Teller
+from perdure.report.material import Material, material, sketched
 
 __all__ = ["Follower"]
 
@@ -53,9 +52,8 @@ class Follower:
         self._publish_from = 0.0
         self._experts = list(experts)
         self._known_experts: tuple[str, ...] = ()
-        self._tellers: dict[Path | None, Teller] = {}
-        self._serving = Serving()
-        self._scorer = Teller(self.settings).scorer
+        self._scorer = Scorer(self.settings)
+        self._surveyor = self._with(())
         self._searched = -1e9
         self._score_from = 0.0
         self._told: Material | None = None
@@ -72,19 +70,12 @@ class Follower:
         changed = self._search(now)
         for one in self.lives.values():
             changed = one.look(now) or changed
-        self._name_apart()
         changed = self._score(now) or changed
         if self.published != self.scored and now >= self._publish_from:
             self.published = self.scored
             changed = True
         self.version += changed
         return changed
-
-    def _name_apart(self) -> None:
-        """Lifetimes that call themselves the same are called by where they lie."""
-        again = Counter(one.own for one in self.lives.values())
-        for one in self.lives.values():
-            one.id = one.place if again[one.own] > 1 else one.own
 
     def settle(self) -> None:
         """Read and score everything that is there now, however long it takes."""
@@ -121,11 +112,11 @@ class Follower:
     def material(self) -> Material | None:
         """What the lifetimes that hold something came to, as a report takes it; None while there is nothing."""
         if self._told_version != self.scored:
-            told = [renamed(one.told, one.id) for one in self.lives.values() if one.told is not None]
-            scorer = self._scorer
-            described = describe(self.settings, scorer, self._known_experts, {})
+            lives = tuple(renamed(one.told, one.id) for one in self.lives.values() if one.told is not None)
+            scorer, settings = self._scorer, described(self.settings, self._scorer, self._known_experts, {})
             # Lives that still run are shown as they stand, though no group counts them.
-            self._told = material(told, scorer, described) if told else None
+            survey = Survey(lives, (), settings, scorer.preset.name, scorer.metrics)
+            self._told = material(survey) if lives else None
             self._told_version = self.scored
         return self._told
 
@@ -138,37 +129,28 @@ class Follower:
             found, own = find_lifetimes([place for place in self.logs if place.exists()], self._experts)
         except PerdureError:
             return False  # a folder vanished while it was listed; the next search will know
-        for one in found:
+        for one in named_apart(found):
             if one.path in self.lives:
-                self.lives[one.path].place = one.id or str(one.path)
-            elif not one.matrix and one.path.is_dir() and any(find(one.path)):
-                self.lives[one.path] = Followed(one.path, one.id, now, self.settings.measure)
+                self.lives[one.path].id = one.identity.id
+            elif one.path.is_dir() and any(find(one.path)):
+                self.lives[one.path] = Followed(one, now, self.settings.measure)
                 changed = True
         experts = tuple(map(str, [*self._experts, *(path for path in own if ended(path))]))
         if experts != self._known_experts:
             self._known_experts = experts
-            self._serving = self._readable(experts[len(self._experts) :])
-            self._tellers = {}
+            self._surveyor = self._with(experts[len(self._experts) :])
             for followed in self.lives.values():
                 followed.told_blocks = -1
         return changed
 
-    def _readable(self, found: Sequence[str]) -> Serving:
+    def _with(self, found: Sequence[str]) -> Surveyor:
+        """What scores lifetimes beside the experts that are there by now; nothing is written beside a log."""
+        look = partial(sketched, columns=300)
+        how = How(self.settings, tuple(map(str, self._experts)), tuple(found), look=look, cache=False)
         try:
-            return Serving(self._experts, found, cache=False)
+            return Surveyor(how)
         except PerdureError:
-            return Serving()
-
-    def _teller(self, path: Path) -> Teller:
-        """What tells a lifetime: with the experts of its own run folder, and those given."""
-        run = run_of(path)
-        if run not in self._tellers:
-            try:
-                experts = self._serving.of(run)
-            except PerdureError:
-                experts = Experts()
-            self._tellers[run] = Teller(self.settings, experts)
-        return self._tellers[run]
+            return Surveyor(How(self.settings, look=look, cache=False))
 
     def _score(self, now: float) -> bool:
         """Score lifetimes that have a new block, one after the other, within the share of time that may be spent."""
@@ -182,17 +164,13 @@ class Follower:
                 continue
             whole = one.blocks
             started = time.perf_counter()
-            try:
-                lifetime = read(one.path, cache=False)
-                if not lifetime.manifest.get("id"):
-                    lifetime = replace(lifetime, id=one.own)
-                one.told, one.problem = self._teller(one.path).tell(lifetime, 300), None
+            done = self._surveyor(one.found)
+            if done.lives:
+                one.told, one.problem = done.lives[0][1], None
                 self.scored += 1
                 changed = True
-            except PerdureError as problem:
-                one.problem = str(problem)
-            except Exception as problem:
-                one.problem = f"it cannot be scored now ({type(problem).__name__}: {problem})"
+            elif done.left_out:
+                one.problem = done.left_out[0][1]
             one.told_blocks = whole
             one.told_at = now = self.clock()
             self._score_from = now + (time.perf_counter() - started) * (1 / _SHARE - 1)

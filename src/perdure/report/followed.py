@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from perdure.errors import PerdureError
+from perdure.gather.find import Found
+from perdure.gather.model import Life
 from perdure.log.l2logger import BLOCKS_FILE, MANIFEST, ended, measures_of, object_in
 from perdure.metrics.declare import Metric
 from perdure.report.tail import Grown, Tail
-from perdure.report.tell import Told
 from perdure.scenario.model import Block, Scenario
 
 __all__ = ["Followed", "Progress", "waits_for"]
@@ -41,14 +41,12 @@ class Progress:
 class Followed:
     """One lifetime that is followed."""
 
-    def __init__(self, path: Path, name: str, now: float, measure: str | None = None) -> None:
-        self.path = path
-        self.place = name or str(path)
-        """What it is called where it lies; unlike ids, no two lifetimes share it."""
-        self.own = self.id = name
-        """What it calls itself; its id is that too, unless another lifetime calls itself the same."""
+    def __init__(self, found: Found, now: float, measure: str | None = None) -> None:
+        self.found = found
+        self.path = found.path
+        self.id = found.identity.id
         self.version = 0
-        self.told: Told | None = None
+        self.told: Life | None = None
         self.told_blocks = -1
         self.problem: str | None = None
         self.manifest: Mapping[str, Any] = {}
@@ -113,7 +111,6 @@ class Followed:
             self.problem = str(problem)
             return False
         self.manifest, self.problem = manifest, None
-        self.own = self.id = str(manifest.get("id") or self.own or self.path.name)
         self.tail = Tail(self.path, self._measure if self._measure in measures else next(iter(measures)))
         return True
 

@@ -11,10 +11,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from perdure import __version__
+from perdure.gather.model import Life
 from perdure.report import charts, interactive, tables
 from perdure.report.drawing import Drawing, drawing
 from perdure.report.figures.axes import View
-from perdure.report.gather import Material, Told
+from perdure.report.material import Material
 from perdure.report.model import Report
 from perdure.report.words import headline
 from perdure.stats.compare import Comparison
@@ -116,12 +117,12 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
             featured=_featured(material, figures),
             overall=overall,
             scenarios=_scenarios(material),
-            comparisons=[_compared(one, headline(material.scores.metrics)) for one in report.comparisons],
+            comparisons=[_compared(one, headline(material.survey.metrics)) for one in report.comparisons],
             life_words=_LIFE_WORDS,
             lifetimes=tables.lifetimes(material),
             pages=pages,
-            left_out=material.scores.left_out,
-            definitions=tables.definitions(material.scores.metrics, report.valued),
+            left_out=material.survey.left_out,
+            definitions=tables.definitions(material.survey.metrics, report.valued),
             provenance=_provenance(report),
             settings=_pretty(report.provenance.get("settings", {})),
             origins=_pretty(_once(report.provenance.get("lifetimes", []))),
@@ -151,7 +152,7 @@ def json_inside(facts: Any) -> str:
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def _page(at: int, one: Told, material: Material, figures: dict[str, Any]) -> dict[str, Any]:
+def _page(at: int, one: Life, material: Material, figures: dict[str, Any]) -> dict[str, Any]:
     """One lifetime's folded page."""
     name = f"life-{at}"
     figures[name] = {**interactive.lifetime(one, material), "blocks": tables.blocks(one).as_json()}
@@ -164,7 +165,7 @@ def _page(at: int, one: Told, material: Material, figures: dict[str, Any]) -> di
         "id": one.id,
         "about": " · ".join(word for word in about if word),
         "figure": name,
-        "measured": tables.values(one, material.scores.metrics),
+        "measured": tables.values(one, material.survey.metrics),
         "notes": [*dropped, *never, *score.notes, *(f"{why} (e.g. {key})" for why, key in list(missing.items())[:6])],
     }
 
@@ -180,8 +181,8 @@ def _compared(found: Comparison, shown: Sequence[str]) -> dict[str, Any]:
     return {"title": table.caption, "sentences": said, "table": table}
 
 
-def _ended(one: Told) -> str | None:
-    return {True: None, None: None, False: "did not reach its end"}[one.complete]
+def _ended(one: Life) -> str | None:
+    return {True: None, None: None, False: "did not reach its end"}[one.score.complete]
 
 
 def _featured(material: Material, figures: dict[str, Any]) -> list[dict[str, Any]]:
@@ -221,13 +222,13 @@ def _opening(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 
 def _pair(material: Material, x: str, y: str) -> interactive.Spec | None:
-    known = material.scores.metrics
+    known = material.survey.metrics
     return charts.scatter(material, x, y) if x in known and y in known else None
 
 
 def _scenarios(material: Material) -> list[Drawing]:
     """Each different order of blocks once, at most four of them."""
-    found: dict[tuple[Any, ...], list[Told]] = {}
+    found: dict[tuple[Any, ...], list[Life]] = {}
     for one in material.lives:
         shape = tuple((part.block.mode, part.block.task, part.block.subtype) for part in one.sketch.stretches)
         found.setdefault(shape, []).append(one)
@@ -237,10 +238,10 @@ def _scenarios(material: Material) -> list[Drawing]:
 
 def _subtitle(report: Report) -> str:
     material = report.material
-    measures = ", ".join(sorted({one.score.measure for one in material.lives}))
+    measures = ", ".join(sorted({one.score.measure for one in material.lives if one.score.measure}))
     count = len(material.lives)
     lives = f"{count} lifetimes" if count != 1 else "1 lifetime"
-    parts = [lives, f"{len(material.tasks)} tasks", f"measure: {measures}", f"preset: {material.scores.preset}"]
+    parts = [lives, f"{len(material.tasks)} tasks", f"measure: {measures}", f"preset: {material.survey.preset}"]
     written = report.provenance.get("written")
     return " · ".join([*parts, f"written {written}"] if written else parts)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from perdure.gather.model import Life
 from perdure.report.figures.axes import View, used
-from perdure.report.gather import Material, Told
+from perdure.report.material import Material
 from perdure.report.sketch import Sketch, Stretch
 
 __all__ = ["Spec", "axes", "beside", "lifetime", "literal", "rounded"]
@@ -31,7 +32,7 @@ def rounded(values: Iterable[float]) -> list[float | int]:
     return found
 
 
-def lifetime(told: Told, material: Material) -> Spec:
+def lifetime(told: Life, material: Material) -> Spec:
     """One lifetime: raw and smoothed learning, evaluations with intervals, shaded by the task being learned."""
     sketch = told.sketch
     scaled = used(sketch, View()) == "scaled"
@@ -71,7 +72,7 @@ def lifetime(told: Told, material: Material) -> Spec:
     return {"data": traces, "layout": {**layout, "shapes": shapes[:400]}}
 
 
-def beside(told: Told, material: Material) -> Spec | None:
+def beside(told: Life, material: Material) -> Spec | None:
     """Stitched learning against experts; None where no task has one."""
     traces: list[Any] = []
     for one in told.sketch.beside:

@@ -37,7 +37,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _table(tables.metrics(material, group, judged=False), f"more-{at + 1}")
     for at, one in enumerate(report.comparisons):
         yield from _table(tables.comparison(one), f"comparison-{at + 1}")
-    defined = tables.definitions(material.scores.metrics, report.valued)
+    defined = tables.definitions(material.survey.metrics, report.valued)
     yield from _table(defined, "definitions", drop=("the scenario needs",), wide="what it says")
 
 

@@ -233,11 +233,11 @@ def _trace(task: str, mode: str, colour: str, symbol: str) -> dict[str, Any]:
 
 
 def _page(follower: Follower) -> str:
-    from perdure.metrics.many import Scores
-    from perdure.report.gather import Material
+    from perdure.gather.model import Survey
+    from perdure.report.material import Material
 
     found = follower.material()
-    nothing = Material((), Scores((), (), {}, follower.settings.preset, follower.metrics), ())
+    nothing = Material(Survey((), (), {}, follower.settings.preset, follower.metrics), ())
     title = f"Watching {', '.join(place.name for place in follower.logs)}"
     return html(report_of(found or nothing, title=title), live=True, more_scripts=(template("live.js"),))
 

@@ -50,7 +50,7 @@ def _lines(report: Report) -> Iterator[str]:
     if report.comparisons:
         yield ""
         yield "## Comparison"
-        decides = headline(material.scores.metrics)
+        decides = headline(material.survey.metrics)
         for one in report.comparisons:
             yield ""
             for name, difference in one.differences.items():
@@ -60,11 +60,11 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     yield "## Lifetimes"
     yield from _table(tables.lifetimes(material))
-    for path, why in material.scores.left_out:
+    for path, why in material.survey.left_out:
         yield f"- left out: {escaped(path)}: {escaped(why)}"
     yield ""
     yield "## Definitions"
-    yield from _table(tables.definitions(material.scores.metrics, report.valued))
+    yield from _table(tables.definitions(material.survey.metrics, report.valued))
     yield ""
     yield "## Reporting checklist"
     yield ""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perdure import __version__
+from perdure.gather.model import Life
 from perdure.report.checklist import Item, checklist
-from perdure.report.gather import Material, Told
+from perdure.report.material import Material
 from perdure.report.words import Verdict, verdicts
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import usable
-from perdure.stats.sources import pool_of
 from perdure.stats.threshold import RULE
 
 __all__ = ["Report", "report_of"]
@@ -43,7 +43,7 @@ class Report:
         lives = self.material.lives
         return tuple(
             name
-            for name in self.material.scores.metrics
+            for name in self.material.survey.metrics
             if any(name in one.score.metrics and one.score.metrics[name].value is not None for one in lives)
         )
 
@@ -56,7 +56,7 @@ class Report:
                 for one in self.verdicts
             ],
             "rule": self.rule,
-            **self.material.scores.as_json(),
+            **self.material.survey.as_json(),
             "groups": [group.as_json() for group in self.material.groups],
             "comparisons": [one.as_json() for one in self.comparisons],
             "checklist": [{"what": one.what, "state": one.state, "found": one.found} for one in self.checklist],
@@ -70,7 +70,7 @@ def report_of(material: Material, *, title: str | None = None, command: str = ""
     return Report(
         title=title or _title(material),
         material=material,
-        verdicts=verdicts(material.groups, material.scores.metrics),
+        verdicts=verdicts(material.groups, material.survey.metrics),
         comparisons=_comparisons(material),
         checklist=checklist(material),
         provenance=_provenance(material, command, now),
@@ -95,8 +95,8 @@ def _comparisons(material: Material) -> tuple[Comparison, ...]:
     """
     if len(material.groups) < 2:
         return ()
-    pool = pool_of(material.scores)
-    by_id = {life.id: life for life in usable(pool.lives)[0]}
+    survey = material.survey
+    by_id = {life.id: life for life in usable(survey.scores)[0]}
     made: list[Comparison] = []
     firsts: dict[tuple[str | None, ...], Any] = {}
     for group in material.groups:
@@ -108,7 +108,7 @@ def _comparisons(material: Material) -> tuple[Comparison, ...]:
             firsts[kind] = (group.group, lives)
         elif len(made) < MOST_COMPARED:
             name, baseline = firsts[kind]
-            made.append(compare_lives(lives, baseline, pool.bars, names=(group.group, name)))
+            made.append(compare_lives(lives, baseline, survey.bars, names=(group.group, name)))
     return tuple(made)
 
 
@@ -131,25 +131,25 @@ def _notes(material: Material) -> tuple[str, ...]:
 
 
 def _provenance(material: Material, command: str, now: str) -> dict[str, Any]:
-    scores = material.scores
+    survey = material.survey
     return {
         "perdure": __version__,
         "written": now,
         "command": command,
-        "preset": scores.preset,
-        "settings": dict(scores.settings),
+        "preset": survey.preset,
+        "settings": dict(survey.settings),
         "lifetimes": [_origin(one) for one in material.lives],
     }
 
 
-def _origin(one: Told) -> dict[str, Any]:
+def _origin(one: Life) -> dict[str, Any]:
     manifest = one.manifest
     kept = ("protocol", "versions", "git", "machine", "command", "started")
     return {
         "id": one.id,
-        "path": one.score.path,
+        "path": one.score.identity.source or None,
         "learner": one.score.learner,
         "seed": one.score.seed,
-        "complete": one.complete,
+        "complete": one.score.complete,
         **{name: manifest[name] for name in kept if manifest.get(name) is not None},
     }

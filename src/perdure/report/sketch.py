@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from perdure.curves.experts import seconds_learning
 from perdure.curves.model import Array, Curve, Curves, Range
 from perdure.curves.prepare import SCALED
 from perdure.log.accuracy import AccuracyMatrix, MatrixPassage
@@ -86,6 +87,8 @@ class Sketch:
     matrix: AccuracyMatrix | None = None
     steps: str | None = None
     """The column that counted steps."""
+    seconds: tuple[float | None, int] = (None, 0)
+    """The time between its learning experiences, summed, and how many intervals that is; None without timestamps."""
 
     @property
     def experiences(self) -> int:
@@ -141,6 +144,7 @@ def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketc
         beside=_beside(curves, sign, columns) if beside else (),
         matrix=matrix if len(matrix.tasks) else None,
         steps=column,
+        seconds=seconds_learning(curves.passage) if curves.passage.rows.height else (None, 0),
     )
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from perdure.gather.model import Life
 from perdure.metrics.declare import Metric
-from perdure.report.gather import Material, Told
+from perdure.report.material import Material
 from perdure.stats.compare import Comparison
 from perdure.stats.model import Estimate, Group
 from perdure.stats.words import p_text
@@ -98,7 +99,7 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
         if not judged:
             rows.append((name, one.mean, interval_text(one), one.sd, one.n))
             continue
-        metric = material.scores.metrics[name]
+        metric = material.survey.metrics[name]
         beyond = "" if one.above_count is None else f"{one.above_count}/{one.n}"
         rows.append(
             (
@@ -176,7 +177,7 @@ def comparison(found: Comparison) -> Table:
 
 def lifetimes(material: Material) -> Table:
     """Every lifetime on one line: where it came from, how long it was, and what it came to."""
-    judged = [name for name, one in material.scores.metrics.items() if one.threshold is not None]
+    judged = [name for name, one in material.survey.metrics.items() if one.threshold is not None]
     shown = [name for name in judged if not any(name.startswith(f"{other}_") for other in judged)][:6]
     rows = tuple(
         (
@@ -203,7 +204,7 @@ def lifetimes(material: Material) -> Table:
     return Table("Lifetimes", (*heads, *(Column(name, "number") for name in shown)), rows)
 
 
-def values(told: Told, declared: Mapping[str, Metric]) -> Table:
+def values(told: Life, declared: Mapping[str, Metric]) -> Table:
     """One lifetime's metrics that have a value, with flags."""
     rows: list[tuple[Cell, ...]] = []
     for name, one in told.score.metrics.items():
@@ -223,7 +224,7 @@ def values(told: Told, declared: Mapping[str, Metric]) -> Table:
 _YES: Mapping[bool | None, str] = {True: "yes", False: "no", None: ""}
 
 
-def blocks(told: Told) -> Table:
+def blocks(told: Life) -> Table:
     """One lifetime block by block, as measured; the first ones where there are very many."""
     every = told.sketch.stretches
     rows = tuple(

@@ -7,10 +7,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from perdure.errors import PerdureError
+from perdure.gather.model import Survey
+from perdure.gather.survey import Source
 from perdure.metrics.settings import Settings
-from perdure.report.gather import gather
+from perdure.report.material import gather, material
 from perdure.report.model import Report, report_of
 
 __all__ = ["FORMATS", "as_text", "write_report"]
@@ -50,29 +53,28 @@ def as_text(report: Report, suffix: str) -> str:
 
 
 def write_report(
-    logs: Sequence[str | os.PathLike[str]] | str | os.PathLike[str],
+    logs: Survey | Source | Sequence[Source],
     to: str | os.PathLike[str] = "report.html",
     *,
-    experts: Sequence[str | os.PathLike[str]] = (),
+    experts: Source | Sequence[Source] = (),
     settings: Settings | None = None,
     title: str | None = None,
     group: str | None = None,
-    columns: Mapping[str, str] | None = None,
     command: str = "",
-    progress: Callable[[int, int], None] | None = None,
+    **how: Any,
 ) -> Report:
     """Score the lifetimes at or below `logs` and write what they show to one file; returns the same as data.
 
     The suffix of `to` chooses the form: .html opens offline in any browser, .md suits a pull request,
-    .tex the appendix of a paper, .json a program. `command` is said in the provenance.
+    .tex the appendix of a paper, .json a program. `command` is said in the provenance. `how` is what
+    `perdure.survey` takes besides. A survey that `perdure.report.sketched` looked at is taken as it is.
     """
     target = Path(to)
     if target.suffix.lower() not in FORMATS:
         raise PerdureError(f"{target}: a report is written as {', '.join(FORMATS)}, by its suffix")
-    places = [logs] if isinstance(logs, str | os.PathLike) else list(logs)
-    material = gather(places, experts, settings, group=group, columns=columns, progress=progress)
+    given = material(logs, group) if isinstance(logs, Survey) else gather(logs, experts, settings, group=group, **how)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    report = report_of(material, title=title, command=command, now=now)
+    report = report_of(given, title=title, command=command, now=now)
     text = as_text(report, target.suffix.lower())
     part = target.with_name(f".{target.name}.part")
     try:

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from perdure.metrics.declare import Bar
+from perdure.metrics.score import Score
 from perdure.stats.exact import shared_out_test, sign_flip_test
-from perdure.stats.model import LEVEL, Array, Bar, ScoredLife
+from perdure.stats.model import LEVEL, Array
 from perdure.stats.multiple import holm
 from perdure.stats.order import almost_stochastic_order
 from perdure.stats.pairing import Pairing, Want, pair
@@ -123,8 +125,8 @@ class Comparison:
 
 
 def compare_lives(
-    ours: Sequence[ScoredLife],
-    theirs: Sequence[ScoredLife],
+    ours: Sequence[Score],
+    theirs: Sequence[Score],
     bars: Mapping[str, Bar],
     *,
     names: tuple[str, str] = ("A", "B"),
@@ -173,7 +175,7 @@ def compare_lives(
     )
 
 
-def _summary(lives: Sequence[ScoredLife], metric: str) -> Summary:
+def _summary(lives: Sequence[Score], metric: str) -> Summary:
     values = _column(lives, metric)
     known = values[~np.isnan(values)]
     return Summary(len(known), float(known.mean()) if len(known) else None, _sd(known) if len(known) > 1 else None)
@@ -196,7 +198,7 @@ def _too_few(pairing: Pairing, tests: int) -> tuple[str, ...]:
     )
 
 
-def _column(lives: Sequence[ScoredLife], metric: str) -> Array:
+def _column(lives: Sequence[Score], metric: str) -> Array:
     found = (life.values.get(metric) for life in lives)
     return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from perdure.errors import PerdureError
+from perdure.metrics.score import Score
 from perdure.stats.exact import ALL_ORDERS, reordered_test
-from perdure.stats.model import Array, ScoredLife
+from perdure.stats.model import Array
 from perdure.stats.multiple import holm
 from perdure.stats.threshold import constant
 
@@ -55,7 +56,7 @@ def spearman_p(rho: float, n: int) -> float:
     return max(least, float(2 * stdtr(n - 2.0, -abs(t))))
 
 
-def correlate(lives: Sequence[ScoredLife], metrics: Sequence[str]) -> tuple[Correlation, ...]:
+def correlate(lives: Sequence[Score], metrics: Sequence[str]) -> tuple[Correlation, ...]:
     """Every pair of metrics, in order; each over the lifetimes that have both values."""
     columns = {name: _column(lives, name) for name in metrics}
     found = [_pair(first, second, columns) for first, second in combinations(metrics, 2)]
@@ -66,7 +67,7 @@ def correlate(lives: Sequence[ScoredLife], metrics: Sequence[str]) -> tuple[Corr
     )
 
 
-def _column(lives: Sequence[ScoredLife], metric: str) -> Array:
+def _column(lives: Sequence[Score], metric: str) -> Array:
     found = (life.values.get(metric) for life in lives)
     return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
 

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from perdure.errors import PerdureError
-from perdure.stats.model import LEVEL, Array, Bar, Estimate, ScoredLife
+from perdure.metrics.declare import Bar
+from perdure.metrics.score import Score
+from perdure.stats.model import LEVEL, Array, Estimate
 from perdure.stats.robust import RESAMPLES, iqm_intervals
 from perdure.stats.threshold import constant, judge, t_interval
 
@@ -17,14 +19,14 @@ __all__ = ["ENOUGH_FOR_BOOTSTRAP", "defined", "estimate", "estimates"]
 ENOUGH_FOR_BOOTSTRAP = 10
 
 
-def defined(lives: Sequence[ScoredLife], metric: str) -> Array:
+def defined(lives: Sequence[Score], metric: str) -> Array:
     """The values of `metric` in the lives that have one, in order."""
     found = (life.values.get(metric) for life in lives)
     return np.array([value for value in found if value is not None], dtype=np.float64)
 
 
 def estimates(
-    lives: Sequence[ScoredLife],
+    lives: Sequence[Score],
     bars: Mapping[str, Bar],
     group: str = "",
     *,
@@ -104,7 +106,7 @@ def estimate(
     )
 
 
-def _reasons(lives: Sequence[ScoredLife], metric: str) -> str:
+def _reasons(lives: Sequence[Score], metric: str) -> str:
     """The commonest reason why lives have no value of `metric`, and how many others there are."""
     counted = Counter(
         life.why.get(metric) or "it was not scored" for life in lives if life.values.get(metric) is None

@@ -3,97 +3,207 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from perdure.errors import PerdureError
-from perdure.metrics.many import Scores
+from perdure.gather.model import Survey
+from perdure.log.model import Identity
+from perdure.metrics.declare import Bar
+from perdure.metrics.score import Score
 from perdure.stats.estimate import estimates
-from perdure.stats.model import LEVEL, Group, Pool, ScoredLife
+from perdure.stats.model import LEVEL, Group
 from perdure.stats.robust import RESAMPLES
-from perdure.stats.sources import pool_of
 
-__all__ = ["check_pool_across", "check_poolable", "differing", "groups", "merged", "name_of", "split", "usable"]
+__all__ = ["check_pool_across", "check_poolable", "differing", "groups", "not_pooled", "split", "usable"]
 
-# What must not differ inside a group, and how it is called.
-_MUST_AGREE = {
-    "preset": "preset",
-    "measure": "measure",
-    "protocol": "protocol",
-    "scenario_type": "scenario type",
-    "settings": "settings",
+# What must not differ inside a group: how it is called, and how it is read off a lifetime.
+_MUST_AGREE: Mapping[str, Callable[[Score], Any]] = {
+    "presets": lambda life: life.preset,
+    "measures": lambda life: life.measure,
+    "units": lambda life: life.identity.unit,
+    "protocols": lambda life: life.protocol_name,
+    "scenario types": lambda life: life.scenario_type,
+    "task sets": lambda life: ", ".join(sorted(life.tasks)) if life.tasks else None,
+    "settings": lambda life: life.how,
 }
+
+_COUNTED = re.compile(r"(?:.*[^0-9a-z])?[a-z]{0,12}[-_ ]?\d+(?:\.\w{1,8})*", re.IGNORECASE)
+"""Names that count: life-003, seed0, 7, run_2.csv. Others say what a lifetime is."""
 
 
 def groups(
-    scores: Scores | Pool,
+    survey: Survey,
     pattern: str | None = None,
     *,
+    pool: bool = False,
     level: float = LEVEL,
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> tuple[Group, ...]:
-    """The lifetimes grouped by learner, scenario type, protocol and measure, and each group's estimates.
+    """The lifetimes grouped by learner, scenario type, measure, task set and unit, and each group's estimates.
 
-    `pattern` is a regular expression searched for in lifetime ids: what its first bracket matches (or
-    all of it, where it has none) names the group, and lifetimes without a match are left out. Partial
-    lifetimes are left out and counted. Presets, measures, protocols, scenario types and settings that
-    differ inside a group are refused, and so is a lifetime that is there twice.
+    Nothing unlike is pooled: lifetimes of two arguments that each hold lifetimes are two groups unless
+    `pool`, and where no learner is named the folder that holds a lifetime stands for one. `pattern` is a
+    regular expression searched for in lifetime ids: what its first bracket matches (or all of it, where
+    it has none) names the group, and lifetimes without a match are left out. Partial lifetimes are left
+    out and counted. A lifetime that is there twice is refused.
     """
-    pool = scores if isinstance(scores, Pool) else pool_of(scores)
     found: list[Group] = []
-    for name, lives in split(pool.lives, pattern).items():
+    for name, lives in split(survey.scores, pattern, pool=pool).items():
         check_poolable(lives, f"group {name!r}")
         counted, left_out = usable(lives)
-        made = _group(name, counted, pool, level, seed, resamples)
-        if pool.guarded:
+        made = _group(name, counted, survey.bars, level, seed, resamples)
+        if survey.guarded:
             learned = tuple(life for life in counted if not life.not_learned)
-            made = replace(made, learned_only=_group(name, learned, pool, level, seed, resamples))
+            made = replace(made, learned_only=_group(name, learned, survey.bars, level, seed, resamples))
         found.append(replace(made, left_out=left_out))
     return tuple(found)
 
 
-def _group(name: str, lives: Sequence[ScoredLife], pool: Pool, level: float, seed: int, resamples: int) -> Group:
+def _group(
+    name: str, lives: Sequence[Score], bars: Mapping[str, Bar], level: float, seed: int, resamples: int
+) -> Group:
     first = lives[0] if lives else None
     learners = {life.learner for life in lives}
     return Group(
         group=name,
         n=len(lives),
-        estimates=estimates(lives, pool.bars, name, level=level, seed=seed, resamples=resamples),
+        estimates=estimates(lives, bars, name, level=level, seed=seed, resamples=resamples),
         lives=tuple(life.id for life in lives),
         learner=first.learner if first and len(learners) == 1 else None,
         scenario_type=first.scenario_type if first else None,
-        protocol=first.protocol if first else None,
+        protocol=first.protocol_name if first else None,
         measure=first.measure if first else None,
+        unit=first.identity.unit if first else None,
         preset=first.preset if first else "standard",
+        notes=_differences(lives),
     )
 
 
-def split(lives: Sequence[ScoredLife], pattern: str | None = None) -> dict[str, tuple[ScoredLife, ...]]:
+def _differences(lives: Sequence[Score]) -> tuple[str, ...]:
+    """What lifetimes of one group may differ in, said where they do."""
+    notes: list[str] = []
+    orders = len({life.order for life in lives if life.order})
+    if orders > 1:
+        notes.append(f"{orders} orders of tasks among its lifetimes")
+    lengths = {(life.learning_experiences, life.evaluation_experiences) for life in lives}
+    if len(lengths) > 1 and any(any(one) for one in lengths):
+        notes.append("its lifetimes differ in length")
+    return tuple(notes)
+
+
+# --- who is with whom ----------------------------------------------------------------------------
+
+
+def split(lives: Sequence[Score], pattern: str | None = None, *, pool: bool = False) -> dict[str, tuple[Score, ...]]:
     """The lives by the name of their group, in the order in which groups first appear."""
-    if pattern is None:
-        several = len({life.measure for life in lives}) > 1
-        named = [(name_of(life, measure=several), life) for life in lives]
-    else:
-        named = _by_pattern(lives, pattern)
-    parts: dict[str, list[ScoredLife]] = {}
-    for name, life in named:
-        parts.setdefault(name, []).append(life)
-    return {name: tuple(part) for name, part in parts.items()}
+    parts: dict[Any, list[Score]] = {}
+    if pattern is not None:
+        for name, life in _by_pattern(lives, pattern):
+            parts.setdefault(name, []).append(life)
+        return {name: tuple(part) for name, part in parts.items()}
+    alone = frozenset() if pool else _methods_under_seeds(lives)
+    for life in lives:
+        parts.setdefault(_kind(life, alone, pool=pool), []).append(life)
+    names = _names([part[0] for part in parts.values()], alone, pool=pool)
+    return {name: tuple(part) for name, part in zip(names, parts.values(), strict=True)}
 
 
-def name_of(life: ScoredLife, *, measure: bool = False) -> str:
-    """`learner · scenario type · protocol` as far as they are known; `all` where nothing is."""
-    known = [life.learner, life.scenario_type, life.protocol, life.measure if measure else None]
-    return " · ".join(one for one in known if one) or "all"
+def _kind(life: Score, alone: frozenset[str], *, pool: bool) -> tuple[Any, ...]:
+    """What lifetimes of one group have in common."""
+    who = life.identity
+    unlike = () if pool else (who.argument, tuple(sorted(who.tasks)))
+    return (
+        _who(who, alone, pool=pool),
+        *unlike,
+        *(read(life) for name, read in _MUST_AGREE.items() if name != "task sets"),
+    )
 
 
-def _by_pattern(lives: Sequence[ScoredLife], pattern: str) -> list[tuple[str, ScoredLife]]:
+def _who(who: Identity, alone: frozenset[str], *, pool: bool) -> tuple[str, str]:
+    """The learner, or what stands for one that is not named."""
+    if who.learner:
+        return "learner", who.learner
+    if pool:
+        return "", ""
+    return ("lifetime", who.id) if who.holder in alone else ("holder", who.holder)
+
+
+def _methods_under_seeds(lives: Sequence[Score]) -> frozenset[str]:
+    """The folders whose lifetimes are no group: the same names, which do not count, recur under several folders.
+
+    In `seed0/ewc, seed0/der, seed1/ewc, seed1/der` the folder says which seed, not which learner.
+    """
+    unnamed = [life.identity for life in lives if not life.learner and life.identity.holder]
+    under: dict[str, set[str]] = {}
+    for who in unnamed:
+        last = who.id.rpartition("#")[2].rpartition("/")[2]
+        if not _COUNTED.fullmatch(last):
+            under.setdefault(last, set()).add(who.holder)
+    recurring = [holders for holders in under.values() if len(holders) > 1]
+    return frozenset().union(*recurring) if recurring else frozenset()
+
+
+def not_pooled(lives: Sequence[Score]) -> tuple[str, ...]:
+    """What to say where folders do not tell whose lifetimes they hold."""
+    alone = _methods_under_seeds(lives)
+    if not alone:
+        return ()
+    shown = ", ".join(sorted(alone)[:3])
+    advice = "say what a group is with --group, as in --group '([^/]+)$'"
+    return (f"the same names recur under {shown}, and no learner is recorded, so nothing is pooled there; {advice}",)
+
+
+def _names(firsts: Sequence[Score], alone: frozenset[str], *, pool: bool) -> list[str]:
+    """A name for each group, by its first lifetime: learner and scenario type, and more only where it is needed."""
+    described: list[dict[str, str]] = [
+        {
+            "who": _shown(life.identity, alone, pool=pool),
+            "type": life.scenario_type or "",
+            "measure": " ".join(one for one in (life.measure, life.identity.unit) if one),
+            "argument": life.identity.argument,
+            "protocol": life.protocol_name or "",
+            "preset": life.preset,
+            "tasks": f"{len(life.tasks)} tasks",
+        }
+        for life in firsts
+    ]
+    used = ["who", "type"]
+    for more in ("measure", "argument", "protocol", "preset", "tasks"):
+        brief = Counter(_joined(one, used) for one in described)
+        clashing = {name for name, count in brief.items() if count > 1}
+        if not clashing:
+            break
+        if len({one[more] for one in described if _joined(one, used) in clashing}) > 1:
+            used.append(more)
+    names = [_joined(one, used) or "all" for one in described]
+    again = Counter(names)
+    seen: Counter[str] = Counter()
+    for at, name in enumerate(names):
+        if again[name] > 1:
+            seen[name] += 1
+            names[at] = f"{name} ({seen[name]})"
+    return names
+
+
+def _joined(described: Mapping[str, str], used: Sequence[str]) -> str:
+    return " · ".join(described[one] for one in used if described[one])
+
+
+def _shown(who: Identity, alone: frozenset[str], *, pool: bool) -> str:
+    kind, name = _who(who, alone, pool=pool)
+    return name.rstrip("/").rpartition("/")[2] if kind == "holder" else name
+
+
+def _by_pattern(lives: Sequence[Score], pattern: str) -> list[tuple[str, Score]]:
     try:
         searched = re.compile(pattern)
     except re.error as problem:
         raise PerdureError(f"--group {pattern!r}: not a regular expression ({problem})") from problem
-    named: list[tuple[str, ScoredLife]] = []
+    named: list[tuple[str, Score]] = []
     for life in lives:
         match = searched.search(life.id)
         if match:
@@ -104,48 +214,53 @@ def _by_pattern(lives: Sequence[ScoredLife], pattern: str) -> list[tuple[str, Sc
     return named
 
 
-def check_poolable(lives: Sequence[ScoredLife], where: str) -> None:
+# --- what is refused -----------------------------------------------------------------------------
+
+
+def check_poolable(lives: Sequence[Score], where: str) -> None:
     """Refuse lives that must not be pooled, saying what differs, and lives that are there twice."""
     _check_agree(lives, where, tuple(_MUST_AGREE), "Score them apart, or group them apart with --group")
     _check_once(lives, where)
 
 
-def _check_agree(lives: Sequence[ScoredLife], where: str, fields: Sequence[str], advice: str) -> None:
+def _check_agree(lives: Sequence[Score], where: str, fields: Sequence[str], advice: str) -> None:
     for field in fields:
-        called = _MUST_AGREE[field]
         found: dict[str, str] = {}
         for life in lives:
-            found.setdefault(str(getattr(life, field) or "not stated"), life.id)
+            found.setdefault(str(_MUST_AGREE[field](life) or "not stated"), life.id)
         if len(found) > 1:
             shown = "; ".join(f"{value} (as in {example})" for value, example in list(found.items())[:4])
             if field == "settings":
                 (one, by_one), (other, by_other) = list(found.items())[:2]
                 shown = f"{differing(one, other)} (as in {by_one} and {by_other})"
-            raise PerdureError(f"{where}: results of different {called} are never pooled; found {shown}. {advice}")
+            raise PerdureError(f"{where}: results of different {field} are never pooled; found {shown}. {advice}")
 
 
-def _check_once(lives: Sequence[ScoredLife], where: str) -> None:
-    seen: dict[object, ScoredLife] = {}
+def _check_once(lives: Sequence[Score], where: str) -> None:
+    seen: dict[object, Identity] = {}
     for life in lives:
-        for key in (life.id, (life.identity, life.seed) if life.identity else None):
-            if key is not None and seen.setdefault(key, life) is not life:
-                places = f"{seen[key].source} and {life.source}"
+        who = life.identity
+        for key in (who.id, (who.recorded, who.seed) if who.recorded else None):
+            if key is not None and seen.setdefault(key, who) is not who:
                 raise PerdureError(
-                    f"{where}: lifetime {life.identity or life.id!r} is there twice ({places}); "
+                    f"{where}: lifetime {who.recorded or who.id!r} is there twice "
+                    f"({seen[key].source} and {who.source}); "
                     "a lifetime counts once, so give each a name of its own or leave the copy out"
                 )
 
 
-def check_pool_across(lives: Sequence[ScoredLife], *, widely: bool = False) -> None:
+def check_pool_across(lives: Sequence[Score], *, widely: bool = False) -> None:
     """Refuse to pool what was scored differently; learners and scenario types may differ, the rest only `widely`."""
-    where, fields = (
-        "these lifetimes",
-        ("preset", "settings") if widely else ("preset", "settings", "measure", "protocol"),
-    )
+    fields = ("presets", "settings") if widely else ("presets", "settings", "measures", "units", "protocols")
+    where = "these lifetimes"
     _check_agree(lives, where, fields, "Score them the same way, or give --across to pool protocols and measures")
     for part in split(lives).values():
         # Two score files may both number their lives from 0; they are the same lives if the values are.
-        _check_once([replace(life, id=f"{life.id} {sorted(life.values.items())}") for life in part], where)
+        told_apart = [
+            replace(life, identity=replace(life.identity, id=f"{life.id} {sorted(life.values.items())}"))
+            for life in part
+        ]
+        _check_once(told_apart, where)
 
 
 def differing(first: str, second: str) -> str:
@@ -155,21 +270,8 @@ def differing(first: str, second: str) -> str:
     return f"{first[begin : begin + 60]!r} against {second[begin : begin + 60]!r}"
 
 
-def usable(lives: Sequence[ScoredLife]) -> tuple[tuple[ScoredLife, ...], tuple[tuple[str, str], ...]]:
+def usable(lives: Sequence[Score]) -> tuple[tuple[Score, ...], tuple[tuple[str, str], ...]]:
     """The lives that count, and those that do not: a life cut short is no sample of whole lives."""
     counted = tuple(life for life in lives if life.complete is not False)
     partial = tuple((life.id, "it did not reach its end") for life in lives if life.complete is False)
     return counted, partial
-
-
-def merged(pools: Sequence[Pool], name: str) -> Pool:
-    """Several places as one; what is known of a metric in one of them holds for all."""
-    bars = {metric: bar for pool in reversed(pools) for metric, bar in pool.bars.items()}
-    order = dict.fromkeys(metric for pool in pools for metric in pool.bars)
-    return Pool(
-        name,
-        tuple(life for pool in pools for life in pool.lives),
-        {metric: bars[metric] for metric in order},
-        tuple(one for pool in pools for one in pool.left_out),
-        guarded=any(pool.guarded for pool in pools),
-    )

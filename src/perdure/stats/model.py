@@ -1,4 +1,4 @@
-"""ScoredLife, Pool, Bar, Estimate, Group: what statistics over lifetimes takes, and what it gives."""
+"""Estimate and Group: what statistics over lifetimes gives."""
 
 from __future__ import annotations
 
@@ -9,70 +9,15 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LEVEL", "Array", "Bar", "Estimate", "Group", "Pool", "ScoredLife", "Verdict"]
+from perdure.metrics.declare import Bar
+
+__all__ = ["LEVEL", "Array", "Estimate", "Group", "Verdict"]
 
 Array = npt.NDArray[np.float64]
 Verdict = Literal["met", "not met", "undecided"]
 
 LEVEL = 0.95
 """Of intervals, unless asked otherwise."""
-
-
-@dataclass(frozen=True)
-class Bar:
-    """What a metric is held against: beyond `threshold` lies lifelong learning."""
-
-    threshold: float | None = None
-    margin: float = 0.0
-    better: Literal["higher", "lower"] = "higher"
-    inclusive: bool = False
-    """Whether a single value at the threshold itself counts as beyond it."""
-
-    @property
-    def sign(self) -> float:
-        """1 where higher is better, −1 where lower is."""
-        return 1.0 if self.better == "higher" else -1.0
-
-
-@dataclass(frozen=True)
-class ScoredLife:
-    """One lifetime as statistics sees it: its values, and all that decides with whom it may be pooled."""
-
-    id: str
-    values: Mapping[str, float | None] = field(hash=False)
-    why: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Metric → the reason for its absence."""
-    preset: str = "standard"
-    measure: str | None = None
-    learner: str | None = None
-    scenario_type: str | None = None
-    protocol: str | None = None
-    seed: int | None = None
-    order: tuple[str, ...] = ()
-    """The tasks of its learning blocks, one after the other."""
-    complete: bool | None = None
-    """Whether it reached its end; None where nothing says."""
-    not_learned: tuple[str, ...] = ()
-    settings: str = ""
-    """Everything else that decided the values, as text, to be told apart."""
-    source: str = ""
-    """Where it comes from, for messages."""
-    identity: str = ""
-    """What its manifest calls it, where that differs from `id`; two lives of a group never share it and a seed."""
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Scored lifetimes from one place, and what their metrics are held against."""
-
-    name: str
-    lives: tuple[ScoredLife, ...]
-    bars: Mapping[str, Bar] = field(hash=False)
-    """Metric → its bar, in the order in which tables show them."""
-    left_out: tuple[tuple[str, str], ...] = ()
-    """What was given and not used, with the reason."""
-    guarded: bool = False
-    """Whether a performance was given at which a task counts as learned."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +40,7 @@ class Estimate:
     iqm: float | None = None
     iqm_low: float | None = None
     iqm_high: float | None = None
-    bar: Bar = Bar()
+    bar: Bar = field(default_factory=Bar)
     t: float | None = None
     """Positive on the better side of the threshold."""
     p: float | None = None
@@ -150,7 +95,10 @@ class Group:
     scenario_type: str | None = None
     protocol: str | None = None
     measure: str | None = None
+    unit: str | None = None
     preset: str = "standard"
+    notes: tuple[str, ...] = ()
+    """What its lifetimes may differ in, and do."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Lifetimes of this group that do not count, with the reason."""
     learned_only: Group | None = None
@@ -165,7 +113,9 @@ class Group:
             "scenario_type": self.scenario_type,
             "protocol": self.protocol,
             "measure": self.measure,
+            "unit": self.unit,
             "preset": self.preset,
+            "notes": list(self.notes),
             "lives": list(self.lives),
             "left_out": [{"id": name, "why": why} for name, why in self.left_out],
             "metrics": {name: one.as_json() for name, one in self.estimates.items()},

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perdure.errors import PerdureError
-from perdure.stats.model import ScoredLife
+from perdure.metrics.score import Score
 
 __all__ = ["Pairing", "Want", "pair"]
 
@@ -20,13 +20,13 @@ class Pairing:
     """Two systems' lives side by side, or apart; `told` says which, and on what grounds."""
 
     paired: bool
-    ours: tuple[ScoredLife, ...]
-    theirs: tuple[ScoredLife, ...]
+    ours: tuple[Score, ...]
+    theirs: tuple[Score, ...]
     told: str
     left_out: tuple[tuple[str, str], ...] = ()
 
 
-def pair(ours: Sequence[ScoredLife], theirs: Sequence[ScoredLife], want: Want = "auto") -> Pairing:
+def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") -> Pairing:
     """Match lives by seed and task order.
 
     `auto` pairs only where every life of both has its one partner; `yes` pairs those that have one and
@@ -59,12 +59,10 @@ def pair(ours: Sequence[ScoredLife], theirs: Sequence[ScoredLife], want: Want = 
     )
 
 
-def _partners(
-    ours: Sequence[ScoredLife], theirs: Sequence[ScoredLife], *, by_id: bool
-) -> tuple[list[tuple[ScoredLife, ScoredLife]], str]:
+def _partners(ours: Sequence[Score], theirs: Sequence[Score], *, by_id: bool) -> tuple[list[tuple[Score, Score]], str]:
     """The couples, and the first key that occurs twice on one side (empty where none does)."""
 
-    def key(life: ScoredLife) -> object:
+    def key(life: Score) -> object:
         return life.id if by_id else (life.seed, life.order)
 
     repeated = ""
@@ -76,16 +74,14 @@ def _partners(
     return [(life, known[key(life)]) for life in ours if key(life) in known], repeated
 
 
-def _matched(
-    partners: Sequence[tuple[ScoredLife, ScoredLife]], told: str, alone: tuple[tuple[str, str], ...]
-) -> Pairing:
+def _matched(partners: Sequence[tuple[Score, Score]], told: str, alone: tuple[tuple[str, str], ...]) -> Pairing:
     return Pairing(True, tuple(one for one, _ in partners), tuple(other for _, other in partners), told, alone)
 
 
 def _why_not(
-    ours: Sequence[ScoredLife],
-    theirs: Sequence[ScoredLife],
-    partners: Sequence[tuple[ScoredLife, ScoredLife]],
+    ours: Sequence[Score],
+    theirs: Sequence[Score],
+    partners: Sequence[tuple[Score, Score]],
     stated: bool,
     repeated: str,
 ) -> str:

@@ -10,8 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from perdure.errors import PerdureError
+from perdure.metrics.declare import Bar
+from perdure.metrics.score import Score
 from perdure.stats.estimate import defined
-from perdure.stats.model import Array, Bar, ScoredLife
+from perdure.stats.model import Array
 from perdure.stats.power import PowerPoint, curve, lifetimes_exact, lifetimes_normal, power, rejection_rate
 from perdure.stats.threshold import constant, t_interval
 
@@ -177,7 +179,7 @@ def _counts(most: int) -> tuple[int, ...]:
 
 
 def pilot_metrics(
-    lives: Sequence[ScoredLife],
+    lives: Sequence[Score],
     bars: Mapping[str, Bar],
     lifetimes: int,
     *,
@@ -207,7 +209,7 @@ def pilot_metrics(
 
 def _pilot(
     name: str,
-    lives: Sequence[ScoredLife],
+    lives: Sequence[Score],
     bar: Bar,
     lifetimes: int,
     alpha: float,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from perdure.errors import PerdureError, UnknownName
+from perdure.gather.model import Survey
+from perdure.metrics.declare import Bar
 from perdure.metrics.presets import PRESETS
+from perdure.metrics.score import Score
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import check_poolable, differing, usable
-from perdure.stats.model import LEVEL, Bar, Pool, ScoredLife
+from perdure.stats.model import LEVEL
 from perdure.stats.pairing import Want
 
 __all__ = ["Comparisons", "System", "compare_systems", "systems_of"]
@@ -34,7 +38,7 @@ class System:
     """What is compared: one learner's lifetimes, from one place."""
 
     name: str
-    lives: tuple[ScoredLife, ...]
+    lives: tuple[Score, ...]
     bars: Mapping[str, Bar] = field(hash=False)
     place: str = ""
     """What the place it comes from is called."""
@@ -69,34 +73,52 @@ class Comparisons:
         }
 
 
-def systems_of(pools: Sequence[Pool]) -> tuple[System, ...]:
-    """One system per place; a single place that holds several learners is one system per learner.
+def systems_of(survey: Survey) -> tuple[System, ...]:
+    """One system per argument that holds lifetimes; a single one that holds several learners is one per learner.
 
     A system goes by its learner where that tells the systems apart, else by its place.
     """
-    if len(pools) == 1:
-        pool = pools[0]
-        learners = dict.fromkeys(life.learner for life in pool.lives)
-        if len(learners) < 2:
+    places: dict[str, list[Score]] = {}
+    for life in survey.scores:
+        places.setdefault(life.identity.argument or life.identity.source or life.id, []).append(life)
+    if len(places) == 1:
+        parts = _by_learner(survey)
+        if len(parts) < 2:
             raise PerdureError(
-                f"{pool.name}: one learner only ({next(iter(learners), None) or 'not named'}), so there is nothing to "
+                f"{survey.name}: one learner only ({next(iter(parts), 'not named')}), so there is nothing to "
                 "compare it with; give a second folder or score file"
             )
-        parts = [
-            (learner or "not named", replace(pool, lives=tuple(one for one in pool.lives if one.learner == learner)))
-            for learner in learners
-        ]
-        return tuple(_system(name, part, pool.left_out if not at else ()) for at, (name, part) in enumerate(parts))
-    learners_of = [{life.learner for life in pool.lives} for pool in pools]
-    single = [next(iter(found)) if len(found) == 1 else None for found in learners_of]
-    told_apart = all(single) and len(set(single)) == len(pools)
-    names = [name or "" for name in single] if told_apart else _told_apart([pool.name for pool in pools])
-    return tuple(_system(name, pool, pool.left_out) for name, pool in zip(names, pools, strict=True))
+        names, lives = list(parts), list(parts.values())
+    else:
+        lives = [tuple(part) for part in places.values()]
+        single = [_single([life.learner for life in part]) for part in lives]
+        told_apart = all(single) and len(set(single)) == len(lives)
+        names = [one or "" for one in single] if told_apart else _told_apart([_last(place) for place in places])
+    made = [_system(name, part, survey.bars) for name, part in zip(names, lives, strict=True)]
+    return (replace(made[0], left_out=(*survey.left_out, *made[0].left_out)), *made[1:])
 
 
-def _system(name: str, pool: Pool, left_out: tuple[tuple[str, str], ...]) -> System:
-    counted, partial = usable(pool.lives)
-    return System(name, counted, pool.bars, pool.name, (*left_out, *partial))
+def _by_learner(survey: Survey) -> dict[str, tuple[Score, ...]]:
+    """The lives by learner; where none is named, by the folder or file that stands for one."""
+    parts: dict[str, list[Score]] = {}
+    for life in survey.scores:
+        parts.setdefault(life.learner or life.identity.holder or "not named", []).append(life)
+    return {name: tuple(part) for name, part in parts.items()}
+
+
+def _single(found: Sequence[str | None]) -> str | None:
+    return found[0] if len(set(found)) == 1 else None
+
+
+def _last(place: str) -> str:
+    path = Path(place)
+    return path.stem if path.is_file() else path.resolve().name
+
+
+def _system(name: str, lives: Sequence[Score], bars: Mapping[str, Bar]) -> System:
+    counted, partial = usable(lives)
+    place = _last(lives[0].identity.argument) if lives[0].identity.argument else name
+    return System(name, counted, bars, place, partial)
 
 
 def _told_apart(names: Sequence[str]) -> list[str]:
@@ -182,7 +204,8 @@ def _placed(systems: Sequence[System]) -> tuple[tuple[System, ...], tuple[str, .
     for one in systems:
         if len(stated) == 1 and not any(life.scenario_type for life in one.lives):
             (kind,) = stated
-            placed.append(replace(one, lives=tuple(replace(life, scenario_type=kind) for life in one.lives)))
+            lives = tuple(replace(life, identity=replace(life.identity, scenario_type=kind)) for life in one.lives)
+            placed.append(replace(one, lives=lives))
             notes.append(f"{one.name} does not state its scenario type; taken to be {kind}, as the others'")
         else:
             placed.append(one)
@@ -193,7 +216,7 @@ def _check_alike(systems: Sequence[System]) -> None:
     for one in systems:
         if not one.lives:
             raise PerdureError(f"{one.name}: no lifetime that counts ({len(one.left_out)} left out)")
-    for attribute, called in (("preset", "preset"), ("settings", "settings")):
+    for attribute, called in (("preset", "preset"), ("how", "settings")):
         values: dict[str, str] = {}
         for one in systems:
             for life in one.lives:
@@ -207,7 +230,7 @@ def _check_alike(systems: Sequence[System]) -> None:
             )
 
 
-def _stratum(life: ScoredLife) -> _Stratum:
+def _stratum(life: Score) -> _Stratum:
     return life.scenario_type, life.measure
 
 
@@ -228,8 +251,8 @@ def _compared(one: System, against: System, metrics: Sequence[str]) -> dict[str,
     return next(found for found in (family, judged, known) if found or found is known)
 
 
-def _notes(ours: Sequence[ScoredLife], theirs: Sequence[ScoredLife]) -> tuple[str, ...]:
-    stated = {life.protocol for life in ours if life.protocol}, {life.protocol for life in theirs if life.protocol}
+def _notes(ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
+    stated = [{life.protocol_name or "" for life in side if life.protocol} for side in (ours, theirs)]
     if stated[0] and stated[1] and stated[0] != stated[1]:
         return (f"the protocols differ: {', '.join(sorted(stated[0]))} against {', '.join(sorted(stated[1]))}",)
     return ()

@@ -7,7 +7,8 @@ from typing import overload
 
 import numpy as np
 
-from perdure.stats.model import Array, Bar, Verdict
+from perdure.metrics.declare import Bar
+from perdure.stats.model import Array, Verdict
 
 __all__ = ["ALPHA", "RULE", "Judgement", "constant", "judge", "one_tailed_t", "sign_test", "t_interval"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from perdure.errors import PerdureError, UnknownName
 from perdure.report.figures import groups, lives, matrices
 from perdure.report.figures.axes import View
-from perdure.report.gather import Material
+from perdure.report.material import Material
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

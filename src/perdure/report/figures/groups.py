@@ -9,7 +9,7 @@ import numpy as np
 
 from perdure.errors import UnknownName
 from perdure.report.figures.axes import INK, PALE, View, below, empty, fitted, headed, paper, short, tidy, wrapped
-from perdure.report.gather import Material
+from perdure.report.material import Material
 from perdure.report.palette import GOOD, NEUTRAL, POOR, Look, looks
 from perdure.stats.model import Group
 
@@ -68,7 +68,7 @@ def efficiency_maintenance(material: Material, view: View | None = None) -> Figu
 def radar(material: Material, view: View | None = None) -> Figure:
     """The share of lifetimes beyond each threshold, spoke by spoke, ordered by condition of lifelong learning."""
     view = view or View()
-    declared = material.scores.metrics
+    declared = material.survey.metrics
     names = sorted(
         (
             name
@@ -192,7 +192,7 @@ def _effects(group: Group, names: Sequence[str]) -> dict[str, tuple[float, int]]
 
 def shown_metrics(material: Material, view: View) -> tuple[str, ...]:
     """The metrics asked for, or those that have a threshold."""
-    known = material.scores.metrics
+    known = material.survey.metrics
     for name in view.metrics:
         if name not in known:
             raise UnknownName("metric", name, known)
@@ -231,7 +231,7 @@ def _against(axes: Axes, material: Material, name: str) -> None:
     tidy(axes, name.replace("_", " "))
     axes.title.set_fontsize(9)
     axes.grid(visible=False, axis="y")
-    threshold = material.scores.metrics[name].threshold
+    threshold = material.survey.metrics[name].threshold
     if threshold is not None:
         axes.axvline(threshold, color=INK, linewidth=1.0, linestyle=(0, (3, 2)))
     for at, group in enumerate(material.groups):
@@ -261,7 +261,7 @@ def _against(axes: Axes, material: Material, name: str) -> None:
 
 def _scatter(material: Material, x: str, y: str, view: View | None) -> Figure:
     del view
-    declared = material.scores.metrics
+    declared = material.survey.metrics
     points: dict[str, list[tuple[float, float]]] = {}
     for group in material.groups:
         for one in material.of_group(group):

@@ -31,7 +31,7 @@ from perdure.report.figures.marks import (
     small_multiples,
     values_of,
 )
-from perdure.report.gather import Material
+from perdure.report.material import Material
 from perdure.report.palette import NEUTRAL
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from perdure.curves.model import Array
 from perdure.report.figures.axes import INK, PALE, View, counted, paper, plain, short, span, used
-from perdure.report.gather import Material
+from perdure.report.material import Material
 from perdure.report.sketch import Sketch, Stretch
 
 if TYPE_CHECKING:

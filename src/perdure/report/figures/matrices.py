@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from perdure.log.accuracy import AccuracyMatrix
 from perdure.report.figures.axes import INK, PALE, View, empty, fitted, headed, paper, short, task_legend, tidy
-from perdure.report.gather import Material
+from perdure.report.material import Material
 from perdure.report.palette import GOOD, POOR
 from perdure.scenario.sites import key_text
 
@@ -164,7 +164,7 @@ def transfer_cells(material: Material, view: View) -> tuple[tuple[str, ...], Arr
     values: dict[tuple[str, str], list[float]] = {}
     threshold = 1.0
     for name in _TRANSFERS:
-        declared = material.scores.metrics.get(name)
+        declared = material.survey.metrics.get(name)
         if declared is None:
             continue
         threshold = 1.0 if declared.threshold is None else declared.threshold

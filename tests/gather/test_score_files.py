@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 
 from perdure.errors import PerdureError
-from perdure.metrics.many import score_many
+from perdure.gather.score_files import is_score_file, read_score_file
+from perdure.gather.survey import survey
+from perdure.metrics.declare import Bar
 from perdure.metrics.score import protocol_name
 from perdure.metrics.settings import Settings
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime, write_log
 from perdure.stats.groups import groups
-from perdure.stats.load import load_pool
-from perdure.stats.model import Bar
 from perdure.stats.robust import interquartile_mean, stratified_bootstrap
-from perdure.stats.sources import is_score_file, pool_of, read_score_file, task_values
 
 EVALUATION = [Block("evaluate", task, 8) for task in "ab"]
 SCENARIO = Scenario.of(
@@ -38,12 +37,12 @@ def logs(tmp_path: Path) -> Path:
 
 
 def test_manifests_say_learner_scenario_type_protocol_seed_and_order(logs: Path) -> None:
-    pool = pool_of(score_many([logs]), "logs")
     assert [
-        (one.learner, one.scenario_type, one.protocol, one.seed, one.order, one.complete) for one in pool.lives
+        (one.learner, one.scenario_type, one.protocol_name, one.seed, one.order, one.complete)
+        for one in survey([logs]).scores
     ] == [("toy", "condensed", "small", seed, ("a", "b"), True) for seed in range(3)]
-    (group,) = groups(score_many([logs]))
-    assert group.group == "toy · condensed · small"
+    (group,) = groups(survey([logs]))
+    assert group.group == "toy · condensed"
     assert group.estimates["performance_maintenance"].verdict == "not met"
 
 
@@ -51,8 +50,8 @@ def test_a_life_without_its_end_is_left_out(logs: Path) -> None:
     blocks = logs / "toy-1" / "blocks.jsonl"
     ended = blocks.read_text().splitlines()
     blocks.write_text("\n".join(ended[:-1]) + "\n")
-    (group,) = groups(score_many([logs]))
-    assert (group.n, [name for name, _ in group.left_out]) == (2, ["toy-1"])
+    (group,) = groups(survey([logs]))
+    assert (group.n, [name for name, _ in group.left_out]) == (2, ["logs/toy-1"])
 
 
 def test_a_copied_folder_is_refused(logs: Path) -> None:
@@ -60,7 +59,7 @@ def test_a_copied_folder_is_refused(logs: Path) -> None:
 
     shutil.copytree(logs / "toy-0", logs / "copy")
     with pytest.raises(PerdureError, match="'toy-0' is there twice"):
-        groups(score_many([logs]))
+        groups(survey([logs]))
 
 
 def test_a_users_own_metric_gets_all_of_it(logs: Path, tmp_path: Path) -> None:
@@ -74,7 +73,7 @@ def test_a_users_own_metric_gets_all_of_it(logs: Path, tmp_path: Path) -> None:
         '    """Twice the mean of learning a task."""\n'
         "    return 2 * learned.mean\n"
     )
-    (group,) = groups(score_many([logs], settings=Settings(metrics=(str(file),))))
+    (group,) = groups(survey([logs], settings=Settings(metrics=(str(file),))))
     one = group.estimates["doubled"]
     assert (one.n, one.verdict) == (3, "not met")
     assert one.t is not None
@@ -82,11 +81,11 @@ def test_a_users_own_metric_gets_all_of_it(logs: Path, tmp_path: Path) -> None:
 
 
 def test_a_score_json_gives_the_same_estimates_as_the_logs(logs: Path, tmp_path: Path) -> None:
-    scores = score_many([logs])
+    scores = survey([logs])
     file = tmp_path / "scores.json"
     file.write_text(json.dumps(scores.as_json()))
     assert is_score_file(file)
-    from_file = groups(load_pool(file))[0].estimates
+    from_file = groups(survey(file))[0].estimates
     for name, one in groups(scores)[0].estimates.items():
         assert (from_file[name].mean, from_file[name].verdict) == (one.mean, one.verdict)
 
@@ -98,7 +97,7 @@ def table(path: Path, text: str) -> Path:
 
 def test_nan_and_blanks_in_a_table_are_missing_with_a_reason(tmp_path: Path) -> None:
     file = table(tmp_path / "scores.tsv", "lifetime\tforward_transfer\tmine\none\tNaN\t1\ntwo\t\t2\nthree\t1.5\t3\n")
-    (group,) = groups(read_score_file(file))
+    (group,) = groups(survey(file))
     one = group.estimates["forward_transfer"]
     assert (one.n, one.missing, one.mean) == (1, 2, 1.5)
     assert one.why is not None
@@ -147,19 +146,19 @@ def test_protocols_without_a_name_differ_by_what_they_say_but_not_by_their_seeds
 
 
 def test_values_by_task_feed_the_robust_summaries(logs: Path) -> None:
-    scores = score_many([logs])
-    found = task_values(scores, "mean_learning_performance")
+    scores = survey([logs])
+    found = scores.by_task("mean_learning_performance")
     assert set(found) == {"a", "b"}
     assert all(len(values) == 3 for values in found.values())
     value, low, high = stratified_bootstrap(list(found.values()), interquartile_mean, np.random.default_rng(0))
     assert low <= value <= high
-    assert task_values(scores, "no_such_metric") == {}
+    assert scores.by_task("no_such_metric") == {}
 
 
 def test_an_accuracy_matrix_is_scored_and_not_taken_for_scores(tmp_path: Path) -> None:
     file = table(tmp_path / "matrix.json", "[[0.9, 0.6], [null, 0.8]]")
     assert not is_score_file(file)
-    assert load_pool(file).lives[0].values["average_accuracy"] == pytest.approx(0.7)
+    assert survey(file).scores[0].values["average_accuracy"] == pytest.approx(0.7)
 
 
 def test_a_threshold_written_beside_the_scores_holds_for_a_metric_that_nothing_declares(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perdure.curves.experts import Experts, joined, read_experts
+from perdure.log.model import Lifetime
 
 __all__ = ["Serving", "idle", "run_of"]
 
@@ -28,7 +29,7 @@ class Serving:
 
     def __init__(
         self,
-        given: Iterable[str | os.PathLike[str]] = (),
+        given: Iterable[str | os.PathLike[str] | Lifetime] = (),
         found: Iterable[str | os.PathLike[str]] = (),
         *,
         cache: bool = True,
@@ -38,7 +39,10 @@ class Serving:
         for path in found:
             self._paths.setdefault(run_of(Path(path)), []).append(path)
         # What is wrong with a path that was given is an error of the call, and raised at once.
-        self._to_all = read_experts([*given, *self._paths.pop(None, ())], cache=cache)
+        given = tuple(given)
+        paths = [one for one in given if not isinstance(one, Lifetime)]
+        read = read_experts([*paths, *self._paths.pop(None, ())], cache=cache)
+        self._to_all = joined(Experts(tuple(one for one in given if isinstance(one, Lifetime))), read)
         self._to_run: dict[Path | None, Experts] = {}
 
     def of(self, run: Path | None) -> Experts:

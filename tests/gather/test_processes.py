@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from perdure.errors import LogError
+from perdure.gather.processes import processes, worked
 from perdure.log.read import READERS
-from perdure.metrics.pool import processes, worked
 
 
 def squares(here: int) -> Callable[[int], tuple[int, bool]]:
@@ -84,7 +84,7 @@ def sleeper(_: None) -> Callable[[int], int]:
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
 def test_ctrl_c_ends_all_processes_at_once_and_only_this_one_says_so() -> None:
     code = (
-        "from tests.metrics.test_pool import sleeper; from perdure.metrics.pool import worked; "
+        "from tests.gather.test_processes import sleeper; from perdure.gather.processes import worked; "
         "worked(sleeper, None, range(5000), 3, lambda done, total: print(done, flush=True))"
     )
     with subprocess.Popen(

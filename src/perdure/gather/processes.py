@@ -40,13 +40,16 @@ def worked(
     items: Sequence[Item],
     count: int,
     progress: Progress | None = None,
+    *,
+    here: Callable[[Item], Done] | None = None,
 ) -> list[Done]:
     """What `start(how)` makes of each item, in order, by `count` processes that each start once.
 
     This process is one of them: it is at work while the others start, and does what they cannot,
-    because they do not start, die, or do not know a plug-in that was registered here.
+    because they do not start, die, or do not know a plug-in that was registered here. `here` is what
+    was started in it already.
     """
-    work = start(how)
+    work = here or start(how)
     done: dict[int, Done] = {}
     for at, made in _shared(start, how, items, work, count - 1) if count > 1 else _alone(items, work):
         done[at] = made

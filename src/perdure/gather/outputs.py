@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from perdure.errors import PerdureError
-from perdure.metrics.many import Scores
+from perdure.gather.model import Survey
+from perdure.metrics.score import DEFINITIONS
 
 __all__ = ["AND_THEN", "FILES", "block_table", "lifetime_table", "write_outputs"]
 
@@ -44,18 +45,18 @@ _DATA_COLUMNS: dict[str, pl.DataType] = {
 }
 
 
-def block_table(scores: Scores) -> pl.DataFrame:
+def block_table(survey: Survey) -> pl.DataFrame:
     """One row per block of every lifetime."""
-    rows = [{"lifetime": one.id, **block.as_json()} for one in scores.lifetimes for block in one.blocks]
+    rows = [{"lifetime": one.id, **block.as_json()} for one in survey.scores for block in one.blocks]
     return pl.DataFrame(rows, schema=_BLOCK_COLUMNS)
 
 
-def lifetime_table(scores: Scores) -> pl.DataFrame:
+def lifetime_table(survey: Survey) -> pl.DataFrame:
     """One row per lifetime: what it is, and the value of each metric, empty where there is none."""
     rows: list[dict[str, Any]] = [
         {
             "lifetime": one.id,
-            "recorded_id": one.recorded_id or None,
+            "identity": one.identity.recorded or None,
             "learner": one.learner,
             "scenario_type": one.scenario_type,
             "protocol": one.protocol_name,
@@ -64,32 +65,40 @@ def lifetime_table(scores: Scores) -> pl.DataFrame:
             "order": AND_THEN.join(one.order),
             "not_learned": AND_THEN.join(one.not_learned),
             "measure": one.measure,
+            "unit": one.identity.unit,
+            "variants": one.identity.variants,
+            "tasks": AND_THEN.join(one.tasks),
             "preset": one.preset,
+            "definitions": DEFINITIONS,
             "learning_experiences": one.learning_experiences,
             "evaluation_experiences": one.evaluation_experiences,
             "dropped_rows": one.dropped_rows,
-            **{name: one.metrics[name].value if name in one.metrics else None for name in scores.metrics},
+            **{name: one.metrics[name].value if name in one.metrics else None for name in survey.bars},
         }
-        for one in scores.lifetimes
+        for one in survey.scores
     ]
-    texts = ("recorded_id", "learner", "scenario_type", "protocol")
+    texts = ("identity", "unit", "learner", "scenario_type", "protocol")
     kinds: dict[str, pl.DataType] = {"seed": pl.Int64(), "complete": pl.Boolean(), **dict.fromkeys(texts, pl.String())}
     return pl.DataFrame(
-        rows, schema_overrides=kinds | dict.fromkeys(scores.metrics, pl.Float64()), infer_schema_length=None
+        rows, schema_overrides=kinds | dict.fromkeys(survey.bars, pl.Float64()), infer_schema_length=None
     )
 
 
-def write_outputs(scores: Scores, folder: Path) -> tuple[Path, ...]:
+def write_outputs(survey: Survey, folder: Path) -> tuple[Path, ...]:
     """Write the five files into `folder`, which is made; what was there of these names is replaced."""
-    data = [one.prepared for one in scores.lifetimes if one.prepared is not None]
+    data = [
+        one.seen.with_columns(pl.lit(one.id).alias("lifetime"))
+        for one in survey.lives
+        if isinstance(one.seen, pl.DataFrame)
+    ]
     targets = tuple(folder / name for name in FILES)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write_json(scores.as_json(), targets[0])
-        block_table(scores).write_csv(targets[1], separator="\t")
-        _write_json({"preset": scores.preset, **scores.settings}, targets[2])
+        _write_json(survey.as_json(), targets[0])
+        block_table(survey).write_csv(targets[1], separator="\t")
+        _write_json({"preset": survey.preset, **survey.settings}, targets[2])
         (pl.concat(data) if data else pl.DataFrame(schema=_DATA_COLUMNS)).write_ipc(targets[3])
-        lifetime_table(scores).write_csv(targets[4], separator="\t")
+        lifetime_table(survey).write_csv(targets[4], separator="\t")
     except OSError as problem:
         raise PerdureError(f"{folder}: cannot write there ({problem.strerror or problem})") from problem
     return targets

@@ -6,37 +6,40 @@ from pathlib import Path
 
 import pytest
 
-from perdure.metrics.many import score_many
+from perdure.gather.survey import survey
 from perdure.report import gather, report_of
 from perdure.report.follow import Follower
-from perdure.report.gather import Material
 from perdure.report.html import body
+from perdure.report.material import Material
 
 Runs = tuple[Path, Path]
 GROUPS = ("keeper · condensed", "keeper · dispersed", "forgetter · condensed", "forgetter · dispersed")
 
 
 def _values(material: Material, metric: str) -> dict[str, float | None]:
-    return {one.score.path or "": one.score.metrics[metric].value for one in material.lives}
+    return {one.score.identity.source: one.score.metrics[metric].value for one in material.lives}
 
 
 def test_lifetimes_that_share_an_id_are_called_by_where_they_lie(two_runs: Runs) -> None:
     material = gather(two_runs)
-    assert [one.id for one in material.lives] == [one.score.path for one in material.lives]
+    assert [one.id for one in material.lives] == [
+        f"{run.name}/lives/life-{number}" for run in two_runs for number in range(4)
+    ]
     assert [one.sketch.id for one in material.lives] == [one.id for one in material.lives]
     below = gather([two_runs[0].parent])
     assert {one.id for one in below.lives} == {
-        f"{run.name}/lives/life-{number}" for run in two_runs for number in range(4)
+        f"{two_runs[0].parent.name}/{run.name}/lives/life-{number}" for run in two_runs for number in range(4)
     }
-    assert [one.id for one in gather([two_runs[0]]).lives] == [f"life-{number}" for number in range(4)]
 
 
 def test_what_is_given_as_an_expert_is_no_life_of_the_report(two_runs: Runs) -> None:
     expert = two_runs[0] / "lives" / "life-1"
     told = gather([two_runs[0] / "lives"], [expert])
-    scored = score_many([two_runs[0] / "lives"], [expert])
+    scored = survey([two_runs[0] / "lives"], [expert])
     assert (
-        [one.score.id for one in told.lives] == [one.id for one in scored.lifetimes] == ["life-0", "life-2", "life-3"]
+        [one.score.id for one in told.lives]
+        == [one.id for one in scored.scores]
+        == [f"lives/life-{at}" for at in (0, 2, 3)]
     )
 
 
@@ -100,7 +103,7 @@ def test_a_featured_figure_is_that_of_the_lifetime_in_its_caption(two_runs: Runs
 
 def test_experts_serve_the_lifetimes_of_their_own_run_folder_alone(two_runs: Runs) -> None:
     apart = [_values(gather([run]), "relative_performance") for run in two_runs]
-    scored = {one.path or "": one.metrics["relative_performance"].value for one in score_many(two_runs).lifetimes}
+    scored = {one.identity.source: one.metrics["relative_performance"].value for one in survey(two_runs).scores}
     assert _values(gather(two_runs), "relative_performance") == {**apart[0], **apart[1]} == scored
     follower = Follower(two_runs)
     follower.settle()
@@ -117,7 +120,7 @@ def test_watching_tells_lifetimes_that_share_an_id_apart(two_runs: Runs) -> None
     progress = follower.progress()
     assert len({one.id for one in progress}) == 8
     for one in progress:
-        assert one.id.startswith(f"{one.learner}/lives/")
+        assert f"/{one.learner}/lives/" in one.id
     last = progress[-1]
     chosen = next(life for life in follower.lives.values() if life.id == last.id)
     assert chosen.manifest["learner"] == last.learner

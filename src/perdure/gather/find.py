@@ -1,0 +1,168 @@
+"""Finding: the lifetimes at or below what was given, what each is called, and the experts among them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from perdure.errors import PerdureError
+from perdure.gather.serving import run_of
+from perdure.log.model import Identity, Lifetime
+from perdure.log.places import as_text
+from perdure.log.read import Options, find, locate, parts
+
+__all__ = ["Found", "find_lifetimes", "named_apart"]
+
+_PASSED_BY = frozenset({"lives", "logs"})  # folders that say nothing of who lives in them
+
+
+@dataclass(frozen=True)
+class Found:
+    """Something that is to be scored: where it lies, and what is known of it from there."""
+
+    path: Path
+    identity: Identity
+    """Of the place: a file of several lifetimes gives each a name of its own behind it."""
+    typed: str = ""
+    """The id with the argument as typed in front, for lifetimes that would else share one."""
+    part: str | None = None
+    """Which piece of a file of many lifetimes."""
+    run: Path | None = None
+    """The run folder whose `lives/` holds it: the experts found in it serve this lifetime, and no other's do."""
+    lifetime: Lifetime | None = None
+    """Where it was given as it is, and need not be read."""
+
+    def inside(self, name: str) -> Found:
+        """One lifetime of a file that holds several."""
+        who = self.identity
+        who = replace(who, id=f"{who.id}#{name}", holder=who.id, argument=who.argument or who.source)
+        return replace(self, identity=who, typed=f"{self.typed}#{name}")
+
+
+def find_lifetimes(
+    logs: Sequence[str | os.PathLike[str]],
+    given: Sequence[str | os.PathLike[str]] = (),
+    options: Options | None = None,
+) -> tuple[tuple[Found, ...], tuple[Path, ...]]:
+    """The lifetimes at or below `logs`, and the experts among them, which are no lives.
+
+    What lies there and was also `given` as an expert is no life either.
+    """
+    options = options or Options()
+    lives: list[Found] = []
+    experts: list[Path] = []
+    for log in logs:
+        place = locate(log)
+        if _is_matrix(place):
+            lives.append(_found(place, place, log))
+            continue
+        below = list(find(place))
+        if not below and place.is_dir():
+            matrices = sorted(one for one in place.iterdir() if _is_matrix(one))
+            if matrices:
+                lives.extend(_found(one, place, log) for one in matrices)
+                continue
+        if not below:
+            below = [place]  # the readers say best what is wrong with it
+        for path in below:
+            if path != place and _is_expert(path, place):
+                experts.append(path)
+            else:
+                found = _found(path, place, log)
+                lives.extend(replace(found, part=piece) for piece in _pieces(path, options))
+    return _without(lives, given), tuple(experts)
+
+
+def _pieces(path: Path, options: Options) -> Sequence[str | None]:
+    """The pieces of a file of many lifetimes; what is wrong with a file is said when it is read."""
+    try:
+        return parts(path, options)
+    except PerdureError:
+        return (None,)
+
+
+def _found(path: Path, place: Path, typed: str | os.PathLike[str]) -> Found:
+    """What is known of a lifetime at `path` from the argument `place` at or below which it lies."""
+    top = as_text(place.resolve().name) or as_text(place.resolve())
+    rest = as_text(path.relative_to(place).as_posix()) if path != place else ""
+    return Found(
+        path,
+        Identity(
+            id=f"{top}/{rest}" if rest else top,
+            source=as_text(path),
+            argument=as_text(os.fspath(typed)) if rest else "",
+            holder=_holder(path, place, top),
+        ),
+        typed=f"{as_text(place)}/{rest}" if rest else as_text(place),
+        run=run_of(path),
+    )
+
+
+def _holder(path: Path, place: Path, top: str) -> str:
+    """The nearest folder above that says who lives there; below an argument, by its name from there."""
+    if path == place:
+        above = path.absolute().parent
+        while above.name in _PASSED_BY and above.parent != above:
+            above = above.parent
+        return as_text(above)
+    folders = [top, *path.relative_to(place).parts[:-1]]
+    while len(folders) > 1 and folders[-1] in _PASSED_BY:
+        folders.pop()
+    return as_text("/".join(folders))
+
+
+def named_apart(lives: Sequence[Found]) -> tuple[Found, ...]:
+    """The lifetimes with ids that differ: those that would share one have the argument as typed in front."""
+    again = Counter(one.identity.id for one in lives)
+    apart = [
+        replace(one, identity=replace(one.identity, id=one.typed)) if again[one.identity.id] > 1 else one
+        for one in lives
+    ]
+    still = Counter(one.identity.id for one in apart)
+    seen: Counter[str] = Counter()
+    for at, one in enumerate(apart):
+        name = one.identity.id
+        seen[name] += 1
+        if still[name] > 1 and seen[name] > 1:  # the same lifetime given twice, or twice in one file
+            apart[at] = replace(one, identity=replace(one.identity, id=f"{name} ({seen[name]})"))
+    return tuple(apart)
+
+
+def _is_matrix(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    from perdure.log.matrix import looks_like_matrix  # most logs are folders, and need none of it
+
+    return looks_like_matrix(path)
+
+
+def _is_expert(path: Path, place: Path) -> bool:
+    """Whether a lifetime below `place` is an expert: it lies in `experts/` beside `lives/`, or its manifest says so."""
+    if path.relative_to(place).parts[0] == "experts" and (place / "lives").is_dir():
+        return True
+    try:
+        manifest = msgspec.json.decode((path / "manifest.json").read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("role") == "expert"
+
+
+def _without(lives: Sequence[Found], experts: Sequence[str | os.PathLike[str]]) -> tuple[Found, ...]:
+    """The lives less those found below a folder that were given as experts too."""
+    places = {locate(path).resolve() for path in experts}
+    if not places:
+        return tuple(lives)
+    resolved = cache(Path.resolve)  # many lives share their folder
+
+    def among_experts(path: Path) -> bool:
+        # No link was followed below a folder, so a life is where its parent is.
+        whole = resolved(path.parent) / path.name
+        return not places.isdisjoint((whole, *whole.parents))
+
+    return tuple(one for one in lives if not one.identity.argument or not among_experts(one.path))

@@ -1,0 +1,98 @@
+"""Life and Survey: what every verb looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perdure.metrics.declare import Bar, Metric
+from perdure.metrics.score import DEFINITIONS, Score
+
+__all__ = ["Life", "Survey"]
+
+
+@dataclass(frozen=True, eq=False)
+class Life:
+    """One lifetime of a survey: what it scored, what was seen of its curves, and what its log says of itself."""
+
+    score: Score
+    seen: Any = None
+    """What `look` made of its curves; None where nobody looked, or there are no curves."""
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    """Of lifetimes that were looked at."""
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The lifetime's name, the same in every output."""
+        return self.score.id
+
+    @property
+    def sketch(self) -> Any:
+        """What was seen, where it was sketched for figures."""
+        return self.seen
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """Lifetimes scored the same way, in the order in which they were given, and what was left out."""
+
+    lives: tuple[Life, ...]
+    left_out: tuple[tuple[str, str], ...]
+    """Path and reason of everything that was given and not scored."""
+    settings: Mapping[str, Any]
+    preset: str
+    metrics: Mapping[str, Metric]
+    """The declarations behind the ids."""
+    written: Mapping[str, Bar] = field(default_factory=dict)
+    """What metrics that only a file of scores knows are held against."""
+    name: str = ""
+    """What the place or places are called."""
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def scores(self) -> tuple[Score, ...]:
+        """The lifetimes' scores."""
+        return tuple(one.score for one in self.lives)
+
+    @cached_property
+    def bars(self) -> dict[str, Bar]:
+        """Metric → what it is held against, in the order in which tables show them."""
+        known = {name: metric.held_against for name, metric in self.metrics.items()}
+        return {**known, **{name: bar for name, bar in self.written.items() if name not in known}}
+
+    def by_task(self, metric: str) -> dict[str, npt.NDArray[np.float64]]:
+        """Task, or pair of tasks → the values of `metric` there, one per lifetime that has any (its mean).
+
+        What the robust summaries take: `stratified_bootstrap(list(found.by_task(…).values()), …)`.
+        """
+        found: dict[str, list[float]] = {}
+        for one in self.scores:
+            if metric in one.metrics:
+                for key, values in one.metrics[metric].by.items():
+                    if values:
+                        found.setdefault(key, []).append(float(np.mean(values)))
+        return {key: np.array(values) for key, values in found.items()}
+
+    @property
+    def guarded(self) -> bool:
+        """Whether a performance was given at which a task counts as learned."""
+        return bool(self.settings.get("learned"))
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything as one JSON object, as `score.schema.json` describes it."""
+        from perdure import __version__
+
+        return {
+            "perdure": __version__,
+            "definitions": DEFINITIONS,
+            "preset": self.preset,
+            "settings": dict(self.settings),
+            "left_out": [{"path": path, "why": why} for path, why in self.left_out],
+            "lifetimes": [one.as_json() for one in self.scores],
+        }

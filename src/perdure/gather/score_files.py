@@ -1,0 +1,347 @@
+"""Scores made before: JSONs of `perdure score`, and tables and JSONs of metrics, ours and l2metrics'."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from perdure.errors import PerdureError
+from perdure.gather.outputs import AND_THEN, FILES
+from perdure.log.model import Identity
+from perdure.metrics.declare import Bar, Metric
+from perdure.metrics.engine import Measured
+from perdure.metrics.load import chosen
+from perdure.metrics.presets import PRESETS
+from perdure.metrics.score import DEFINITIONS, Score, deciding
+
+__all__ = ["OLD_NAMES", "ScoreFile", "edition", "is_score_file", "read_score_file"]
+
+# Column names of l2metrics' ll_metrics.tsv, and what the same numbers are called here.
+L2METRICS_COLUMNS: Mapping[str, str] = {
+    "perf_maintenance_mrlep": "performance_maintenance",
+    "perf_maintenance_mrtlp": "performance_maintenance_terminal",
+    "forward_transfer_ratio": "forward_transfer",
+    "forward_transfer_contrast": "forward_transfer_contrast",
+    "backward_transfer_ratio": "backward_transfer",
+    "backward_transfer_contrast": "backward_transfer_contrast",
+    "ste_rel_perf": "relative_performance",
+    "sample_efficiency": "sample_efficiency",
+    "perf_recovery": "performance_recovery",
+}
+_DESCRIBING = frozenset(
+    {
+        "lifetime", "run_id", "learner", "agent_config", "scenario_type", "protocol", "seed", "measure", "unit",
+        "metrics_column", "preset", "definitions", "sg_name", "complexity", "difficulty", "min", "max", "num_lx",
+        "num_ex", "runtime", "learning_experiences", "evaluation_experiences", "dropped_rows", "recorded_id",
+        "identity", "complete", "order", "tasks", "not_learned", "variants",
+    }
+)  # fmt: skip
+_OURS = frozenset({"preset", "learning_experiences", "evaluation_experiences"})
+"""Columns of every table that `perdure score --out` writes, whatever its metrics are called."""
+
+OLD_NAMES: Mapping[str, str] = {"fwt": "above_chance", "fwt_gem": "fwt"}
+"""What metrics of the first edition are called now."""
+_GLANCE = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreFile:
+    """The scored lifetimes of one file, and what their metrics are held against."""
+
+    scores: tuple[Score, ...]
+    bars: Mapping[str, Bar] = field(default_factory=dict)
+    left_out: tuple[tuple[str, str], ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def preset(self) -> str:
+        """How its lifetimes were scored."""
+        return self.scores[0].preset if self.scores else "standard"
+
+
+def edition(preset: str, definitions: int) -> str:
+    """The preset's name, with the version that had the first edition of the definitions where a file is that old."""
+    return preset if definitions >= DEFINITIONS or preset == "l2metrics-3.1" else f"{preset}-0.1"
+
+
+def is_score_file(path: Path) -> bool:
+    """Whether `path` holds scores rather than a log: a JSON of `perdure score`, or a table or JSON of metrics."""
+    if path.suffix not in (".json", ".tsv", ".csv") or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(_GLANCE).decode("utf-8-sig", errors="replace")
+    if path.suffix == ".json":
+        start = head.lstrip()[:_GLANCE]
+        ours = '"lifetimes"' in start or ('"perdure"' in start and '"preset"' in start)
+        return (start.startswith("{") and ours) or any(f'"{name}"' in start for name in L2METRICS_COLUMNS)
+    names = set(_cells(head.partition("\n")[0], path))
+    if "run_id" in names and names & L2METRICS_COLUMNS.keys():
+        return True
+    return "lifetime" in names and (names >= _OURS or bool(names & _known_metrics()))
+
+
+def _known_metrics() -> frozenset[str]:
+    return frozenset(name for preset in PRESETS.names() for name in PRESETS.get(preset).metrics)
+
+
+def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str, float] | None = None) -> ScoreFile:
+    """The scored lifetimes of a JSON or a table; `files` declare the metrics that Perdure does not know."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise PerdureError(f"{path}: cannot be read as scores ({problem})") from problem
+    made = _from_json(path, text) if path.suffix == ".json" else ScoreFile(_from_table(path, text))
+    _refuse_twice(path, made.scores)
+    settings = made.settings
+    bars = _bars(
+        dict.fromkeys(name for one in made.scores for name in one.metrics),
+        made.preset.removesuffix("-0.1"),
+        files,
+        {**settings.get("margins", {}), **(margins or {})},
+        made.bars,
+    )
+    return ScoreFile(made.scores, bars, made.left_out, settings)
+
+
+def _refuse_twice(path: Path, lives: Sequence[Score]) -> None:
+    seen: dict[str, Score] = {}
+    for life in lives:
+        if seen.setdefault(life.id, life) is not life:
+            raise PerdureError(
+                f"{path}: lifetime {life.id!r} is there twice "
+                f"({seen[life.id].identity.source} and {life.identity.source}); "
+                "a lifetime counts once, so give each a name of its own or leave the copy out"
+            )
+
+
+def _bars(
+    names: Iterable[str],
+    preset: str,
+    files: Sequence[str],
+    margins: Mapping[str, float],
+    written: Mapping[str, Bar],
+) -> dict[str, Bar]:
+    """A bar for each name: as declared, else as `written` beside the scores; without either it gets no verdict."""
+    declared: dict[str, Metric] = {}
+    if preset in PRESETS.names():
+        declared = chosen(PRESETS.get(preset), tuple(one for one in files if one.endswith(".py")), {})
+    bars: dict[str, Bar] = {}
+    for name in (*(one for one in declared if one in set(names)), *(one for one in names if one not in declared)):
+        bar = declared[name].held_against if name in declared else written.get(name, Bar())
+        bars[name] = Bar(bar.threshold, margins.get(name, bar.margin), bar.better, bar.inclusive)
+    return bars
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def _from_json(path: Path, text: str) -> ScoreFile:
+    try:
+        facts = json.loads(text)
+        if isinstance(facts, list) or "lifetimes" not in facts:
+            theirs = facts if isinstance(facts, list) else [facts]
+            if not any(name in one for one in theirs for name in L2METRICS_COLUMNS):
+                raise KeyError("lifetimes")
+            return ScoreFile(tuple(_l2metrics_life(path, at, one) for at, one in enumerate(theirs)))
+        settings = dict(facts.get("settings", {}))
+        definitions = int(facts.get("definitions", 1))
+        how = deciding(settings)
+        left_out = tuple((str(one["path"]), str(one["why"])) for one in facts.get("left_out", ()))
+        written = {name: _written_bar(path, name, one) for name, one in facts.get("thresholds", {}).items()}
+        scores = tuple(_life(path, one, str(facts["preset"]), definitions, how) for one in facts["lifetimes"])
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise PerdureError(
+            f"{path}: not what `perdure score --json` writes ({type(problem).__name__}: {problem}); "
+            "give a folder of logs, or the JSON of a score"
+        ) from problem
+    return ScoreFile(scores, {_now(name, definitions): bar for name, bar in written.items()}, left_out, settings)
+
+
+def _now(name: str, definitions: int) -> str:
+    """What a metric that an older file names is called now."""
+    return OLD_NAMES.get(name, name) if definitions < DEFINITIONS else name
+
+
+def _life(path: Path, one: Mapping[str, Any], preset: str, definitions: int, how: str) -> Score:
+    blocks = one.get("blocks", ())
+    order = one.get("order") or [block["task"] for block in blocks if block["mode"] == "learn"]
+    measure, unit = one.get("measure"), one.get("unit")
+    if unit is None and measure == "accuracy (fraction)":  # how the first edition told fractions from percents
+        measure, unit = "accuracy", "fraction"
+    return Score(
+        identity=Identity(
+            id=str(one["id"]),
+            learner=one.get("learner"),
+            seed=one.get("seed"),
+            scenario_type=one.get("scenario_type"),
+            order=tuple(order),
+            tasks=tuple(one.get("tasks", ())),
+            measure=measure,
+            unit=unit,
+            variants=one.get("variants") or "name",
+            recorded=str(one.get("identity") or one.get("recorded_id") or ""),
+            source=str(path),
+            argument=str(path),
+            holder=path.stem,
+        ),
+        metrics={
+            _now(name, definitions): Measured(
+                _number(path, one["id"], name, each["value"]),
+                {key: tuple(values) for key, values in (each.get("by") or {}).items()},
+                each.get("why"),
+                tuple(each.get("flags", ())),
+            )
+            for name, each in one["metrics"].items()
+        },
+        preset=edition(preset, definitions),
+        how=how,
+        learning_experiences=int(one.get("learning_experiences") or 0),
+        evaluation_experiences=int(one.get("evaluation_experiences") or 0),
+        notes=tuple(one.get("notes", ())),
+        not_learned=tuple(one.get("not_learned", ())),
+        protocol=one.get("protocol"),
+        complete=one.get("complete"),
+    )
+
+
+def _l2metrics_life(path: Path, at: int, one: Mapping[str, Any]) -> Score:
+    """One object of l2metrics' JSON; NaN and null are missing."""
+    name = str(one.get("run_id") or f"{path.stem} {at}")
+    ranges = one.get("normalization_data_range")
+    return Score(
+        identity=Identity(
+            id=name,
+            learner=one.get("agent_config") or None,
+            scenario_type=one.get("scenario_type") or None,
+            tasks=tuple(sorted(ranges)) if isinstance(ranges, Mapping) else (),
+            measure=one.get("metrics_column") or None,
+            source=f"{path}, object {at}",
+            argument=str(path),
+            holder=path.stem,
+        ),
+        metrics={
+            ours: _measured(_number(path, name, theirs, one[theirs]), path)
+            for theirs, ours in L2METRICS_COLUMNS.items()
+            if theirs in one
+        },
+        preset="l2metrics-3.1",
+        learning_experiences=int(one.get("num_lx") or 0),
+        evaluation_experiences=int(one.get("num_ex") or 0),
+    )
+
+
+def _written_bar(path: Path, name: str, facts: Mapping[str, Any]) -> Bar:
+    where = f"the threshold of {name}"
+    better, inclusive = facts.get("better", "higher"), facts.get("inclusive", False)
+    if better not in ("higher", "lower") or not isinstance(inclusive, bool):
+        raise PerdureError(f"{path}: {where} is {dict(facts)!r}; better is higher or lower, inclusive true or false")
+    margin = _number(path, where, "margin", facts.get("margin", 0.0)) or 0.0
+    return Bar(_number(path, where, "value", facts.get("threshold")), margin, better, inclusive)
+
+
+def _measured(value: float | None, path: Path) -> Measured:
+    return Measured(value, why=f"blank in {path.name}" if value is None else None)
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def _from_table(path: Path, text: str) -> tuple[Score, ...]:
+    lines = [line for line in text.splitlines() if line.strip()]
+    header = _cells(lines[0], path) if lines else []
+    name_column = next((one for one in ("lifetime", "run_id") if one in header), None)
+    if name_column is None:
+        raise PerdureError(f"{path}: no column 'lifetime' or 'run_id' (found: {', '.join(header) or 'nothing'})")
+    theirs = name_column == "run_id"
+    how = "" if theirs else _settings_beside(path)
+    metrics = [one for one in header if one not in _DESCRIBING and (not theirs or one in L2METRICS_COLUMNS)]
+    return tuple(
+        _row(path, number, dict(zip(header, _as_wide(path, number, line, header), strict=True)), metrics, how)
+        for number, line in enumerate(lines[1:], start=2)
+    )
+
+
+def _as_wide(path: Path, number: int, line: str, header: Sequence[str]) -> list[str]:
+    cells = _cells(line, path)
+    if len(cells) != len(header):
+        raise PerdureError(f"{path}, line {number}: {len(cells)} cells under {len(header)} headings")
+    return cells
+
+
+def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str], how: str) -> Score:
+    theirs = "run_id" in row
+    seed, edition_text = row.get("seed", ""), row.get("definitions", "")
+    definitions = int(edition_text) if edition_text.isdigit() else 1
+    values = {
+        L2METRICS_COLUMNS.get(one, one) if theirs else _now(one, definitions): _cell(path, number, one, row[one])
+        for one in metrics
+    }
+    return Score(
+        identity=Identity(
+            id=row["run_id" if theirs else "lifetime"],
+            learner=row.get("learner") or row.get("agent_config") or None,
+            seed=int(seed) if seed.lstrip("-").isdigit() else None,
+            scenario_type=row.get("scenario_type") or None,
+            order=_tasks(row.get("order")),
+            tasks=_tasks(row.get("tasks")),
+            measure=row.get("measure") or row.get("metrics_column") or None,
+            unit=row.get("unit") or None,
+            variants=row.get("variants") or "name",
+            recorded=row.get("identity") or row.get("recorded_id") or "",
+            source=f"{path}, line {number}",
+            argument=str(path),
+            holder=path.stem,
+        ),
+        metrics={name: _measured(value, path) for name, value in values.items()},
+        preset="l2metrics-3.1" if theirs else edition(row.get("preset") or "standard", definitions),
+        how=how,
+        not_learned=_tasks(row.get("not_learned")),
+        protocol=row.get("protocol") or None,
+        complete={"true": True, "false": False}.get(row.get("complete", "").lower()),
+    )
+
+
+def _tasks(cell: str | None) -> tuple[str, ...]:
+    return tuple(filter(None, (cell or "").split(AND_THEN)))
+
+
+def _settings_beside(table: Path) -> str:
+    """How a table that `perdure score --out` wrote was scored: the file beside it says."""
+    file = table.with_name(FILES[2])
+    if table.name != FILES[4] or not file.is_file():
+        return ""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise PerdureError(f"{file}: cannot be read as the settings of {table.name} ({problem})") from problem
+    return deciding({name: value for name, value in found.items() if name != "preset"})
+
+
+def _cells(line: str, path: Path) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter="," if path.suffix == ".csv" else "\t"), [])]
+    except csv.Error:
+        return []
+
+
+def _cell(path: Path, number: int, column: str, text: str) -> float | None:
+    """A table's cell as a value; blanks and NaN are missing, anything else that is not finite is refused."""
+    if text.lower() in ("", "nan", "na", "null", "none"):
+        return None
+    try:
+        return _number(path, f"line {number}", column, float(text))
+    except ValueError:
+        raise PerdureError(f"{path}, line {number}: {column} is {text!r}, not a number") from None
+
+
+def _number(path: Path, where: Any, name: str, value: Any) -> float | None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isinf(value):
+        raise PerdureError(f"{path}: {name} of {where} is {value!r}; expected a finite number, or null")
+    return float(value)
