@@ -114,7 +114,7 @@ def test_where_nothing_can_be_scored_the_reason_is_raised(tmp_path: Path) -> Non
     with pytest.raises(NotALog, match="no log that Perdure knows"):
         survey([tmp_path])
     path = written(tmp_path, "nothing", [("train", "a_1", [None])])
-    with pytest.raises(NotALog, match="no value of 'reward' counts"):
+    with pytest.raises(LogError, match="no value of 'reward' counts"):
         survey([path])
 
 

@@ -81,7 +81,7 @@ def test_progress_is_told_by_block_with_the_time_left(writer: Writer) -> None:
     writer.block(1)
     follower.poll()
     (one,) = follower.progress()
-    assert (one.id, one.state, one.done, one.total) == ("life-0", "running", 60, 150)
+    assert (one.id, one.state, one.done, one.total) == ("logs/life-0", "running", 60, 150)
     assert one.block == "block 1: learning a"
     assert one.left_s == pytest.approx(30)  # 30 experiences took 10 s, 90 are left
 
@@ -198,7 +198,7 @@ def test_watching_writes_nothing_to_the_logs(writer: Writer) -> None:
 
 def test_experts_of_a_run_folder_serve_and_are_not_followed(tmp_path: Path, told: Callable[..., Any]) -> None:
     material = told(2, 1, ("keeper",))
-    run = Path(material.lives[0].score.path or "").parents[1]
+    run = Path(material.lives[0].score.identity.source).parents[1]
     follower = Follower([run])
     follower.settle()
     assert [one.id for one in follower.progress()] == ["keeper-0"]

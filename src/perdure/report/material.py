@@ -52,9 +52,12 @@ class Material:
         """The lifetime of this name, the first where none is given; None where there is none at all."""
         if name is None:
             return self.lives[0] if self.lives else None
-        for one in self.lives:
-            if one.id == name:
-                return one
+        named = [one for one in self.lives if one.id == name]
+        named = named or [
+            one for one in self.lives if one.id.endswith(f"/{name}")
+        ]
+        if len(named) == 1:
+            return named[0]
         raise UnknownName("lifetime", name, [one.id for one in self.lives])
 
     def group(self, name: str | None = None) -> Group | None:
