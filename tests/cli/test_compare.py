@@ -131,7 +131,7 @@ def test_a_partial_life_is_left_out_and_the_exit_status_says_so(runs: Path, tmp_
     blocks.write_text("\n".join(blocks.read_text().splitlines()[:-1]) + "\n")
     done = run_verb("compare", tmp_path / "keeping", runs / "forgetful")
     assert done.exit_code == 1
-    assert "left out keeping-3" in done.output
+    assert "left out keeping/lives/keeping-3" in done.output
     assert "not paired: 5 of 5 and 6 lifetimes match" in done.output
 
 

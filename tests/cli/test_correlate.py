@@ -47,7 +47,7 @@ def test_several_places_are_pooled_unless_their_measures_differ(tmp_path: Path) 
     other = table(tmp_path / "c.tsv", measure="steps", first=30)
     done = run_verb("correlate", first, other)
     assert isinstance(done.exception, PerdureError)
-    assert "different measure are never pooled" in str(done.exception)
+    assert "different measures are never pooled" in str(done.exception)
     assert json.loads(run_verb("correlate", first, other, "--across", "--json", "-").stdout)["n"] == 24
 
 

@@ -78,7 +78,7 @@ def test_a_pilot_of_two_groups_is_refused(tmp_path: Path) -> None:
     file.write_text("lifetime\tscenario_type\tforward_transfer\none\tcondensed\t1\ntwo\tdispersed\t2\n")
     done = run_verb("plan", "--pilot", file)
     assert isinstance(done.exception, PerdureError)
-    assert "2 groups (condensed; dispersed)" in str(done.exception)
+    assert "2 groups (mixed · condensed; mixed · dispersed)" in str(done.exception)
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,8 @@ def prepared_table(curves: Curves, _count: int = 1) -> pl.DataFrame:
     )
 
 
-_NOT_DECIDING = frozenset({"experts", "metrics", "margins", "learned", "measure", "group"})  # may differ in a pool
+_NOT_DECIDING = frozenset({"experts", "metrics", "margins", "learned", "measure", "group", "columns"})
+"""What may differ among lifetimes that are pooled."""
 
 
 def deciding(settings: Mapping[str, Any]) -> str:
