@@ -15,7 +15,7 @@ import perdure
 
 SOURCE = Path(perdure.__file__).parent
 
-# Each stage may import itself and those listed; `errors` and `registry` belong to everyone.
+# Each stage may import itself and those listed; `errors`, `files` and `registry` belong to everyone.
 MAY_IMPORT = {
     "scenario": set(),
     "log": {"scenario"},
@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "stats": {"scenario", "log", "curves", "metrics", "gather"},
     "report": {"scenario", "log", "curves", "metrics", "gather", "stats"},
 }
-EVERYONES = {"errors", "registry", "schemas"}
+EVERYONES = {"errors", "files", "registry", "schemas"}
 MODULES = [name for _, name, _ in pkgutil.walk_packages([str(SOURCE)], "perdure.") if not name.endswith("__main__")]
 
 

@@ -11,6 +11,7 @@
     ├── MetricError        a metric declared or called wrongly
     └── LogError           a log that cannot be read or written
         ├── NotALog        nothing here that any reader knows
+        ├── Unverified     a log that is not what its journal wrote
         ├── RecordError    a record that breaks the rules; nothing was written (also a RuntimeError)
         └── WriteError     the disk refused; says which records are safe (also an OSError)
 
@@ -35,6 +36,7 @@ __all__ = [
     "ScenarioError",
     "TaskError",
     "UnknownName",
+    "Unverified",
     "WriteError",
     "nearest",
 ]
@@ -91,6 +93,10 @@ class LogError(PerdureError):
 
 class NotALog(LogError):
     """Nothing here that any reader knows."""
+
+
+class Unverified(LogError):
+    """A log that is not what its journal wrote, by the ledger beside it; the message names the file and the reason."""
 
 
 class RecordError(LogError, RuntimeError):

@@ -62,8 +62,9 @@ def test_a_torn_tail_is_dropped_at_every_byte(tmp_path: Path) -> None:
         file.write_bytes(content[:cut])
         lifetime = perdure.read(tmp_path / "life", cache=False)
         assert lifetime.experiences["exp_num"].to_list() == [0, 1], content[start:cut]
-        assert len(lifetime.notes) == 1
-        assert "data-log.tsv:4: the last line is torn" in lifetime.notes[0]
+        torn, unverified = lifetime.notes
+        assert "data-log.tsv:4: the last line is torn" in torn
+        assert unverified == "not verified: there is no blocks.jsonl to compare the records with"
         problems = check_l2logger(tmp_path / "life").problems
         assert [(one.level, one.line) for one in problems] == [("error", 4)], content[start:cut]
 
@@ -114,7 +115,7 @@ def test_a_file_that_can_grow_no_more_keeps_every_record(tmp_path: Path) -> None
     assert f"the {number} records before in this file, and all earlier blocks, are intact" in said
     lifetime = perdure.read(tmp_path / "life", cache=False)
     assert lifetime.experiences["exp_num"].to_list() == list(range(number))
-    assert lifetime.notes == ()
+    assert lifetime.notes == ("not verified: there is no blocks.jsonl to compare the records with",)
 
 
 def test_what_is_logged_reaches_the_platter_within_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

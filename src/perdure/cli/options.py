@@ -43,15 +43,10 @@ def emit_json(facts: Any, target: str) -> None:
     if target == "-":
         typer.echo(text)
         return
-    from perdure.errors import LogError, PerdureError
-    from perdure.log.manifest import write_text
+    from perdure import files
+    from perdure.errors import PerdureError
 
-    file = Path(target)
     try:
-        if file.exists() and not file.is_file():  # a pipe, /dev/stdout: nothing there to be kept
-            file.write_text(text + "\n", encoding="utf-8")
-        else:
-            write_text(file.resolve(), f"{text}\n".encode())
-    except (OSError, LogError) as problem:
-        cause = problem if isinstance(problem, OSError) else problem.__cause__
-        raise PerdureError(f"{target}: cannot write JSON there: {getattr(cause, 'strerror', cause)}") from problem
+        files.deliver(Path(target), f"{text}\n".encode())
+    except OSError as problem:
+        raise PerdureError(f"{target}: cannot write JSON there: {problem.strerror}") from problem

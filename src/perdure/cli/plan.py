@@ -198,13 +198,14 @@ def _cost(protocol: Path, lifetimes: int, speed: float | None, machines: int) ->
 
 
 def _draw(made: Plan, picture: Path) -> None:
+    from perdure import files
     from perdure.errors import PerdureError
     from perdure.stats.power_picture import power_svg
 
     if picture.suffix != ".svg":
         raise PerdureError(f"--picture {picture}: the power curve is drawn as SVG; end the name in .svg")
     try:
-        picture.write_text(power_svg(made), encoding="utf-8")
+        files.deliver(picture, power_svg(made).encode())
     except OSError as problem:
         raise PerdureError(f"{picture}: cannot write there: {problem.strerror}") from problem
 

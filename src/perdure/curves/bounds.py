@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from perdure import files
 from perdure.errors import MetricError
 
 __all__ = ["read_bounds", "read_numbers"]
@@ -32,7 +33,7 @@ def read_numbers(path: Path) -> dict[str, float]:
 
 def _object(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(files.read_text(path, files.HEADER_LIMIT))
     except OSError as problem:
         raise MetricError(f"{path}: cannot be read ({problem.strerror})") from problem
     except ValueError as problem:

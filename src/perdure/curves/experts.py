@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from perdure import files
 from perdure.curves.model import Array, Curve, Expert, Prep, Range
 from perdure.curves.prepare import SCALED, clamp, scale, smooth
 from perdure.errors import LogError, PerdureError
@@ -106,7 +107,7 @@ def joined(first: Experts, second: Experts) -> Experts:
 def _stated(place: Path) -> dict[str, float]:
     """The saturation of each task as a JSON object states it; names fold case as everywhere."""
     try:
-        found = json.loads(place.read_text(encoding="utf-8"))
+        found = json.loads(files.read_text(place, files.HEADER_LIMIT))
     except (OSError, ValueError) as problem:
         raise LogError(f"{place}: cannot be read as JSON ({problem})") from problem
     if not isinstance(found, dict):

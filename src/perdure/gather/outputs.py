@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from perdure import files
 from perdure.errors import PerdureError
 from perdure.gather.model import Survey
 from perdure.metrics.score import DEFINITIONS
@@ -105,4 +106,4 @@ def write_outputs(survey: Survey, folder: Path) -> tuple[Path, ...]:
 
 
 def _write_json(facts: Any, target: Path) -> None:
-    target.write_text(json.dumps(facts, ensure_ascii=False, allow_nan=False, indent=2) + "\n", encoding="utf-8")
+    files.deliver(target, f"{json.dumps(facts, ensure_ascii=False, allow_nan=False, indent=2)}\n".encode())

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from perdure import files
 from perdure.learners.interface import LearnerError
 
 __all__ = ["Arrays", "Kept"]
@@ -36,14 +37,14 @@ class Kept:
     def save(self, folder: Path) -> None:
         """Write knowledge and the state of the random numbers; no pickle is involved."""
         np.savez(folder / _ARRAYS, allow_pickle=False, **dict(self.knowledge()))
-        (folder / _RANDOM).write_text(json.dumps(self.rng.bit_generator.state))
+        files.write(folder / _RANDOM, json.dumps(self.rng.bit_generator.state).encode())
 
     def restore(self, folder: Path) -> None:
         """Take up what was saved, random numbers included."""
         try:
-            with np.load(folder / _ARRAYS, allow_pickle=False) as saved:
+            with files.opened(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as saved:
                 self.know({name: saved[name] for name in saved.files})
-            self.rng.bit_generator.state = json.loads((folder / _RANDOM).read_text())
+            self.rng.bit_generator.state = json.loads(files.read_text(folder / _RANDOM, files.HEADER_LIMIT))
         except (OSError, ValueError, KeyError) as problem:
             raise LearnerError(f"{folder}: no saved state of {type(self).__name__}: {problem}") from problem
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from perdure import files
 from perdure.errors import LogError
 from perdure.log.l2logger import (
     L2LOGGER,
@@ -20,13 +21,13 @@ from perdure.log.l2logger import (
     measures_of,
     object_in,
 )
-from perdure.log.ledger import check_ledger
 from perdure.log.lines import Lines, split
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.problem import Check, Level, Problem
 from perdure.log.read import Options, locate, recognise
 from perdure.log.rules import across, within
 from perdure.log.tsv import Source, sources
+from perdure.log.verify import Ledger, Seen, compared, ledger_of, seen_in
 
 __all__ = ["check_l2logger", "check_log"]
 
@@ -55,20 +56,25 @@ def check_l2logger(place: Path, options: Options | None = None) -> Check:
     measures: Sequence[str] = ()
     with contextlib.suppress(LogError):  # said by _check_facts
         measures = tuple((options and options.measures) or measures_of(place, {}))
+    ledger = ledger_of(place) or Ledger()  # before the files, which only grow
     try:
-        files = sources(place)
+        found = sources(place)
     except LogError as problem:
         return Check(0, (*problems, _as_problem(problem, place)))
-    if not files:
+    if not found:
         problems.append(Problem("error", ".", None, "no data-log.tsv in any folder below", "nothing was logged here"))
     tables: list[tuple[str, pl.DataFrame]] = []
     headers: dict[bool, str] = {}
-    for source in files:
+    seen: dict[str, Seen] = {}
+    for source in found:
         try:
-            lines = split(source)
+            content = files.read_bytes(source.name)[: source.size]
         except OSError as problem:
             problems.append(_unreadable(source, problem))
+            seen[source.relative] = Seen(source.size, None)
             continue
+        seen[source.relative] = seen_in(content, ledger.closed.get(source.relative))
+        lines = split(source.relative, content)
         problems.extend(_capped(_check_file(source, lines, measures)))
         if lines.table is not None and not lines.header_problems(measures):
             tables.append((source.relative, lines.table))
@@ -85,7 +91,7 @@ def check_l2logger(place: Path, options: Options | None = None) -> Check:
         )
     problems.extend(_capped(within(tables, measures)))
     problems.extend(_capped(across(tables)))
-    problems.extend(check_ledger(place, {source.relative: source for source in files}))
+    problems.extend(compared(ledger, seen))
     return Check(sum(table.height for _, table in tables), tuple(problems))
 
 

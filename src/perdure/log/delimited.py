@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from perdure import files
 from perdure.errors import LogError
 
 __all__ = ["Part", "Table", "bytes_of", "parsed", "tables"]
@@ -91,7 +92,7 @@ def tables(files: Iterable[Path], separator: str, notes: list[str], root: Path |
 def bytes_of(path: Path) -> bytes:
     """What a file holds; LogError where it cannot be read."""
     try:
-        return path.read_bytes()
+        return files.read_bytes(path)
     except OSError as problem:
         raise LogError(f"{path}: cannot be read: {problem.strerror}") from problem
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from perdure import files
 from perdure.errors import LogError
 from perdure.log.model import Lifetime
 
@@ -29,11 +30,9 @@ def export(lifetime: Lifetime, to: Path) -> None:
         raise LogError(f"{to}: lies in the log itself, which would be overwritten; choose a place outside")
     if not to.parent.is_dir():
         raise LogError(f"{to}: cannot be written: there is no folder {to.parent}")
-    temporary = to.with_name(f".{to.name}.part")
     try:
-        writer(lifetime.experiences, temporary)
-        temporary.replace(to)
+        with files.replacing(to) as part:
+            writer(lifetime.experiences, part)
     except (OSError, pl.exceptions.PolarsError) as problem:
-        temporary.unlink(missing_ok=True)
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
         raise LogError(f"{to}: cannot be written: {reason}") from problem

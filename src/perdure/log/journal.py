@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from perdure.errors import LogError, PerdureError, RecordError
-from perdure.log.l2logger import BLOCKS_FILE, LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
+from perdure.log.l2logger import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
 from perdure.log.manifest import described, object_text, provenance, write_text
 from perdure.log.model import STANDARD_COLUMNS, Direction
 from perdure.log.record import (
@@ -30,6 +30,7 @@ from perdure.log.record import (
 )
 from perdure.log.stream import Stream
 from perdure.log.tsv import DATA_FILE, header_of
+from perdure.log.verify import BLOCKS_FILE
 from perdure.scenario.model import UNSAFE_PATH, Scenario
 
 __all__ = ["Journal"]
@@ -213,6 +214,12 @@ class Journal:
         with self._lock:
             for stream in self._streams.values():
                 stream.sync()
+
+    def end_blocks(self) -> None:
+        """Close every worker's block in the ledger now, rather than when the next one begins."""
+        with self._lock:
+            for stream in self._streams.values():
+                stream.end_block()
 
     def close(self, interrupted: str | None = None) -> None:
         """End the lifetime's part that this journal wrote; closing twice is harmless."""

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import polars as pl
 
+from perdure import files
 from perdure.errors import LogError, nearest
 from perdure.log import cache
 from perdure.log.blocks import in_order
 from perdure.log.cells import folded, typed
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
+from perdure.log.problem import Problem
 from perdure.log.read import Options
-from perdure.log.tsv import Unparsed, load, refuse_way_out, sources
+from perdure.log.tsv import Checksums, Source, Unparsed, load, sources
+from perdure.log.verify import (
+    BLOCKS_FILE,
+    Ledger,
+    Seen,
+    as_it_stands,
+    compared,
+    ended,
+    errors_in,
+    ledger_of,
+    notes_on,
+    refusal,
+    verify,
+)
 
 __all__ = [
     "BLOCKS_FILE",
@@ -34,7 +49,6 @@ __all__ = [
 LOGGER_INFO = "logger_info.json"
 SCENARIO_INFO = "scenario_info.json"
 MANIFEST = "manifest.json"
-BLOCKS_FILE = "blocks.jsonl"
 OPTIONAL_COLUMNS = frozenset({"block_subtype"})
 
 _BLOCK_FOLDER = re.compile(r"\d+-(train|test)")
@@ -60,16 +74,7 @@ class _L2Logger:
         manifest = object_in(path / MANIFEST) if (path / MANIFEST).exists() else {}
         info = object_in(path / SCENARIO_INFO) if (path / SCENARIO_INFO).exists() else {}
         measures = options.measures or measures_of(path, manifest)
-        files = sources(path)
-        key = cache.key_of(files, measures)
-        kept = cache.recall(path, key) if options.cache else None
-        if kept is None:
-            notes: list[str] = []
-            rows = self._rows(path, files, measures, notes)
-            if options.cache:
-                cache.keep(path, key, rows, notes)
-        else:
-            rows, notes = kept
+        ledger, rows, notes = self._verified(path, measures, options)
         return Lifetime(
             id=str(manifest.get("id") or as_text(path.resolve().name)),
             experiences=rows,
@@ -77,28 +82,66 @@ class _L2Logger:
             learner=manifest.get("learner"),
             seed=manifest.get("seed"),
             role="expert" if manifest.get("role") == "expert" else "life",
-            complete=ended(path) if manifest else None,
+            complete=bool(ledger and ledger.ended) if manifest else None,
             path=path,
             info=info,
             manifest=manifest,
             notes=tuple(notes),
         )
 
+    def _verified(
+        self, path: Path, measures: Mapping[str, Direction], options: Options, attempts: int = 3
+    ) -> tuple[Ledger | None, pl.DataFrame, list[str]]:
+        """The ledger, the records that it answers for, and what is to be said of them."""
+        ledger = ledger_of(path)  # before the files, which only grow
+        found = sources(path)
+        key = cache.key_of(found, measures, ledger.digest if ledger else None)
+        kept = cache.recall(path, key) if options.cache else None
+        if kept is not None:  # made from text that was verified under the same ledger
+            rows, notes = kept
+            return ledger, rows, [*notes, *notes_on(ledger, found)]
+        notes = []
+        closed = ledger.closed if ledger else {}
+        checksums = Checksums({file: one.bytes for file, one in closed.items()})
+        rows = self._rows(path, found, measures, notes, checksums)
+        problems: Sequence[Problem] = ()
+        if ledger is not None:
+            seen = {one.relative: Seen(one.size, checksums.found.get(one.relative)) for one in found}
+            problems = errors_in(compared(ledger, seen))
+            if (
+                not problems
+                and seen.keys() == closed.keys()
+                and rows.height != sum(one.rows for one in closed.values())
+            ):
+                problems = verify(path)  # which counts, and finds the file
+        if problems and attempts > 1 and ledger_of(path) != ledger:
+            return self._verified(path, measures, options, attempts - 1)  # a journal is at work here: look again
+        if problems and options.verified:
+            raise refusal(path, problems)
+        if options.cache and not problems:
+            cache.keep(path, key, rows, notes)
+        return ledger, rows, [*notes, *as_it_stands(problems), *notes_on(ledger, found)]
+
     def _rows(
-        self, path: Path, files: tuple[Any, ...], measures: Mapping[str, Direction], notes: list[str]
+        self,
+        path: Path,
+        found: Sequence[Source],
+        measures: Mapping[str, Direction],
+        notes: list[str],
+        checksums: Checksums,
     ) -> pl.DataFrame:
-        if not files:
+        if not found:
             raise LogError(f"{path}: no data-log.tsv in any folder below; nothing was logged here")
 
         def schema(header: tuple[str, ...], file: Path) -> Mapping[str, pl.DataType]:
             return _schema(header, file, measures)
 
         try:
-            rows = load(files, schema, notes)
+            rows = load(found, schema, notes, checksums)
         except Unparsed as problem:
             raise _first_error(path, str(problem)) from problem
         if rows is None:
-            raise LogError(f"{path}: no record in any of {len(files)} files ({'; '.join(notes) or 'headers only'})")
+            raise LogError(f"{path}: no record in any of {len(found)} files ({'; '.join(notes) or 'headers only'})")
         if "block_subtype" not in rows.columns:  # L2Logger 1.0
             rows = rows.with_columns(pl.lit("wake", STANDARD_COLUMNS["block_subtype"]).alias("block_subtype"))
         # Column by column, and only where there is something to do: each expression costs as much as a short log.
@@ -130,10 +173,8 @@ def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]
 
 def object_in(file: Path) -> dict[str, Any]:
     """The JSON object in `file`; LogError, with line and column, where there is none."""
-    if file.is_symlink():
-        refuse_way_out(file, file.parent)
     try:
-        content = file.read_bytes()
+        content = files.read_bytes(file, files.HEADER_LIMIT, within=file.parent)
     except OSError as problem:
         raise LogError(f"{file}: cannot be read: {problem.strerror}") from problem
     try:
@@ -145,23 +186,6 @@ def object_in(file: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise LogError(f"{file}: expected a JSON object, found {type(found).__name__}")
     return cast("dict[str, Any]", found)
-
-
-def ended(path: Path) -> bool:
-    """Whether every worker that wrote here closed its part: the last word of each in blocks.jsonl."""
-    last: dict[str, bool] = {}
-    try:
-        lines = (path / BLOCKS_FILE).read_bytes().splitlines()
-    except OSError:
-        return False
-    for line in lines:
-        try:
-            event = msgspec.json.decode(line)
-        except msgspec.DecodeError:
-            continue
-        if isinstance(event, dict) and "worker" in event:
-            last[str(event["worker"])] = event.get("event") == "closed"
-    return bool(last) and all(last.values())
 
 
 def _schema(header: tuple[str, ...], file: Path, measures: Mapping[str, Direction]) -> Mapping[str, pl.DataType]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from perdure import files
 from perdure.errors import LogError, WriteError
 from perdure.log.blocks import in_order
 from perdure.log.cells import is_object
@@ -44,7 +45,7 @@ def write_learnkit(lifetime: Lifetime, into: str | os.PathLike[str], name: str |
     except OSError as problem:
         raise WriteError(f"{root}: cannot be made: {problem.strerror}; nothing was written") from problem
     try:
-        (root / MANIFEST).write_bytes(msgspec.json.encode(_manifest(lifetime)))
+        files.write(root / MANIFEST, msgspec.json.encode(_manifest(lifetime)))
         for (worker, phase, task), part in rows.partition_by(_PLACE, as_dict=True, maintain_order=True).items():
             folder = root / folder_name(worker) / folder_name(phase) / folder_name(task)
             folder.mkdir(parents=True)

@@ -13,7 +13,6 @@ from perdure.errors import nearest
 from perdure.log.l2logger import OPTIONAL_COLUMNS
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.problem import Problem
-from perdure.log.tsv import Source
 
 __all__ = ["Lines", "split"]
 
@@ -44,11 +43,8 @@ class Lines:
         return found
 
 
-def split(source: Source) -> Lines:
-    """A data file as lines, as far as it went when the log was looked at; nothing is assumed about it."""
-    file = source.relative
-    with source.path.open("rb") as opened:
-        content = opened.read(source.size)
+def split(file: str, content: bytes) -> Lines:
+    """What stands in a data file, as lines; nothing is assumed about it."""
     if not content:
         nothing = Problem("warning", file, None, "an empty file, no record in it", "remove it; harmless", True)
         return Lines((), None, (nothing,))

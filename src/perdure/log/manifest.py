@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
 import shlex
@@ -17,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from perdure import files
 from perdure.errors import LogError, RecordError
 from perdure.scenario.model import Scenario
 
@@ -102,14 +102,7 @@ def object_text(content: Mapping[str, Any], name: str) -> bytes:
 
 def write_text(file: Path, text: bytes) -> None:
     """Write a file so that readers see the old one or the new one, never half of it."""
-    temporary = file.with_name(f".{file.name}.part")
     try:
-        with temporary.open("wb") as opened:
-            opened.write(text)
-            opened.flush()
-            os.fsync(opened.fileno())
-        temporary.replace(file)
+        files.write(file, text)
     except OSError as problem:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise LogError(f"{file}: cannot be written: {problem.strerror}") from problem

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from perdure import files
 from perdure.errors import LogError, NotALog, UnknownName
 from perdure.log.accuracy import (
     AccuracyMatrix,
@@ -76,7 +77,7 @@ def looks_like_matrix(path: Path) -> bool:
         return False
     if suffix in {".npz", ".npy"}:
         return True
-    with path.open("rb") as file:
+    with files.opened(path) as file:
         head = file.read(_GLANCE_BYTES).decode("utf-8-sig", errors="replace").lstrip()
     if suffix == ".json":
         return head.startswith("[") or (head.startswith("{") and '"matrix"' in head)
@@ -155,7 +156,9 @@ def read_baseline(text: str, source: str = "baseline") -> Baseline:
         raise LogError(f"{source}: {text!r} is neither a number, nor numbers with commas between, nor a file")
     if place.suffix.lower() == ".json":
         try:
-            return msgspec.json.decode(place.read_bytes(), type=float | tuple[float, ...] | dict[str, float])
+            return msgspec.json.decode(
+                files.read_bytes(place, files.HEADER_LIMIT), type=float | tuple[float, ...] | dict[str, float]
+            )
         except msgspec.DecodeError as problem:
             raise LogError(
                 f"{place}: no baseline: {problem}; expected a number, a list, or task names and numbers"
@@ -172,7 +175,7 @@ def read_baseline(text: str, source: str = "baseline") -> Baseline:
 def _from_text(path: Path) -> _Table:
     """Numbers between commas or tabs, nothing where a task was not evaluated."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = files.read_bytes(path, files.SCORES_LIMIT).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as problem:
         raise LogError(f"{path}: byte {problem.start} is not UTF-8; save the file as plain text") from problem
     while lines and not lines[-1].strip():
@@ -204,7 +207,7 @@ def _row(path: Path, line: int, cells: Sequence[str]) -> list[float]:
 def _from_json(path: Path) -> _Table:
     """A list of rows with null where a task was not evaluated, or an object that holds it as `matrix`."""
     try:
-        found = msgspec.json.decode(path.read_bytes())
+        found = msgspec.json.decode(files.read_bytes(path, files.SCORES_LIMIT))
     except (msgspec.DecodeError, RecursionError) as problem:
         raise LogError(f"{path}: not JSON: {problem}; undefined cells are null (NaN is no JSON)") from problem
     said: Mapping[str, Any] = found if isinstance(found, dict) else {"matrix": found}
@@ -249,7 +252,7 @@ def _converted(path: Path, said: Mapping[str, Any], key: str, kind: Any) -> Any:
 def _from_numpy(path: Path) -> _Table:
     """An array of numbers, NaN where a task was not evaluated; alone, or named `matrix` among several."""
     try:
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return _Table(_numeric(path, "the array", loaded))

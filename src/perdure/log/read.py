@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from perdure.errors import LogError, NotALog
+from perdure.files import refuse_irregular
 from perdure.log.model import Direction, Lifetime
 from perdure.registry import Registry
 
@@ -77,13 +78,15 @@ def read(
     columns: Mapping[str, str] | None = None,
     measures: Sequence[str] | Mapping[str, Direction] | None = None,
     cache: bool = True,
+    verified: bool = True,
 ) -> Lifetime:
     """The lifetime at `path`, by the reader that recognises it.
 
     A bare name that is no file here is looked up under `$L2DATA/logs`. `columns` maps Perdure's
-    column names to those of a table of one's own.
+    column names to those of a table of one's own. A log that is not what its ledger says raises
+    Unverified; with `verified=False` it is read as it stands, and its notes say what is wrong.
     """
-    options = Options(dict(columns or {}), _directions(measures), cache)
+    options = Options(dict(columns or {}), _directions(measures), cache, verified)
     place = locate(path)
     chosen = READERS.get(reader) if reader else recognise(place)
     return chosen.read(place, options)
@@ -132,11 +135,20 @@ def locate(path: str | os.PathLike[str]) -> Path:
 def find(place: Path) -> Iterator[Path]:
     """Every lifetime at or below `place`, in the order of their paths.
 
-    Folders that hold a lifetime are not searched further, and links are not followed.
+    Folders that hold a lifetime are not searched further. A link may stand for a lifetime that lies
+    elsewhere; it is not followed to search there, and counts no lifetime a second time.
     """
-    if any(candidate.recognises(place) for candidate in READERS):
+    if _is_known(place):
         yield place
-        return
+    else:
+        yield from _below(place, place.resolve(), set())
+
+
+def _is_known(place: Path) -> bool:
+    return any(candidate.recognises(place) for candidate in READERS)
+
+
+def _below(place: Path, top: Path, linked: set[Path]) -> Iterator[Path]:
     if not place.is_dir():
         return
     try:
@@ -144,11 +156,20 @@ def find(place: Path) -> Iterator[Path]:
     except OSError as problem:
         raise LogError(f"{place}: cannot be listed ({problem.strerror}); check its permissions") from problem
     for name in children:
-        yield from find(place / name)
+        child = place / name
+        if child.is_symlink():
+            target = child.resolve()
+            if not target.is_relative_to(top) and target not in linked and _is_known(child):
+                linked.add(target)
+                yield child
+        elif _is_known(child):
+            yield child
+        else:
+            yield from _below(child, top, linked)
 
 
 def _searchable(entry: os.DirEntry[str]) -> bool:
-    return not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
+    return not entry.name.startswith(".") and entry.is_dir()
 
 
 def _directions(
@@ -162,11 +183,12 @@ def _directions(
 
 
 def _seen(place: Path) -> str:
-    if place.is_file():
-        return f"a file of {place.stat().st_size} bytes"
     try:
+        if not place.is_dir():
+            refuse_irregular(place.stat())
+            return f"a file of {place.stat().st_size} bytes"
         names = sorted(entry.name for entry in os.scandir(place))
     except OSError as problem:
-        return f"it cannot be listed: {problem.strerror}"
+        return f"it cannot be read: {problem.strerror}"
     shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
     return f"found: {shown}" if names else "an empty folder"

@@ -14,11 +14,12 @@ from typing import TypeVar
 
 import msgspec
 
+from perdure import files
 from perdure.errors import LogError, RecordError, WriteError
 from perdure.log.columns import Part
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.record import quoted
-from perdure.log.tsv import DATA_FILE, header_of
+from perdure.log.tsv import DATA_FILE, header_of, records_in
 
 try:
     import fcntl
@@ -129,10 +130,35 @@ class Stream:
         self.dirty = False
         return os.dup(self._descriptor)
 
+    def end_block(self) -> None:
+        """Put the block that is written on the platter, and close it in the ledger."""
+        if self._descriptor < 0:
+            return
+        try:
+            self.sync()
+        finally:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        if self._block is not None and self._rows:
+            self._note(
+                {
+                    "event": "block",
+                    "worker": self._worker,
+                    "block_num": self._block[0],
+                    "block_type": self._block[1],
+                    "file": self._relative(),
+                    "rows": self._rows,
+                    "bytes": self._size,
+                    "crc32": self._checksum,
+                    "time": time.time(),
+                }
+            )
+        self._block = None
+
     def close(self, interrupted: str | None = None) -> None:
         """End the last block and say how the worker ended."""
         try:
-            self._end_block()
+            self.end_block()
             if self._claim >= 0:
                 event = {"event": "closed"} if interrupted is None else {"event": "interrupted", "why": interrupted}
                 self._note({**event, "worker": self._worker})
@@ -151,13 +177,13 @@ class Stream:
     # -- files ----------------------------------------------------------------------------------
 
     def _turn(self, block_num: int, block_type: str) -> None:
-        self._end_block()
+        self.end_block()
         folder = self._lifetime / self._worker / f"{block_num}-{block_type}"
         self._file = folder / DATA_FILE
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._take_claim()
-            self._descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = files.descriptor(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             self._block = (block_num, block_type)
             self._size = self._rows = self._checksum = 0
             if os.fstat(self._descriptor).st_size:
@@ -185,7 +211,7 @@ class Stream:
 
     def _continue_file(self) -> None:
         """Take up a file that is there already; a torn last line is cut off and kept in the ledger."""
-        content = self._file.read_bytes()
+        content = files.read_bytes(self._file)
         whole = content.rfind(b"\n") + 1
         if whole < len(content):
             fragment = content[whole:].decode("utf-8", "replace")
@@ -194,8 +220,10 @@ class Stream:
             content = content[:whole]
         if not content:
             return
+        # Noted before anything is added, so that whoever finds more than the ledger closed knows why.
+        self._note({"event": "continued", "worker": self._worker, "file": self._relative()})
         self._size, self._checksum = len(content), zlib.crc32(content)
-        self._rows = content.count(b"\n") - 1
+        self._rows = records_in(content)
 
     def _take_up(self) -> None:
         """Learn from an earlier journal's files of this worker where its numbers and columns stand."""
@@ -208,43 +236,25 @@ class Stream:
             return
         block_num, _, kind, file = max(numbered)
         _, start = header_of(file)
-        body = file.read_bytes()[start:]
+        body = files.read_bytes(file)[start:]
         whole = body[: body.rfind(b"\n") + 1]  # a torn last line says nothing
         last = whole.rstrip(b"\n").rpartition(b"\n")[2].split(b"\t")
         if len(last) > 1 and last[1].isdigit():
             self._last_experience = int(last[1])
         self._last_block, self._last_type = block_num, kind
 
-    def _end_block(self) -> None:
-        if self._descriptor < 0:
-            return
-        try:
-            self.sync()
-        finally:
-            os.close(self._descriptor)
-            self._descriptor = -1
-        if self._block is not None and self._rows:
-            self._note(
-                {
-                    "event": "block",
-                    "worker": self._worker,
-                    "block_num": self._block[0],
-                    "block_type": self._block[1],
-                    "file": self._relative(),
-                    "rows": self._rows,
-                    "bytes": self._size,
-                    "crc32": self._checksum,
-                    "time": time.time(),
-                }
-            )
-        self._block = None
-
     def _note(self, event: dict[str, object]) -> None:
         """Append one line to the ledger that all workers share; a single write keeps lines whole."""
         try:
-            ledger = os.open(self._ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            ledger = files.descriptor(self._ledger, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             try:
-                os.write(ledger, msgspec.json.encode(event) + b"\n")
+                line = msgspec.json.encode(event) + b"\n"
+                if os.lseek(ledger, 0, os.SEEK_END):
+                    os.lseek(ledger, -1, os.SEEK_END)
+                    if os.read(ledger, 1) != b"\n":  # a full disk tore the line before, and must not spoil this one
+                        line = b"\n" + line
+                if os.write(ledger, line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(ledger)
             finally:
                 os.close(ledger)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from perdure import files
 from perdure.errors import LogError, nearest
 from perdure.log import cells
 from perdure.log.blocks import in_order
@@ -89,8 +90,8 @@ class _LongTable:
 
 def _has_names(path: Path, separator: str) -> bool:
     try:
-        with path.open("rb") as file:
-            line = file.readline(_GLANCE)
+        with files.opened(path) as file:
+            line = file.read(_GLANCE).partition(b"\n")[0]
     except OSError:
         return False
     text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace").strip("\r\n")

@@ -5,19 +5,21 @@ from __future__ import annotations
 import io
 import os
 import re
-import stat
+import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
+from perdure import files
 from perdure.errors import LogError
 
-__all__ = ["DATA_FILE", "HEADER_LIMIT", "Source", "Unparsed", "header_of", "load", "refuse_way_out", "sources"]
+__all__ = ["DATA_FILE", "Checksums", "Source", "Unparsed", "header_of", "load", "records_in", "sources"]
 
 DATA_FILE = "data-log.tsv"
-HEADER_LIMIT = 1 << 20
+_HEADER_LIMIT = 1 << 20
 
 # Records are gathered in memory and parsed together: opening files one by one in the parser takes four
 # times as long for ten thousand small ones. A part at a time, so that the peak stays near the table's size.
@@ -25,7 +27,7 @@ _AT_ONCE = 1 << 24
 _GLANCE = 1 << 16
 _DEEPEST = 50
 
-_NEWLINE = 10
+_NEWLINE, _QUOTE = 10, 34
 _NUMBER = re.compile(r"\d+")
 
 
@@ -42,6 +44,15 @@ class Source:
     @property
     def path(self) -> Path:
         return Path(self.name)
+
+
+@dataclass(frozen=True)
+class Checksums:
+    """CRC-32 of the first bytes of files, taken while they are read."""
+
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    """How many bytes of each file, by its relative path."""
+    found: dict[str, int] = field(default_factory=dict)
 
 
 class Unparsed(Exception):
@@ -72,28 +83,16 @@ def _look_into(top: str, name: str, root: Path, found: list[Source]) -> None:
         for entry in entries:
             here = f"{relative}{entry.name}"
             if entry.is_symlink() and (entry.name == name or not os.path.isfile(entry.path)):
-                refuse_way_out(Path(entry.path), root)
+                files.refuse_way_out(Path(entry.path), root)
             if entry.name == name:
                 try:
                     state = entry.stat()
+                    files.refuse_irregular(state)
                 except OSError as problem:
                     raise LogError(f"{entry.path}: cannot be read: {problem.strerror}") from problem
-                if stat.S_ISREG(state.st_mode):
-                    found.append(Source(entry.path, here, state.st_size, state.st_mtime_ns))
+                found.append(Source(entry.path, here, state.st_size, state.st_mtime_ns))
             elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
                 waiting.append((entry.path, f"{here}/", depth + 1))
-
-
-def refuse_way_out(link: Path, root: Path) -> None:
-    """Raise LogError where a link leads out of the log, or nowhere: what it points at is not part of it."""
-    try:
-        target = Path(os.path.realpath(link, strict=True))
-    except OSError as problem:
-        raise LogError(f"{link}: a link that leads nowhere ({problem.strerror}); remove it") from problem
-    if not target.is_relative_to(root.resolve()):
-        raise LogError(
-            f"{link}: a link that leads out of the log, to {target}; copy what it points at into the log, or remove it"
-        )
 
 
 def _log_order(relative: str) -> tuple[int, str]:
@@ -104,7 +103,7 @@ def _log_order(relative: str) -> tuple[int, str]:
 
 def header_of(path: Path) -> tuple[tuple[str, ...], int]:
     """The column names, and where the first record starts."""
-    with path.open("rb", buffering=0) as file:
+    with files.opened(path) as file:
         names, start, _ = _beginning(file, str(path))
     return names, start
 
@@ -112,7 +111,7 @@ def header_of(path: Path) -> tuple[tuple[str, ...], int]:
 def _beginning(file: io.FileIO, name: str) -> tuple[tuple[str, ...], int, bytes]:
     """The column names, where the first record starts, and the bytes read on the way."""
     begun = file.read(_GLANCE)
-    while b"\n" not in begun and len(begun) < HEADER_LIMIT:
+    while b"\n" not in begun and len(begun) < _HEADER_LIMIT:
         more = file.read(_GLANCE)
         if not more:
             break
@@ -128,16 +127,29 @@ def _beginning(file: io.FileIO, name: str) -> tuple[tuple[str, ...], int, bytes]
     return tuple(one.strip('"') for one in names), end + 1, begun
 
 
+def records_in(content: bytes) -> int:
+    """How many records follow the header; a newline within quotes is part of a cell."""
+    codes = np.frombuffer(content, np.uint8)
+    lines, inside = 0, False
+    for start in range(0, codes.size, _AT_ONCE):
+        chunk = codes[start : start + _AT_ONCE]
+        within = np.bitwise_xor.accumulate(chunk == _QUOTE) ^ inside
+        lines += int(np.count_nonzero((chunk == _NEWLINE) & ~within))
+        inside = bool(within[-1])
+    return max(lines - 1, 0)
+
+
 def load(
-    files: Sequence[Source],
+    found: Sequence[Source],
     schema: Callable[[tuple[str, ...], Path], Mapping[str, pl.DataType]],
     notes: list[str],
+    checksums: Checksums,
 ) -> pl.DataFrame | None:
-    """All records of `files` as one table; None where there are none.
+    """All records of the files as one table; None where there are none.
 
     `schema` gives the column types for a header, or raises. A last line without its newline is torn,
-    even where it parses: it is left out, and `notes` says so. Raises Unparsed where some line does
-    not fit its types.
+    even where it parses: it is left out, and `notes` says so. `checksums` are filled in from the same
+    bytes. Raises Unparsed where some line does not fit its types.
     """
     frames: list[pl.DataFrame] = []
     gathered = io.BytesIO()
@@ -150,12 +162,12 @@ def load(
             frames.append(_parsed(gathered.getvalue(), kinds))
             gathered.seek(0)
 
-    for source in files:
+    for source in found:
         if not source.size:
             notes.append(f"{source.relative}: an empty file, no record in it")
             continue
         try:
-            with open(source.name, "rb", buffering=0) as file:
+            with files.opened(source.name) as file:
                 names, start, begun = _beginning(file, source.name)
                 if not names:
                     notes.append(f"{source.relative}:1: the header line is torn, no record in it")
@@ -164,11 +176,18 @@ def load(
                     parse()
                     kinds = schema(names, source.path)  # raises here, where the file is known
                     header = names
-                kept = _gather(file, max(0, source.size - start), begun[start:], gathered)
+                at = gathered.tell()
+                filled, kept = _gather(file, max(0, source.size - start), begun[start:], gathered)
+                length = checksums.lengths.get(source.relative)
+                if length is not None:
+                    with gathered.getbuffer() as room:  # as they come from the disk, before anything is made of them
+                        rest = room[at : at + min(filled, max(0, length - start))]
+                        checksums.found[source.relative] = zlib.crc32(rest, zlib.crc32(begun[: min(start, length)]))
+                        rest.release()
         except OSError as problem:
             raise LogError(f"{source.name}: cannot be read: {problem.strerror}") from problem
         if kept < source.size - start:
-            line = source.path.read_bytes()[: source.size].count(b"\n") + 1
+            line = files.read_bytes(source.name)[: source.size].count(b"\n") + 1
             cut = source.size - start - kept
             notes.append(f"{source.relative}:{line}: the last line is torn ({cut} bytes without a newline); left out")
     parse()
@@ -178,8 +197,8 @@ def load(
     return frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
 
 
-def _gather(file: io.FileIO, size: int, begun: bytes, gathered: io.BytesIO) -> int:
-    """Add the next `size` bytes of a file, of which `begun` was read, up to the last newline; how many these are."""
+def _gather(file: io.FileIO, size: int, begun: bytes, gathered: io.BytesIO) -> tuple[int, int]:
+    """Add the next `size` bytes of a file, `begun` being read; how many came, and how many end with a newline."""
     at = gathered.tell()
     begun = begun[:size]
     gathered.write(begun)
@@ -195,7 +214,7 @@ def _gather(file: io.FileIO, size: int, begun: bytes, gathered: io.BytesIO) -> i
         whole = filled and room[at + filled - 1] == _NEWLINE
         kept = filled if whole else bytes(room[at : at + filled]).rfind(b"\n") + 1
     gathered.seek(at + kept)
-    return kept
+    return filled, kept
 
 
 def _parsed(text: bytes, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from perdure import files
 from perdure.curves.model import Array
 from perdure.errors import LogError
 from perdure.log.tsv import DATA_FILE
@@ -201,7 +202,7 @@ class Tail:
 
     def _read_file(self, name: str, seen: Seen) -> bool:
         try:
-            with open(name, "rb") as file:
+            with files.opened(name) as file:
                 file.seek(seen.offset)
                 chunk = file.read(_READ_AT_MOST)
         except OSError:

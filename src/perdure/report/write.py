@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from perdure import files
 from perdure.errors import PerdureError
 from perdure.gather.model import Survey
 from perdure.gather.survey import Source
@@ -76,12 +77,9 @@ def write_report(
     now = datetime.now(UTC).isoformat(timespec="seconds")
     report = report_of(given, title=title, command=command, now=now)
     text = as_text(report, target.suffix.lower())
-    part = target.with_name(f".{target.name}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8", newline="\n")
-        part.replace(target)
+        files.deliver(target, text.encode())
     except OSError as problem:
-        part.unlink(missing_ok=True)
         raise PerdureError(f"{target}: cannot be written ({problem.strerror or problem})") from problem
     return report

@@ -16,10 +16,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from perdure import files
 from perdure.errors import LogError
-from perdure.log.l2logger import ended, object_in
+from perdure.log.l2logger import object_in
 from perdure.log.manifest import write_object
 from perdure.log.tsv import DATA_FILE
+from perdure.log.verify import ended
 from perdure.run.plan import PRE_DEPLOYMENT, Job
 from perdure.run.protocol import Protocol, ProtocolError, parse_protocol
 from perdure.run.resume import States
@@ -90,7 +92,7 @@ class RunFolder:
         """Hold the folder alone; the lock is shared with workers, and lasts until the last of them is gone."""
         with self._disk():
             (self.path / ".run").mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.path / ".run" / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = files.descriptor(self.path / ".run" / "lock", os.O_RDWR | os.O_CREAT)
         try:
             self._wait_for(descriptor)
             yield descriptor
@@ -159,7 +161,7 @@ class RunFolder:
         place = self.place(job)
         with suppress(OSError):
             place.mkdir(parents=True, exist_ok=True)
-            (place / _TRACEBACK).write_text(traceback, encoding="utf-8")
+            files.write(place / _TRACEBACK, traceback.encode("utf-8", "replace"))
 
     def clear_failure(self, job: Job) -> None:
         """A life that is tried again has not failed."""

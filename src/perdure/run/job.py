@@ -27,26 +27,28 @@ def live_job(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable
     if folder.is_finished(job):
         return ()
     folder.clear_failure(job)
-    learner, life = _begun(protocol, job, folder, _limited(protocol, job, progress))
+    learner, life, again = _begun(protocol, job, folder, _limited(protocol, job, progress))
     lead(life, learner)
     if job.id == PRE_DEPLOYMENT:
         _keep_pre_deployed(job, folder, learner)
     folder.states(job).forget()
-    return life.notes
+    return (*again, *life.notes)
 
 
-def _begun(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> tuple[Any, Life]:
-    """A learner and its life, taken up or begun."""
+def _begun(
+    protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]
+) -> tuple[Any, Life, tuple[str, ...]]:
+    """A learner and its life, taken up or begun, and why what there was of it was not taken up."""
     place, states = folder.place(job), folder.states(job)
     if place.exists() and states.latest() is None:
         folder.start_again(job)
     try:
-        return _opened(protocol, job, folder, progress)
-    except LogError:
+        return (*_opened(protocol, job, folder, progress), ())
+    except LogError as problem:
         if not place.exists():
             raise
         folder.start_again(job)  # it cannot be taken up, so it is lived again, from its seed
-        return _opened(protocol, job, folder, progress)
+        return (*_opened(protocol, job, folder, progress), (f"{job.id} was lived again from its seed: {problem}",))
 
 
 def _opened(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> tuple[Any, Life]:

@@ -240,7 +240,7 @@ class Life:
     def _keep(self) -> None:
         if self._states is None or self.learner is None or self.over:  # who is at the end need not come back
             return
-        self.journal.sync()
+        self.journal.end_blocks()  # so that who takes it up can verify it
         self._states.keep(
             self.learner,
             Checkpoint(self.name, self._blocks_done, self._experiences, self._rows, self._fingerprint(), self.seeds),

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import msgspec
 
+from perdure import files
 from perdure.run.folder import RunFolder
 from perdure.run.plan import Job
 from perdure.run.worker import ONE_THREAD
@@ -182,7 +183,7 @@ def _opened(noise: Path) -> IO[bytes]:
     """A file for what a worker complains of; on a full disk that goes nowhere, and its lives say what is wrong."""
     try:
         noise.parent.mkdir(parents=True, exist_ok=True)
-        return noise.open("wb")
+        return os.fdopen(files.descriptor(noise, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb")
     except OSError:
         return Path(os.devnull).open("wb")
 
@@ -198,7 +199,7 @@ def _cause(code: int) -> str:
 def _last_words(folder: RunFolder, worker: _Worker) -> str:
     for file in (folder.output(worker.job.id) if worker.job else worker.noise, worker.noise):
         try:
-            said = file.read_text(encoding="utf-8", errors="replace").strip()
+            said = files.read_bytes(file).decode("utf-8", "replace").strip()
         except OSError:
             continue
         if said:

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
+from perdure import files
 from perdure.errors import PerdureError, ProtocolError, nearest
 from perdure.run.document import KEYS, Table, checked
 from perdure.run.seeds import Seeds, seed_for
@@ -90,7 +91,7 @@ def read_protocol(path: str | Path) -> Protocol:
     """The protocol in a TOML file; files that it names are looked for beside it."""
     path = Path(path)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(files.read_text(path, files.HEADER_LIMIT))
     except OSError as problem:
         raise ProtocolError(f"{path}: cannot be read: {problem.strerror}") from problem
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:

@@ -13,11 +13,13 @@ from typing import Any
 
 import msgspec
 
+from perdure import files
 from perdure.errors import LogError
 from perdure.learners.interface import LearnerError, Saved
-from perdure.log.l2logger import BLOCKS_FILE, object_in
+from perdure.log.l2logger import object_in
 from perdure.log.manifest import write_object
-from perdure.log.tsv import DATA_FILE
+from perdure.log.tsv import DATA_FILE, records_in
+from perdure.log.verify import BLOCKS_FILE, refusal, verify
 from perdure.run.seeds import Seeds
 
 __all__ = ["Checkpoint", "States", "restored"]
@@ -102,6 +104,8 @@ class States:
                 f"{self.folder}: the state of another life ({checkpoint.life}, seeds {checkpoint.seeds.as_json()}) "
                 f"cannot go on with {name} ({seeds.as_json()})"
             )
+        if problems := verify(life, lambda closed: closed.block_num < checkpoint.blocks):
+            raise refusal(life, problems, "remove the folder to start this life again")
         rows = _rows_before(life, checkpoint.blocks)
         if rows != checkpoint.rows:
             raise LogError(
@@ -133,29 +137,29 @@ def _rows_before(life: Path, blocks: int) -> int:
     rows = 0
     for file in life.glob(f"*/*-t*/{DATA_FILE}"):
         if _number(file) < blocks:
-            rows += max(file.read_bytes().count(b"\n") - 1, 0)
+            rows += records_in(files.read_bytes(file))
     return rows
 
 
 def _cut(life: Path, blocks: int) -> None:
-    """Remove what was logged after the first blocks, and what the ledger says of it."""
+    """Remove what the ledger says of what was logged after the first blocks, and then that itself."""
+    ledger = life / BLOCKS_FILE
+    if ledger.exists():
+        # First, so that at no moment the ledger closes a block that is gone.
+        lines = files.read_bytes(ledger, files.LEDGER_LIMIT, within=life).splitlines()
+        files.write(ledger, b"".join(line + b"\n" for line in lines if not _tells_of_later(line, blocks)))
     for file in list(life.glob(f"*/*-t*/{DATA_FILE}")):
         if _number(file) >= blocks:
             shutil.rmtree(file.parent)
-    ledger = life / BLOCKS_FILE
-    if not ledger.exists():
-        return
-    kept = []
-    for line in ledger.read_bytes().splitlines():
-        try:
-            event = msgspec.json.decode(line)
-        except msgspec.DecodeError:
-            continue
-        if not (isinstance(event, dict) and event.get("event") == "block" and event.get("block_num", 0) >= blocks):
-            kept.append(line)
-    temporary = ledger.with_name(f".{BLOCKS_FILE}.part")
-    temporary.write_bytes(b"".join(line + b"\n" for line in kept))
-    temporary.replace(ledger)
+
+
+def _tells_of_later(line: bytes, blocks: int) -> bool:
+    """Whether a line of the ledger is of a later block, or torn."""
+    try:
+        event = msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return True
+    return isinstance(event, dict) and event.get("event") == "block" and event.get("block_num", 0) >= blocks
 
 
 def _number(file: Path) -> int:

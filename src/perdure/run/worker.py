@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from perdure import files
 from perdure.errors import PerdureError
 from perdure.run.folder import RunFolder
 from perdure.run.plan import Plan
@@ -110,7 +111,7 @@ def _redirect(file: Path) -> None:
     with suppress(OSError):  # what the life before printed may not fit on the disk
         sys.stdout.flush()
         sys.stderr.flush()
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    descriptor = files.descriptor(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.close(descriptor)

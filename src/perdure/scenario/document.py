@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from perdure import files
 from perdure.errors import ScenarioError
 
 __all__ = [
@@ -32,7 +33,7 @@ __all__ = [
     "where",
 ]
 
-LARGEST_BYTES = 64 * 1024 * 1024
+LARGEST_BYTES = files.HEADER_LIMIT
 MOST_LEVELS = 100
 
 Steps = tuple[str | int, ...]
@@ -132,7 +133,7 @@ def read_text(path: Path) -> str:
     """The text of a file; too large a file is refused before it is read."""
     try:
         _check_size(path.stat().st_size, str(path))
-        return as_text(path.read_bytes(), str(path))
+        return as_text(files.read_bytes(path, LARGEST_BYTES), str(path))
     except OSError as problem:
         raise ScenarioError(f"{path}: cannot be read: {problem.strerror}; give the path of a syllabus") from problem
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from perdure import files
 from perdure.errors import ScenarioError
 from perdure.scenario.document import Document, Steps, as_text, decode
 from perdure.scenario.grammar import Run, runs
@@ -144,7 +145,7 @@ def _is_same_block(run: Run, other: Run) -> bool:
 def write_syllabus(syllabus: Syllabus, path: str | Path) -> None:
     """Write a syllabus as JSON, one instruction per line."""
     try:
-        Path(path).write_text(syllabus_text(syllabus), encoding="utf-8")
+        files.deliver(Path(path), syllabus_text(syllabus).encode())
     except OSError as problem:
         raise ScenarioError(f"{path}: cannot write a syllabus there: {problem.strerror}") from problem
 

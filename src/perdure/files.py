@@ -1,0 +1,156 @@
+"""Files opened and replaced with care: regular ones only, of bounded size, whole or not at all.
+
+What is refused is refused as an OSError that says why, so that every stage says it in its own words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from perdure.errors import LogError
+
+__all__ = [
+    "HEADER_LIMIT",
+    "LEDGER_LIMIT",
+    "SCORES_LIMIT",
+    "deliver",
+    "descriptor",
+    "opened",
+    "read_bytes",
+    "read_text",
+    "refuse_irregular",
+    "refuse_way_out",
+    "replacing",
+    "write",
+]
+
+HEADER_LIMIT = 64 << 20
+"""Bytes of a JSON or TOML file that describes: manifests, syllabi, protocols, bounds. 10⁵ blocks take a tenth of it."""
+LEDGER_LIMIT = 256 << 20
+"""Bytes of a blocks.jsonl; about a million blocks."""
+SCORES_LIMIT = 1 << 30
+"""Bytes of a file of scores, or of a matrix. Files of records have no limit: a life is as long as it was."""
+
+# Without waiting: a pipe that nobody writes to would else be waited for, forever.
+_ALWAYS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
+
+_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+}
+
+
+def descriptor(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
+    """A descriptor of a regular file; OSError, at once, where there is anything else."""
+    try:
+        found = os.open(path, flags | _ALWAYS, 0o644)
+    except OSError:
+        with contextlib.suppress(FileNotFoundError):
+            refuse_irregular(os.stat(path))  # which says it better
+        raise
+    try:
+        refuse_irregular(os.fstat(found))
+    except OSError:
+        os.close(found)
+        raise
+    return found
+
+
+def refuse_irregular(state: os.stat_result) -> None:
+    """OSError where this is not the state of a regular file."""
+    if not stat.S_ISREG(state.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(state.st_mode), "something else")
+        raise OSError(errno.EINVAL, f"{kind}, where a regular file is expected")
+
+
+def opened(path: str | os.PathLike[str]) -> io.FileIO:
+    """A regular file, open for reading, unbuffered."""
+    return io.FileIO(descriptor(path), "rb")
+
+
+def read_bytes(path: str | os.PathLike[str], limit: int | None = None, within: Path | None = None) -> bytes:
+    """What a regular file of at most `limit` bytes holds; a link must not lead out of the folder `within`."""
+    if within is not None and os.path.islink(path):
+        refuse_way_out(Path(path), within)
+    with opened(path) as file:
+        if limit is not None:
+            _refuse_large(os.fstat(file.fileno()).st_size, limit)
+        content: bytes | None = file.readall()
+    if content is None:
+        raise BlockingIOError(errno.EAGAIN, "it has nothing to read at this moment")
+    if limit is not None:
+        _refuse_large(len(content), limit)
+    return content
+
+
+def read_text(path: str | os.PathLike[str], limit: int) -> str:
+    """What a regular file of at most `limit` bytes holds, as UTF-8 text; UnicodeDecodeError where it is none."""
+    return read_bytes(path, limit).decode("utf-8")
+
+
+def _refuse_large(size: int, limit: int) -> None:
+    if size > limit:
+        what = f"{size / 1e6:,.0f} MB, more than the {limit / 1e6:,.0f} MB that such a file may have"
+        raise OSError(errno.EFBIG, what)
+
+
+def refuse_way_out(link: Path, root: Path) -> None:
+    """Raise LogError where a link leads out of the log, or nowhere: what it points at is not part of it."""
+    try:
+        target = Path(os.path.realpath(link, strict=True))
+    except OSError as problem:
+        raise LogError(f"{link}: a link that leads nowhere ({problem.strerror}); remove it") from problem
+    if not target.is_relative_to(root.resolve()):
+        raise LogError(
+            f"{link}: a link that leads out of the log, to {target}; copy what it points at into the log, or remove it"
+        )
+
+
+@contextlib.contextmanager
+def replacing(target: Path, *, synced: bool = True) -> Iterator[Path]:
+    """A new file to be written, which takes the place of `target` at the end, or is removed where that fails.
+
+    Readers see the old file or the new one, never half of it. A link is replaced, not what it points at.
+    """
+    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
+    try:
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # ours alone, whoever else writes
+        yield part
+        if synced:
+            _sync(part)
+        part.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+
+
+def _sync(file: Path) -> None:
+    opened_again = os.open(file, os.O_RDWR)
+    try:
+        os.fsync(opened_again)
+    finally:
+        os.close(opened_again)
+
+
+def write(target: Path, content: bytes | memoryview, *, synced: bool = True) -> None:
+    """Make `content` the content of a file, so that readers see the old one or the new one."""
+    with replacing(target, synced=synced) as part:
+        part.write_bytes(content)
+
+
+def deliver(target: Path, content: bytes) -> None:
+    """Write what a user asked for to where it was asked for: through a link, and into a pipe such as /dev/stdout."""
+    if target.exists() and not target.is_file():  # nothing there to be kept
+        target.write_bytes(content)
+    else:
+        write(target.resolve(), content)

@@ -1,0 +1,230 @@
+"""Whether a log is what its journal wrote: the ledger `blocks.jsonl`, and what is found in its place.
+
+Reading and checking take the same way: the checksums of what the ledger closed are taken from the bytes
+that are read anyway, and compared here. Blocks that the ledger has not closed are not verified, and that is said.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from perdure import files
+from perdure.errors import LogError, Unverified
+from perdure.log.problem import Problem
+from perdure.log.tsv import Source, records_in, sources
+
+__all__ = [
+    "BLOCKS_FILE",
+    "Closed",
+    "Ledger",
+    "Seen",
+    "as_it_stands",
+    "compared",
+    "ended",
+    "errors_in",
+    "ledger_of",
+    "notes_on",
+    "refusal",
+    "seen_in",
+    "verify",
+]
+
+BLOCKS_FILE = "blocks.jsonl"
+
+_RESTORE = "restore it from a copy, or remove its line from blocks.jsonl to accept it as it is"
+_AT_MOST = 3  # problems named in one message; the rest is counted
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A block as the journal ended it."""
+
+    block_num: int
+    rows: int
+    bytes: int
+    crc32: int
+    line: int
+    """Of the ledger."""
+    may_grow: bool
+    """Whether a journal took it up again, and has not ended it since."""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What the journal says it wrote."""
+
+    closed: Mapping[str, Closed] = field(default_factory=dict)
+    """By file, relative to the log."""
+    ended: bool = False
+    """Whether every worker that wrote closed its part."""
+    problems: tuple[Problem, ...] = ()
+    digest: int = 0
+    """Of its text; a copy stands for the log under one ledger."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A data file as it was found: its size, the checksum of as many bytes as the ledger closed, and its records."""
+
+    size: int
+    crc32: int | None
+    rows: int | None = None
+    """None where they were not counted: equal bytes have as many."""
+
+
+class _Event(msgspec.Struct):
+    """One line of the ledger: a block's end, a block taken up again, a torn line cut off, or how a worker ended."""
+
+    event: str
+    worker: str
+    file: str = ""
+    block_num: int = 0
+    rows: int = 0
+    bytes: int = 0
+    crc32: int = 0
+
+
+def ledger_of(place: Path) -> Ledger | None:
+    """The ledger of a log; None where there is none. Read it before the files are listed: these only grow."""
+    try:
+        content = files.read_bytes(place / BLOCKS_FILE, files.LEDGER_LIMIT, within=place)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        what = f"cannot be read: {problem.strerror}"
+        return Ledger(problems=(Problem("error", BLOCKS_FILE, None, what, "restore it, or remove it"),))
+    except LogError as problem:
+        what = str(problem).partition(": ")[2]
+        return Ledger(problems=(Problem("error", BLOCKS_FILE, None, what, "restore it, or remove it"),))
+    problems: list[Problem] = []
+    events: list[tuple[int, _Event]] = []
+    decoder = msgspec.json.Decoder(_Event)
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            events.append((number, decoder.decode(line)))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+            problems.append(_unread(number, line, str(problem)))
+    last = {event.worker: (number, event) for number, event in events}
+    blocks = {event.file: (number, event) for number, event in events if event.event == "block"}
+    again = {event.file: number for number, event in events if event.event == "continued"}
+    closed = {
+        file: Closed(
+            event.block_num,
+            event.rows,
+            event.bytes,
+            event.crc32,
+            number,
+            # A journal of old did not note that it took a block up again; then only the worker's last may have grown.
+            again.get(file, 0) > number or last[event.worker][0] == number,
+        )
+        for file, (number, event) in blocks.items()
+    }
+    over = bool(last) and all(event.event == "closed" for _, event in last.values())
+    return Ledger(closed, over, tuple(problems), zlib.crc32(content))
+
+
+def _unread(number: int, line: bytes, why: str) -> Problem:
+    """A line that does not read. A full disk or a power cut may have torn it, so that its block counts as open."""
+    if line.endswith(b"}"):
+        return Problem("error", BLOCKS_FILE, number, f"not a line of a journal's: {why}", "remove this line")
+    what = "the line is torn, so that the block it closed cannot be verified"
+    return Problem(
+        "warning", BLOCKS_FILE, number, what, "harmless; a full disk or a power cut leaves such a line", True
+    )
+
+
+def ended(place: Path) -> bool:
+    """Whether every worker that wrote here closed its part: the last word of each in blocks.jsonl."""
+    ledger = ledger_of(place)
+    return ledger is not None and ledger.ended
+
+
+def compared(ledger: Ledger, found: Mapping[str, Seen]) -> Iterator[Problem]:
+    """Where the files are not what the ledger closed: gone, altered, cut short, or longer."""
+    yield from ledger.problems
+    for file, closed in ledger.closed.items():
+        seen = found.get(file)
+        if seen is None:
+            what = f"{file}, a block of {closed.rows} records, is gone"
+            yield Problem("error", BLOCKS_FILE, closed.line, what, "restore it from a copy")
+        elif said := _difference(closed, seen):
+            what = (
+                f"altered after it was written: the journal ended it with {closed.rows} records in {closed.bytes} "
+                f"bytes (checksum {closed.crc32}), and {said}"
+            )
+            yield Problem("error", file, None, what, _RESTORE)
+
+
+def _difference(closed: Closed, seen: Seen) -> str | None:
+    more = seen.size - closed.bytes
+    if more < 0:
+        return f"there are {-more} bytes less"
+    if more and not closed.may_grow:
+        return f"there are {more} bytes more"
+    if seen.crc32 != closed.crc32:
+        return "these are others"
+    if seen.rows is not None and seen.rows != closed.rows:
+        return f"{seen.rows} records stand there"
+    return None
+
+
+def seen_in(content: bytes, closed: Closed | None) -> Seen:
+    """What stands in a file, for comparison with what the ledger closed."""
+    if closed is None:
+        return Seen(len(content), None)
+    part = content[: closed.bytes]
+    checksum = zlib.crc32(part)
+    return Seen(len(content), checksum, records_in(part) if checksum == closed.crc32 else None)
+
+
+def verify(place: Path, wanted: Callable[[Closed], bool] = lambda _: True) -> tuple[Problem, ...]:
+    """Every error of a log against its ledger, all of it read; or of the blocks that are `wanted`."""
+    ledger = ledger_of(place)
+    if ledger is None:
+        return ()
+    chosen = {file: closed for file, closed in ledger.closed.items() if wanted(closed)}
+    present = {one.relative: one for one in sources(place)}
+    found: dict[str, Seen] = {}
+    for file in chosen.keys() & present.keys():
+        try:
+            found[file] = seen_in(files.read_bytes(present[file].name), chosen[file])
+        except OSError as problem:
+            raise LogError(f"{present[file].name}: cannot be read: {problem.strerror}") from problem
+    return errors_in(compared(Ledger(chosen, problems=ledger.problems), found))
+
+
+def errors_in(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Those for which a log is not believed."""
+    return tuple(one for one in problems if one.level == "error")
+
+
+def notes_on(ledger: Ledger | None, found: Sequence[Source]) -> list[str]:
+    """What was not verified, in one short sentence; nothing where all was."""
+    if ledger is None:
+        return [f"not verified: there is no {BLOCKS_FILE} to compare the records with"]
+    closed = ledger.closed
+    still = sum(
+        1 for one in found if one.size and (one.relative not in closed or one.size > closed[one.relative].bytes)
+    )
+    return [f"not verified: {still} of {len(found)} files, whose blocks {BLOCKS_FILE} has not closed"] if still else []
+
+
+def as_it_stands(problems: Sequence[Problem]) -> list[str]:
+    """What is wrong with a log that is read all the same."""
+    said = [f"unverified: {one.file}: {one.what}" for one in problems[:_AT_MOST]]
+    return [*said, f"unverified: {len(problems) - _AT_MOST} more"] if len(problems) > _AT_MOST else said
+
+
+def refusal(
+    place: Path, problems: Sequence[Problem], otherwise: str = "see it as it stands with --unverified"
+) -> Unverified:
+    """Why a log is not believed, and what to do."""
+    first = problems[0]
+    where = f"{place / first.file}" + (f":{first.line}" if first.line else "")
+    more = f" ({len(problems) - 1} more: perdure check {place})" if len(problems) > 1 else ""
+    return Unverified(f"{where}: {first.what}; {first.fix}, or {otherwise}{more}")
