@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import perdure
-from perdure.errors import LogError
+from perdure.errors import LogError, Unverified
 from perdure.learners.find import make_learner
 from perdure.learners.interface import LearnerError
 from perdure.run.lead import lead
@@ -86,8 +86,24 @@ def test_a_log_that_was_changed_is_refused(tmp_path: Path) -> None:
         lived(tmp_path, stop=9)
     file = next(tmp_path.glob("life/*/0-test/data-log.tsv"))
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-1]))
-    with pytest.raises(LogError, match=r"0-test/data-log.tsv: altered after it was written.*remove the folder to start this life again"):
+    with pytest.raises(LogError, match=r"0-test/data-log.tsv: altered after .*remove the folder to start"):
         lived(tmp_path)
+
+
+def test_a_record_altered_before_the_life_goes_on_is_found(tmp_path: Path) -> None:
+    with pytest.raises(PowerCut):
+        lived(tmp_path, stop=9)
+    found = States(tmp_path / "states").latest()
+    assert found is not None
+    for block in range(found[0].blocks):  # the last one before the checkpoint too
+        file = next(tmp_path.glob(f"life/*/{block}-t*/data-log.tsv"))
+        content = file.read_bytes()
+        at = content.rindex(b"\t") + 1
+        file.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(Unverified, match="these are others"):
+            lived(tmp_path)
+        file.write_bytes(content)
+    lived(tmp_path)
 
 
 def test_a_learner_that_comes_back_different_is_refused(tmp_path: Path) -> None:

@@ -53,8 +53,6 @@ def recall(log: Path, key: str) -> tuple[pl.DataFrame, list[str]] | None:
     """The kept table and its notes, or None where there is none for this key that proves itself."""
     folder = log / FOLDER
     try:
-        if folder.is_symlink():
-            return None
         checksum, _, text = files.read_bytes(folder / _FACTS, files.HEADER_LIMIT, within=log).partition(b"\n")
         facts = msgspec.json.decode(text, type=_Facts)
         if facts.key != key:
@@ -72,7 +70,7 @@ def recall(log: Path, key: str) -> tuple[pl.DataFrame, list[str]] | None:
 
 def keep(log: Path, key: str, rows: pl.DataFrame, notes: list[str]) -> None:
     """Write the copy beside the log, in the background; a read-only folder is left alone."""
-    if rows.height < WORTH_KEEPING or not os.access(log, os.W_OK) or (log / FOLDER).is_symlink():
+    if rows.height < WORTH_KEEPING or not os.access(log, os.W_OK):
         return
     thread = threading.Thread(target=_write, args=(log, key, rows, list(notes)), name="perdure-cache")
     _writing.add(thread)

@@ -1,0 +1,439 @@
+"""Verified before believed: what the journal wrote is what is read, or it is said which file is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import perdure
+from perdure.errors import LogError, Unverified
+from perdure.log import cache
+from perdure.log.check import check_l2logger
+from perdure.log.read import find
+
+FIRST, MIDDLE, LAST = (f"worker-default/{name}/data-log.tsv" for name in ("0-test", "1-train", "4-test"))
+NO_LEDGER = "not verified: there is no blocks.jsonl to compare the records with"
+
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def lines_of(file: Path) -> list[bytes]:
+    return file.read_bytes().splitlines(keepends=True)
+
+
+def swap(life: Path) -> None:
+    one, other = life / "worker-default" / "0-test", life / "worker-default" / "4-test"
+    one.rename(life / "aside")
+    other.rename(one)
+    (life / "aside").rename(other)
+
+
+def change(file: str, new: Callable[[list[bytes]], list[bytes]]) -> Callable[[Path], None]:
+    def changed(life: Path) -> None:
+        (life / file).write_bytes(b"".join(new(lines_of(life / file))))
+
+    return changed
+
+
+def without_a_digit(lines: list[bytes]) -> list[bytes]:
+    return [*lines[:-1], lines[-1].replace(b"\t0.5\n", b"\t0.7\n").replace(b"\t2.5\n", b"\t2.7\n")]
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a removed block": (lambda life: shutil.rmtree(life / "worker-default" / "2-test"), "2-test/data-log.tsv, a block"),
+    "an altered record": (change(FIRST, without_a_digit), f"{FIRST}: altered.*these are others"),
+    "a record less": (change(MIDDLE, lambda lines: lines[:-1]), f"{MIDDLE}: altered.*bytes less"),
+    "a file cut within a line": (change(MIDDLE, lambda lines: [*lines[:-1], lines[-1][:-3]]), f"{MIDDLE}: altered"),
+    "an extra line": (change(MIDDLE, lambda lines: [*lines, lines[-1]]), f"{MIDDLE}: altered.*bytes more"),
+    "an extra line at the end of the life": (change(LAST, lambda lines: [*lines, lines[-1]]), f"{LAST}.*bytes more"),
+    "lines in another order": (change(MIDDLE, lambda lines: [lines[0], *lines[:0:-1]]), f"{MIDDLE}: altered"),
+    "an emptied file": (change(MIDDLE, lambda _: []), f"{MIDDLE}: altered.*bytes less"),
+    "a swapped pair": (swap, f"{FIRST}: altered"),
+    "a damaged line of the ledger": (change("blocks.jsonl", lambda lines: [b"{x}\n", *lines]), "blocks.jsonl:1: not a"),
+    "a record more in the ledger's count": (
+        change("blocks.jsonl", lambda lines: [lines[0].replace(b'"rows":2', b'"rows":3'), *lines[1:]]),
+        f"{FIRST}: altered.*2 records stand there",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_log_that_is_not_what_was_written_is_refused_with_file_and_reason(life: Path, damage: str) -> None:
+    perdure.read(life)
+    act, said = DAMAGE[damage]
+    act(life)
+    with pytest.raises(Unverified, match=said) as refused:
+        perdure.read(life, cache=False)
+    assert "--unverified" in str(refused.value)
+    problems = check_l2logger(life).problems  # which reads the same, and names the same
+    assert any(one.level == "error" and one.what[:60] in str(refused.value) for one in problems)
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_it_can_be_seen_as_it_stands_with_a_note_that_says_so(life: Path, damage: str) -> None:
+    DAMAGE[damage][0](life)
+    lifetime = perdure.read(life, cache=False, verified=False)
+    assert any(note.startswith("unverified: ") for note in lifetime.notes)
+    records = sum(len(lines_of(file)) - 1 for file in life.rglob("data-log.tsv") if file.stat().st_size)
+    assert records - lifetime.experiences.height in (0, 1)  # a torn line is left out as ever
+
+
+def test_a_log_without_damage_has_nothing_to_note(life: Path) -> None:
+    assert perdure.read(life).notes == ()
+    assert perdure.read(life, verified=False).notes == ()
+
+
+def test_scoring_leaves_it_out_and_goes_on(life: Path, run_cli: Cli) -> None:
+    shutil.copytree(life, life.parent / "other")
+    DAMAGE["an altered record"][0](life)
+    done = run_cli("score", life.parent, "--json", "-")
+    assert done.returncode == 1
+    facts = json.loads(done.stdout)
+    assert len(facts["lifetimes"]) == 1
+    (left_out,) = facts["left_out"]
+    assert FIRST in left_out["why"]
+
+
+def test_a_log_of_another_logger_is_read_with_one_note(life: Path) -> None:
+    for name in ("blocks.jsonl", "manifest.json"):
+        (life / name).unlink()
+    assert perdure.read(life).notes == (NO_LEDGER,)
+    assert check_l2logger(life).ok
+
+
+class TestBlocksNotClosed:
+    """What the ledger has not closed is not verified, which is said, and not refused."""
+
+    @pytest.fixture
+    def journal(self, tmp_path: Path) -> perdure.Journal:
+        journal = perdure.Journal(tmp_path, "life")
+        for number in range(6):
+            journal.log(block_num=number // 3, exp_num=number, block_type="train", task_name="a", reward=number)
+        return journal
+
+    def test_a_running_life_reads(self, journal: perdure.Journal) -> None:
+        with journal:
+            found = perdure.read(journal.path)
+            assert found.experiences.height == 6
+            assert found.notes == ("not verified: 1 of 2 files, whose blocks blocks.jsonl has not closed",)
+
+    def test_a_torn_tail_in_an_open_block_is_only_a_note(self, journal: perdure.Journal) -> None:
+        with journal:
+            file = journal.path / "worker-default" / "1-train" / "data-log.tsv"
+            content = file.read_bytes()
+            file.write_bytes(content[:-2])
+            torn, unverified = perdure.read(journal.path).notes
+            file.write_bytes(content)
+        assert "the last line is torn" in torn
+        assert unverified.startswith("not verified: 1 of 2")
+
+    def test_a_closed_block_before_it_is_verified_all_the_same(self, journal: perdure.Journal) -> None:
+        with journal:
+            change("worker-default/0-train/data-log.tsv", lambda lines: lines[:-1])(journal.path)
+            with pytest.raises(Unverified, match="0-train"):
+                perdure.read(journal.path)
+
+    @pytest.mark.parametrize("ended", [True, False], ids=["ended", "killed"])
+    def test_a_block_taken_up_again_may_have_grown(self, journal: perdure.Journal, ended: bool) -> None:
+        journal.close()
+        again = perdure.Journal(journal.path.parent, "life", join=True)
+        again.log(block_num=1, exp_num=6, block_type="train", task_name="a", reward=6)
+        if ended:
+            again.close()
+        found = perdure.read(journal.path)
+        assert found.experiences.height == 7
+        assert found.complete is ended
+        assert len(found.notes) == (0 if ended else 1)
+        assert check_l2logger(journal.path).problems == ()
+        again.close()
+
+    def test_what_was_closed_before_it_grew_is_verified(self, journal: perdure.Journal) -> None:
+        journal.close()
+        with perdure.Journal(journal.path.parent, "life", join=True) as again:
+            again.log(block_num=1, exp_num=6, block_type="train", task_name="a", reward=6)
+            file = journal.path / "worker-default" / "1-train" / "data-log.tsv"
+            file.write_bytes(file.read_bytes().replace(b"\t4\n", b"\t7\n"))
+            with pytest.raises(Unverified, match=r"1-train.*these are others"):
+                perdure.read(journal.path)
+
+    def test_a_ledger_line_that_a_full_disk_tore_leaves_its_block_open(self, journal: perdure.Journal) -> None:
+        journal.close()
+        ledger = journal.path / "blocks.jsonl"
+        ledger.write_bytes(lines_of(ledger)[0][:-9])
+        assert perdure.read(journal.path).notes == (
+            "not verified: 2 of 2 files, whose blocks blocks.jsonl has not closed",
+        )
+        assert check_l2logger(journal.path).ok
+        with perdure.Journal(journal.path.parent, "life", join=True) as again:  # and does not spoil the next
+            again.log(block_num=2, exp_num=6, block_type="train", task_name="a", reward=6)
+        found = perdure.read(journal.path)
+        assert found.notes == ("not verified: 2 of 3 files, whose blocks blocks.jsonl has not closed",)
+
+    def test_cells_that_hold_newlines_are_counted_as_the_journal_counts_them(self, tmp_path: Path) -> None:
+        for number in range(3):  # taken up twice, so that the count comes from the file
+            with perdure.Journal(tmp_path, "life", join=number > 0) as journal:
+                values: dict[str, Any] = {"reward": 1.0, "note": 'two\nlines "and\n quotes'}
+                journal.log(block_num=0, exp_num=number, block_type="train", task_name="a", **values)
+        assert perdure.read(tmp_path / "life").notes == ()
+        assert check_l2logger(tmp_path / "life").problems == ()
+
+
+def test_a_journal_at_work_never_makes_its_log_look_altered(tmp_path: Path) -> None:
+    """Read while blocks end, are closed, and are taken up again."""
+    stop = threading.Event()
+    problems: list[LogError] = []
+
+    def read_on() -> None:
+        while not stop.is_set():
+            try:
+                perdure.read(tmp_path / "life", cache=False)
+            except Unverified as problem:
+                problems.append(problem)
+            except LogError:
+                continue  # nothing there yet
+
+    reader = threading.Thread(target=read_on)
+    reader.start()
+    try:
+        for round_ in range(30):
+            with perdure.Journal(tmp_path, "life", join=round_ > 0) as journal:
+                for number in range(10):
+                    at = round_ * 10 + number
+                    journal.log(block_num=at // 7, exp_num=at, block_type="train", task_name="a", reward=at)
+    finally:
+        stop.set()
+        reader.join()
+    assert problems == []
+
+
+# --- the copy --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copied(life: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small life with its copy."""
+    monkeypatch.setattr(cache, "WORTH_KEEPING", 1)
+    perdure.read(life)
+    cache.settle()
+    assert recalled(life)
+    return life
+
+
+def recalled(life: Path) -> bool:
+    """Whether reading takes the copy: the parser of the text is not asked."""
+    from perdure.log import l2logger
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("read from the text")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(l2logger, "load", refuse)
+        try:
+            perdure.read(life)
+        except AssertionError:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("name", ["experiences.parquet", "experiences.json"])
+def test_no_flipped_bit_of_the_copy_changes_a_value(copied: Path, name: str) -> None:
+    true = perdure.read(copied, cache=False)
+    file = copied / ".perdure" / name
+    whole = file.read_bytes()
+    rng = random.Random(11)
+    for _ in range(150):
+        flipped = bytearray(whole)
+        flipped[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        file.write_bytes(flipped)
+        # Before Polars sees it: a flipped bit may end the process there.
+        assert not recalled(copied)
+        found = perdure.read(copied)
+        assert found.experiences.equals(true.experiences)
+        assert found.notes == true.notes
+        cache.settle()
+        assert recalled(copied)  # made anew
+
+
+def test_a_rewritten_copy_is_not_believed(copied: Path) -> None:
+    true = perdure.read(copied, cache=False).experiences
+    file = copied / ".perdure" / "experiences.parquet"
+    pl.read_parquet(file).with_columns(pl.col("reward") * 10).write_parquet(file)
+    assert perdure.read(copied).experiences.equals(true)
+
+
+def test_a_copy_cut_short_or_grown_is_not_believed(copied: Path) -> None:
+    file = copied / ".perdure" / "experiences.parquet"
+    whole = file.read_bytes()
+    for content in (b"", whole[:-1], whole[: len(whole) // 2], whole + b"\0", whole + whole):
+        file.write_bytes(content)
+        assert not recalled(copied)
+
+
+def test_a_copy_does_not_outlive_its_ledger_or_a_block(copied: Path) -> None:
+    ledger = copied / "blocks.jsonl"
+    content = ledger.read_bytes()
+    ledger.write_bytes(content.replace(b'"crc32":', b'"crc32":1'))
+    with pytest.raises(Unverified):
+        perdure.read(copied)
+    ledger.write_bytes(content)
+    assert recalled(copied)
+    shutil.rmtree(copied / "worker-default" / "2-test")
+    with pytest.raises(Unverified, match="is gone"):
+        perdure.read(copied)
+
+
+def test_no_copy_is_made_of_a_log_read_as_it_stands(life: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "WORTH_KEEPING", 1)
+    DAMAGE["an altered record"][0](life)
+    perdure.read(life, verified=False)
+    cache.settle()
+    assert not (life / ".perdure").exists()
+
+
+def test_a_copy_elsewhere_is_neither_read_nor_written(copied: Path, tmp_path: Path) -> None:
+    file, elsewhere = copied / ".perdure" / "experiences.parquet", tmp_path / "elsewhere"
+    file.rename(elsewhere)
+    file.symlink_to(elsewhere)
+    assert not recalled(copied)
+    before = elsewhere.stat().st_mtime_ns
+    perdure.read(copied)
+    cache.settle()
+    assert elsewhere.stat().st_mtime_ns == before
+    assert recalled(copied)  # in the place of the link
+
+
+# --- pipes and links ---------------------------------------------------------------------------------
+
+ANSWERED_WITHIN_S = 60  # generous: what is tested is that it does not wait for ever
+
+FILES = [
+    "manifest.json",
+    "logger_info.json",
+    "scenario_info.json",
+    "blocks.jsonl",
+    MIDDLE,
+    ".perdure/experiences.parquet",
+    ".perdure/experiences.json",
+]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no named pipes in folders")
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipe_in_a_files_place_is_answered_at_once(copied: Path, name: str) -> None:
+    (copied / name).unlink()
+    os.mkfifo(copied / name)
+    # One process for the verbs that read: what waits for a pipe cannot be stopped from within.
+    script = (
+        "import sys; from typer.testing import CliRunner; from perdure.cli import application\n"
+        "for verb in ('score', 'check', 'lint'):\n"
+        "    done = CliRunner().invoke(application(), [verb, sys.argv[1]])\n"
+        "    print(verb, done.exit_code, done.output, done.exception)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(copied)],
+        capture_output=True,
+        text=True,
+        timeout=ANSWERED_WITHIN_S,
+        check=True,
+    )
+    if name.startswith(".perdure"):
+        assert "score 0" in done.stdout
+        assert "check 0" in done.stdout
+    else:
+        assert "a named pipe, where a regular file is expected" in done.stdout
+        assert "score 0" not in done.stdout
+        assert "check 0" not in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no named pipes in folders")
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet", "matrix.json", "matrix.npz", "info.json", "run.toml"])
+def test_a_pipe_as_an_argument_is_answered_at_once(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    verbs = {"info.json": ["score", ".", "--experts"], "run.toml": ["run"]}.get(name, ["score"])
+    done = subprocess.run(
+        [sys.executable, "-m", "perdure", *verbs, str(tmp_path / name)],
+        capture_output=True,
+        text=True,
+        timeout=ANSWERED_WITHIN_S,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no named pipes in folders")
+def test_a_journal_that_joins_does_not_wait_for_a_pipe(life: Path) -> None:
+    (life / "blocks.jsonl").unlink()
+    os.mkfifo(life / "blocks.jsonl")
+    with (
+        pytest.raises(LogError, match="a named pipe, where a regular file is expected"),
+        perdure.Journal(life.parent, "small", join=True) as journal,
+    ):
+        journal.log(block_num=4, exp_num=20, block_type="test", task_name="a_1", reward=1.0)
+
+
+def test_a_header_of_gigabytes_is_not_read(life: Path) -> None:
+    with (life / "manifest.json").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(LogError, match=r"manifest\.json: cannot be read: .*more than the 67 MB"):
+        perdure.read(life)
+
+
+def test_the_argument_and_lifetime_folders_may_be_links(life: Path, tmp_path: Path) -> None:
+    collected = tmp_path / "collected"
+    (collected / "sub").mkdir(parents=True)
+    for link in (collected / "one", collected / "sub" / "again"):  # the same lifetime, which counts once
+        link.symlink_to(life)
+    assert [place.name for place in find(collected)] == ["one"]
+    assert perdure.read(collected / "one").experiences.equals(perdure.read(life).experiences)
+    (tmp_path / "argument").symlink_to(collected)
+    assert [place.name for place in find(tmp_path / "argument")] == ["one"]
+
+
+def test_a_link_to_a_lifetime_that_lies_beside_it_is_no_second_one(life: Path) -> None:
+    (life.parent / "alias").symlink_to(life)
+    (life.parent / "loop").symlink_to(life.parent)
+    assert [place.name for place in find(life.parent)] == ["small"]
+
+
+@pytest.mark.parametrize("name", [*FILES[:5], "worker-default/2-test", "worker-default", ".perdure"])
+def test_nothing_inside_a_lifetime_may_lead_out_of_it(copied: Path, tmp_path: Path, name: str) -> None:
+    (copied / name).rename(tmp_path / "aside")
+    (copied / name).symlink_to(tmp_path / "aside")
+    with pytest.raises(LogError, match="leads out of the log"):
+        perdure.read(copied)
+
+
+def test_many_files_are_verified_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No data file is opened a second time for its checksum."""
+    from perdure import files
+
+    with perdure.Journal(tmp_path, "life") as journal:
+        for block in range(20):
+            numbers = np.arange(block * 10, block * 10 + 10)
+            journal.log_many(block_num=block, exp_num=numbers, block_type="train", task_name="a", reward=numbers / 2)
+    opened: list[str] = []
+    descriptor = files.descriptor
+
+    def noted(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
+        opened.append(str(path))
+        return descriptor(path, flags)
+
+    monkeypatch.setattr(files, "descriptor", noted)
+    perdure.read(tmp_path / "life", cache=False)
+    assert len(opened) == len(set(opened))
+    assert sum(name.endswith("data-log.tsv") for name in opened) == 20
