@@ -329,6 +329,13 @@ def test_two_writers_cannot_be_the_same_worker(tmp_path: Path) -> None:
         second.log(**{**RECORD, "exp_num": 1, "worker_id": "other"})
 
 
+def test_a_life_ends_also_where_folders_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perdure.log.stream.fcntl", None)  # as on Windows
+    with perdure.Journal(tmp_path, "life") as journal:
+        journal.log(**RECORD)
+    assert perdure.read(tmp_path / "life").complete
+
+
 def test_a_worker_is_taken_up_where_it_stands(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life") as journal:
         journal.log(**{**RECORD, "block_num": 1, "exp_num": 5})

@@ -43,6 +43,8 @@ class Stream:
         self._one_type_per_block = one_type_per_block
         self._descriptor = -1
         self._claim = -1
+        self._writes = False
+        """Whether it has its folder, and so something to close."""
         self._file = lifetime
         self._block: tuple[int, str] | None = None
         self._last_block = -1
@@ -159,10 +161,11 @@ class Stream:
         """End the last block and say how the worker ended."""
         try:
             self.end_block()
-            if self._claim >= 0:
+            if self._writes:
                 event = {"event": "closed"} if interrupted is None else {"event": "interrupted", "why": interrupted}
                 self._note({**event, "worker": self._worker})
         finally:
+            self._writes = False
             if self._claim >= 0:
                 os.close(self._claim)
                 self._claim = -1
@@ -173,6 +176,7 @@ class Stream:
             if descriptor >= 0:
                 os.close(descriptor)
         self._descriptor = self._claim = -1
+        self._writes = False
 
     # -- files ----------------------------------------------------------------------------------
 
@@ -196,18 +200,20 @@ class Stream:
 
     def _take_claim(self) -> None:
         """Hold the worker's folder, so that no second process writes as the same worker."""
-        if self._claim >= 0 or fcntl is None:
+        if self._writes:
             return
-        self._claim = os.open(self._lifetime / self._worker, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(self._claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._claim)
-            self._claim = -1
-            raise RecordError(
-                f"{self._lifetime / self._worker}: another journal is writing as this worker; "
-                "give each its own worker_id"
-            ) from None
+        if fcntl is not None:
+            self._claim = os.open(self._lifetime / self._worker, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(self._claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(self._claim)
+                self._claim = -1
+                raise RecordError(
+                    f"{self._lifetime / self._worker}: another journal is writing as this worker; "
+                    "give each its own worker_id"
+                ) from None
+        self._writes = True
 
     def _continue_file(self) -> None:
         """Take up a file that is there already; a torn last line is cut off and kept in the ledger."""
