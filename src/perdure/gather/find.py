@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors import PerdureError
+from perdure.files import HEADER_LIMIT, read_bytes
 from perdure.gather.serving import run_of
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text
@@ -147,7 +148,7 @@ def _is_expert(path: Path, place: Path) -> bool:
     if path.relative_to(place).parts[0] == "experts" and (place / "lives").is_dir():
         return True
     try:
-        manifest = msgspec.json.decode((path / "manifest.json").read_bytes())
+        manifest = msgspec.json.decode(read_bytes(path / "manifest.json", HEADER_LIMIT))
     except (OSError, msgspec.DecodeError):
         return False
     return isinstance(manifest, dict) and manifest.get("role") == "expert"

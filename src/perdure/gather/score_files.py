@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.errors import PerdureError
+from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, read_bytes
 from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.model import Identity
 from perdure.metrics.declare import Bar, Metric
@@ -73,7 +74,7 @@ def is_score_file(path: Path) -> bool:
     """Whether `path` holds scores rather than a log: a JSON of `perdure score`, or a table or JSON of metrics."""
     if path.suffix not in (".json", ".tsv", ".csv") or not path.is_file():
         return False
-    with path.open("rb") as file:
+    with opened(path) as file:
         head = file.read(_GLANCE).decode("utf-8-sig", errors="replace")
     if path.suffix == ".json":
         start = head.lstrip()[:_GLANCE]
@@ -92,7 +93,7 @@ def _known_metrics() -> frozenset[str]:
 def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str, float] | None = None) -> ScoreFile:
     """The scored lifetimes of a JSON or a table; `files` declare the metrics that Perdure does not know."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_bytes(path, SCORES_LIMIT).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         raise PerdureError(f"{path}: cannot be read as scores ({problem})") from problem
     made = _from_json(path, text) if path.suffix == ".json" else ScoreFile(_from_table(path, text))
@@ -316,7 +317,7 @@ def _settings_beside(table: Path) -> str:
     if table.name != FILES[4] or not file.is_file():
         return ""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(read_bytes(file, HEADER_LIMIT))
     except (OSError, ValueError) as problem:
         raise PerdureError(f"{file}: cannot be read as the settings of {table.name} ({problem})") from problem
     return deciding({name: value for name, value in found.items() if name != "preset"})
