@@ -1,0 +1,114 @@
+"""What a table in a text file is, at a glance: long, wide, triplets or an accuracy matrix."""
+
+from __future__ import annotations
+
+import csv
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from perdure.log.labels import is_matrix, number
+from perdure.log.read import Options
+
+__all__ = [
+    "SEPARATORS",
+    "Shape",
+    "beginning",
+    "content_of",
+    "separator_of",
+    "shape_of",
+    "split",
+    "suffix_of",
+]
+
+Shape = Literal["long", "wide", "triplets", "matrix"]
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+"""By suffix; a tab in the first line of a CSV says that it is none."""
+
+_LONG = frozenset({"task_name", "block_type"})
+_TRIPLETS = frozenset({"eval_exp", "training_exp"})
+_WIDE = frozenset({"active_task", "current_task"})
+
+_GLANCE = 1 << 16
+_MATRIX_AT_MOST = 1 << 22  # bytes of a matrix with names about it: about 450 tasks
+_DEFAULTS = Options()
+
+
+def shape_of(path: Path, options: Options = _DEFAULTS) -> Shape | None:
+    """What the text file at `path` holds, by its header and, for a matrix, by its cells; None where nothing fits.
+
+    A header with a name of the long table, or with a column that the options map, is long. A first
+    line of numbers alone starts a matrix even where it makes none: its reader says best what is wrong.
+    """
+    if suffix_of(path) not in SEPARATORS:
+        return None
+    try:
+        return _shape(path, beginning(path, _GLANCE), options)
+    except csv.Error:  # a cell longer than any name
+        return None
+
+
+def _shape(path: Path, head: str, options: Options) -> Shape | None:
+    first = next(split(head, separator_of(head)), [])
+    if not any(first):
+        return None
+    names = {name.lower() for name in first}
+    mapped = {ours for ours, theirs in options.columns.items() if theirs in first}
+    if _LONG & names or mapped - _TRIPLETS - _WIDE:
+        return "long"
+    if names | mapped >= _TRIPLETS:
+        return "triplets"
+    if _WIDE & (names | mapped):
+        return "wide"
+    if all(not cell or number(cell) is not None for cell in first):
+        return "matrix" if len(first) > 1 or not head.strip().count("\n") else None
+    return options.shape or ("matrix" if _is_small_matrix(path, head) else None)
+
+
+def suffix_of(path: Path) -> str:
+    """What kind of file it is by its name, in lower case."""
+    return path.suffix.lower()
+
+
+def content_of(path: Path, most: int = -1) -> bytes:
+    """What a file holds, or its first `most` bytes; OSError where it is no regular file or cannot be read.
+
+    Nothing else is opened: a pipe would keep its reader waiting.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "no regular file")
+    with path.open("rb") as file:
+        return file.read(most)
+
+
+def beginning(path: Path, most: int) -> str:
+    """The first `most` bytes of a text file; empty where there is none that can be read."""
+    try:
+        return content_of(path, most).decode("utf-8-sig", errors="replace")
+    except OSError:
+        return ""
+
+
+def separator_of(text: str) -> str:
+    """What stands between the cells: tabs where the first line that is not blank has one, else commas."""
+    return "\t" if "\t" in text.lstrip("\r\n").partition("\n")[0] else ","
+
+
+def split(text: str, separator: str) -> Iterator[list[str]]:
+    """The cells of each line, without the blanks about them."""
+    for line in csv.reader(text.splitlines(), delimiter=separator):
+        yield [cell.strip() for cell in line]
+
+
+def _is_small_matrix(path: Path, head: str) -> bool:
+    """Whether a table with names about it is a matrix; one look at its second line rules most others out."""
+    lines = split(head, separator_of(head))
+    next(lines)
+    if any(cell and number(cell) is None for cell in next(lines, [""])[1:]):
+        return False
+    text = beginning(path, _MATRIX_AT_MOST + 1).rstrip()
+    if len(text) > _MATRIX_AT_MOST:
+        return False
+    return is_matrix(list(split(text, separator_of(text))))
