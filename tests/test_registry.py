@@ -66,3 +66,16 @@ def test_a_plugin_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch
 
 def test_a_missing_extra_gives_the_command_that_installs_it() -> None:
     assert "pip install 'perdure[ray]'" in str(MissingExtra("ray", "ray", "running on a cluster"))
+
+
+def test_an_alias_finds_a_thing_that_is_listed_once() -> None:
+    kinds: Registry[str] = Registry("kind", "perdure.none")
+    kinds.add("new", "thing")
+    kinds.alias("old", "new")
+    assert kinds.get("old") == "thing"
+    assert (kinds.canonical("old"), kinds.canonical("new")) == ("new", "new")
+    assert list(kinds) == ["thing"]
+    assert kinds.names() == ("new",)
+    for taken, target in (("new", "other"), ("old", "other")):
+        with pytest.raises(PerdureError, match="registered already"):
+            kinds.alias(taken, target)

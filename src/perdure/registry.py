@@ -23,6 +23,7 @@ class Registry(Generic[T]):
         self.group = group
         self._things: dict[str, T] = {}
         self._later: dict[str, str] = {}
+        self._aliases: dict[str, str] = {}
         self._plugins_read = False
 
     def add(self, name: str, thing: T) -> T:
@@ -36,8 +37,19 @@ class Registry(Generic[T]):
         """Register what `module:attribute` names, to be imported when it is asked for."""
         self._later[name] = target
 
+    def alias(self, name: str, known: str) -> None:
+        """Let `name` stand for the thing registered as `known`, which alone is listed."""
+        if name in self._things or self._aliases.get(name, known) != known:
+            raise PerdureError(f"{self.kind} {name!r} is registered already; choose another alias for {known!r}")
+        self._aliases[name] = known
+
+    def canonical(self, name: str) -> str:
+        """The name under which a thing is listed, where `name` may be an alias of it."""
+        return self._aliases.get(name, name)
+
     def get(self, name: str) -> T:
-        """The thing under `name`; an unknown name offers the nearest known one."""
+        """The thing under `name` or its alias; an unknown name offers the nearest known one."""
+        name = self.canonical(name)
         if name in self._later:
             self._load(name)
         if name not in self._things:

@@ -53,8 +53,8 @@ def test_experts_beside_a_matrix_are_said_to_be_unused(logs: Path) -> None:
     assert perdure.score(logs / "matrix.csv", metrics="bwt")["bwt"] == -10.0
 
 
-def test_a_transposed_matrix_is_refused_unless_said(logs: Path) -> None:
-    (logs / "matrix.csv").write_text("90,\n80,70\n")
-    with pytest.raises(PerdureError, match="--transposed"):
+def test_a_full_matrix_is_refused_unless_said_which_way_round_it_is(logs: Path) -> None:
+    (logs / "matrix.csv").write_text("90,20\n80,70\n")
+    with pytest.raises(PerdureError, match=r"--rows evaluated .* or --rows learned"):
         invoke(logs / "matrix.csv")
     assert as_json(logs / "matrix.csv", "--transposed")["lifetimes"][0]["metrics"]["bwt"]["value"] == -10.0

@@ -14,10 +14,21 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from perdure.errors import LogError, NotALog, PerdureError, UnknownName
-from perdure.log.accuracy import accuracy_matrix, with_baselines
-from perdure.log.matrix import MATRIX, looks_like_matrix, read_baseline, read_matrix
+from perdure.log.accuracy import with_baselines
+from perdure.log.check import check_log
+from perdure.log.contract import check_reader
+from perdure.log.matrix import (
+    MATRIX,
+    looks_like_matrix,
+    matrix_lifetime,
+    matrix_lifetimes,
+    read_baseline,
+    read_matrix,
+    ways_round,
+)
 from perdure.log.model import STANDARD_COLUMNS
-from perdure.log.read import Options, Reader
+from perdure.log.read import Options, ReaderOfMany, lifetimes, parts, read
+from perdure.log.settled import accuracy_matrix
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "matrix" / "s002.csv"
 
@@ -67,7 +78,7 @@ def as_file(folder: Path, cells: np.ndarray[Any, Any], suffix: str) -> Path:
 def test_every_format_gives_the_same_matrix(tmp_path: Path, suffix: str, transposed: bool) -> None:
     path = as_file(tmp_path, S002.T if transposed else S002, suffix)
     assert looks_like_matrix(path)
-    matrix = read_matrix(path, transposed=transposed)
+    matrix = read_matrix(path)
     np.testing.assert_array_equal(matrix.after, S002)
     assert np.isnan(matrix.values[:, 0]).all()
     assert matrix.unit == "percent"
@@ -78,7 +89,7 @@ def test_the_example_holds_the_numbers_of_s002() -> None:
     np.testing.assert_array_equal(read_matrix(EXAMPLE).after, S002)
 
 
-@given(hnp.arrays(np.float64, st.integers(1, 6).map(lambda count: (count, count + 1)), elements=st.floats(2.0, 100.0)))
+@given(hnp.arrays(np.float64, st.integers(2, 6).map(lambda count: (count, count + 1)), elements=st.floats(3.0, 100.0)))
 @settings(max_examples=30, deadline=None)
 def test_a_matrix_survives_the_round_trip_through_text(tmp_path_factory: Any, cells: np.ndarray[Any, Any]) -> None:
     path = written(tmp_path_factory.mktemp("round"), as_text(cells))
@@ -114,7 +125,7 @@ def test_json_carries_names_unit_and_baselines(tmp_path: Path) -> None:
 def test_npz_takes_the_array_named_matrix_among_several(tmp_path: Path) -> None:
     path = tmp_path / "m.npz"
     np.savez(path, matrix=FULL, loss=FULL * 2, tasks=np.array(["a", "b", "c"]))
-    assert read_matrix(path).tasks == ("a", "b", "c")
+    assert read_matrix(path, rows="evaluated").tasks == ("a", "b", "c")
 
 
 def test_lowest_counts_from_learning_on_and_highest_counts_all() -> None:
@@ -123,30 +134,30 @@ def test_lowest_counts_from_learning_on_and_highest_counts_all() -> None:
     assert matrix.highest == (0.9, 0.99, 0.4)
 
 
-TRANSPOSED = S002.T
 ZEROS = np.nan_to_num(S002)
 REFUSED: dict[str, tuple[str | bytes, str]] = {
-    "transposed": (as_text(TRANSPOSED), "is transposed: every cell above the diagonal is empty.*say --transposed"),
-    "transposed, zero-filled": (as_text(ZEROS.T), "looks transposed and filled with zeros.*say --transposed"),
-    "zero-filled": (as_text(ZEROS), "every cell below the diagonal is 0.*leave these cells empty.*--as-given"),
-    "not square": ("90,50,40,30\n,80,70,60\n", "2 rows × 4 columns is not a square matrix"),
-    "a row too many": ("9,\n90,50\n60,80\n", "3 rows × 2 columns.*first row is from before any learning.*--transposed"),
-    "one column": ("90\n80\n70\n", "3 rows × 1 columns is not a square matrix"),
-    "ragged": ("90,50\n80\n", "line 2 has 1 cells, line 1 has 2; keep the delimiters"),
-    "blank line between": ("90,50\n\n,80\n", "line 2 has 1 cells"),
+    "full": (as_text(FULL), "3 × 3 and every cell is filled.*say --rows evaluated if.*or --rows learned if"),
+    "gaps in both halves": ("90,,50\n20,80,60\n,30,70\n", "3 × 3 and gaps in both halves.*say --rows evaluated"),
+    "not square": ("90,50,40,30\n,80,70,60\n", "2 rows × 4 columns is no accuracy matrix"),
+    "one column": ("90\n80\n70\n", "3 rows × 1 columns is no accuracy matrix"),
+    "one row": ("90,80\n", "1 rows × 2 columns is no accuracy matrix"),
+    "ragged": ("90,50\n80\n", ":2: 1 cells where line 1 has 2; keep the delimiters"),
+    "blank line between": ("90,50\n\n,80\n", ":2: 0 cells"),
     "above 100": ("90,50\n,101\n", r"A\[2, 2\] is 101, outside 0..100 \(percent\)"),
     "below 0": ("90,-50\n,80\n", r"A\[1, 2\] is -50, outside 0..100"),
-    "between the units": ("0.9,1.2\n,0.8\n", "largest value is 1.2: too much for fractions.*--unit"),
-    "a word": ("90,fifty\n,80\n", "line 1, cell 2: 'fifty' is no finite number"),
-    "a dash": ("90,50\n-,80\n", "line 2, cell 1: '-' is no finite number.*leave the cell empty"),
-    "a percent sign": ("90%,50%\n,80%\n", "line 1, cell 1: '90%' is no finite number"),
-    "names": ("a,b\n90,50\n,80\n", "line 1, cell 1: 'a' is no finite number.*task names go into JSON"),
-    "nan": ("90,50\nnan,80\n", "line 2, cell 1: 'nan' is no finite number; .*leave the cell empty"),
-    "inf": ("90,inf\n,80\n", "line 1, cell 2: 'inf' is no finite number"),
+    "a word": ("90,fifty\n,80\n", ":1: cell 2: 'fifty' is no finite number"),
+    "a dash": ("90,50\n-,80\n", ":2: cell 1: '-' is no finite number.*leave a cell empty"),
+    "a percent sign": ("90%,50%\n,80%\n", ":2: cell 2: '80%' is no finite number"),
+    "nan": ("90,50\nnan,80\n", ":2: cell 1: 'nan' is no finite number; .*leave a cell empty"),
+    "inf": ("90,inf\n,80\n", ":1: cell 2: 'inf' is no finite number"),
+    "two orders of names": (",a,b\nb,90,50\na,,80\n", "rows name the tasks as b, a, columns as a, b"),
+    "a name twice": ("a,A\n90,50\n,80\n", "task 'a' is named twice"),
+    "a name missing": (",b\n90,50\n,80\n", "task 1 has no name"),
     "empty file": ("", "the file is empty"),
     "only blanks": ("\n \n", "the file is empty"),
     "only delimiters": (",\n,\n", "no cell holds a value"),
     "not text": (b"\xff\xfe9\x000\x00", "byte 0 is not UTF-8"),
+    "a cell without end": ('"' + "9" * 200_000, "no table of numbers"),
 }
 
 
@@ -169,7 +180,11 @@ REFUSED_JSON = {
     "ragged": ("[[0.5, 0.5], [0.5]]", "row 2 has 1 cells, row 1 has 2"),
     "empty list": ("[]", "list of rows"),
     "flat list": ("[0.5, 0.5]", "list of rows, each a list.*found list"),
-    "no matrix": ('{"tasks": ["a"]}', 'no "matrix" in it .found: tasks.'),
+    "no matrix": ('{"tasks": ["a"]}', 'expected "matrix".*found: tasks'),
+    "matrix and matrices": ('{"matrix": [[1]], "matrices": [[[1]]]}', 'expected "matrix".*or "matrices"'),
+    "no matrices": ('{"matrices": []}', "matrices are a list of matrices, or an object of them by name"),
+    "seeds": ('{"matrices": [[[1]], [[1]]], "seeds": [3]}', "1 seeds for 2 matrices"),
+    "two ways round": ("[[[1, 1], [null, 1]], [[1, null], [1, 1]]]", "matrices that are read together"),
     "number": ("3", "list of rows.*found int 3"),
     "tasks not text": ('{"matrix": [[0.5]], "tasks": [1]}', '"tasks": Expected `str`'),
     "too few tasks": ('{"matrix": [[0.5, 0.5], [null, 0.5]], "tasks": ["a"]}', "1 task names for 2 tasks"),
@@ -228,8 +243,9 @@ def test_several_unnamed_arrays_ask_which_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("array", "words"),
     [
-        (np.stack([FULL, FULL]), "3 dimensions; one matrix has 2"),
+        (np.stack([[FULL], [FULL]]), "4 dimensions; a matrix has 2"),
         (FULL[0], "1 dimensions"),
+        (np.zeros((0, 2, 2)), "no matrix in it"),
         (np.array([["a"]]), "holds <U1, not numbers"),
         (FULL > 0.5, "holds bool, not numbers"),
         (FULL + 1j, "holds complex128, not numbers"),
@@ -260,32 +276,61 @@ def test_what_is_no_matrix_by_name_or_not_there_says_so(tmp_path: Path) -> None:
         read_matrix(tmp_path / "none.csv")
 
 
-def test_transposed_said_of_a_matrix_that_is_not_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match="drop --transposed"):
-        read_matrix(written(tmp_path, as_text(S002)), transposed=True)
-    with pytest.raises(LogError, match="drop --transposed"):
-        read_matrix(written(tmp_path, "10,90,50\n10,,80\n"), transposed=True)
+def test_what_is_said_of_the_rows_must_not_contradict_the_cells(tmp_path: Path) -> None:
+    path = written(tmp_path, as_text(S002))
+    with pytest.raises(
+        LogError, match=r"every cell below the diagonal is empty.*say --rows evaluated, or leave it out"
+    ):
+        read_matrix(path, rows="learned")
+    with pytest.raises(UnknownName, match="did you mean 'learned'"):
+        read_matrix(path, rows="learnt")  # type: ignore[arg-type]
 
 
-def test_transposing_does_not_hide_zeros(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match="every cell below the diagonal is 0"):
-        read_matrix(written(tmp_path, as_text(ZEROS.T)), transposed=True)
+@pytest.mark.parametrize("cells", [ZEROS, ZEROS.T])
+def test_zeros_before_learning_are_not_evaluated_unless_said_to_be_measured(cells: np.ndarray[Any, Any]) -> None:
+    read_as_missing, as_measured = accuracy_matrix(cells), accuracy_matrix(cells, as_given=True)
+    np.testing.assert_array_equal(read_as_missing.after, S002)
+    np.testing.assert_array_equal(as_measured.after, ZEROS)
+    assert "say --as-given if they were measured" in read_as_missing.notes[1]
+    assert "count as measured" in as_measured.notes[1]
 
 
-def test_zeros_that_were_measured_are_taken_when_said(tmp_path: Path) -> None:
-    matrix = read_matrix(written(tmp_path, as_text(ZEROS)), as_given=True)
-    np.testing.assert_array_equal(matrix.after, ZEROS)
+def test_zeros_before_learning_count_as_missing_however_the_orientation_was_found() -> None:
+    forgetful = np.array([[0.9, 0.0, 0.5], [0.0, 0.8, 0.7], [0.0, 0.0, 0.9]])
+    with_start = np.hstack([np.full((3, 1), 0.1), forgetful])
+    for matrix in (accuracy_matrix(forgetful, rows="evaluated"), accuracy_matrix(with_start)):
+        np.testing.assert_array_equal(matrix.after, [[0.9, 0.0, 0.5], [np.nan, 0.8, 0.7], [np.nan, np.nan, 0.9]])
+    two = accuracy_matrix([[0.9, 0.5], [0.0, 0.8]], rows="evaluated")
+    assert two.after[1, 0] == 0.0  # of two tasks it is one cell, and may have been measured
 
 
-def test_total_forgetting_is_no_mistake() -> None:
-    after = accuracy_matrix([[0.9, 0.0, 0.0], [np.nan, 0.8, 0.0], [np.nan, np.nan, 0.7]]).after
-    assert after[0, 2] == 0.0
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_diagonal_among_zeros_is_total_forgetting(count: int) -> None:
+    matrix = accuracy_matrix(np.eye(count) * 0.9)
+    after = matrix.after
+    assert (after[np.triu_indices(count, k=1)] == 0.0).all()
+    assert np.isnan(after[np.tril_indices(count, k=-1)]).all()
+    assert "the same either way round" in matrix.notes[0]
+    assert "those after it as measured" in matrix.notes[1]
 
 
 def test_a_full_matrix_that_reads_better_the_other_way_round_is_noted() -> None:
-    assert accuracy_matrix(FULL).notes == ()
-    (note,) = accuracy_matrix(FULL.T).notes
-    assert "with --transposed" in note
+    assert len(accuracy_matrix(FULL, rows="evaluated").notes) == 1
+    assert "say --rows learned" in accuracy_matrix(FULL.T, rows="evaluated").notes[-1]
+    assert "say --rows evaluated" in accuracy_matrix(FULL, rows="learned").notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "rows", "words"),
+    [
+        (S002, None, "in percent: 5 tasks, rows are the evaluated tasks (every cell below the diagonal is empty)"),
+        (S002.T, None, "5 tasks, rows are the tasks learned so far (every cell above the diagonal is empty)"),
+        (FULL, "learned", "in fraction: 3 tasks, rows are the tasks learned so far (as told)"),
+        (np.array([[90.0]]), None, "in percent: 1 task"),
+    ],
+)
+def test_how_a_matrix_was_read_is_said(cells: np.ndarray[Any, Any], rows: Any, words: str) -> None:
+    assert accuracy_matrix(cells, rows=rows).notes[0].endswith(words)
 
 
 def test_one_task_makes_a_matrix(tmp_path: Path) -> None:
@@ -298,7 +343,7 @@ def test_one_task_makes_a_matrix(tmp_path: Path) -> None:
         ([[0.5, 1.0], [np.nan, 0.0]], None, "fraction"),
         ([[0.5, 1.0], [np.nan, 0.0]], "percent", "percent"),
         ([[0.5, 62.0], [np.nan, 0.4]], None, "percent"),
-        ([[0.5, 1.2], [np.nan, 0.4]], "percent", "percent"),
+        ([[0.5, 1.2], [np.nan, 0.4]], None, "percent"),
         ([[-200.0, 1200.0], [np.nan, 3.0]], "raw", "raw"),
     ],
 )
@@ -406,10 +451,8 @@ def test_a_text_that_is_no_baseline_is_refused(text: str) -> None:
 
 
 def test_the_reader_gives_a_lifetime_whose_scenario_is_the_matrix() -> None:
-    reader = MATRIX
-    assert isinstance(reader, Reader)
-    assert reader.recognises(EXAMPLE)
-    life = reader.read(EXAMPLE, Options())
+    assert isinstance(MATRIX, ReaderOfMany)
+    life = read(EXAMPLE)
     assert life.id == "s002"
     assert [task.label for task in life.scenario.tasks] == ["task1", "task2", "task3", "task4", "task5"]
     assert len(life.scenario.where("learn")) == 5
@@ -418,10 +461,143 @@ def test_the_reader_gives_a_lifetime_whose_scenario_is_the_matrix() -> None:
     np.testing.assert_array_equal(life.passage().values, life.experiences["accuracy"].to_numpy())
 
 
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "npz", "npy"])
+def test_the_reader_keeps_the_contract_of_readers(tmp_path: Path, suffix: str) -> None:
+    check_reader(MATRIX, as_file(tmp_path, S002, suffix))
+
+
 def test_a_matrix_has_one_measure_and_no_variants_to_drop(tmp_path: Path) -> None:
-    life = MATRIX.read(written(tmp_path, as_text(S002.T)), Options(rows="learned"))
+    life = MATRIX.read(written(tmp_path, as_text(S002.T)), Options())
     np.testing.assert_array_equal(life.matrix.after, S002)
     with pytest.raises(UnknownName, match="accuracy"):
         life.passage("reward")
     with pytest.raises(LogError, match="one row per task"):
         life.passage(variants="agnostic")
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_names_about_a_matrix_are_those_of_its_tasks(tmp_path: Path, transposed: bool) -> None:
+    cells = as_text(FULL.T if transposed else FULL).splitlines()
+    names = ("Pong", "Chess", "Go")
+    index = "\n".join(f"{name},{row}" for name, row in zip(names, cells, strict=True))
+    for text in (f"{','.join(names)}\n" + "\n".join(cells), index, f"task,{','.join(names)}\n{index}"):
+        matrix = read_matrix(written(tmp_path, text), rows="learned" if transposed else "evaluated")
+        assert matrix.tasks == ("pong", "chess", "go")
+        np.testing.assert_array_equal(matrix.after, FULL)
+
+
+def test_the_evaluated_tasks_give_the_names_where_rows_and_columns_differ(tmp_path: Path) -> None:
+    text = ",before,after a,after b\na,10,90,50\nb,10,20,80\n"
+    assert read_matrix(written(tmp_path, text)).tasks == ("a", "b")
+    assert read_matrix(written(tmp_path, "before,a,b\n10,90,50\n10,20,80\n")).tasks == ("a", "b")
+
+
+# --- several -------------------------------------------------------------------------------------
+
+STACK = np.stack([FULL, S002[:3, :3] / 100, FULL / 2])
+
+
+def stacked(folder: Path, kind: str) -> Path:
+    path = folder / f"stack.{kind.partition(' ')[0]}"
+    listed = [as_lists(one) for one in STACK]
+    if kind == "npy":
+        np.save(path, STACK)
+    elif kind == "npz":
+        np.savez(path, matrix=STACK, tasks=np.array(["a", "b", "c"]), seeds=np.array([7, 8, 9]))
+    elif kind == "json list":
+        path.write_text(json.dumps(listed))
+    else:
+        facts = {"matrices": listed, "tasks": ["a", "b", "c"], "seeds": [7, 8, 9], "learner": "ewc"}
+        path.write_text(json.dumps(facts))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "json list", "json object"])
+def test_a_stack_is_several_lifetimes_all_one_way_round(tmp_path: Path, kind: str) -> None:
+    path = stacked(tmp_path, kind)
+    found = [one for part in parts(path, Options()) for one in lifetimes(path, Options(), part)]
+    assert [one.inside for one in found] == ["0", "1", "2"]
+    assert [one.id for one in found] == ["stack#0", "stack#1", "stack#2"]
+    stated = kind in ("npz", "json object")
+    assert [one.seed for one in found] == ([7, 8, 9] if stated else [None] * 3)
+    assert {one.learner for one in found} == ({"ewc"} if kind == "json object" else {None})
+    assert [task.label for task in found[0].scenario.tasks] == (
+        ["a", "b", "c"] if stated else ["task1", "task2", "task3"]
+    )
+    for life, cells in zip(found, STACK, strict=True):
+        np.testing.assert_array_equal(life.matrix.after, cells)  # type: ignore[attr-defined]
+    assert "as in" in found[0].notes[0]
+    assert "stack" in found[0].notes[0]
+    with pytest.raises(LogError, match="3 matrices, one lifetime each"):
+        read(path)
+
+
+def test_matrices_by_name_are_called_so(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"matrices": {"ewc": [[1, 0.5], [null, 1]], "der": [[1, 0.5], [0.2, 1]]}}', "m.json")
+    assert [one.inside for one in lifetimes(path, Options())] == ["ewc", "der"]
+
+
+def test_a_stack_has_one_unit() -> None:
+    small, large = np.triu(np.full((3, 3), 0.9)), np.triu(np.full((3, 3), 90.0))
+    assert {one.matrix.unit for one in matrix_lifetimes(np.stack([small, large]))} == {"percent"}
+
+
+def test_lists_and_arrays_in_memory_are_lifetimes_too() -> None:
+    nested: list[list[float | None]] = [[0.9, 0.5], [None, 0.8]]
+    life = matrix_lifetime(nested, ["a", "b"], name="mine")
+    assert (life.id, life.matrix.tasks) == ("mine", ("a", "b"))
+    np.testing.assert_array_equal(life.matrix.after, np.array(nested, dtype=float))
+    assert [one.inside for one in matrix_lifetimes([nested, nested])] == ["0", "1"]
+    assert len(matrix_lifetimes(nested)) == 1
+    assert len(matrix_lifetimes([S002, FULL], options=Options(unit="percent"))) == 2
+    turned = matrix_lifetime(FULL, options=Options(rows="learned", unit="percent", as_given=True))
+    np.testing.assert_array_equal(turned.matrix.after, FULL.T)
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ([[0.9, 0.5], [0.8]], "mine.*no table of numbers"),
+        ([["a", "b"], ["c", "d"]], "mine.*not numbers"),
+        ([[0.9, "x"], [None, 0.8]], "mine.*no(t| table of) numbers"),
+        (0.5, "0 dimensions"),
+        ([], "1 dimensions"),
+    ],
+)
+def test_what_is_no_matrix_in_memory_is_refused(cells: Any, words: str) -> None:
+    with pytest.raises(LogError, match=words):
+        matrix_lifetime(cells, name="mine")
+    with pytest.raises(LogError):
+        matrix_lifetimes(cells, name="mine")
+
+
+def test_files_of_a_folder_follow_those_that_decide(tmp_path: Path) -> None:
+    full, telling = written(tmp_path, as_text(FULL), "a.csv"), written(tmp_path, as_text(S002.T), "b.csv")
+    found = ways_round([full, telling])
+    assert {path.name: way.rows for path, way in found.items()} == {"a.csv": "learned", "b.csv": "learned"}
+    assert "b.csv" in found[full].because
+    with pytest.raises(LogError, match=r"c\.csv.*b\.csv.*read them apart"):
+        ways_round([full, telling, written(tmp_path, as_text(S002), "c.csv")])
+
+
+# --- checked -------------------------------------------------------------------------------------
+
+
+def test_check_says_what_a_matrix_is(tmp_path: Path) -> None:
+    found = check_log(EXAMPLE)
+    assert found.ok
+    assert found.problems == ()
+    assert found.what == "an accuracy matrix of 5 tasks, 15 cells with a value"
+    assert any("rows are the evaluated tasks" in note for note in found.notes)
+    assert check_log(stacked(tmp_path, "npy")).what.startswith("3 accuracy matrices of 3 tasks")
+
+
+def test_check_names_the_cell_that_is_wrong(tmp_path: Path) -> None:
+    (word,) = check_log(written(tmp_path, "90,50,40\n,80,x\n,,70\n")).problems
+    assert (word.line, word.what.split(" is")[0]) == (2, "cell 3: 'x'")
+    (large,) = check_log(written(tmp_path, "90,50\n,101\n")).problems
+    assert large.what.startswith("A[2, 2] is 101")
+    path = written(tmp_path, as_text(FULL))
+    (undecided,) = check_log(path).problems
+    assert undecided.fix.startswith("say --rows evaluated")
+    assert check_log(path, rows="learned").ok

@@ -25,9 +25,10 @@ DEFINITIONS = tuple(
     recovery_time droop recovery_rate cumulative_gain learn_burn mean_learning_performance
     mean_evaluation_performance terminal_performance saturation experiences_to_saturation normalized_integral
     cost_overhead relative_reward_final relative_reward_seen relative_reward_unseen average_accuracy
-    learning_accuracy bwt fwt fwt_gem forgetting forgetting_strict intransigence memory_stability
+    learning_accuracy bwt fwt above_chance forgetting forgetting_strict intransigence memory_stability
     average_incremental_accuracy omega_base omega_new omega_all dr_accuracy dr_bwt dr_remembering dr_fwt
-    min_accuracy worst_case_accuracy cora_forgetting cora_zero_shot_transfer cw_forward_transfer""".split()  # noqa: SIM905
+    min_accuracy worst_case_accuracy cora_forgetting cora_zero_shot_transfer libero_nbt libero_auc
+    cw_forward_transfer""".split()  # noqa: SIM905
 )
 OF_2019 = ("time_to_saturation", "maintenance_on_test", "ste_relative")
 

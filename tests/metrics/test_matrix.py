@@ -9,22 +9,26 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import perdure
 from perdure.curves.build import curves
-from perdure.curves.model import Prep
-from perdure.errors import LogError
-from perdure.log.accuracy import AccuracyMatrix, accuracy_matrix
-from perdure.log.matrix import read_matrix
+from perdure.curves.matrix import matrix_curves
+from perdure.curves.model import Curves, Prep
+from perdure.log.accuracy import AccuracyMatrix, passage_of
+from perdure.log.matrix import matrix_lifetime, read_matrix
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.metrics.accuracy import curves_of, evaluations_of, matrix_of
+from perdure.log.settled import accuracy_matrix
+from perdure.metrics.accuracy import evaluations_of, matrix_of
 from perdure.metrics.accuracy_sites import AccuracySites
 from perdure.metrics.contract import check_metric
 from perdure.metrics.declare import METRICS, Context, Metric
 from perdure.metrics.engine import Measured, measure
-from perdure.metrics.matrix import MATRIX_METRICS, measure_matrix
+from perdure.metrics.load import chosen
+from perdure.metrics.matrix import MATRIX_METRICS
+from perdure.metrics.presets import preset
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "matrix" / "s002.csv"
 FROM_CELLS = tuple(one for one in MATRIX_METRICS if isinstance(one.sites, AccuracySites))
@@ -34,8 +38,12 @@ BASELINES = {"random_init": 10, "joint": 98}
 WHOLE = np.array([[0.1, 0.9, 0.6, 0.7], [0.2, 0.3, 0.8, 0.5], [0.15, 0.1, 0.4, 0.95]])
 
 
+def curves_of(matrix: AccuracyMatrix) -> Curves:
+    return matrix_curves(passage_of(matrix, "m"), "m")
+
+
 def from_matrix(metric: Metric, matrix: AccuracyMatrix, **baselines: Any) -> Measured:
-    return measure(metric, curves_of(matrix, "m"), Context(baselines))
+    return measure(metric, curves_of(matrix), Context(baselines))
 
 
 def lifetime(blocks: Sequence[tuple[str, str, Sequence[float]]], direction: Any = "higher") -> Lifetime:
@@ -90,7 +98,7 @@ def whole_matrices(least: int = 2) -> Any:
         ("bwt", -45.025),
         ("forgetting", 45.025),
         ("memory_stability", 363.0510076),
-        ("fwt", 87.9),
+        ("above_chance", 87.9),
         ("intransigence", 0.1),
         ("average_incremental_accuracy", 75.3866667),
         ("dr_accuracy", 69.5666667),
@@ -110,13 +118,25 @@ def test_the_example_of_s002_gives_its_forgetting_task_by_task() -> None:
     assert [value for (value,) in by.values()] == pytest.approx([49.3, 47.7, 44.5, 38.6])
 
 
-def test_one_call_measures_a_matrix_with_its_baselines() -> None:
-    measured = measure_matrix(read_matrix(EXAMPLE), random_init=10, joint=98)
-    assert list(measured) == [one.name for one in MATRIX_METRICS]
-    assert measured["fwt"].value == pytest.approx(87.9)
-    assert measured["intransigence"].value == pytest.approx(0.1)
-    with pytest.raises(LogError, match="joint has 2 values for 5 tasks"):
-        measure_matrix(read_matrix(EXAMPLE), joint=[98, 98])
+def test_the_zero_filled_transposed_twin_of_s002_gives_the_same_values(tmp_path: Path) -> None:
+    # Read the wrong way round, zeros and all, it would give AA 19.62 and BWT −98.0.
+    twin = tmp_path / "twin.csv"
+    np.savetxt(twin, np.nan_to_num(read_matrix(EXAMPLE).after).T, delimiter=",", fmt="%.1f")
+    here, there = perdure.score(EXAMPLE, random_init=10, joint=98), perdure.score(twin, random_init=10, joint=98)
+    assert there["average_accuracy"] == pytest.approx(62.0)
+    assert there["bwt"] == pytest.approx(-45.025)
+    assert {name: one.value for name, one in here.metrics.items()} == {
+        name: one.value for name, one in there.metrics.items()
+    }
+    assert any("rows are the tasks learned so far" in note for note in there.notes)
+    assert any("count as not evaluated" in note and "--as-given" in note for note in there.notes)
+
+
+def test_no_preparation_touches_a_matrix() -> None:
+    life = matrix_lifetime(WHOLE)
+    plain = curves(life)
+    for prep in (Prep(scale="run"), Prep(clamp=True), Prep(noise=3.0), Prep(bounds={"task1": (0.0, 1.0)})):
+        np.testing.assert_array_equal(curves(life, prep).values, plain.measured)
 
 
 # --- plain loops over the definitions --------------------------------------------------------------
@@ -135,8 +155,8 @@ LOOPS: dict[str, Callable[[Any, int, list[float], list[float]], float]] = {
     "average_accuracy": lambda a, n, r, q: _mean([a[i - 1][n] for i in _columns(a)]),
     "learning_accuracy": lambda a, n, r, q: _mean([a[i - 1][i] for i in _columns(a)]),
     "bwt": lambda a, n, r, q: _mean([a[i - 1][n] - a[i - 1][i] for i in range(1, n)]),
-    "fwt": lambda a, n, r, q: _mean([a[i - 1][i] - r[i - 1] for i in range(2, n + 1)]),
-    "fwt_gem": lambda a, n, r, q: _mean([a[i - 1][i - 1] - r[i - 1] for i in range(2, n + 1)]),
+    "fwt": lambda a, n, r, q: _mean([a[i - 1][i - 1] - r[i - 1] for i in range(2, n + 1)]),
+    "above_chance": lambda a, n, r, q: _mean([a[i - 1][i] - r[i - 1] for i in range(2, n + 1)]),
     "forgetting": lambda a, n, r, q: _mean([max(a[i - 1][i : n + 1]) - a[i - 1][n] for i in range(1, n)]),
     "forgetting_strict": lambda a, n, r, q: _mean([max(a[i - 1][i:n]) - a[i - 1][n] for i in range(1, n)]),
     "intransigence": lambda a, n, r, q: _mean([q[i - 1] - a[i - 1][i] for i in range(2, n + 1)]),
@@ -147,7 +167,7 @@ LOOPS: dict[str, Callable[[Any, int, list[float], list[float]], float]] = {
         [_mean([a[i - 1][j] for i in range(1, j + 1)]) for j in _columns(a)]
     ),
     "omega_base": lambda a, n, r, q: _mean([a[0][j] / q[0] for j in range(2, n + 1)]),
-    "omega_new": lambda a, n, r, q: _mean([a[j - 1][j] / q[j - 1] for j in range(2, n + 1)]),
+    "omega_new": lambda a, n, r, q: _mean([a[j - 1][j] for j in range(2, n + 1)]),
     "omega_all": lambda a, n, r, q: _mean(
         [_mean([a[i - 1][j] for i in range(1, j + 1)]) / _mean(q[:j]) for j in range(2, n + 1)]
     ),
@@ -165,6 +185,10 @@ LOOPS: dict[str, Callable[[Any, int, list[float], list[float]], float]] = {
     "cora_zero_shot_transfer": lambda a, n, r, q: _mean(
         [(a[i - 1][j] - a[i - 1][j - 1]) / abs(max(a[i - 1])) for i in _columns(a) for j in range(1, i)]
     ),
+    "libero_nbt": lambda a, n, r, q: _mean(
+        [_mean([a[i - 1][i] - a[i - 1][j] for j in range(i + 1, n + 1)]) for i in range(1, n)]
+    ),
+    "libero_auc": lambda a, n, r, q: _mean([_mean(a[i - 1][i:]) for i in _columns(a)]),
 }
 
 
@@ -216,8 +240,8 @@ NAMED: dict[str, list[tuple[int, int]]] = {
     "average_accuracy": [(0, 3), (1, 3), (2, 3)],
     "learning_accuracy": [(0, 1), (1, 2), (2, 3)],
     "bwt": [(0, 1), (0, 3), (1, 2), (1, 3)],
-    "fwt": [(1, 2), (2, 3)],
-    "fwt_gem": [(1, 1), (2, 2)],
+    "fwt": [(1, 1), (2, 2)],
+    "above_chance": [(1, 2), (2, 3)],
     "forgetting": [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)],
     "forgetting_strict": [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)],
     "intransigence": [(1, 2), (2, 3)],
@@ -232,6 +256,8 @@ NAMED: dict[str, list[tuple[int, int]]] = {
     "dr_fwt": _LOWER,
     "cora_forgetting": [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)],
     "cora_zero_shot_transfer": [*_LOWER, (1, 0), (2, 0)],
+    "libero_nbt": [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)],
+    "libero_auc": _UPPER,
 }
 
 
@@ -246,7 +272,7 @@ def test_a_value_needs_exactly_the_cells_that_its_formula_names(name: str) -> No
         cells[cell] = np.nan
         matrix = accuracy_matrix(cells)
         measured = from_matrix(metric, matrix, random_init=0.1, joint=0.9)
-        missing = sites.missing(curves_of(matrix, "m").scenario)
+        missing = sites.missing(curves_of(matrix).scenario)
         if cell in NAMED[name]:
             assert measured.value is None, cell
             assert measured.why == missing
@@ -259,7 +285,7 @@ def test_a_value_needs_exactly_the_cells_that_its_formula_names(name: str) -> No
 
 def test_a_missing_cell_is_called_by_its_tasks() -> None:
     cells = [[0.9, np.nan, 0.5], [np.nan, 0.8, 0.6], [np.nan, np.nan, 0.7]]
-    scenario = curves_of(accuracy_matrix(cells, ["pong", "chess", "go"]), "m").scenario
+    scenario = curves_of(accuracy_matrix(cells, ["pong", "chess", "go"])).scenario
     sites = METRICS.get("forgetting").sites
     assert isinstance(sites, AccuracySites)
     expected = "A[1, 2] is missing: task 'pong' is not evaluated after 'chess' was learned and before 'go' was"
@@ -270,11 +296,47 @@ def test_a_missing_cell_is_called_by_its_tasks() -> None:
 
 
 def test_a_baseline_that_is_not_given_is_asked_for() -> None:
-    matrix = accuracy_matrix(WHOLE)
-    for name, option in [("fwt", "--random-init"), ("fwt_gem", "--random-init"), ("omega_all", "--joint")]:
+    matrix = accuracy_matrix(WHOLE[:, 1:], rows="evaluated")
+    for name, option in [("fwt", "--random-init"), ("above_chance", "--random-init"), ("omega_all", "--joint")]:
         measured = from_matrix(METRICS.get(name), matrix)
         assert measured.value is None
         assert option in (measured.why or "")
+
+
+def test_the_learner_before_any_learning_stands_for_an_untrained_one_unless_that_is_given() -> None:
+    transfer, column = METRICS.get("fwt"), WHOLE[:, 0].tolist()
+    assert from_matrix(transfer, accuracy_matrix(WHOLE)) == from_matrix(
+        transfer, accuracy_matrix(WHOLE[:, 1:], rows="evaluated"), random_init=column
+    )
+    # (0.3 − 0.1 + 0.4 − 0.1)/2, whatever column 0 says.
+    assert from_matrix(transfer, accuracy_matrix(WHOLE), random_init=0.1).value == pytest.approx(0.25)
+
+
+def test_a_gap_before_any_learning_is_named_where_it_is_the_baseline() -> None:
+    cells = WHOLE.copy()
+    cells[2, 0] = np.nan
+    measured = from_matrix(METRICS.get("above_chance"), accuracy_matrix(cells))
+    assert measured.value is None
+    assert measured.why == "A[3, 0] is missing: task 'task3' is not evaluated before any learning"
+    cells = WHOLE.copy()
+    cells[0, 0] = np.nan  # no formula reads what the first task was before any learning
+    assert from_matrix(METRICS.get("above_chance"), accuracy_matrix(cells)).value is not None
+
+
+def test_the_old_name_of_forward_transfer_still_finds_it() -> None:
+    assert METRICS.get("fwt_gem") is METRICS.get("fwt")
+    assert "fwt_gem" not in METRICS.names()
+    assert list(chosen(preset("standard"), ["fwt_gem"])) == ["fwt"]
+
+
+def test_five_metrics_are_the_headline_of_a_matrix() -> None:
+    leading = [one.name for one in METRICS if one.headline == "matrix"]
+    assert leading == ["average_accuracy", "learning_accuracy", "bwt", "fwt", "forgetting"]
+
+
+def test_forgetting_says_that_noise_alone_makes_it_positive() -> None:
+    assert from_matrix(METRICS.get("forgetting"), accuracy_matrix(WHOLE)).flags == ("noise alone makes it positive",)
+    assert "noise alone" in METRICS.get("forgetting").summary
 
 
 def test_a_baseline_of_another_length_is_the_reason_for_no_value() -> None:
@@ -285,7 +347,7 @@ def test_a_baseline_of_another_length_is_the_reason_for_no_value() -> None:
 
 def test_a_joint_learner_at_zero_and_a_task_never_above_zero_give_no_ratio() -> None:
     matrix = accuracy_matrix([[0.0, 0.0], [np.nan, 0.5]])
-    assert "joint learner's accuracy is 0" in (from_matrix(METRICS.get("omega_new"), matrix, joint=0).why or "")
+    assert "joint learner's accuracy is 0" in (from_matrix(METRICS.get("omega_all"), matrix, joint=0).why or "")
     assert "best evaluation of 'task1' is 0" in (from_matrix(METRICS.get("cora_forgetting"), matrix).why or "")
 
 
@@ -293,7 +355,13 @@ def test_one_task_has_accuracies_but_nothing_to_forget() -> None:
     matrix = accuracy_matrix([[97.5]])
     for metric in FROM_CELLS:
         measured = from_matrix(metric, matrix, **BASELINES)
-        if metric.name in {"average_accuracy", "learning_accuracy", "average_incremental_accuracy", "dr_accuracy"}:
+        if metric.name in {
+            "average_accuracy",
+            "learning_accuracy",
+            "average_incremental_accuracy",
+            "dr_accuracy",
+            "libero_auc",
+        }:
             assert measured.value == 97.5
         else:
             assert measured.value is None
@@ -303,13 +371,13 @@ def test_one_task_has_accuracies_but_nothing_to_forget() -> None:
 # --- from a log ------------------------------------------------------------------------------------
 
 
-@given(whole_matrices(least=1), st.data())
+@given(whole_matrices(), st.data())
 @settings(max_examples=25, deadline=None)
 def test_a_log_and_a_file_of_the_same_life_agree(cells: np.ndarray[Any, Any], data: Any) -> None:
     gaps = data.draw(st.sets(st.sampled_from(list(np.ndindex(cells.shape))), max_size=3))
     for cell in gaps:
-        if len(cells) > 1:
-            cells[cell] = np.nan
+        cells[cell] = np.nan
+    assume(not np.isnan(cells[:, 1:][np.triu_indices(len(cells), k=1)]).all())  # that would be the other way round
     tasks = [f"t{number}" for number in range(len(cells))]
     matrix = accuracy_matrix(cells, tasks, as_given=True)
     prepared = curves(lived(cells, tasks))
@@ -442,14 +510,52 @@ def test_a_task_that_is_always_perfect_counts_in_the_average() -> None:
     assert measure(METRICS.get("average_accuracy"), curves(life)).value == 0.75
 
 
-def test_remembering_needs_accuracies_or_a_unit() -> None:
-    remembering = METRICS.get("dr_remembering")
-    tasks = ["a", "b", "c"]
-    prepared = curves(lived(WHOLE * 100, tasks))
-    assert "--unit percent" in (measure(remembering, prepared).why or "")
-    percent = measure(remembering, curves(lived(WHOLE * 100, tasks)), Context({"unit": "percent"}))
-    fraction = measure(remembering, curves(lived(WHOLE, tasks)))
-    assert percent.value == pytest.approx(fraction.value)
+def _as_reward(life: Lifetime, bounds: tuple[float, float] | None = None) -> Lifetime:
+    """The same life with its measure called reward, and bounds recorded where they are given."""
+    tasks = [{"label": task, "bounds": list(bounds)} for task in ("a", "b", "c")] if bounds else []
+    return Lifetime(
+        "life",
+        life.experiences.rename({"accuracy": "reward"}),
+        {"reward": "higher"},
+        manifest={"scenario": {"tasks": tasks}},
+    )
+
+
+def test_a_log_holds_accuracies_where_it_says_so() -> None:
+    fractions, percents = (lived(cells, ["a", "b", "c"]) for cells in (WHOLE, WHOLE * 100))
+    assert [matrix_of(curves(one)).unit for one in (fractions, percents)] == ["fraction", "percent"]
+    rewards = {
+        bounds: matrix_of(curves(_as_reward(fractions, bounds))).unit for bounds in (None, (0.0, 1.0), (-1.0, 1))
+    }
+    assert rewards == {None: "raw", (0.0, 1.0): "fraction", (-1.0, 1): "raw"}
+    assert matrix_of(curves(_as_reward(percents, (0.0, 100.0)))).unit == "percent"
+    assert matrix_of(curves(lived(WHOLE * 1000, ["a", "b", "c"]))).unit == "raw"
+
+
+def test_raw_values_have_no_remembering_and_a_stability_in_squared_units() -> None:
+    remembering, stability = METRICS.get("dr_remembering"), METRICS.get("memory_stability")
+    raw = curves(_as_reward(lived(WHOLE * 100, ["a", "b", "c"])))
+    assert "bounds of 0..1 or 0..100" in (measure(remembering, raw).why or "")
+    assert measure(stability, raw).flags == ("in squared units",)
+    fractions = curves(lived(WHOLE, ["a", "b", "c"]))
+    assert measure(stability, fractions).flags == ()
+    said = curves(_as_reward(lived(WHOLE * 100, ["a", "b", "c"])))
+    told = measure(remembering, said, Context({"unit": "percent"}))
+    assert told.value == pytest.approx(measure(remembering, fractions).value)
+
+
+def test_baselines_of_an_error_are_given_as_measured() -> None:
+    blocks = [
+        ("learn", "a", [0.5]),
+        ("evaluate", "a", [0.1]),
+        ("evaluate", "b", [0.6]),
+        ("learn", "b", [0.5]),
+        ("evaluate", "a", [0.4]),
+        ("evaluate", "b", [0.2]),
+    ]
+    prepared = curves(lifetime(blocks, "lower"))
+    assert measure(METRICS.get("fwt"), prepared, Context({"random_init": 0.9})).value == pytest.approx(0.3)
+    assert measure(METRICS.get("above_chance"), prepared, Context({"random_init": 0.9})).value == pytest.approx(0.7)
 
 
 def test_sites_cost_little_where_many_tasks_are_hardly_evaluated() -> None:

@@ -12,9 +12,11 @@ import numpy.typing as npt
 import polars as pl
 
 from perdure.curves.experts import ExpertLog, base_name, expert_log, matching, oriented, scaled_for, values_of
+from perdure.curves.matrix import matrix_curves
 from perdure.curves.model import Array, Curves, Expert, Prep, Range
 from perdure.curves.prepare import clamp, scale, smooth, spans
 from perdure.errors import LogError, MetricError
+from perdure.log.accuracy import MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage
 
 __all__ = ["curves", "expert_logs"]
@@ -58,12 +60,15 @@ def curves(
 
     Ranges come from the learner's smoothed learning values, its evaluation values and its experts'
     smoothed learning values together, unless bounds are given, or recorded in the log's manifest for
-    its first measure. `direction` overrules the log's own.
+    its first measure. `direction` overrules the log's own. What only an accuracy matrix tells stays
+    as measured.
     """
     prep = prep or Prep()
     measure = lifetime.measure(measure)
     way = direction or lifetime.measures[measure]
     passage = _passage(lifetime, measure, prep)
+    if isinstance(passage, MatrixPassage):
+        return matrix_curves(passage, lifetime.id, way)
     if not len(passage.values):
         dropped = ", ".join(f"{count} {why}" for why, count in passage.dropped.items() if count)
         raise LogError(f"{lifetime.id}: no value of {measure!r} counts" + (f" (dropped: {dropped})" if dropped else ""))

@@ -1,35 +1,39 @@
-"""The accuracy matrix: how well each task is done after each task was learned, and what cannot be one."""
+"""The accuracy matrix: how well each task is done after each task was learned, and the life it tells of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from perdure.errors import LogError, UnknownName
-from perdure.log.model import STANDARD_COLUMNS, Passage
+from perdure.errors import LogError
+from perdure.log.labels import Array
+from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
 from perdure.scenario.model import Block, Scenario
 
 __all__ = [
+    "LIMITS",
     "AccuracyMatrix",
     "Array",
     "Baseline",
+    "Extremes",
+    "MatrixLifetime",
     "MatrixPassage",
     "Unit",
-    "accuracy_matrix",
+    "extremes",
+    "negated",
     "passage_of",
     "with_baselines",
 ]
 
 Unit = Literal["percent", "fraction", "raw"]
-Array = npt.NDArray[np.float64]
 Baseline = float | Sequence[float] | Mapping[str, float]
 
-_LIMITS: Mapping[Unit, float] = {"percent": 100.0, "fraction": 1.0, "raw": np.inf}
+LIMITS: Mapping[Unit, float] = {"percent": 100.0, "fraction": 1.0, "raw": np.inf}
+"""The largest value of each unit; but for raw values the least is 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,8 @@ class AccuracyMatrix:
     """Per task, its highest evaluation of all."""
     random_init: tuple[float, ...] | None = None
     joint: tuple[float, ...] | None = None
+    negated: bool = False
+    """Whether lower was better, and every value here is negated; baselines are given as measured."""
     flags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -66,45 +72,31 @@ class MatrixPassage(Passage):
     matrix: AccuracyMatrix
 
 
-def accuracy_matrix(
-    cells: npt.ArrayLike,
-    tasks: Sequence[str] | None = None,
-    *,
-    transposed: bool = False,
-    unit: Unit | None = None,
-    as_given: bool = False,
-    source: str = "matrix",
-) -> AccuracyMatrix:
-    """An accuracy matrix from numbers, T × T or, with a first column before any learning, T × (T + 1).
-
-    NaN stands for a cell that was not evaluated. What is probably not meant is refused with an
-    explanation: a transposed matrix, a half filled with zeros, values outside their unit.
-    """
-    given = np.array(cells, dtype=np.float64)
-    if given.ndim != 2:
-        raise LogError(
-            f"{source}: {given.ndim} dimensions; one matrix has 2 (several runs are several files, one lifetime each)"
-        )
-    values = _oriented(given, transposed, source)
-    count = values.shape[0]
-    known = ~np.isnan(values)
-    if not known.any():
-        raise LogError(f"{source}: no cell holds a value; expected the evaluations of {count} tasks")
-    if np.isinf(values).any():
-        row, column = np.argwhere(np.isinf(values))[0]
-        raise LogError(f"{source}: {_cell(row, column)} is infinite; leave empty what was not evaluated")
-    chosen = _unit(values, unit, source)
-    if not as_given:
-        _refuse_wrong_half(values[:, 1:], transposed, source)
-    learned = np.triu(np.ones((count, count + 1), dtype=bool), k=1)
-    return AccuracyMatrix(
-        tasks=_names(tasks, count, source),
+def negated(matrix: AccuracyMatrix) -> AccuracyMatrix:
+    """A matrix of errors turned about, so that more is better in every formula."""
+    values = -matrix.values
+    return replace(
+        matrix,
         values=values,
-        unit=chosen,
-        lowest=_per_row(np.min, values, known & learned),
-        highest=_per_row(np.max, values, known),
-        notes=_doubts(values[:, 1:], transposed),
+        **extremes(values),
+        random_init=matrix.random_init and tuple(-one for one in matrix.random_init),
+        joint=matrix.joint and tuple(-one for one in matrix.joint),
+        negated=True,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixLifetime(Lifetime):
+    """A lifetime of which only the accuracy matrix is known."""
+
+    matrix: AccuracyMatrix = field(kw_only=True)
+
+    def passage(self, measure: str | None = None, variants: Literal["aware", "agnostic"] = "aware") -> MatrixPassage:
+        """One evaluation per known cell; what happened while learning is not known."""
+        self.measure(measure)
+        if variants == "agnostic":
+            raise LogError(f"{self.id}: a matrix has one row per task; it cannot be scored without its variants")
+        return passage_of(self.matrix, self.id)
 
 
 def with_baselines(
@@ -157,104 +149,19 @@ def passage_of(matrix: AccuracyMatrix, name: str) -> MatrixPassage:
     )
 
 
-def _oriented(given: Array, transposed: bool, source: str) -> Array:
-    """Rows as tasks, with column 0 in place (empty where the file has none)."""
-    values = given.T.copy() if transposed else given
-    rows, columns = values.shape
-    if rows and columns == rows:
-        return np.hstack([np.full((rows, 1), np.nan), values])
-    if rows and columns == rows + 1:
-        return values
-    shape = f"{given.shape[0]} rows × {given.shape[1]} columns"
-    if rows == columns + 1 and not transposed:
-        advice = "if its first row is from before any learning, it is transposed: say --transposed"
-    elif rows == columns + 1:
-        advice = "read as it stands it would have a column before any learning: drop --transposed"
-    else:
-        advice = "expected one row per evaluated task and one column per learned task, or one more in front"
-    raise LogError(f"{source}: {shape} is not a square matrix; {advice}")
+class Extremes(TypedDict):
+    lowest: tuple[float | None, ...]
+    highest: tuple[float | None, ...]
 
 
-def _unit(values: Array, said: Unit | None, source: str) -> Unit:
-    """The unit that was said, or the one that the values show; values outside it are refused."""
-    if said is not None and said not in get_args(Unit):
-        raise UnknownName("unit", said, get_args(Unit))
-    largest = float(np.nanmax(values))
-    if said is None and 1.0 < largest < 2.0:
-        raise LogError(
-            f"{source}: the largest value is {largest:g}: too much for fractions, little for percent; "
-            "say which with --unit fraction, percent or raw"
-        )
-    unit: Unit = said or ("fraction" if largest <= 1.0 else "percent")
-    limit = _LIMITS[unit]
-    wrong = (values > limit) | ((values < 0.0) & (unit != "raw"))
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise LogError(
-            f"{source}: {_cell(row, column)} is {values[row, column]:g}, outside 0..{limit:g} ({unit}); "
-            "correct it, or say --unit raw for a measure that is no accuracy"
-        )
-    return unit
+def extremes(values: Array) -> Extremes:
+    """Per task, its lowest known cell since it was learned, and its highest of all."""
+    learned = np.where(np.triu(np.ones(values.shape, dtype=bool), k=1), values, np.nan)
+    return {"lowest": _each_row(np.nanmin, learned), "highest": _each_row(np.nanmax, values)}
 
 
-def _refuse_wrong_half(after: Array, transposed: bool, source: str) -> None:
-    """Raise where the half below the diagonal, or the one above it, shows a mistake in orientation or filling."""
-    count = after.shape[0]
-    if count < 2:
-        return
-    before_learning = after[np.tril_indices(count, k=-1)]
-    since_learning = after[np.triu_indices(count, k=1)]
-    other_way = "drop --transposed" if transposed else "say --transposed"
-    expected = "A[i, j] is task i (row) after task j (column), defined where the column is not before the row"
-    if np.isnan(since_learning).all() and not np.isnan(before_learning).all():
-        raise LogError(
-            f"{source}: the matrix is transposed: every cell above the diagonal is empty, and those below hold "
-            f"values; {expected}; {other_way}"
-        )
-    if not since_learning.any() and np.nan_to_num(before_learning).any():
-        raise LogError(
-            f"{source}: the matrix looks transposed and filled with zeros: every cell above the diagonal is 0; "
-            f"{expected}; {other_way} and leave undefined cells empty, or say --as-given if these zeros were measured"
-        )
-    if not before_learning.any():
-        raise LogError(
-            f"{source}: every cell below the diagonal is 0: a task's accuracy before it is learned is undefined "
-            "unless measured, and zeros there would count as values; leave these cells empty, or say --as-given "
-            "if they were measured"
-        )
-
-
-def _doubts(after: Array, transposed: bool) -> tuple[str, ...]:
-    """A full matrix cannot show its orientation; say so where the other one would be likelier."""
-    count = after.shape[0]
-    if count < 2 or np.isnan(after).any():
-        return ()
-    before_learning = float(after[np.tril_indices(count, k=-1)].mean())
-    since_learning = float(after[np.triu_indices(count, k=1)].mean())
-    if before_learning <= since_learning:
-        return ()
-    other_way = "without --transposed" if transposed else "with --transposed"
-    doubt = (
-        f"tasks do better before they are learned ({before_learning:.4g}) than after others were learned "
-        f"({since_learning:.4g}); if rows and columns are the other way round, read it {other_way}"
-    )
-    return (doubt,)
-
-
-def _names(tasks: Sequence[str] | None, count: int, source: str) -> tuple[str, ...]:
-    if tasks is None:
-        return tuple(f"task{number}" for number in range(1, count + 1))
-    names = tuple(name.lower() for name in tasks)
-    if len(names) != count:
-        raise LogError(f"{source}: {len(names)} task names for {count} tasks; give one per row, in order of learning")
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise LogError(f"{source}: task {min(twice)!r} is named twice; names compare without case")
-    return names
-
-
-def _per_row(choose: Callable[[Array], Any], values: Array, mask: npt.NDArray[np.bool_]) -> tuple[float | None, ...]:
-    return tuple(float(choose(row[there])) if there.any() else None for row, there in zip(values, mask, strict=True))
+def _each_row(choose: Callable[[Array], float], values: Array) -> tuple[float | None, ...]:
+    return tuple(None if np.isnan(row).all() else float(choose(row)) for row in values)
 
 
 def _baseline(matrix: AccuracyMatrix, given: Baseline, name: str, unit: Unit | None, source: str) -> tuple[float, ...]:
@@ -276,7 +183,7 @@ def _baseline(matrix: AccuracyMatrix, given: Baseline, name: str, unit: Unit | N
             f"{source}: {name} has {len(values)} values for {count} tasks; give one for all, or one per task in order"
         )
     numbers = tuple(float(value) for value in values)
-    limit = _LIMITS[matrix.unit]
+    limit = LIMITS[matrix.unit]
     wrong = [one for one in numbers if not np.isfinite(one) or one > limit or (one < 0 and matrix.unit != "raw")]
     if wrong:
         raise LogError(f"{source}: {name} holds {wrong[0]:g}, outside 0..{limit:g}; the matrix is in {matrix.unit}")
@@ -285,8 +192,4 @@ def _baseline(matrix: AccuracyMatrix, given: Baseline, name: str, unit: Unit | N
             f"{source}: {name} is at most {max(numbers):g} while the matrix is in percent; give it in percent, "
             "or say --unit percent if it is"
         )
-    return numbers
-
-
-def _cell(row: int, column: int) -> str:
-    return f"A[{row + 1}, {column}]"
+    return tuple(-one for one in numbers) if matrix.negated else numbers

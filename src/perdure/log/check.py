@@ -13,6 +13,7 @@ import polars as pl
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.log.accuracy import Unit
 from perdure.log.l2logger import (
     L2LOGGER,
     MANIFEST,
@@ -22,9 +23,10 @@ from perdure.log.l2logger import (
     object_in,
 )
 from perdure.log.lines import Lines, split
-from perdure.log.model import STANDARD_COLUMNS
+from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.orientation import Rows
 from perdure.log.problem import Check, Level, Problem
-from perdure.log.read import Options, locate, recognise
+from perdure.log.read import Options, lifetimes, locate, recognise
 from perdure.log.rules import across, within
 from perdure.log.tsv import Source, sources
 from perdure.log.verify import Ledger, Seen, compared, ledger_of, seen_in
@@ -35,19 +37,39 @@ _PLACE = re.compile(r"^(?P<file>.+?)(?::(?P<line>\d+))?: (?P<what>.+)$", re.DOTA
 _AT_MOST = 100  # problems of one kind in one file; the rest is counted
 
 
-def check_log(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None) -> Check:
-    """Every problem of the log at `path`: L2Logger folders line by line, other kinds up to what stops their reader."""
+def check_log(
+    path: str | os.PathLike[str],
+    *,
+    columns: Mapping[str, str] | None = None,
+    rows: Rows | None = None,
+    unit: Unit | None = None,
+) -> Check:
+    """Every problem of the log at `path`: L2Logger folders line by line, other kinds up to what stops their reader.
+
+    `rows` and `unit` say what an accuracy matrix is, where its cells do not tell.
+    """
     place = locate(path)
     reader = recognise(place)
-    options = Options(columns=dict(columns or {}), cache=False)
+    options = Options(columns=dict(columns or {}), cache=False, rows=rows, unit=unit)
     if reader is L2LOGGER:
         return check_l2logger(place, options)
     try:
-        lifetime = reader.read(place, options)
+        found = tuple(lifetimes(place, options))
     except LogError as problem:
         return Check(0, (_as_problem(problem),))
-    notes = tuple(_noted(note) for note in lifetime.notes)
-    return Check(lifetime.experiences.height, notes)
+    records = sum(one.experiences.height for one in found)
+    notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
+    if reader.name == "matrix":
+        return Check(records, (), _as_matrices(found, records), notes)
+    return Check(records, tuple(_noted(note) for note in notes))
+
+
+def _as_matrices(found: Sequence[Lifetime], cells: int) -> str:
+    """What a file of accuracy matrices holds, in words."""
+    counts = sorted({len(one.scenario.tasks) for one in found})
+    tasks = f"{' or '.join(map(str, counts))} task{'s' if counts != [1] else ''}"
+    several = f"{len(found)} accuracy matrices" if len(found) > 1 else "an accuracy matrix"
+    return f"{several} of {tasks}, {cells} cell{'s' if cells != 1 else ''} with a value"
 
 
 def check_l2logger(place: Path, options: Options | None = None) -> Check:

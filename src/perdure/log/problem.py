@@ -34,6 +34,10 @@ class Check:
 
     rows: int
     problems: tuple[Problem, ...]
+    what: str = ""
+    """What it is, where that is not a log of records."""
+    notes: tuple[str, ...] = ()
+    """How it was read, where there was a choice."""
 
     @property
     def ok(self) -> bool:
@@ -41,4 +45,10 @@ class Check:
         return not any(problem.level == "error" for problem in self.problems)
 
     def as_json(self) -> dict[str, Any]:
-        return {"ok": self.ok, "rows": self.rows, "problems": [one.as_json() for one in self.problems]}
+        return {
+            "ok": self.ok,
+            "what": self.what,
+            "rows": self.rows,
+            "notes": list(self.notes),
+            "problems": [one.as_json() for one in self.problems],
+        }

@@ -113,10 +113,7 @@ def recognise(place: Path) -> Reader:
         if candidate.recognises(place):
             return candidate
     known = "; ".join(f"{one.name}: {one.summary}" for one in READERS)
-    raise NotALog(
-        f"{place}: no log that Perdure knows ({_seen(place)}); it reads {known}; "
-        "score also takes accuracy matrices: CSV of numbers alone, JSON, NPZ"
-    )
+    raise NotALog(f"{place}: no log that Perdure knows ({_seen(place)}); it reads {known}")
 
 
 def locate(path: str | os.PathLike[str]) -> Path:

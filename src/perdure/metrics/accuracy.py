@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from perdure.curves.model import Curves, Prep, Range
+from perdure.curves.model import Curves
 from perdure.errors import LogError
-from perdure.log.accuracy import AccuracyMatrix, Array, MatrixPassage, Unit, passage_of, with_baselines
+from perdure.log.accuracy import AccuracyMatrix, Array, MatrixPassage, Unit, negated, with_baselines
 from perdure.metrics.declare import ADAPTERS, LIFETIME, Context, NoValue, Site
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import visible_evaluations
 
-__all__ = ["RELEARNED", "SINCE", "Cell", "Evaluations", "Learning", "Place", "curves_of", "evaluations_of", "matrix_of"]
+__all__ = ["RELEARNED", "SINCE", "Cell", "Evaluations", "Learning", "Place", "evaluations_of", "matrix_of"]
 
 Cell = tuple[int, int]
+_LIMITS: Mapping[Unit, float] = {"fraction": 1.0, "percent": 100.0}
 SINCE = -2
 """In place of a column: every evaluation since the row's task was learned, also those between the columns."""
 RELEARNED = "relearned"
@@ -114,8 +115,9 @@ def _evaluations_of(scenario: Scenario) -> Evaluations:
 def matrix_of(curves: Curves, unit: Unit | None = None) -> AccuracyMatrix:
     """The accuracy matrix of a lifetime: means of its evaluation blocks as measured, never scaled.
 
-    Where lower is better the values are negated, so that more is better in every formula. Values
-    that all lie in 0..1 are fractions; whether others are percent, only `unit` can say.
+    Where lower is better the values are negated, so that more is better in every formula. Values are
+    accuracies where the measure is called so, or bounds of 0..1 or 0..100 are known; else they are raw,
+    unless `unit` says what they are.
     """
     found = evaluations_of(curves.scenario)
     count = len(found.tasks)
@@ -124,37 +126,28 @@ def matrix_of(curves: Curves, unit: Unit | None = None) -> AccuracyMatrix:
     values = np.full((count, count + 1), np.nan)
     for (row, column), block in found.last.items():
         values[row, column + 1] = means[block]
-    fractions = bool(means) and all(0.0 <= mean <= 1.0 for mean in means.values())
     return AccuracyMatrix(
         tasks=found.tasks,
         values=values,
-        unit=unit or ("fraction" if fractions else "raw"),
+        unit=unit or _unit_of(curves, found.tasks, values),
         lowest=_extremes(min, found.since, means, count),
         highest=_extremes(max, found.every, means, count),
+        negated=curves.direction == "lower",
         flags=(RELEARNED,) if found.relearned else (),
     )
 
 
-def curves_of(matrix: AccuracyMatrix, lifetime: str) -> Curves:
-    """A matrix from a file as a lifetime of its own, for the metrics that read evaluations as measured."""
-    passage = passage_of(matrix, lifetime)
-    spans = {
-        task: Range(float(np.nanmin(row)), float(np.nanmax(row)))
-        for task, row in zip(matrix.tasks, matrix.values, strict=True)
-        if not np.isnan(row).all()
-    }
-    return Curves(
-        lifetime=lifetime,
-        passage=passage,
-        prep=Prep(window="none", scale="none"),
-        direction="higher",
-        values=passage.values,
-        raw=passage.values,
-        measured=passage.values,
-        starts=passage.starts,
-        ranges=spans,
-        notes=matrix.notes,
-    )
+def _unit_of(curves: Curves, tasks: tuple[str, ...], values: Array) -> Unit:
+    """What the evaluations of a log are measured in."""
+    sign = -1.0 if curves.direction == "lower" else 1.0
+    ranges = [curves.ranges.get(task) for task in tasks]
+    bounds = {tuple(sorted((sign * one.low, sign * one.high))) if one and one.given else None for one in ranges}
+    measured = sign * values
+    named = curves.passage.measure.lower() == "accuracy" and not (measured < 0.0).any()
+    for unit, limit in _LIMITS.items():
+        if bounds == {(0.0, limit)} or (named and not (measured > limit).any()):
+            return unit
+    return "raw"
 
 
 def _extremes(
@@ -222,13 +215,26 @@ class Place:
 
     @property
     def random_init(self) -> Array:
-        """The accuracies of an untrained learner, one per task."""
-        return self._baseline("random_init", "an untrained learner", "--random-init")
+        """The accuracies of an untrained learner, one per task: as given, else from before any learning."""
+        given = self._baseline("random_init", "--random-init")
+        if given is not None:
+            return given
+        first = self.matrix.values[:, 0]
+        if np.isnan(first).all():
+            raise NoValue("needs the accuracy of an untrained learner on each task: give --random-init")
+        unknown = np.flatnonzero(np.isnan(first[1:])) + 1  # the first task has nothing to be transferred from
+        if unknown.size:
+            task = self.matrix.tasks[unknown[0]]
+            raise NoValue(f"A[{unknown[0] + 1}, 0] is missing: task {task!r} is not evaluated before any learning")
+        return first
 
     @property
     def joint(self) -> Array:
         """The accuracies of a learner trained on all tasks together, one per task."""
-        return self._baseline("joint", "a jointly trained learner", "--joint")
+        given = self._baseline("joint", "--joint")
+        if given is None:
+            raise NoValue("needs the accuracy of a jointly trained learner on each task: give --joint")
+        return given
 
     def _there(self, values: tuple[float | None, ...]) -> float:
         value = values[self.row]
@@ -236,7 +242,7 @@ class Place:
             raise NoValue(f"task {self.matrix.tasks[self.row]!r} is not evaluated")
         return value
 
-    def _baseline(self, name: str, whose: str, option: str) -> Array:
+    def _baseline(self, name: Literal["random_init", "joint"], option: str) -> Array | None:
         given = self.baselines.get(name)
         matrix = self.matrix
         try:
@@ -245,9 +251,7 @@ class Place:
         except LogError as problem:
             raise NoValue(str(problem)) from problem
         values = getattr(matrix, name)
-        if values is None:
-            raise NoValue(f"needs the accuracy of {whose} on each task: give {option}")
-        return np.array(values, dtype=np.float64)
+        return None if values is None else np.array(values, dtype=np.float64)
 
 
 _MATRICES: WeakKeyDictionary[Curves, AccuracyMatrix] = WeakKeyDictionary()
@@ -255,13 +259,12 @@ _MATRICES: WeakKeyDictionary[Curves, AccuracyMatrix] = WeakKeyDictionary()
 
 
 def _matrix(curves: Curves, context: Context) -> AccuracyMatrix:
-    given = context.given.get(AccuracyMatrix)
-    if isinstance(given, AccuracyMatrix):
-        return given
-    if isinstance(curves.passage, MatrixPassage):
-        return curves.passage.matrix
     if curves not in _MATRICES:
-        _MATRICES[curves] = matrix_of(curves, context.baselines.get("unit"))
+        passage = curves.passage
+        if not isinstance(passage, MatrixPassage):
+            _MATRICES[curves] = matrix_of(curves, context.baselines.get("unit"))
+        else:
+            _MATRICES[curves] = negated(passage.matrix) if curves.direction == "lower" else passage.matrix
     return _MATRICES[curves]
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "stages",
     "unseen_pairs",
     "whole_history",
+    "whole_lives",
 ]
 
 
@@ -190,6 +191,7 @@ once_learned = AccuracySites(_ONCE_LEARNED, _every, _learned)
 old_tasks = AccuracySites(_OLD_TASKS, _but_last, _learned_and_final, least=2)
 new_tasks = AccuracySites(_NEW_TASKS, _but_first, _learned, least=2)
 histories = AccuracySites(_HISTORY, _but_last, _since, least=2)
+whole_lives = AccuracySites(_ALL_SEEN, _every, _since)
 stages = AccuracySites(_ALL_SEEN, _every, _seen)
 later_stages = AccuracySites(f"two learned tasks, and {_ALL_SEEN}, the second on", _but_first, _seen, least=2)
 ahead_of_learning = AccuracySites(

@@ -43,6 +43,7 @@ Combine = Callable[[Sequence[Sequence[float]], Aggregate], float]
 """The values of each key, in order, none empty → the lifetime's value."""
 Sites = Callable[[Scenario], Iterator[Site]]
 Better = Literal["higher", "lower"]
+Headline = Literal["log", "matrix", ""]
 
 
 class NoValue(Exception):
@@ -123,6 +124,10 @@ class Metric:
     source: str = ""
     preset: str = "standard"
     """The preset whose own metric this is."""
+    aliases: tuple[str, ...] = ()
+    """Other names under which it may be asked for; outputs use `name` alone."""
+    headline: Headline = ""
+    """Of what it is one of the few numbers to lead with: a log, an accuracy matrix, or nothing."""
 
     @cached_property
     def roles(self) -> Mapping[str, Any]:
@@ -190,6 +195,8 @@ def metric(
     expert: bool | None = None,
     source: str = "",
     preset: str = "standard",
+    aliases: tuple[str, ...] = (),
+    headline: Headline = "",
     register: bool = True,
 ) -> Callable[[Callable[..., float | Value]], Metric]:
     """Declare the decorated formula as a metric over `sites`; its parameters are the roles.
@@ -221,6 +228,8 @@ def metric(
             expert=bool({"expert", "experts"} & set(parameters)) if expert is None else expert,
             source=source,
             preset=preset,
+            aliases=aliases,
+            headline=headline,
         )
         if register:
             _register(made)
@@ -242,6 +251,8 @@ def _register(made: Metric) -> None:
     found = _scope.get()
     if found is None:
         METRICS.add(made.name, made)
+        for alias in made.aliases:
+            METRICS.alias(alias, made.name)
     elif made.name in found:
         raise MetricError(f"metric {made.name!r} is declared twice; give one of them another name")
     else:

@@ -46,7 +46,7 @@ def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, flo
     own = dict(preset.metrics)
     by_id: dict[str, Metric] = {}
     from_files: dict[str, Metric] = {}
-    asked = tuple(wanted)
+    asked = tuple(METRICS.canonical(one) for one in wanted)
     for one in asked:
         if one.endswith(".py"):
             for name, metric in from_file(Path(one)).items():
@@ -57,7 +57,8 @@ def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, flo
         if not one.endswith(".py"):
             by_id[one] = own.get(one) or from_files.get(one) or _registered(one, {**own, **from_files})
     metrics = (by_id or own) | from_files
-    for name, margin in (margins or {}).items():
+    for given, margin in (margins or {}).items():
+        name = METRICS.canonical(given)
         if name not in metrics:
             raise UnknownName("metric", name, metrics)
         if metrics[name].threshold is None:

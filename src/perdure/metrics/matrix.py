@@ -7,21 +7,18 @@ identities such as AA = LA + BWT·(T − 1)/T would be lost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from perdure.curves.model import Array, Curve, Curves, Expert
-from perdure.log.accuracy import AccuracyMatrix, Baseline, Unit, with_baselines
 from perdure.metrics import accuracy_sites as sites
-from perdure.metrics.accuracy import Learning, Place, curves_of
+from perdure.metrics.accuracy import Learning, Place
 from perdure.metrics.combine import flat
-from perdure.metrics.declare import Metric, NoValue, metric
-from perdure.metrics.engine import Measured, Sites, measure
+from perdure.metrics.declare import Metric, NoValue, Value, metric
 from perdure.scenario.sites import each_task_learned
 
-__all__ = ["MATRIX_METRICS", "measure_matrix"]
+__all__ = ["MATRIX_METRICS"]
 
 S002 = "Evaluation Metrics for Continual Learning"
 GEM = "Lopez-Paz & Ranzato 2017"
@@ -30,56 +27,65 @@ HAYES = "Hayes et al. 2018; Kemker et al. 2018"
 DIAZ_RODRIGUEZ = "Díaz-Rodríguez et al. 2018"
 DE_LANGE = "De Lange et al. 2023"
 POWERS = "Powers et al. 2021"
+LIBERO = "Liu et al. 2023"
 WOLCZYK = "Wołczyk et al. 2021"
 
 _measured = partial(metric, combine=flat, unit="measure")
+_headline = partial(_measured, headline="matrix")
 _ratio = partial(metric, combine=flat, unit="ratio")
+
+
+BEST_LESS_LAST = "noise alone makes it positive"
+SQUARED = "in squared units"
 
 
 # --- the page's own (S002) ------------------------------------------------------------------------
 
 
-@_measured(sites.at_the_end, source=S002)
+@_headline(sites.at_the_end, source=S002)
 def average_accuracy(at: Place) -> float:
     """How well all learned tasks are done at the end (AA)."""
     return at.final
 
 
-@_measured(sites.once_learned, source=S002)
+@_headline(sites.once_learned, source=S002)
 def learning_accuracy(at: Place) -> float:
     """How well each task is done once it is learned (LA)."""
     return at.learned
 
 
-@_measured(sites.old_tasks, source=GEM)
+@_headline(sites.old_tasks, source=GEM)
 def bwt(at: Place) -> float:
     """How much learning the later tasks changed the earlier ones; negative is forgetting (BWT)."""
     return at.final - at.learned
 
 
-@_measured(sites.new_tasks, source=S002)
+@_headline(sites.ahead_of_learning, source=GEM, aliases=("fwt_gem",))
 def fwt(at: Place) -> float:
-    """How far each later task, once learned, is above an untrained learner: learning above chance, not transfer (FWT).
+    """How far each later task is above an untrained learner just before it is learned: forward transfer (FWT).
 
-    S002 reads it as transfer, but the task has been learned by then; `fwt_gem` is read before.
+    Where no untrained learner is given, the learner itself before any learning stands for it.
+    """
+    return at.previous - float(at.random_init[at.row])
+
+
+@_measured(sites.new_tasks, source=S002)
+def above_chance(at: Place) -> float:
+    """How far each later task, once learned, is above an untrained learner.
+
+    S002 calls it FWT and reads it as transfer, but the task has been learned by then.
     """
     return at.learned - float(at.random_init[at.row])
 
 
-@_measured(sites.ahead_of_learning, source=GEM)
-def fwt_gem(at: Place) -> float:
-    """How far each later task is above an untrained learner just before it is learned (FWT of GEM)."""
-    return at.previous - float(at.random_init[at.row])
-
-
-@_measured(sites.histories, better="lower", source=RIEMANNIAN_WALK)
-def forgetting(at: Place) -> float:
-    """How far each earlier task fell from its best to the end, never below 0 (FM).
+@_headline(sites.histories, better="lower", source=RIEMANNIAN_WALK)
+def forgetting(at: Place) -> Value:
+    """How far each earlier task fell from its best to the end; noise alone makes it positive, bwt does not (FM).
 
     S002's code takes the best over all evaluations including the last, its formula leaves the last
     out (`forgetting_strict`).
     """
-    return float(at.since.max()) - at.final
+    return Value(float(at.since.max()) - at.final, (BEST_LESS_LAST,))
 
 
 @_measured(sites.histories, better="lower", source=RIEMANNIAN_WALK)
@@ -95,9 +101,9 @@ def intransigence(at: Place) -> float:
 
 
 @_measured(sites.histories, better="lower", source=S002)
-def memory_stability(at: Place) -> float:
+def memory_stability(at: Place) -> Value:
     """How much each earlier task's evaluations vary since it was learned, as a population variance (MS)."""
-    return float(at.since.var())
+    return Value(float(at.since.var()), (SQUARED,) if at.matrix.unit == "raw" else ())
 
 
 @_measured(sites.stages, source="Rebuffi et al. 2017")
@@ -107,9 +113,9 @@ def average_incremental_accuracy(at: Place) -> float:
 
 
 # --- relative to the joint learner ----------------------------------------------------------------
-# Kemker et al. divide by one offline accuracy, that of the base task, and leave the new task's
-# accuracy as it is; Hayes et al. divide by the offline learner at the same time. Decided: the
-# joint learner on the same tasks, over the second to the last learned task as in Kemker et al.
+# Kemker et al. divide by one offline accuracy, that of the base task; Hayes et al. divide by the
+# offline learner at the same time. Decided: the joint learner on the same tasks, over the second to
+# the last learned task, and the newest task's accuracy as it is, as in Kemker et al.
 
 
 @_ratio(sites.first_task, source=HAYES)
@@ -118,10 +124,10 @@ def omega_base(at: Place) -> float:
     return _relative(float(at.after[0, at.row]), float(at.joint[0]))
 
 
-@_ratio(sites.new_tasks, source=HAYES)
+@_measured(sites.new_tasks, source=HAYES)
 def omega_new(at: Place) -> float:
-    """How much of the joint learner's accuracy each later task reaches once it is learned."""
-    return _relative(at.learned, float(at.joint[at.row]))
+    """How well each later task is done once it is learned."""
+    return at.learned
 
 
 @_ratio(sites.later_stages, source=HAYES)
@@ -150,7 +156,7 @@ def dr_remembering(at: Place) -> float:
     """How much is kept: 1 less the mean loss over all pairs, where accuracies lie in 0..1 (REM)."""
     scale = {"percent": 100.0, "fraction": 1.0}.get(at.matrix.unit)
     if scale is None:
-        raise NoValue("needs accuracies: evaluations between 0 and 1, or --unit percent")
+        raise NoValue("needs accuracies: a measure of that name, bounds of 0..1 or 0..100, or --unit")
     changes = (at.after - np.diag(at.after)[:, None])[np.triu_indices(len(at.after), k=1)]
     return 1.0 - abs(min(float(changes.mean()) / scale, 0.0))
 
@@ -194,6 +200,21 @@ def cora_forgetting(at: Place) -> float:
 def cora_zero_shot_transfer(at: Place) -> float:
     """How much each learned task gives to those not learned yet, relative to their best."""
     return (at.now - at.previous) / _best(at)
+
+
+# --- Liu et al. -----------------------------------------------------------------------------------
+
+
+@_measured(sites.histories, better="lower", source=LIBERO)
+def libero_nbt(at: Place) -> float:
+    """How far each earlier task, at the times after it was learned, is below where it was then (NBT)."""
+    return at.learned - float(at.since[1:].mean())
+
+
+@_measured(sites.whole_lives, source=LIBERO)
+def libero_auc(at: Place) -> float:
+    """How well each task is done from its own learning to the end (AUC)."""
+    return float(at.since.mean())
 
 
 # --- Wołczyk et al. -------------------------------------------------------------------------------
@@ -253,7 +274,7 @@ MATRIX_METRICS: tuple[Metric, ...] = (
     learning_accuracy,
     bwt,
     fwt,
-    fwt_gem,
+    above_chance,
     forgetting,
     forgetting_strict,
     intransigence,
@@ -270,26 +291,8 @@ MATRIX_METRICS: tuple[Metric, ...] = (
     worst_case_accuracy,
     cora_forgetting,
     cora_zero_shot_transfer,
+    libero_nbt,
+    libero_auc,
     cw_forward_transfer,
 )
 """In the order of the definitions; all but the last, which compares curves, can be read from a matrix file."""
-
-
-def measure_matrix(
-    matrix: AccuracyMatrix,
-    lifetime: str = "matrix",
-    *,
-    metrics: Sequence[Metric] = MATRIX_METRICS,
-    random_init: Baseline | None = None,
-    joint: Baseline | None = None,
-    unit: Unit | None = None,
-) -> dict[str, Measured]:
-    """Each metric of a matrix from a file, by name: its value, or the reason for its absence.
-
-    Baselines given here go before those of the file. `unit` says that they are in the matrix's own
-    unit; without it, a baseline of at most 1 beside a matrix in percent is taken for a mistake.
-    """
-    complete = with_baselines(matrix, random_init=random_init, joint=joint, unit=unit)
-    curves = curves_of(complete, lifetime)
-    shared = Sites(curves.scenario)
-    return {one.name: measure(one, curves, sites=shared) for one in metrics}

@@ -15,13 +15,13 @@ import polars as pl
 from perdure.curves.build import curves as curves_of
 from perdure.curves.build import expert_logs
 from perdure.curves.experts import ExpertLog, Experts
+from perdure.curves.matrix import matrix_curves
 from perdure.curves.model import Curves, Prep
 from perdure.errors import MetricError, UnknownName
-from perdure.log.accuracy import AccuracyMatrix, with_baselines
+from perdure.log.accuracy import AccuracyMatrix, passage_of, with_baselines
 from perdure.log.model import Direction, Identity, Lifetime
 from perdure.log.places import as_text
 from perdure.metrics.accuracy import Place
-from perdure.metrics.accuracy import curves_of as matrix_curves
 from perdure.metrics.blocks import BlockSummary
 from perdure.metrics.declare import Context, Metric
 from perdure.metrics.engine import Measured, Sites, measure
@@ -228,7 +228,7 @@ class Scorer:
             raise MetricError(
                 f"{name}: preset {self.preset.name!r} has no accuracy-matrix metrics; use standard, or name them"
             )
-        curves = matrix_curves(matrix, identity.id)
+        curves = matrix_curves(passage_of(matrix, identity.id), identity.id)
         score = Score(
             identity=replace(identity, tasks=matrix.tasks, measure=_MATRIX_MEASURE, unit=matrix.unit),
             preset=self.preset.name,
@@ -238,8 +238,7 @@ class Scorer:
                 **dict.fromkeys(asked, Measured(None, why="needs a log of experiences; an accuracy matrix holds none")),
             },
             notes=(
-                *curves.notes,
-                f"an accuracy matrix in {matrix.unit}",
+                *matrix.notes,
                 *(("experts say nothing about a matrix, and were not used",) if self.experts.lifetimes else ()),
             ),
         )
