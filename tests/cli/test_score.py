@@ -82,7 +82,8 @@ def test_experts_may_be_named_in_a_row_after_the_log(logs: Path) -> None:
         (["--random-init", "0.1,0.2"], "random_init", [0.1, 0.2]),
         (["--joint", "0.9"], "joint", 0.9),
         (["--unit", "fraction"], "unit", "fraction"),
-        (["--transposed"], "transposed", True),
+        (["--transposed"], "rows", "learned"),
+        (["--rows", "evaluated"], "rows", "evaluated"),
         (["--as-given"], "as_given", True),
     ],
 )

@@ -29,7 +29,7 @@ def test_what_a_matrix_cannot_give_is_said_where_it_was_asked_for(logs: Path) ->
     }
     assert "saturation" not in as_json(logs / "matrix.csv")["lifetimes"][0]["metrics"]
     assert "accuracy" in invoke(logs / "matrix.csv", "--metrics", "bwt", "--measure", "accuracy")
-    with pytest.raises(PerdureError, match=r"unknown measure of the accuracy matrix matrix\.csv 'reward'"):
+    with pytest.raises(PerdureError, match=r"unknown measure of matrix 'reward'"):
         invoke(logs / "matrix.csv", "--measure", "reward")
 
 
@@ -57,4 +57,20 @@ def test_a_full_matrix_is_refused_unless_said_which_way_round_it_is(logs: Path) 
     (logs / "matrix.csv").write_text("90,20\n80,70\n")
     with pytest.raises(PerdureError, match=r"--rows evaluated .* or --rows learned"):
         invoke(logs / "matrix.csv")
-    assert as_json(logs / "matrix.csv", "--transposed")["lifetimes"][0]["metrics"]["bwt"]["value"] == -10.0
+    for said in (["--rows", "learned"], ["--transposed"]):
+        assert as_json(logs / "matrix.csv", *said)["lifetimes"][0]["metrics"]["bwt"]["value"] == -10.0
+    assert as_json(logs / "matrix.csv", "--rows", "evaluated")["lifetimes"][0]["metrics"]["bwt"]["value"] == -70.0
+
+
+def test_a_matrix_written_either_way_round_is_scored_without_a_word(logs: Path) -> None:
+    (logs / "matrix.csv").write_text("90,\n80,70\n")
+    life = as_json(logs / "matrix.csv")["lifetimes"][0]
+    assert life["metrics"]["bwt"]["value"] == -10.0
+    assert any("rows are the tasks learned so far" in note for note in life["notes"])
+
+
+def test_names_and_an_old_id_reach_the_table(logs: Path) -> None:
+    (logs / "matrix.csv").write_text(",pong,chess\npong,90,80\nchess,10,70\n")
+    found = as_json(logs / "matrix.csv", "--rows", "evaluated", "--metrics", "fwt_gem", "--random-init", "4")
+    assert found["lifetimes"][0]["tasks"] == ["pong", "chess"]
+    assert found["lifetimes"][0]["metrics"]["fwt"]["value"] == 6.0

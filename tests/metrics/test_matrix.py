@@ -29,6 +29,8 @@ from perdure.metrics.engine import Measured, measure
 from perdure.metrics.load import chosen
 from perdure.metrics.matrix import MATRIX_METRICS
 from perdure.metrics.presets import preset
+from perdure.metrics.score import Scorer
+from perdure.metrics.settings import Settings
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "matrix" / "s002.csv"
 FROM_CELLS = tuple(one for one in MATRIX_METRICS if isinstance(one.sites, AccuracySites))
@@ -132,11 +134,40 @@ def test_the_zero_filled_transposed_twin_of_s002_gives_the_same_values(tmp_path:
     assert any("count as not evaluated" in note and "--as-given" in note for note in there.notes)
 
 
+@given(whole_matrices(3), st.sampled_from(["column 0", "missing", "zeros"]))
+@settings(max_examples=40, deadline=None)
+def test_which_way_round_a_matrix_is_written_changes_no_value(cells: np.ndarray[Any, Any], sign: str) -> None:
+    if sign != "column 0":
+        cells = cells[:, 1:]
+        cells[np.tril_indices_from(cells, k=-1)] = np.nan if sign == "missing" else 0.0
+    scorer = Scorer(Settings(random_init=0.1, joint=0.9))
+    ways = [scorer.score(matrix_lifetime(one)) for one in (cells, cells.T)]
+    assert ways[0].metrics == ways[1].metrics
+    assert any(one.value is not None for one in ways[0].metrics.values())
+
+
+def test_a_matrix_is_scored_like_any_lifetime() -> None:
+    made = perdure.score(matrix_lifetime([[0.9, 0.5], [np.nan, 0.8]], ["Pong", "Chess"]))
+    assert (made.id, made.measure, made.identity.unit) == ("matrix", "accuracy", "fraction")
+    assert made.tasks == made.order == ("pong", "chess")
+    assert made["bwt"] == pytest.approx(-0.4)
+    assert set(made.metrics) == {one.name for one in FROM_CELLS}
+    assert any("an accuracy matrix in fraction" in note for note in made.notes)
+
+
 def test_no_preparation_touches_a_matrix() -> None:
     life = matrix_lifetime(WHOLE)
     plain = curves(life)
     for prep in (Prep(scale="run"), Prep(clamp=True), Prep(noise=3.0), Prep(bounds={"task1": (0.0, 1.0)})):
         np.testing.assert_array_equal(curves(life, prep).values, plain.measured)
+
+
+def test_a_matrix_of_errors_is_scored_as_its_complement_would_be() -> None:
+    errors = Scorer(Settings(lower_is_better=True, random_init=0.9)).score(matrix_lifetime(1 - WHOLE))
+    accuracies = Scorer(Settings(random_init=0.1)).score(matrix_lifetime(WHOLE))
+    for name in ("bwt", "fwt", "above_chance", "forgetting", "libero_nbt", "dr_remembering", "memory_stability"):
+        assert errors[name] == pytest.approx(accuracies[name]), name
+    assert errors["average_accuracy"] == pytest.approx((accuracies["average_accuracy"] or 0) - 1)
 
 
 # --- plain loops over the definitions --------------------------------------------------------------

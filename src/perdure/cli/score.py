@@ -99,12 +99,16 @@ def score(
     margin: Annotated[
         list[str] | None, typer.Option("--margin", metavar="ID=X", help="Subtract X from a threshold. Repeatable.")
     ] = None,
+    rows: Annotated[
+        Literal["evaluated", "learned"] | None,
+        typer.Option("--rows", help="What rows are, where a matrix does not tell.", rich_help_panel=_MATRIX),
+    ] = None,
     transposed: Annotated[
-        bool, typer.Option("--transposed", help="Rows are learned tasks, columns evaluated.", rich_help_panel=_MATRIX)
+        bool, typer.Option("--transposed", help="The same as --rows learned.", rich_help_panel=_MATRIX)
     ] = False,
     unit: Annotated[
         Literal["percent", "fraction", "raw"] | None,
-        typer.Option("--unit", help="Of accuracies; percent unless all are at most 1.", rich_help_panel=_MATRIX),
+        typer.Option("--unit", help="Of accuracies; percent where one exceeds 1.", rich_help_panel=_MATRIX),
     ] = None,
     as_given: Annotated[
         bool, typer.Option("--as-given", help="Zeros in a matrix were measured.", rich_help_panel=_MATRIX)
@@ -164,7 +168,7 @@ def score(
         random_init=read_baseline(random_init, "--random-init") if random_init else None,
         joint=read_baseline(joint, "--joint") if joint else None,
         unit=unit,
-        transposed=transposed,
+        rows=rows or ("learned" if transposed else None),
         as_given=as_given,
     )
     with progress_bar(quiet) as progress:

@@ -14,7 +14,6 @@ from perdure.gather.find import Found, find_lifetimes, named_apart
 from perdure.gather.model import Life, Survey
 from perdure.gather.processes import processes, worked
 from perdure.gather.serving import Serving, idle
-from perdure.log.matrix import MatrixLifetime
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options, lifetimes
@@ -223,10 +222,7 @@ class Surveyor:
 
     def told(self, found: Found, lifetime: Lifetime, scorer: Scorer) -> Life:
         """One lifetime scored, and looked at where that was asked for."""
-        if isinstance(lifetime, MatrixLifetime):
-            made, curves = scorer.score_matrix(lifetime.matrix, found.identity)
-        else:
-            made, curves = scorer.scored(lifetime, found.identity)
+        made, curves = scorer.scored(lifetime, found.identity)
         if self.how.look is None:
             return Life(made)
         return Life(made, self.how.look(curves, self.how.count), lifetime.manifest, lifetime.info)
@@ -240,7 +236,7 @@ class Surveyor:
             cache=self.how.cache,
             unit=scorer.settings.unit,
             as_given=scorer.settings.as_given,
-            rows="learned" if scorer.settings.transposed else None,
+            rows=scorer.settings.rows,
         )
         for one in lifetimes(found.path, options, found.part):
             yield (found.inside(one.inside) if one.inside else found), one

@@ -64,12 +64,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Context:
-    """What a formula may need besides the curves: baselines that a user gave, and ready-made role values."""
+    """What a formula may need besides the curves: baselines that a user gave, and how experts are averaged."""
 
     baselines: Mapping[str, Any] = field(default_factory=dict)
     """By name, e.g. `random_init` and `joint` (a number, or one per task)."""
-    given: Mapping[Any, Any] = field(default_factory=dict)
-    """Role type → its value, where it does not come from the curves (a matrix read from a file)."""
     expert_average: Literal["metrics", "time"] = "metrics"
 
 

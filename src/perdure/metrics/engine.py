@@ -181,12 +181,7 @@ def _builder(metric: Metric, name: str, kind: Any) -> _Build | None:
     if kind not in ADAPTERS:
         known = _names((Curve, tuple[Curve, ...], *ADAPTERS))
         raise Broken(f"{metric.name}: the role {name!r} is annotated {kind}; a role is one of {known}")
-    adapter = ADAPTERS[kind]
-
-    def adapted(curves: Curves, site: Site, context: Context) -> Any:
-        return context.given[kind] if kind in context.given else adapter(curves, site, context)
-
-    return adapted
+    return ADAPTERS[kind]
 
 
 def _blocks(metric: Metric, site: Site, name: str) -> tuple[int, ...]:

@@ -15,10 +15,9 @@ import polars as pl
 from perdure.curves.build import curves as curves_of
 from perdure.curves.build import expert_logs
 from perdure.curves.experts import ExpertLog, Experts
-from perdure.curves.matrix import matrix_curves
 from perdure.curves.model import Curves, Prep
-from perdure.errors import MetricError, UnknownName
-from perdure.log.accuracy import AccuracyMatrix, passage_of, with_baselines
+from perdure.errors import MetricError
+from perdure.log.accuracy import AccuracyMatrix, MatrixLifetime
 from perdure.log.model import Direction, Identity, Lifetime
 from perdure.log.places import as_text
 from perdure.metrics.accuracy import Place
@@ -32,7 +31,8 @@ from perdure.scenario.model import Scenario
 
 __all__ = ["DEFINITIONS", "Score", "Scorer", "deciding", "prepared_table", "protocol_name"]
 
-_MATRIX_MEASURE = "accuracy"
+_NO_LOG = "needs a log of experiences; an accuracy matrix holds none"
+_NO_EXPERTS = "experts say nothing about a matrix, and were not used"
 _UNFINISHED = {True: ("this life did not reach its end",), False: ()}
 
 
@@ -183,77 +183,56 @@ class Scorer:
         """
         measured = lifetime.measure(self.settings.measure)
         direction: Direction = "lower" if self.settings.lower_is_better else lifetime.measures[measured]
-        curves = curves_of(
-            lifetime, self.prep, self._expert_logs(measured, direction), measure=measured, direction=direction
-        )
+        matrix = lifetime.matrix if isinstance(lifetime, MatrixLifetime) else None
+        experts = self._expert_logs(measured, direction) if matrix is None else ()
+        curves = curves_of(lifetime, self.prep, experts, measure=measured, direction=direction)
         passage, scenario = curves.passage, curves.scenario
         score = Score(
             identity=_identified(identity or Identity(lifetime.id), lifetime, curves),
             preset=self.preset.name,
             how=self.how,
-            metrics=self._measured(curves, self.metrics, {}),
-            blocks=self.preset.summarise(curves),
+            metrics=self._measured(curves) if matrix is None else self._measured_from_matrix(curves),
+            # A matrix tells of no experiences: its blocks have no length, and nothing is known of its learning.
+            blocks=self.preset.summarise(curves) if matrix is None else (),
             learning_experiences=scenario.learning_experiences,
-            evaluation_experiences=scenario.evaluation_experiences,
+            evaluation_experiences=scenario.evaluation_experiences if matrix is None else 0,
             dropped={why: count for why, count in passage.dropped.items() if count},
             notes=(
                 *lifetime.notes,
                 *_UNFINISHED[lifetime.complete is False],
                 *curves.notes,
                 *_unused(self.settings.learned, scenario),
+                *((_NO_EXPERTS,) if matrix is not None and self.experts.lifetimes else ()),
             ),
-            not_learned=_not_learned(curves, self.settings.learned),
+            not_learned=_not_learned(curves, self.settings.learned) if matrix is None else (),
             protocol=lifetime.manifest.get("protocol"),
             complete=lifetime.complete,
         )
         return score, curves
 
-    def score_matrix(self, matrix: AccuracyMatrix, identity: Identity) -> tuple[Score, Curves]:
-        """The accuracy-matrix metrics of a matrix that was read from a file."""
-        name = identity.source or identity.id
-        matrix = with_baselines(
-            matrix,
-            random_init=self.settings.random_init,
-            joint=self.settings.joint,
-            unit=self.settings.unit,
-            source=name,
-        )
-        if self.settings.measure not in (None, _MATRIX_MEASURE):
-            raise UnknownName(f"measure of the accuracy matrix {name}", self.settings.measure, (_MATRIX_MEASURE,))
-        metrics = {key: one for key, one in self.metrics.items() if {AccuracyMatrix, Place} & set(one.roles.values())}
-        # Of a preset's metrics, those that need more than a matrix are not spoken of; those asked for by name are.
+    def _measured_from_matrix(self, curves: Curves) -> dict[str, Measured]:
+        """The metrics that a matrix alone can give, and the reason for those asked for by name that it cannot."""
+        readable = {key: one for key, one in self.metrics.items() if {AccuracyMatrix, Place} & {*one.roles.values()}}
         restricted = any(not one.endswith(".py") for one in self.settings.metrics)
-        asked = [key for key in self.metrics if key not in metrics and (restricted or key not in self.preset.metrics)]
-        if not metrics and not asked:
+        asked = [key for key in self.metrics if key not in readable and (restricted or key not in self.preset.metrics)]
+        if not readable and not asked:
             raise MetricError(
-                f"{name}: preset {self.preset.name!r} has no accuracy-matrix metrics; use standard, or name them"
+                f"{curves.lifetime}: preset {self.preset.name!r} has no accuracy-matrix metrics; use standard, "
+                "or name them"
             )
-        curves = matrix_curves(passage_of(matrix, identity.id), identity.id)
-        score = Score(
-            identity=replace(identity, tasks=matrix.tasks, measure=_MATRIX_MEASURE, unit=matrix.unit),
-            preset=self.preset.name,
-            how=self.how,
-            metrics={
-                **self._measured(curves, metrics, {AccuracyMatrix: matrix}),
-                **dict.fromkeys(asked, Measured(None, why="needs a log of experiences; an accuracy matrix holds none")),
-            },
-            notes=(
-                *matrix.notes,
-                *(("experts say nothing about a matrix, and were not used",) if self.experts.lifetimes else ()),
-            ),
-        )
-        return score, curves
+        return {**self._measured(curves, readable), **dict.fromkeys(asked, Measured(None, why=_NO_LOG))}
 
-    def _measured(self, curves: Curves, metrics: Mapping[str, Metric], given: Mapping[Any, Any]) -> dict[str, Measured]:
+    def _measured(self, curves: Curves, metrics: Mapping[str, Metric] | None = None) -> dict[str, Measured]:
         settings = self.settings
         baselines = {"random_init": settings.random_init, "joint": settings.joint, "unit": settings.unit}
         context = Context(
-            {name: value for name, value in baselines.items() if value is not None}, given, settings.expert_average
+            {name: value for name, value in baselines.items() if value is not None},
+            expert_average=settings.expert_average,
         )
         sites = Sites(curves.scenario)
         return {
             name: measure(metric, curves, context, sites=sites, aggregate=settings.aggregate)
-            for name, metric in metrics.items()
+            for name, metric in (self.metrics if metrics is None else metrics).items()
         }
 
     def _expert_logs(self, measured: str, direction: Direction) -> tuple[ExpertLog, ...]:
@@ -314,6 +293,7 @@ def _identified(identity: Identity, lifetime: Lifetime, curves: Curves) -> Ident
         order=tuple(block.task for block in scenario.blocks if block.mode == "learn"),
         tasks=tuple(task.label for task in scenario.tasks),
         measure=curves.passage.measure,
+        unit=lifetime.matrix.unit if isinstance(lifetime, MatrixLifetime) else None,
         role=lifetime.role,
         recorded=str(lifetime.manifest.get("id") or ""),
         source=identity.source or (as_text(lifetime.path) if lifetime.path else ""),

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from perdure.curves.model import Prep
 from perdure.errors import UnknownName
 from perdure.log.accuracy import Baseline, Unit
+from perdure.log.orientation import Rows
 from perdure.metrics.declare import Aggregate
 
 __all__ = ["Settings"]
@@ -35,7 +36,8 @@ class Settings:
     joint: Baseline | None = field(default=None, hash=False)
     unit: Unit | None = None
     """Of accuracy matrices."""
-    transposed: bool = False
+    rows: Rows | None = None
+    """What the rows of accuracy matrices are, where their cells do not tell."""
     as_given: bool = False
 
     def __post_init__(self) -> None:
@@ -64,7 +66,7 @@ class Settings:
             "random_init": _plain(self.random_init),
             "joint": _plain(self.joint),
             "unit": self.unit,
-            "transposed": self.transposed,
+            "rows": self.rows,
             "as_given": self.as_given,
         }
 
