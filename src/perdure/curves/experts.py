@@ -17,7 +17,8 @@ from perdure.curves.model import Array, Curve, Expert, Prep, Range
 from perdure.curves.prepare import SCALED, clamp, scale, smooth
 from perdure.errors import LogError, PerdureError
 from perdure.log.model import TIMESTAMP_FORMAT, Direction, Lifetime, Passage
-from perdure.log.read import find, locate, read
+from perdure.log.read import Options, find, locate
+from perdure.log.read import lifetimes as lifetimes_at
 from perdure.scenario.model import Task
 
 __all__ = [
@@ -65,11 +66,16 @@ class ExpertLog:
     saturation: float | None = None
 
 
-def read_experts(paths: Iterable[str | os.PathLike[str]], *, cache: bool = True) -> Experts:
-    """The experts at `paths`: logs, folders of logs, or the 2019 `taskinfo/info.json`.
+def read_experts(
+    paths: Iterable[str | os.PathLike[str]], *, cache: bool = True, columns: Mapping[str, str] | None = None
+) -> Experts:
+    """The experts at `paths`: logs, tables, folders of them, or the 2019 `taskinfo/info.json`.
 
-    One that cannot be read is left out, and said so; a path with nothing on it is an error.
+    Of a file that holds several lifetimes, those serve whose role is expert or, where it states no
+    role, those that learn one task alone. What cannot serve is left out, and said so; a path with
+    nothing on it is an error.
     """
+    options = Options(dict(columns or {}), cache=cache)
     lifetimes: list[Lifetime] = []
     saturations: dict[str, float] = {}
     left_out: list[tuple[str, str]] = []
@@ -79,7 +85,7 @@ def read_experts(paths: Iterable[str | os.PathLike[str]], *, cache: bool = True)
         if place.is_file() and place.suffix == ".json":
             saturations.update(_stated(place))
             continue
-        found = list(find(place))
+        found = list(find(place, options))
         if not found:
             raise LogError(f"{place}: no expert here; expected a log, a folder of logs, or taskinfo/info.json")
         for one in found:
@@ -87,10 +93,37 @@ def read_experts(paths: Iterable[str | os.PathLike[str]], *, cache: bool = True)
                 continue  # given twice, it would count twice
             seen.add(one.resolve())
             try:
-                lifetimes.append(read(one, cache=cache))
+                serving, passed_by = _serving(tuple(lifetimes_at(one, options)))
             except PerdureError as problem:
                 left_out.append((str(one), str(problem)))
+            else:
+                lifetimes.extend(serving)
+                left_out.extend((f"{one}#{life.inside}", f"{one}#{life.inside}: {why}") for life, why in passed_by)
     return Experts(tuple(lifetimes), saturations, tuple(left_out))
+
+
+def _serving(found: Sequence[Lifetime]) -> tuple[Sequence[Lifetime], Sequence[tuple[Lifetime, str]]]:
+    """The experts among the lifetimes of one file, and those that are none, with the reason."""
+    if len(found) == 1:
+        return found, ()  # it was given as an expert; whether it can be one, its learning tells
+    stated = [one for one in found if one.role == "expert"]
+    if stated:
+        return stated, ()
+    tasks = [_learned(one) for one in found]
+    serving = [one for one, learned in zip(found, tasks, strict=True) if len(learned) == 1]
+    why = "an expert learns one task alone; it learns"
+    passed_by = [
+        (one, f"{why} {', '.join(learned) or 'nothing'}")
+        for one, learned in zip(found, tasks, strict=True)
+        if len(learned) != 1
+    ]
+    return serving, passed_by
+
+
+def _learned(lifetime: Lifetime) -> list[str]:
+    """The tasks that a lifetime learns, seen without cutting it into blocks."""
+    rows = lifetime.experiences
+    return sorted(rows.filter(rows["block_type"] == "train")["task_name"].unique().to_list())
 
 
 def joined(first: Experts, second: Experts) -> Experts:

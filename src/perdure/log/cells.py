@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,6 +21,7 @@ __all__ = [
     "is_measurable",
     "is_number",
     "is_object",
+    "labels",
     "moments",
     "names",
     "numbers",
@@ -69,17 +70,32 @@ def names(table: Table, name: str, *, strip: bool = False) -> pl.Series:
     """Names as text; a blank cell is an error."""
     column = _text(table, name)
     if strip:
-        column = column.str.strip_chars().replace("", None)
+        column = _each(column, lambda text: text.strip() or None)
     refuse(table, name, column.is_null(), "a name")
     return column
+
+
+def labels(table: Table, name: str) -> pl.Series:
+    """What something is called, as text: blank is null, and 3.0 is 3, as a column of numbers with gaps writes it."""
+    column = table.rows[name]
+    if column.dtype.is_nested():
+        raise LogError(f"{table.parts[0].path}: {table.call(name)} holds {column.dtype}; expected text or numbers")
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+        whole = _whole(column)
+        column = whole if whole.null_count() == column.null_count() else column
+    text = column.cast(pl.String).str.strip_chars()
+    if column.dtype == pl.String:
+        text = text.replace("", None).str.replace(r"^(\d+)\.0+$", "${1}")
+    return text
 
 
 def words(table: Table, name: str, meanings: Mapping[str, str], blank: str | None = None) -> pl.Series:
     """One of a few words, whatever its case, as our own word for it; `blank` is what no word means."""
     column = _text(table, name)
-    folded = column.str.strip_chars().str.to_lowercase().replace("", None)
-    meant = folded.replace_strict(meanings, default=None, return_dtype=pl.String)
-    refuse(table, name, meant.is_null() & (folded.is_not_null() | (blank is None)), f"one of {', '.join(meanings)}")
+    said = _each(column, lambda text: text.strip().lower() or None)
+    meant = _each(said, meanings.get)
+    refuse(table, name, meant.is_null() & (said.is_not_null() | (blank is None)), f"one of {', '.join(meanings)}")
     return meant.fill_null(blank or "").cast(STANDARD_COLUMNS[name])
 
 
@@ -101,15 +117,15 @@ def moments(table: Table, name: str) -> pl.Series:
 
 
 def standard(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with our columns in the types that every reader delivers."""
-    return rows.with_columns(pl.col(name).cast(kind) for name, kind in STANDARD_COLUMNS.items())
+    """The rows with those of our columns that they have in the types that every reader delivers."""
+    return rows.with_columns(pl.col(name).cast(kind) for name, kind in STANDARD_COLUMNS.items() if name in rows.columns)
 
 
 def folded(names: pl.Series) -> pl.Series:
     """Task names in lower case; looked at once each, not row by row."""
     if all(name == name.lower() for name in names.unique().to_list() if name is not None):
         return names
-    return names.cast(pl.String).str.to_lowercase().cast(names.dtype)
+    return _each(names.cast(pl.String), str.lower).cast(names.dtype)
 
 
 def typed(column: pl.Series) -> pl.Series:
@@ -121,6 +137,12 @@ def typed(column: pl.Series) -> pl.Series:
         return whole if (whole.cast(pl.String) == column).all() else column
     real = column.cast(pl.Float64, strict=False)
     return real if real.null_count() == column.null_count() else column
+
+
+def _each(column: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
+    """Text with each value changed; a column that repeats a few words is looked at once per word, not row by row."""
+    changed = {text: new for text in column.unique().to_list() if text is not None and (new := change(text)) != text}
+    return column.replace(changed) if changed else column
 
 
 def _countable(column: pl.Series) -> bool:

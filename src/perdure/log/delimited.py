@@ -15,7 +15,7 @@ import polars as pl
 from perdure import files
 from perdure.errors import LogError
 
-__all__ = ["Part", "Table", "bytes_of", "parsed", "tables"]
+__all__ = ["Part", "Table", "bytes_of", "parsed", "table_in", "tables"]
 
 _CHUNK = 1 << 24
 _NEWLINE, _QUOTE = 10, 34
@@ -28,7 +28,7 @@ class Part:
     """One file's share of a table: where its rows begin, and the line of each.
 
     `lines` is None where every row is one line and the first stands on line 2; `counted` is "row"
-    for files that have no lines.
+    for files that have no lines, and are counted from 1.
     """
 
     path: Path
@@ -38,10 +38,9 @@ class Part:
 
     def where(self, row: int) -> str:
         """The place of a row of this part, as an editor understands it."""
-        if self.counted == "row":
-            return f"{self.path}, row {row - self.start + 1}"
-        line = row - self.start + 2 if self.lines is None else int(self.lines[row - self.start])
-        return f"{self.path}:{line}"
+        within, first = row - self.start, 1 if self.counted == "row" else 2
+        line = within + first if self.lines is None else int(self.lines[within])
+        return f"{self.path}, row {line}" if self.counted == "row" else f"{self.path}:{line}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +56,13 @@ class Table:
         """File and line of a row."""
         starts = [part.start for part in self.parts]
         return self.parts[int(np.searchsorted(starts, row, side="right")) - 1].where(row)
+
+    def taken(self, rows: pl.DataFrame, origins: Counts) -> Table:
+        """Other rows, made of the rows `origins` of this table, which has one file: each keeps its line."""
+        (part,) = self.parts
+        first = 1 if part.counted == "row" else 2
+        lines = origins + first if part.lines is None else part.lines[origins]
+        return Table(rows, (Part(part.path, 0, lines, part.counted),), self.called)
 
     def call(self, name: str) -> str:
         """A column as messages name it: by our name, with the file's where that differs."""
@@ -87,6 +93,12 @@ def tables(files: Iterable[Path], separator: str, notes: list[str], root: Path |
         if file := _file(path, content, separator, notes, shown):
             groups.setdefault(file.header, []).append(file)
     return [_joined(header, group, separator) for header, group in groups.items()]
+
+
+def table_in(content: bytes, path: Path, separator: str, notes: list[str]) -> Table | None:
+    """The rows in `content`, read from `path`, all columns as text; None, and a note, where there are none."""
+    file = _file(path, content, separator, notes, path.name)
+    return _joined(file.header, [file], separator) if file else None
 
 
 def bytes_of(path: Path) -> bytes:

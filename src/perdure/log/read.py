@@ -13,7 +13,19 @@ from perdure.files import refuse_irregular
 from perdure.log.model import Direction, Lifetime
 from perdure.registry import Registry
 
-__all__ = ["READERS", "Options", "Reader", "ReaderOfMany", "find", "lifetimes", "locate", "parts", "read", "recognise"]
+__all__ = [
+    "READERS",
+    "Options",
+    "Reader",
+    "ReaderOfFiles",
+    "ReaderOfMany",
+    "find",
+    "lifetimes",
+    "locate",
+    "parts",
+    "read",
+    "recognise",
+]
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,9 @@ class Options:
     """Of an accuracy matrix, where it is not what its cells suggest."""
     as_given: bool = False
     """Whether zeros in an accuracy matrix were measured."""
+
+
+_DEFAULTS = Options()
 
 
 @runtime_checkable
@@ -65,6 +80,15 @@ class ReaderOfMany(Reader, Protocol):
 
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
         """The lifetimes at `path`, or of one piece of it, in order; `Lifetime.inside` tells them apart."""
+        ...
+
+
+@runtime_checkable
+class ReaderOfFiles(Reader, Protocol):
+    """One kind of file of which others look much alike: in a folder, it takes only what it is sure of."""
+
+    def claims(self, path: Path, options: Options) -> bool:
+        """Whether a file that is recognised, and that nobody named, is a log of this kind by its header."""
         ...
 
 
@@ -117,56 +141,68 @@ def recognise(place: Path) -> Reader:
 
 
 def locate(path: str | os.PathLike[str]) -> Path:
-    """Where a log is: the path itself, or, for a bare name, the logs folder under `$L2DATA`."""
+    """Where a log is: the path itself, a copy of what a URL names, or, for a bare name, under `$L2DATA/logs`."""
     from perdure.log.places import logs_folder
 
     place = Path(path)
     if place.exists():
         return place
+    if ":/" in os.fspath(path):  # most paths are none, and need none of it
+        from perdure.log.remote import fetched, is_url
+
+        if is_url(path):
+            return fetched(path)
     if len(place.parts) == 1 and (logs_folder() / place).exists():
         return logs_folder() / place
     looked = f" (nor in {logs_folder()})" if len(place.parts) == 1 else ""
     raise NotALog(f"{place}: no such file or folder{looked}")
 
 
-def find(place: Path) -> Iterator[Path]:
-    """Every lifetime at or below `place`, in the order of their paths.
+def find(place: Path, options: Options = _DEFAULTS) -> Iterator[Path]:
+    """Every log at or below `place`, in the order of their paths; one file may hold several lifetimes.
 
     Folders that hold a lifetime are not searched further. A link may stand for a lifetime that lies
-    elsewhere; it is not followed to search there, and counts no lifetime a second time.
+    elsewhere; it is not followed to search there, and counts no lifetime a second time. A file that
+    nobody named counts where its reader recognises it and, if it has a say in that, claims it.
     """
     if _is_known(place):
         yield place
-    else:
-        yield from _below(place, place.resolve(), set())
+    elif place.is_dir():
+        yield from _below(place, place.resolve(), set(), options)
 
 
 def _is_known(place: Path) -> bool:
     return any(candidate.recognises(place) for candidate in READERS)
 
 
-def _below(place: Path, top: Path, linked: set[Path]) -> Iterator[Path]:
-    if not place.is_dir():
-        return
+def _below(folder: Path, top: Path, linked: set[Path], options: Options) -> Iterator[Path]:
     try:
-        children = sorted(entry.name for entry in os.scandir(place) if _searchable(entry))
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as problem:
-        raise LogError(f"{place}: cannot be listed ({problem.strerror}); check its permissions") from problem
-    for name in children:
-        child = place / name
-        if child.is_symlink():
+        raise LogError(f"{folder}: cannot be listed ({problem.strerror}); check its permissions") from problem
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        child = folder / entry.name
+        if entry.is_symlink():
             target = child.resolve()
-            if not target.is_relative_to(top) and target not in linked and _is_known(child):
+            if not target.is_relative_to(top) and target not in linked and child.is_dir() and _is_known(child):
                 linked.add(target)
                 yield child
-        elif _is_known(child):
+        elif entry.is_dir():
+            if _is_known(child):
+                yield child
+            else:
+                yield from _below(child, top, linked, options)
+        elif entry.is_file() and _claimed(child, options):
             yield child
-        else:
-            yield from _below(child, top, linked)
 
 
-def _searchable(entry: os.DirEntry[str]) -> bool:
-    return not entry.name.startswith(".") and entry.is_dir()
+def _claimed(file: Path, options: Options) -> bool:
+    return any(
+        candidate.recognises(file) and (not isinstance(candidate, ReaderOfFiles) or candidate.claims(file, options))
+        for candidate in READERS
+    )
 
 
 def _directions(

@@ -79,7 +79,7 @@ def content_of(path: Path, most: int = -1) -> bytes:
     """
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "no regular file")
-    with path.open("rb") as file:
+    with files.opened(path) as file:
         return file.read(most)
 
 

@@ -1,152 +1,185 @@
-"""A long table of one's own: one row per experience, in CSV, TSV, Parquet or Arrow."""
+"""Tables of one's own: CSV, TSV, Parquet or Arrow, of one lifetime or of many, long, wide or as triplets."""
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
-from perdure import files
-from perdure.errors import LogError, nearest
-from perdure.log import cells
-from perdure.log.blocks import in_order
-from perdure.log.delimited import Part, Table, bytes_of, tables
-from perdure.log.model import EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction, Lifetime
+from perdure.errors import LogError
+from perdure.log import cells, long, packed, triplets, wide
+from perdure.log.delimited import Part, Table, bytes_of, table_in
+from perdure.log.identity import Counts, Lives, lives
+from perdure.log.model import Lifetime
+from perdure.log.names import NEEDED, Layout, layout, table_shape
 from perdure.log.places import as_text
 from perdure.log.read import Options
 
 __all__ = ["TABLE"]
 
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_WHOLE = "all"
+_PIECE = 1 << 20  # rows that are read at once of a file of many lifetimes
+
+# Parts of a log, which have the columns of a long table and are no lifetime; and what `score --out` writes.
+_PARTS_OF_LOGS = {"data-log.tsv", "block-report.tsv"}
+_OUTPUTS = ({"lifetime", "block", "experiences_to_saturation"}, {"lifetime", "block", "prepared"})
+
+_BULK = "perdure.bulk"  # the key in the metadata of the Parquet files that another reader knows better
+
+_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 
 
-def _arrow(content: bytes) -> pl.DataFrame:
-    """Arrow comes as a file, with its magic word in front, or as a stream without."""
-    return pl.read_ipc(content) if content.startswith(b"ARROW1") else pl.read_ipc_stream(content)
-
-
-_BINARY: Mapping[str, Callable[[bytes], pl.DataFrame]] = {
-    ".parquet": pl.read_parquet,
-    ".arrow": _arrow,
-    ".feather": _arrow,
-    ".ipc": _arrow,
-}
-_GLANCE = 1 << 16
-
-# A row index that a spreadsheet or pandas wrote: a number per row, and no measure.
-_INDEX = re.compile(r"unnamed[_: ]+\d+|__index_level_\d+__", re.IGNORECASE)
-
-_MODES = {
-    "train": "train",
-    "test": "test",
-    "learn": "train",
-    "training": "train",
-    "evaluate": "test",
-    "eval": "test",
-    "evaluation": "test",
-    "testing": "test",
-}
-_SUBTYPES = {"wake": "wake", "sleep": "sleep"}
-_STATUSES = {status: status for status in EXPERIENCE_STATUSES}
-
-# What L2Logger writes where its caller says nothing. It has no word for a time that nobody noted.
-_DEFAULTS: Mapping[str, str | None] = {
-    "worker_id": "worker-default",
-    "block_subtype": "wake",
-    "task_params": "{}",
-    "exp_status": "complete",
-    "timestamp": None,
-}
-_EXAMPLES = {"task_name": "env", "block_type": "phase"}
-
-
-class _LongTable:
+class _Tables:
     name = "table"
-    summary = "a CSV, TSV, Parquet or Arrow table with one row per experience and a header of names"
+    summary = (
+        "a CSV, TSV (also .gz or .zip), Parquet or Arrow table with a header of names: one row per experience, "
+        "or wide, or triplets; of one lifetime, or of many with columns lifetime, learner, seed"
+    )
 
     def recognises(self, path: Path) -> bool:
         """By its suffix and, for text, by a first line of names; a line of numbers alone starts a matrix."""
-        suffix = path.suffix.lower()
-        if not path.is_file():
+        if not packed.is_table_name(path) or not path.is_file():
             return False
-        return suffix in _BINARY or (suffix in _SEPARATORS and _has_names(path, _SEPARATORS[suffix]))
+        if packed.kind(path) in packed.BINARY:
+            return not _is_bulk(path)
+        written = [cell for cell in packed.first_line(path) or () if cell]
+        return len(written) > 1 and not all(map(cells.is_number, written))
+
+    def claims(self, path: Path, options: Options) -> bool:
+        """Whether a file that nobody named is such a table: its header has every column that its shape needs."""
+        if path.name in _PARTS_OF_LOGS:
+            return False
+        header = _header(path)
+        if not header or table_shape(header, options) is None or any(ours.issubset(header) for ours in _OUTPUTS):
+            return False
+        try:
+            return not layout(header, path, options).missing()
+        except LogError:
+            return False
 
     def read(self, path: Path, options: Options) -> Lifetime:
-        """The lifetime in this table; columns of other names are found through `options.columns`."""
-        notes: list[str] = []
-        table = _mapped(_loaded(path, notes), path, options.columns)
-        measures = _measures(table, path, options)
-        return Lifetime(
-            id=as_text(path.stem),
-            experiences=_experiences(table, measures),
-            measures=measures,
-            path=path,
-            notes=tuple(notes),
+        """The lifetime in this table; LogError where it holds several."""
+        found = list(self.lifetimes(path, options))
+        if len(found) == 1:
+            return found[0]
+        shown = ", ".join(one.inside for one in found[:4]) + (", …" if len(found) > 4 else "")
+        raise LogError(
+            f"{path}: {len(found)} lifetimes in it ({shown}), where one was asked for; "
+            "perdure.log.read.lifetimes gives each of them, and every verb that scores takes them all"
         )
 
+    def parts(self, path: Path, options: Options) -> Sequence[str]:
+        """Pieces of whole lifetimes where a Parquet file holds many; else one."""
+        if packed.kind(path) != ".parquet":
+            return (_WHOLE,)
+        how = _layout(path, options)
+        if how.shape != "long" or not how.identity:
+            return (_WHOLE,)
+        return _pieces(_whose(path, how, options))
 
-def _has_names(path: Path, separator: str) -> bool:
+    def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
+        """Every lifetime in this table, in order of appearance; columns of other names by `options.columns`."""
+        if part is None:
+            for piece in self.parts(path, options):
+                yield from self.lifetimes(path, options, piece)
+            return
+        notes: list[str] = []
+        if part == _WHOLE:
+            table, how = _loaded(path, options, notes)
+            whose = _lives(table, how, tuple(options.columns))
+        else:
+            how = _layout(path, options)
+            whose, rows = _whose(path, how, options).between(*_range(part))
+            table = _piece(path, how, rows)
+        notes.extend((*how.notes, *whose.notes))
+        for one in _SHAPES[how.shape](table, whose, options):
+            name = as_text(packed.stem(path))
+            yield replace(one, id=f"{name}#{one.inside}" if one.inside else name, path=path, notes=(*notes, *one.notes))
+
+
+_SHAPES = {"long": long.lifetimes, "wide": wide.lifetimes, "triplets": triplets.lifetimes}
+
+
+def _header(path: Path) -> list[str] | None:
+    """The names of the columns, at a glance; None where there are none to be read."""
+    if packed.kind(path) not in packed.BINARY:
+        return packed.first_line(path)
     try:
-        with files.opened(path) as file:
-            line = file.read(_GLANCE).partition(b"\n")[0]
-    except OSError:
+        return list(_scan(path).collect_schema())
+    except _UNREADABLE:
+        return None
+
+
+def _scan(path: Path) -> pl.LazyFrame:
+    if packed.kind(path) == ".parquet":
+        return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    content = bytes_of(path)  # Arrow comes as a file, with its magic word in front, or as a stream without
+    return (pl.read_ipc(content) if content.startswith(b"ARROW1") else pl.read_ipc_stream(content)).lazy()
+
+
+def _is_bulk(path: Path) -> bool:
+    if packed.kind(path) != ".parquet":
         return False
-    text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace").strip("\r\n")
     try:
-        fields = [field.strip() for field in next(csv.reader([text], delimiter=separator), [])]
-    except csv.Error:
+        return _BULK in pl.read_parquet_metadata(path)
+    except _UNREADABLE:
         return False
-    written = [field for field in fields if field]
-    return len(fields) > 1 and bool(written) and not all(cells.is_number(field) for field in written)
 
 
-def _loaded(path: Path, notes: list[str]) -> Table:
-    suffix = path.suffix.lower()
-    if suffix in _SEPARATORS:
-        found = tables([path], _SEPARATORS[suffix], notes)
-        if not found:
+def _collected(path: Path, frame: pl.LazyFrame) -> pl.DataFrame:
+    try:
+        return frame.collect()
+    except _UNREADABLE as problem:
+        raise _unreadable(path, problem) from problem
+
+
+def _unreadable(path: Path, problem: BaseException) -> LogError:
+    reason = (str(problem).splitlines() or [type(problem).__name__])[0]
+    return LogError(f"{path}: not a readable {packed.kind(path)[1:]} file: {reason}; write it again")
+
+
+def _layout(path: Path, options: Options) -> Layout:
+    """How a binary file is laid out, without reading its rows."""
+    try:
+        header = list(_scan(path).collect_schema())
+    except _UNREADABLE as problem:
+        raise _unreadable(path, problem) from problem
+    return layout(header, path, options)
+
+
+def _loaded(path: Path, options: Options, notes: list[str]) -> tuple[Table, Layout]:
+    """All rows, under our names."""
+    suffix = packed.kind(path)
+    if suffix in packed.BINARY:
+        how = _layout(path, options)
+        table = Table(_collected(path, _scan(path)), (Part(path, 0, counted="row"),))
+    elif packed.is_table_name(path):
+        content, separator = packed.content(path)
+        found = table_in(content, path, separator, notes)
+        if found is None:
             raise LogError(f"{path}: no table here ({'; '.join(notes)}); expected a header of names and rows below it")
-        table = found[0]
-    elif suffix in _BINARY:
-        content = bytes_of(path)
-        try:
-            table = Table(_BINARY[suffix](content), (Part(path, 0, counted="row"),))
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as problem:
-            reason = (str(problem).splitlines() or [type(problem).__name__])[0]
-            raise LogError(f"{path}: not a readable {suffix[1:]} file: {reason}; write it again") from problem
+        table, how = found, layout(found.rows.columns, path, options)
     else:
-        known = ", ".join((*_SEPARATORS, *_BINARY))
+        known = packed.shown_suffixes()
         raise LogError(f"{path}: a table is read by its suffix; {suffix or 'no suffix'} is none of {known}")
     if not table.rows.height:
         raise LogError(f"{path}: a header and no rows (columns: {', '.join(table.rows.columns)}); nothing was logged")
-    return table
+    _require(table.rows, path, how)
+    rows = table.rows.select(pl.col(theirs).alias(ours) for ours, theirs in how.columns.items())
+    return Table(rows, table.parts, how.called), how
 
 
-def _mapped(table: Table, path: Path, columns: Mapping[str, str]) -> Table:
-    """The table with our names first; a column that one of ours displaces is kept as `<name>_in_file`."""
-    present = table.rows.columns
-    for ours, theirs in columns.items():
-        if theirs not in present:
-            raise LogError(f"{path}: no column {theirs!r} for {ours}; {_offer(theirs, present)}")
-    used = set(columns.values())
-    kept = {name: f"{name}_in_file" if name in columns else name for name in present if name not in used}
-    taken = [*columns, *kept.values()]
-    if twice := {name for name in taken if taken.count(name) > 1}:
-        raise LogError(f"{path}: two columns would be called {', '.join(sorted(twice))}; rename one in the file")
-    rows = table.rows.select(
-        *(pl.col(theirs).alias(ours) for ours, theirs in columns.items()),
-        *(pl.col(theirs).alias(ours) for theirs, ours in kept.items()),
-    )
-    for needed, example in _EXAMPLES.items():
-        if needed not in rows.columns:
-            raise LogError(
-                f"{path}: no column {needed!r} (found: {', '.join(present)}); say which one it is, "
-                f"as in --column {needed}={example} or columns={{{needed!r}: {example!r}}}{_square(table.rows)}"
-            )
-    return Table(rows, table.parts, dict(columns))
+def _require(rows: pl.DataFrame, path: Path, how: Layout) -> None:
+    for needed in how.missing():
+        example = NEEDED[how.shape][needed]
+        raise LogError(
+            f"{path}: no column {needed!r} (found: {', '.join(rows.columns)}); say which one it is, "
+            f"as in --column {needed}={example} or columns={{{needed!r}: {example!r}}}{_square(rows)}"
+        )
 
 
 def _square(rows: pl.DataFrame) -> str:
@@ -156,57 +189,49 @@ def _square(rows: pl.DataFrame) -> str:
     return "; an accuracy matrix is numbers alone, or JSON, which may name its tasks"
 
 
-def _offer(name: str, present: list[str]) -> str:
-    offer = nearest(name, present)
-    return offer if offer.startswith("known") else f"{offer} (found: {', '.join(present)})"
+def _lives(table: Table, how: Layout, declared: tuple[str, ...]) -> Lives:
+    return lives(table, how.identity, declared, long.BLOCKS if how.shape == "long" else ())
 
 
-def _measures(table: Table, path: Path, options: Options) -> dict[str, Direction]:
-    rows = table.rows
-    others = [name for name in rows.columns if name not in STANDARD_COLUMNS]
-    if options.measures is not None:
-        for name in options.measures:
-            if name not in others:
-                raise LogError(f"{path}: no column for the measure {name!r}; {_offer(name, others)}")
-        found = dict(options.measures)
-    else:
-        found = {name: "higher" for name in others if not _INDEX.fullmatch(name) and cells.is_measurable(rows[name])}
-    if not found:
-        raise LogError(
-            f"{path}: no measure: none of the columns {', '.join(others) or '(none left)'} holds numbers; "
-            "log a number per experience, such as a reward"
-        )
-    return found
+def _whose(path: Path, how: Layout, options: Options) -> Lives:
+    """Whose each row of a Parquet file is; looked up once for all the pieces that a process reads of it."""
+    state = path.stat()
+    return _found(path, (state.st_size, state.st_mtime_ns), how, tuple(options.columns))
 
 
-def _experiences(table: Table, measures: Mapping[str, Direction]) -> pl.DataFrame:
-    rows = table.rows
-    column: dict[str, pl.Series | pl.Expr] = {
-        "task_name": cells.names(table, "task_name", strip=True).str.to_lowercase(),
-        "block_type": cells.words(table, "block_type", _MODES),
-    }
-    readings: Mapping[str, Callable[[], pl.Series]] = {
-        "block_num": lambda: cells.counts(table, "block_num"),
-        "exp_num": lambda: cells.counts(table, "exp_num"),
-        "worker_id": lambda: cells.names(table, "worker_id", strip=True),
-        "block_subtype": lambda: cells.words(table, "block_subtype", _SUBTYPES, blank="wake"),
-        "task_params": lambda: cells.objects(table, "task_params"),
-        "exp_status": lambda: cells.words(table, "exp_status", _STATUSES, blank="complete"),
-        "timestamp": lambda: cells.moments(table, "timestamp"),
-    }
-    for name, reading in readings.items():
-        if name in rows.columns:
-            column[name] = reading()
-        elif name in _DEFAULTS:
-            column[name] = pl.lit(_DEFAULTS[name], STANDARD_COLUMNS[name])
-    column.setdefault("exp_num", pl.int_range(pl.len(), dtype=pl.Int64))
-    column.setdefault("block_num", (pl.struct("block_type", "task_name").rle_id()).cast(pl.Int64))
-    column |= {name: cells.numbers(table, name) for name in measures}
-    extras = [name for name in rows.columns if name not in STANDARD_COLUMNS and name not in measures]
-    column |= {name: cells.typed(rows[name]) for name in extras}
-    given = rows.select(one.alias(name) for name, one in column.items() if isinstance(one, pl.Series))
-    given = given.with_columns(one.alias(name) for name, one in column.items() if isinstance(one, pl.Expr))
-    return in_order(cells.standard(given.select(*STANDARD_COLUMNS, *measures, *extras)))
+@lru_cache(maxsize=1)
+def _found(path: Path, state: tuple[int, int], how: Layout, declared: tuple[str, ...]) -> Lives:  # noqa: ARG001
+    """Whose each row is, from no more than the columns that tell; `state` is of the file that is remembered."""
+    needed = [name for name in (*how.identity, *long.BLOCKS) if name in how.columns]
+    if {"lifetime", "learner"} & set(how.identity):
+        needed = list(how.identity)  # a seed then needs no blocks to be believed
+    rows = _collected(path, _scan(path).select(pl.col(how.columns[name]).alias(name) for name in needed))
+    return _lives(Table(rows, (Part(path, 0, counted="row"),), how.called), how, declared)
 
 
-TABLE = _LongTable()
+def _pieces(whose: Lives) -> Sequence[str]:
+    """Ranges of lifetimes with about as many rows as one reads at once."""
+    rows_before = np.concatenate([[0], np.cumsum(np.bincount(whose.of_row, minlength=len(whose.who)))])
+    if rows_before[-1] <= _PIECE or len(whose.who) == 1:
+        return (_WHOLE,)
+    starts = np.unique(rows_before[:-1] // _PIECE, return_index=True)[1].tolist()
+    return [f"{first}-{last}" for first, last in zip(starts, (*starts[1:], len(whose.who)), strict=True)]
+
+
+def _range(part: str) -> tuple[int, int]:
+    first, _, last = part.partition("-")
+    return int(first), int(last)
+
+
+def _piece(path: Path, how: Layout, rows: Counts) -> Table:
+    """Some rows of a Parquet file; they usually stand together, and the rest is then not read."""
+    columns = [pl.col(theirs).alias(ours) for ours, theirs in how.columns.items()]
+    first, count = int(rows[0]), len(rows)
+    together = int(rows[-1]) - first + 1 == count
+    scan = _scan(path).select(columns)
+    found = _collected(path, scan.slice(first, count) if together else scan)
+    whole = Table(found, (Part(path, 0, counted="row"),), how.called)
+    return whole.taken(found if together else found[rows], rows)
+
+
+TABLE = _Tables()

@@ -1,0 +1,195 @@
+"""What the columns of a table are, by their names: identity, bookkeeping, and the shape they make together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+from perdure.errors import LogError, nearest
+from perdure.log.model import STANDARD_COLUMNS
+from perdure.log.read import Options
+
+__all__ = [
+    "ACTIVE_TASK",
+    "IDENTITY",
+    "NEEDED",
+    "STEPS",
+    "Layout",
+    "Shape",
+    "is_bookkeeping",
+    "layout",
+    "offer",
+    "plain",
+    "table_shape",
+]
+
+Shape = Literal["long", "wide", "triplets"]
+
+IDENTITY: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "learner": ("learner", "method", "algorithm", "agent"),
+        "scenario": ("scenario", "scenario_type"),
+        "lifetime": ("lifetime", "run", "run_id"),
+        "seed": ("seed",),
+        "role": ("role",),
+    }
+)
+"""Columns that say whose a row is, with the names that are understood; in this order they name a lifetime."""
+
+ACTIVE_TASK = (
+    "active_task",
+    "active_env",
+    "active_task_idx",
+    "active_task_index",
+    "current_task",
+    "current_task_idx",
+    "current_task_index",
+    "current_task_name",
+    "current_env",
+)
+"""What the column of a wide table is called that says which task is being learned."""
+
+_COUNTED = ("step", "steps", "timestep", "timesteps", "frame", "frames")
+_COUNTING = ("total", "global", "env", "environment", "total_env", "num", "n", "current_task", "train", "training")
+
+STEPS = frozenset((*_COUNTED, *("_".join(pair) for pair in product(_COUNTING, _COUNTED))))
+"""Names for how far learning has come, counted from 0."""
+
+_TIMES = (
+    *("time", "times", "timestamp", "datetime", "date", "wall_time", "walltime", "wallclock", "wall_clock"),
+    *("wall_clock_time", "time_elapsed", "elapsed", "elapsed_time", "elapsed_s", "elapsed_seconds", "duration"),
+    *("duration_s", "seconds", "fps"),
+)
+_NUMBERS = (
+    *("epoch", "epochs", "iteration", "iterations", "iter", "episode", "episodes", "episode_num", "episode_number"),
+    *("episode_id", "index", "idx", "id", "row", "row_id", "level_0", "block", "block_id", "task_id", "task_idx"),
+    *("task_index", "task_num", "task_number"),
+)
+_SEEDS = ("random_seed", "env_seed", "rng_seed", "seeds")
+_BOOKKEEPING = frozenset(
+    (*STEPS, *_TIMES, *_NUMBERS, *_SEEDS, *ACTIVE_TASK, *(name for names in IDENTITY.values() for name in names))
+)
+# A row index that a spreadsheet or pandas wrote: a number per row, and no measure.
+_INDEX = re.compile(r"unnamed[_: ]+\d+|__index_level_\d+__", re.IGNORECASE)
+
+_TRIPLET = ("eval_exp", "training_exp")
+NEEDED: Mapping[Shape, Mapping[str, str]] = MappingProxyType(
+    {
+        "long": {"task_name": "env", "block_type": "phase"},
+        "wide": {"active_task": "current"},
+        "triplets": {"eval_exp": "evaluated", "training_exp": "trained"},
+    }
+)
+"""Columns that each shape cannot do without, with an example of what a file may call them."""
+
+
+def plain(name: str) -> str:
+    """A column's name without its folder, its case and its punctuation: `time/Total Steps` is `total_steps`."""
+    return re.sub(r"[^0-9a-z]+", "_", name.rpartition("/")[2].lower()).strip("_")
+
+
+def is_bookkeeping(name: str) -> bool:
+    """Whether a column of this name is never a measure: identity, a seed, a step, a time, a running number."""
+    return plain(name) in _BOOKKEEPING or _INDEX.fullmatch(name) is not None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a header is understood: its shape, and which of the file's columns each of ours is."""
+
+    shape: Shape
+    pairs: tuple[tuple[str, str], ...]
+    """Our name and the file's, in our order: what was mapped, what was understood, the rest under its own name."""
+    identity: tuple[str, ...]
+    """Which of `IDENTITY` are there."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Our name → the file's."""
+        return dict(self.pairs)
+
+    @property
+    def called(self) -> Mapping[str, str]:
+        """What the file calls a column that has another name here."""
+        return {ours: theirs for ours, theirs in self.pairs if ours != theirs}
+
+    def missing(self) -> tuple[str, ...]:
+        """The columns that this shape needs and the file does not have."""
+        return tuple(name for name in NEEDED[self.shape] if name not in self.columns)
+
+
+def table_shape(header: Sequence[str], options: Options) -> Shape | None:
+    """How a table with this header is laid out, as declared or as its names tell; None where they do not.
+
+    A name of the long table (task_name, block_type, or a column mapped to one of the standard ones) makes it
+    long; eval_exp with training_exp, triplets; a column that names the active task, wide.
+    """
+    if options.shape is not None:
+        return options.shape
+    mapped = {ours for ours, theirs in options.columns.items() if theirs in header}
+    if mapped & STANDARD_COLUMNS.keys() or not {"task_name", "block_type"}.isdisjoint(header):
+        return "long"
+    understood = {plain(name) for name in header} | mapped
+    if understood.issuperset(_TRIPLET):
+        return "triplets"
+    if not understood.isdisjoint(ACTIVE_TASK):
+        return "wide"
+    return None
+
+
+def layout(header: Sequence[str], path: Path, options: Options) -> Layout:
+    """The columns under our names; one that ours displaces is kept as `<name>_in_file`.
+
+    LogError where a mapping names a column that is not there, or two columns would have one name.
+    """
+    mapping = dict(options.columns)
+    for ours, theirs in mapping.items():
+        if theirs not in header:
+            raise LogError(f"{path}: no column {theirs!r} for {ours}; {offer(theirs, header)}")
+    shape = table_shape(header, options) or "long"
+    notes: list[str] = []
+    understood = dict(IDENTITY)
+    if shape == "wide":
+        understood["active_task"] = ACTIVE_TASK
+    elif shape == "triplets":
+        understood |= {name: (name,) for name in _TRIPLET}
+    for ours, names in understood.items():
+        if ours not in mapping and (found := _understood(header, ours, names, set(mapping.values()), notes)):
+            mapping[ours] = found
+    used = set(mapping.values())
+    taken = [*mapping, *(f"{name}_in_file" if name in mapping else name for name in header if name not in used)]
+    if twice := {name for name in taken if taken.count(name) > 1}:
+        raise LogError(f"{path}: two columns would be called {', '.join(sorted(twice))}; rename one in the file")
+    sources = [*mapping.values(), *(name for name in header if name not in used)]
+    # The first measure is the one that is scored: what a user mapped comes first, then the file's order.
+    pairs = tuple(zip(taken, sources, strict=True))
+    return Layout(shape, pairs, tuple(name for name in IDENTITY if name in mapping), tuple(notes))
+
+
+def _understood(header: Sequence[str], ours: str, names: Sequence[str], used: set[str], notes: list[str]) -> str | None:
+    """The file's column for one of ours: the first of its names that is there and not used otherwise."""
+    folded = _plain_names(ours, header)
+    found = [theirs for name in names for theirs in header if folded[theirs] == name and theirs not in used]
+    if len(found) > 1:
+        notes.append(
+            f"{' and '.join(map(repr, found))} could each be the {ours}: {found[0]!r} is taken; "
+            f"say --column {ours}=… for another"
+        )
+    return found[0] if found else None
+
+
+def _plain_names(ours: str, header: Sequence[str]) -> Mapping[str, str]:
+    """Whose a row is stands outside any folder of names: `env/agent` is no learner, `train/active_env` is active."""
+    return {name: name.strip().lower() if ours in IDENTITY else plain(name) for name in header}
+
+
+def offer(name: str, present: Sequence[str]) -> str:
+    """The nearest column, and all there are."""
+    close = nearest(name, present)
+    return close if close.startswith("known") else f"{close} (found: {', '.join(present)})"

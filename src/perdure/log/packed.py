@@ -1,0 +1,118 @@
+"""Files that hold a table: which they are, their header at a glance, and their bytes, unpacked within bounds."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from perdure.errors import LogError
+from perdure.log.delimited import bytes_of
+
+__all__ = ["BINARY", "SEPARATORS", "content", "first_line", "is_table_name", "kind", "shown_suffixes", "stem"]
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+BINARY = (".parquet", ".arrow", ".feather", ".ipc")
+
+_UNPACKED_AT_MOST = 2 << 30  # ten million rows of text; a bomb of zeros reaches it from 2 MB
+_GLANCE = 1 << 20
+_CHUNK = 1 << 24
+_BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+# RuntimeError is what zipfile raises where a password is needed.
+
+
+def kind(path: Path) -> str:
+    """What the file is by its name: its last suffix, in lower case, and the one before it where that is `.gz`."""
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+    return "".join(suffixes) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+
+
+def is_table_name(path: Path) -> bool:
+    """Whether a file of this name may hold a table."""
+    return kind(path) in _KINDS
+
+
+def stem(path: Path) -> str:
+    """The file's name without what `kind` says."""
+    return path.name[: len(path.name) - len(kind(path))] if is_table_name(path) else path.stem
+
+
+def shown_suffixes() -> str:
+    """Every suffix that is read, for messages."""
+    return ", ".join(_KINDS)
+
+
+def first_line(path: Path) -> list[str] | None:
+    """The cells of the first line of a text table, without their blanks; None where there is no such line."""
+    try:
+        with _opened(path) as (file, suffix):
+            line = file.readline(_GLANCE)
+    except (*_BROKEN, LogError):
+        return None
+    text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace").strip("\r\n")
+    try:
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=SEPARATORS[suffix]), [])]
+    except csv.Error:
+        return None
+
+
+def content(path: Path) -> tuple[bytes, str]:
+    """What a text table holds, and its separator; LogError where it does not unpack, or not within bounds."""
+    if kind(path) in SEPARATORS:
+        return bytes_of(path), SEPARATORS[kind(path)]
+    try:
+        with _opened(path) as (file, suffix):
+            return _bounded(path, file), SEPARATORS[suffix]
+    except _BROKEN as problem:
+        raise LogError(f"{path}: does not unpack ({problem}); pack it again, or give the file itself") from problem
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+    """The text of a table as a stream, and the suffix that says how it is separated."""
+    suffix = kind(path)
+    if suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            name = _only_table(path, archive)
+            with archive.open(name) as file:
+                yield file, PurePosixPath(name).suffix.lower()
+    elif suffix.endswith(".gz"):
+        with gzip.open(path) as unpacked:
+            yield unpacked, suffix.removesuffix(".gz")  # type: ignore[misc]
+    else:
+        with path.open("rb") as plain:
+            yield plain, suffix
+
+
+def _only_table(path: Path, archive: zipfile.ZipFile) -> str:
+    names = [name for name in archive.namelist() if not name.endswith("/")]
+    # What macOS adds beside each file is no file of the user's.
+    own = [name for name in names if not name.startswith("__MACOSX/") and not PurePosixPath(name).name.startswith(".")]
+    found = [name for name in own if PurePosixPath(name).suffix.lower() in SEPARATORS]
+    if len(found) == 1:
+        return found[0]
+    shown = ", ".join(own[:6]) + (", …" if len(own) > 6 else "")
+    what = f"{len(found)} tables" if found else "no table"
+    raise LogError(f"{path}: {what} in it (found: {shown or 'nothing'}); a zip holds one CSV or TSV: unpack it here")
+
+
+def _bounded(path: Path, file: IO[bytes]) -> bytes:
+    """All of `file`, as long as it is no more than a table can be; its own word on its size is not believed."""
+    whole = io.BytesIO()
+    while chunk := file.read(_CHUNK):
+        if whole.tell() + len(chunk) > _UNPACKED_AT_MOST:
+            raise LogError(
+                f"{path}: unpacks to more than {_UNPACKED_AT_MOST >> 20} MiB, which no packed table may; "
+                "if it is meant to be so large, unpack it yourself, or write Parquet"
+            )
+        whole.write(chunk)
+    return whole.getvalue()
+
+
+_KINDS = (*SEPARATORS, *(f"{suffix}.gz" for suffix in SEPARATORS), ".zip", *BINARY)
