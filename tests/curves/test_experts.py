@@ -43,6 +43,31 @@ def test_a_broken_expert_is_left_out_and_the_others_serve(tmp_path: Path) -> Non
     assert [path for path, _ in found.left_out] == [str(bad)]
 
 
+TABLE = "lifetime,role,env,block_type,reward\n" + "".join(
+    f"{name},{role},{task},train,{number}\n"
+    for name, role, tasks in [("one", "expert", "a"), ("two", "expert", "b"), ("three", "life", "ab")]
+    for task in tasks
+    for number in range(3)
+)
+
+
+def test_a_table_gives_its_experts_by_their_role(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "all.csv").write_text(TABLE)
+    found = read_experts([tmp_path / "runs"], columns={"task_name": "env"})
+    assert [one.inside for one in found.lifetimes] == ["one", "two"]
+    assert found.left_out == ()
+
+
+def test_of_a_table_without_roles_those_serve_that_learn_one_task_alone(tmp_path: Path) -> None:
+    file = tmp_path / "all.csv"
+    file.write_text(TABLE.replace("role", "remark").replace("env", "task_name"))
+    found = read_experts([file])
+    assert [one.inside for one in found.lifetimes] == ["one", "two"]
+    why = f"{file}#three: an expert learns one task alone; it learns a, b"
+    assert found.left_out == ((f"{file}#three", why),)
+
+
 def test_a_folder_without_a_log_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no expert here"):
         read_experts([tmp_path])

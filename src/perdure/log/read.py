@@ -224,4 +224,13 @@ def _seen(place: Path) -> str:
     except OSError as problem:
         return f"it cannot be read: {problem.strerror}"
     shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
-    return f"found: {shown}" if names else "an empty folder"
+    return f"found: {shown}{_unclaimed(place, names)}" if names else "an empty folder"
+
+
+def _unclaimed(folder: Path, names: Sequence[str]) -> str:
+    """What to say of a file that its reader would read if it were named, and does not claim by its header."""
+    for name in names:
+        for reader in READERS:
+            if isinstance(reader, ReaderOfFiles) and reader.recognises(folder / name):
+                return f"; {name} may be a {reader.name}: say which column is which (--column), or name the file itself"
+    return ""

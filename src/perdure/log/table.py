@@ -95,10 +95,10 @@ class _Tables:
             how = _layout(path, options)
             whose, rows = _whose(path, how, options).between(*_range(part))
             table = _piece(path, how, rows)
-        notes.extend((*how.notes, *whose.notes))
+        name = as_text(packed.stem(path))
         for one in _SHAPES[how.shape](table, whose, options):
-            name = as_text(packed.stem(path))
-            yield replace(one, id=f"{name}#{one.inside}" if one.inside else name, path=path, notes=(*notes, *one.notes))
+            told = (f"{path.name}: {note}" for note in (*how.notes, *whose.notes, *one.notes))
+            yield replace(one, id=f"{name}#{one.inside}" if one.inside else name, notes=(*notes, *told))
 
 
 _SHAPES = {"long": long.lifetimes, "wide": wide.lifetimes, "triplets": triplets.lifetimes}

@@ -1,0 +1,103 @@
+"""Finding logs below folders: tables are found like folders, and what only looks like one is passed by."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from perdure.errors import NotALog
+from perdure.log.check import check_log
+from perdure.log.read import Options, find, lifetimes, locate, recognise
+from perdure.metrics.many import score_many
+from perdure.metrics.outputs import FILES, write_outputs
+
+TEXT = "task_name,block_type,reward\na,train,1\na,test,2\n"
+OWN = TEXT.replace("task_name,block_type", "env,phase")
+
+
+def put(file: Path, text: str = TEXT) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def found(place: Path, **columns: str) -> list[str]:
+    return [path.relative_to(place).as_posix() for path in find(place, Options(columns))]
+
+
+def test_tables_are_found_in_folders_in_the_order_of_their_paths(tmp_path: Path) -> None:
+    for name in ("ewc/seed1.csv", "ewc/seed0.csv", "der/seed0.csv", "all.csv"):
+        put(tmp_path / name)
+    pl.read_csv(tmp_path / "all.csv").write_parquet(tmp_path / "ewc" / "more.parquet")
+    pl.read_csv(tmp_path / "all.csv").write_ipc(tmp_path / "ewc" / "more.arrow")
+    assert found(tmp_path) == [
+        "all.csv",
+        "der/seed0.csv",
+        "ewc/more.arrow",
+        "ewc/more.parquet",
+        "ewc/seed0.csv",
+        "ewc/seed1.csv",
+    ]
+
+
+def test_what_only_looks_like_a_table_is_passed_by(tmp_path: Path) -> None:
+    put(tmp_path / "runs.csv")
+    put(tmp_path / "results.csv", "name,value\nx,1\n")
+    put(tmp_path / "config.tsv", "a\tb\n")
+    put(tmp_path / "broken.parquet", "nonsense")
+    put(tmp_path / "empty.csv", "")
+    put(tmp_path / ".hidden.csv")
+    put(tmp_path / ".hidden" / "runs.csv")
+    put(tmp_path / "half.csv", "task_name,reward\na,1\n")
+    for name in ("data-log.tsv", "block-report.tsv"):
+        put(tmp_path / "torn" / name, TEXT.replace(",", "\t"))
+    (tmp_path / "link.csv").symlink_to(tmp_path / "runs.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert found(tmp_path) == ["runs.csv"]
+
+
+def test_our_own_outputs_are_no_logs_even_where_their_columns_are_mapped(tmp_path: Path) -> None:
+    put(tmp_path / "runs.csv")
+    write_outputs(score_many(tmp_path / "runs.csv"), tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == set(FILES)
+    assert found(tmp_path) == ["runs.csv"]
+    assert found(tmp_path, task_name="task", block_type="mode") == []
+
+
+def test_mapped_columns_count_when_tables_are_looked_for(tmp_path: Path) -> None:
+    put(tmp_path / "a.csv", OWN)
+    put(tmp_path / "b.csv", TEXT)
+    assert found(tmp_path) == ["b.csv"]
+    assert found(tmp_path, task_name="env", block_type="phase") == ["a.csv"]
+
+
+def test_a_file_that_is_named_is_taken_at_its_word(tmp_path: Path) -> None:
+    file = put(tmp_path / "a.csv", OWN)
+    assert list(find(file)) == [file]
+
+
+def test_every_lifetime_of_a_folder_of_tables_is_read(tmp_path: Path) -> None:
+    for seed in range(3):
+        put(tmp_path / f"seed{seed}.csv", TEXT.replace("1\n", f"{seed}\n"))
+    read = [one for place in find(tmp_path) for one in lifetimes(place, Options())]
+    assert [one.id for one in read] == ["seed0", "seed1", "seed2"]
+
+
+def test_check_counts_every_lifetime_of_a_table(tmp_path: Path) -> None:
+    lines = ["method,task_name,block_type,reward", "x,a,train,1", "y,a,train,1", "y,a,test,2"]
+    report = check_log(put(tmp_path / "runs.csv", "\n".join(lines) + "\n"))
+    assert (report.rows, report.problems) == (3, ())
+
+
+def test_a_folder_of_unclaimed_tables_says_what_to_do(tmp_path: Path) -> None:
+    put(tmp_path / "a.csv", OWN)
+    with pytest.raises(NotALog, match=r"found: a\.csv; a\.csv may be a table: say which column is which \(--column\)"):
+        recognise(tmp_path)
+
+
+def test_a_path_that_is_nowhere_is_no_log(tmp_path: Path) -> None:
+    with pytest.raises(NotALog, match="no such file or folder"):
+        locate(tmp_path / "absent")
