@@ -8,11 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import perdure
 from perdure.errors import NotALog
+from perdure.gather.outputs import FILES, write_outputs
 from perdure.log.check import check_log
 from perdure.log.read import Options, find, lifetimes, locate, recognise
-from perdure.metrics.many import score_many
-from perdure.metrics.outputs import FILES, write_outputs
 
 TEXT = "task_name,block_type,reward\na,train,1\na,test,2\n"
 OWN = TEXT.replace("task_name,block_type", "env,phase")
@@ -61,7 +61,7 @@ def test_what_only_looks_like_a_table_is_passed_by(tmp_path: Path) -> None:
 
 def test_our_own_outputs_are_no_logs_even_where_their_columns_are_mapped(tmp_path: Path) -> None:
     put(tmp_path / "runs.csv")
-    write_outputs(score_many(tmp_path / "runs.csv"), tmp_path / "out")
+    write_outputs(perdure.survey(tmp_path / "runs.csv"), tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == set(FILES)
     assert found(tmp_path) == ["runs.csv"]
     assert found(tmp_path, task_name="task", block_type="mode") == []

@@ -41,6 +41,10 @@ class _MatrixReader:
         """By its suffix and, for text, by numbers in the shape of a matrix."""
         return looks_like_matrix(path)
 
+    def claims(self, path: Path, options: Options) -> bool:  # noqa: ARG002
+        """Never: numbers alone may be anything. Where a folder holds no other log, its matrices are looked for."""
+        return False
+
     def read(self, path: Path, options: Options) -> MatrixLifetime:
         """The lifetime that the matrix tells of: its tasks learned in turn, its known cells evaluated."""
         several = tuple(self.lifetimes(path, options))
