@@ -6,9 +6,10 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
@@ -23,6 +24,7 @@ from perdure.log.learnkit import LEARNKIT, write_learnkit
 from perdure.log.learnkit_tree import Phase, folder_name
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.read import Options
+from perdure.scenario.variants import Mode
 from perdure.testing import check_reader
 
 EPISODE = [
@@ -132,12 +134,57 @@ def test_parameters_come_from_the_columns_after_the_spaces_without_a_block_repor
     assert json.loads(read(tree).experiences["task_params"][0]) == {"agent_pos": "[3 3]", "agent_dir": 0}
 
 
-def test_parameters_of_the_block_report_win_over_the_columns(tree: Path) -> None:
+def test_parameters_are_what_the_block_report_says_and_what_the_columns_add(tree: Path) -> None:
     key = {"phase": "1.train", "worker": 0, "class_name": CLASS, "block": 0}
-    report(tree, "0/1.train/grid", [key | {"params": '{"bot/paddle/width": 0.15}'}])
+    report(tree, "0/1.train/grid", [key | {"params": '{"bot/paddle/width": 0.15, "agent_dir": 3}'}])
     blocks = read(tree).scenario.blocks
-    assert dict(blocks[0].params) == {"bot/paddle/width": 0.15}
+    assert dict(blocks[0].params) == {"bot/paddle/width": 0.15, "agent_dir": 3, "agent_pos": "[3 3]"}
     assert dict(blocks[1].params) == {"agent_pos": "[3 3]", "agent_dir": 0}
+
+
+PARAMETER_CELLS = [
+    ("0.15", 0.15),
+    ("1", 1),
+    ("1.0", 1.0),
+    ("007", 7),
+    (" 2 ", 2),
+    ("+.5", 0.5),
+    ("9007199254740993", 2**53 + 1),
+    ("true", "true"),
+    ('["a\\tb"]', '["a\\tb"]'),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("cell", "value"), PARAMETER_CELLS)
+@pytest.mark.parametrize("spaces", [True, False])
+def test_a_cell_that_reads_as_a_number_is_one(tmp_path: Path, cell: str, value: Any, spaces: bool) -> None:
+    between = ["action_space", "observation_space"] if spaces else []
+    header = [*EPISODE, "reward", *between, "width"]
+    quoted = '"' + cell.replace('"', '""') + '"' if '"' in cell else cell
+    row = ["t", CLASS, "1.train", 0, 0, 0, 7, 3, 1, "DONE", 0.5, *between, quoted]
+    put(tmp_path, "0/1.train/grid", ["\t".join(map(str, row)) + "\n"], header)
+    found = json.loads(read(tmp_path).experiences["task_params"][0])
+    assert found == ({} if value is None else {"width": value})
+
+
+def test_a_cell_that_is_no_finite_number_is_still_one(tmp_path: Path) -> None:
+    header = [*EPISODE, "reward", "width"]
+    for at, cell in enumerate(("nan", "inf", "-inf")):
+        row = ["t", CLASS, "1.train", 0, at, at, 7, 3, 1, "DONE", 0.5, cell]
+        put(tmp_path, f"0/1.train/grid{at}", ["\t".join(map(str, row)) + "\n"], header)
+    widths = [json.loads(text)["width"] for text in read(tmp_path).experiences["task_params"]]
+    assert np.isnan(widths[0])
+    assert widths[1:] == [float("inf"), float("-inf")]
+
+
+def test_every_column_beside_bookkeeping_spaces_and_measures_is_a_parameter(tmp_path: Path) -> None:
+    header = [*EPISODE, "lives", "reward", "action_space", "width"]
+    row = ["t", CLASS, "1.train", 0, 0, 0, 7, 3, 1, "DONE", 3, 0.5, "Discrete(3)", 0.2]
+    put(tmp_path, "0/1.train/grid", ["\t".join(map(str, row)) + "\n"], header)
+    assert json.loads(read(tmp_path).experiences["task_params"][0]) == {"lives": 3, "width": 0.2}
+    named = read(tmp_path, measures={"lives": "higher"}).experiences["task_params"][0]
+    assert json.loads(named) == {"width": 0.2}
 
 
 def test_a_block_reported_with_two_parameter_sets_is_refused(tree: Path) -> None:
@@ -395,9 +442,10 @@ def test_what_is_written_is_read_back(lifetime: Lifetime) -> None:
     assert (again.id, dict(again.measures), again.learner, again.seed, again.role, again.notes) == (
         "a life", dict(lifetime.measures), "q", 5, "expert", ()
     )  # fmt: skip
-    for measure in lifetime.measures:
-        one, other = lifetime.passage(measure), again.passage(measure)
+    for measure, variants in product(lifetime.measures, get_args(Mode)):
+        one, other = lifetime.passage(measure, variants), again.passage(measure, variants)
         assert one.scenario.blocks == other.scenario.blocks
+        assert one.scenario.tasks == other.scenario.tasks
         np.testing.assert_array_equal(one.values, other.values)
 
 

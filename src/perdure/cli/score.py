@@ -73,8 +73,12 @@ def score(
         ),
     ] = None,
     variants: Annotated[
-        Literal["aware", "agnostic"] | None,
-        typer.Option("--variants", help="Whether each variant is a task.", rich_help_panel=_PREPARATION),
+        Literal["name", "params", "agnostic", "aware"] | None,
+        typer.Option(
+            "--variants",
+            help="What is a task: the label, the label with its parameters, or the task without its variant.",
+            rich_help_panel=_PREPARATION,
+        ),
     ] = None,
     noise: Annotated[
         float | None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
+from typing import TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -18,8 +19,12 @@ from perdure.curves.prepare import clamp, scale, smooth, spans
 from perdure.errors import LogError, MetricError
 from perdure.log.accuracy import MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage
+from perdure.log.variants import Settled, settle, task_of
+from perdure.scenario.model import Task
 
 __all__ = ["curves", "expert_logs"]
+
+_Bounds = TypeVar("_Bounds")
 
 
 def expert_logs(
@@ -28,13 +33,17 @@ def expert_logs(
     direction: Direction,
     prep: Prep,
     saturations: Mapping[str, float] | None = None,
+    settled: Settled | None = None,
 ) -> tuple[tuple[ExpertLog, ...], tuple[tuple[str, str], ...]]:
-    """The experts smoothed, once for all lifetimes, and those that cannot serve with the reason."""
+    """The experts smoothed, once for all lifetimes, and those that cannot serve with the reason.
+
+    Where parameters make tasks, `settled` is what sets are called in these experts and in those lifetimes.
+    """
     served: list[ExpertLog] = []
     left_out: list[tuple[str, str]] = []
     for expert in experts:
         try:
-            served.append(expert_log(expert, measure, direction, prep))
+            served.append(expert_log(expert, measure, direction, prep, settled))
         except LogError as problem:
             left_out.append((str(expert.path or expert.id), str(problem)))
     nothing, start = np.empty(0), np.zeros(1, dtype=np.int64)
@@ -55,24 +64,29 @@ def curves(
     *,
     measure: str | None = None,
     direction: Direction | None = None,
+    settled: Settled | None = None,
 ) -> Curves:
     """The lifetime smoothed, clamped and scaled, with the experts of its tasks on the same scale.
 
     Ranges come from the learner's smoothed learning values, its evaluation values and its experts'
     smoothed learning values together, unless bounds are given, or recorded in the log's manifest for
-    its first measure. `direction` overrules the log's own. What only an accuracy matrix tells stays
-    as measured.
+    its first measure. `direction` overrules the log's own. `settled` is what parameter sets are called, for
+    those who compare several lifetimes; without it this one and its experts are settled together. What
+    only an accuracy matrix tells stays as measured.
     """
     prep = prep or Prep()
+    prep = replace(prep, variants=prep.variants or lifetime.variants)
     measure = lifetime.measure(measure)
     way = direction or lifetime.measures[measure]
-    passage = _passage(lifetime, measure, prep)
+    if settled is None and prep.variants == "params":
+        settled = settle([lifetime.sets, *(one.sets for one in experts if isinstance(one, Lifetime))])
+    passage = _passage(lifetime, measure, prep, settled)
     if isinstance(passage, MatrixPassage):
         return matrix_curves(passage, lifetime.id, way)
     if not len(passage.values):
         dropped = ", ".join(f"{count} {why}" for why, count in passage.dropped.items() if count)
         raise LogError(f"{lifetime.id}: no value of {measure!r} counts" + (f" (dropped: {dropped})" if dropped else ""))
-    logs = [one if isinstance(one, ExpertLog) else expert_log(one, measure, way, prep) for one in experts]
+    logs = [one if isinstance(one, ExpertLog) else expert_log(one, measure, way, prep, settled) for one in experts]
     tasks = tuple(dict.fromkeys(block.task for block in passage.scenario.blocks))
     matched = {task: found for task in tasks if (found := matching(task, logs, prep))}
 
@@ -83,9 +97,9 @@ def curves(
     ]
     smoothed = smooth(measured, starts, smoothed_blocks, window=prep.window, width=prep.width, alignment=prep.alignment)
 
-    given = _given(prep, way, tasks)
+    given = _given(lifetime, prep, way, passage.scenario.tasks)
     if given is None:
-        given = _recorded(lifetime, measure, prep, way, tasks)
+        given = _recorded(lifetime, measure, prep, way, passage.scenario.tasks)
     all_given = len(given) == len(tasks)
     raw = measured.copy()
     clamps: dict[str, Range] = {}
@@ -94,7 +108,7 @@ def curves(
         _each_block(passage, starts, smoothed, lambda values, task: clamp(values, clamps[task]))
         _each_block(passage, starts, raw, lambda values, task: clamp(values, clamps[task]))
     ranges = given if all_given else _found(smoothed, starts, passage, matched, clamps, prep) | given
-    notes = (*_notes(ranges, prep), *_unserving(logs, matched, tasks))
+    notes = (*passage.notes, *_notes(ranges, prep), *_unserving(logs, matched, tasks))
     if prep.scale == "run":
         everything = _all_given(prep, way) or tuple(ranges.values())
         whole = Range(min(one.low for one in everything), max(one.high for one in everything), all_given)
@@ -123,12 +137,12 @@ def curves(
     )
 
 
-def _passage(lifetime: Lifetime, measure: str, prep: Prep) -> Passage:
-    if prep.variants == "aware" or prep.suffix == "last":
-        return lifetime.passage(measure, prep.variants)
+def _passage(lifetime: Lifetime, measure: str, prep: Prep, settled: Settled | None) -> Passage:
+    if prep.variants != "agnostic" or prep.suffix == "last":
+        return lifetime.passage(measure, prep.variants, settled)
     whole = pl.col("task_name").cast(pl.String)
     cut = lifetime.experiences.with_columns(whole.str.split("_").list.first().cast(pl.Categorical()))
-    return replace(lifetime, experiences=cut).passage(measure)
+    return replace(lifetime, experiences=cut).passage(measure, "name")
 
 
 def _scaled(
@@ -205,37 +219,39 @@ def _all_given(prep: Prep, direction: Direction) -> tuple[Range, ...]:
     return tuple(_range(bounds, direction) for bounds in (prep.bounds or {}).values())
 
 
-def _given(prep: Prep, direction: Direction, tasks: Sequence[str]) -> dict[str, Range] | None:
+def _given(lifetime: Lifetime, prep: Prep, direction: Direction, tasks: Sequence[Task]) -> dict[str, Range] | None:
     """The given bounds of each task, higher-is-better; variants are pooled where they do not count."""
     if prep.bounds is None:
         return None
-    bounds = {name.lower(): _range(pair, direction) for name, pair in prep.bounds.items()}
+    bounds = [(name.lower(), _range(pair, direction)) for name, pair in prep.bounds.items()]
     ranges: dict[str, Range] = {}
     for task in tasks:
-        found = [one for name, one in bounds.items() if _belongs(name, task, prep)]
+        found = _belonging(bounds, task, lifetime, prep)
         if not found:
             raise MetricError(
-                f"no bounds are given for task {task!r} (given: {', '.join(prep.bounds) or 'none'}); add them"
+                f"no bounds are given for task {task.label!r} (given: {', '.join(prep.bounds) or 'none'}); add them"
             )
-        ranges[task] = _pooled(found)
+        ranges[task.label] = _pooled(found)
     return ranges
 
 
 def _recorded(
-    lifetime: Lifetime, measure: str, prep: Prep, direction: Direction, tasks: Sequence[str]
+    lifetime: Lifetime, measure: str, prep: Prep, direction: Direction, tasks: Sequence[Task]
 ) -> dict[str, Range]:
     """The bounds that the manifest's scenario gives to tasks, higher-is-better; they are of the first measure."""
     scenario = lifetime.manifest.get("scenario")
     described = scenario.get("tasks") if isinstance(scenario, Mapping) else None
     if not prep.recorded_bounds or not isinstance(described, Sequence) or measure != lifetime.measure():
         return {}
-    entries = [(str(one.get("label")).lower(), one.get("bounds")) for one in described if isinstance(one, Mapping)]
+    entries = [
+        (str(one.get("label")).lower(), _rising(one.get("bounds"))) for one in described if isinstance(one, Mapping)
+    ]
     ranges: dict[str, Range] = {}
     for task in tasks:
-        found = [_rising(bounds) for label, bounds in entries if _belongs(label, task, prep)]
+        found = _belonging(entries, task, lifetime, prep)
         known = [_range(one, direction) for one in found if one]
         if known and len(known) == len(found):
-            ranges[task] = _pooled(known)
+            ranges[task.label] = _pooled(known)
     return ranges
 
 
@@ -249,11 +265,19 @@ def _rising(value: object) -> tuple[float, float] | None:
     return numbers[0], numbers[1]
 
 
-def _belongs(name: str, task: str, prep: Prep) -> bool:
-    """Whether the bounds called `name` are of `task`, which has no variant where variants do not count."""
-    if prep.variants == "aware":
-        return name == task
-    return task in name if prep.matching == "prefix" else name == task or base_name(name, prep) == task
+def _belonging(bounds: Sequence[tuple[str, _Bounds]], task: Task, lifetime: Lifetime, prep: Prep) -> list[_Bounds]:
+    """Of bounds by name those of `task`, which has no variant where variants do not count.
+
+    Where parameters make tasks, bounds of the label hold for every set of it that has none of its own.
+    """
+    exact = [one for name, one in bounds if name == task.label]
+    if prep.variants == "name":
+        return exact
+    if prep.variants == "params":
+        return exact or [one for name, one in bounds if name == task.name]
+    if prep.matching == "prefix":
+        return [one for name, one in bounds if task.label in name]
+    return [one for name, one in bounds if task.label in (name, task_of(lifetime, name).name)]
 
 
 def _pooled(ranges: Sequence[Range]) -> Range:

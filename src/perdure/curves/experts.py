@@ -19,6 +19,7 @@ from perdure.errors import LogError, PerdureError
 from perdure.log.model import TIMESTAMP_FORMAT, Direction, Lifetime, Passage
 from perdure.log.read import Options, find, locate
 from perdure.log.read import lifetimes as lifetimes_at
+from perdure.log.variants import Settled
 from perdure.scenario.model import Task
 
 __all__ = [
@@ -170,13 +171,19 @@ def values_of(passage: Passage, prep: Prep) -> tuple[Array, npt.NDArray[np.int64
     return passage.rows[passage.measure].to_numpy().astype(np.float64, copy=False), passage.row_starts
 
 
-def expert_log(lifetime: Lifetime, measure: str, direction: Direction, prep: Prep) -> ExpertLog:
-    """The expert's learning, smoothed; LogError where it cannot serve as one."""
+def expert_log(
+    lifetime: Lifetime, measure: str, direction: Direction, prep: Prep, settled: Settled | None = None
+) -> ExpertLog:
+    """The expert's learning, smoothed; LogError where it cannot serve as one.
+
+    Its task is told as in the lifetimes that it serves: where parameters make tasks, by what is `settled` with them.
+    """
     name = str(lifetime.path or lifetime.id)
     if measure not in lifetime.measures:
         known = ", ".join(lifetime.measures)
         raise LogError(f"{name}: this expert has no measure {measure!r} (it has: {known}); give experts of {measure!r}")
-    passage = lifetime.passage(measure)
+    # l2metrics compares an expert's whole name, also where the learner's has lost its variant.
+    passage = lifetime.passage(measure, "name" if prep.matching == "prefix" else prep.variants, settled)
     blocks = passage.scenario.blocks
     learning = [index for index, block in enumerate(blocks) if block.mode == "learn"]
     tasks = sorted({blocks[index].task for index in learning})
@@ -237,8 +244,12 @@ def matching(task: str, experts: Sequence[ExpertLog], prep: Prep) -> tuple[Exper
         if exact or all(one.task.partition("_")[0] != task for one in experts):
             return exact
         return tuple(one for one in experts if one.task.startswith(task))
-    if prep.variants == "agnostic":
-        return tuple(one for one in experts if base_name(one.task, prep) == task)
+    if prep.variants == "agnostic":  # an expert that was read knows its task; a name in a file may have its variant
+        return tuple(
+            one
+            for one in experts
+            if one.task == task or (one.saturation is not None and base_name(one.task, prep) == task)
+        )
     return tuple(one for one in experts if one.task == task)
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from perdure.errors import MetricError, UnknownName
 from perdure.log.model import Direction, Passage
 from perdure.scenario.model import Scenario
+from perdure.scenario.variants import Variants, mode
 
 __all__ = [
     "Array",
@@ -35,13 +36,10 @@ Array = npt.NDArray[np.float64]
 _AT_ONCE = 1 << 16  # values looked at in one go where many are, so that nothing of their length is made
 Window = Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"]
 Scale = Literal["task", "run", "none"]
-Variants = Literal["aware", "agnostic"]
-
 
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "window": get_args(Window),
     "scale": get_args(Scale),
-    "variants": get_args(Variants),
 }
 
 
@@ -59,7 +57,9 @@ class Prep:
     """Task → (min, max) as measured; None takes them from the log's scenario, and from the data where it has none."""
     recorded_bounds: bool = True
     """Whether bounds that the scenario in the log's manifest gives to a task count as given; l2metrics knew none."""
-    variants: Variants = "aware"
+    variants: Variants | None = None
+    """What is a task: the label (`name`, or `aware`), the label with its parameters (`params`), or the task without
+    its variant (`agnostic`); None is each lifetime's own way."""
     noise: float = 0.0
     """Standard deviation of the noise added to the learner's prepared values, to see how much it matters."""
     noise_seed: int = 0
@@ -78,6 +78,8 @@ class Prep:
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise UnknownName(name, str(getattr(self, name)), known)
+        if self.variants is not None:
+            object.__setattr__(self, "variants", mode(self.variants))
         if self.width is not None and self.width < 1:
             raise MetricError(f"the window's width is {self.width}; it takes one experience or more")
         if not (isfinite(self.noise) and self.noise >= 0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,10 @@ from perdure.errors import LogError
 from perdure.log.labels import Array
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
 from perdure.scenario.model import Block, Scenario
+
+if TYPE_CHECKING:
+    from perdure.log.variants import Settled
+    from perdure.scenario.variants import Variants
 
 __all__ = [
     "LIMITS",
@@ -91,7 +95,12 @@ class MatrixLifetime(Lifetime):
 
     matrix: AccuracyMatrix = field(kw_only=True)
 
-    def passage(self, measure: str | None = None, variants: Literal["aware", "agnostic"] = "aware") -> MatrixPassage:
+    def passage(
+        self,
+        measure: str | None = None,
+        variants: Variants | None = None,
+        settled: Settled | None = None,  # noqa: ARG002
+    ) -> MatrixPassage:
         """One evaluation per known cell; what happened while learning is not known."""
         self.measure(measure)
         if variants == "agnostic":

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from perdure.log.model import EXPERIENCE_STATUSES, Passage
-from perdure.scenario.model import Block, Mode, Scenario
+from perdure.log.variants import Settled, Table, names, parameters, settle, table_of, task_of
+from perdure.scenario import variants as whose
+from perdure.scenario.model import Block, Mode, Scenario, Subtype, Task
+from perdure.scenario.parameters import same_value
 
 if TYPE_CHECKING:
     from perdure.log.model import Lifetime
 
-__all__ = ["in_order", "passage"]
+__all__ = ["in_order", "parameter_table", "passage"]
 
 _MODES: dict[str, Mode] = {"train": "learn", "test": "evaluate"}
 _COMPLETE = EXPERIENCE_STATUSES.index("complete")
@@ -50,13 +53,25 @@ def _neighbours(rows: pl.DataFrame, *names: str) -> Iterator[tuple[int, list[npt
         yield start, [column.slice(start, _AT_ONCE + 1).to_numpy() for column in columns]
 
 
-def passage(lifetime: Lifetime, measure: str, variants: Literal["aware", "agnostic"]) -> Passage:
+def passage(lifetime: Lifetime, measure: str, variants: whose.Mode, settled: Settled | None = None) -> Passage:
     """The experiences of `lifetime` that count for `measure`, cut into blocks.
 
     Rows that are not complete, have no value, or one that is not finite are dropped and counted
     before blocks are formed, so a block left empty does not exist.
     """
     rows = lifetime.experiences
+    labels = rows.get_column("task_name")
+    tasks: dict[str, Task] = {}
+    if variants == "agnostic":
+        bare = {label: task_of(lifetime, label).name for label in labels.unique().to_list()}
+        if any(label != name for label, name in bare.items()):
+            rows = rows.with_columns(labels.cast(pl.String).replace(bare).cast(labels.dtype))
+        tasks = {name: Task(name) for name in bare.values()}
+    elif variants == "params":
+        settled = settled or settle([lifetime.sets])
+        named, made = names(lifetime, settled)
+        rows = rows.with_columns(named) if made else rows
+        tasks = made
     complete = rows.get_column("exp_status").to_physical().to_numpy() == _COMPLETE
     raw = rows.get_column(measure).to_numpy().astype(np.float64, copy=False)  # null is NaN
     counts = complete & np.isfinite(raw)
@@ -66,20 +81,33 @@ def passage(lifetime: Lifetime, measure: str, variants: Literal["aware", "agnost
         dropped["missing"] = int((complete & np.isnan(raw)).sum())
         dropped["not finite"] = int((complete & np.isinf(raw)).sum())
         rows, raw = rows.filter(pl.Series(counts)), raw[counts]
-    if variants == "agnostic":
-        whole = pl.col("task_name").cast(pl.String)
-        rows = rows.with_columns(whole.str.replace(r"^(.+)_[^_]*$", "${1}").cast(pl.Categorical()).alias("task_name"))
+        labels = labels.filter(pl.Series(counts))
     row_starts = _boundaries(rows)
     values, starts = _averaged(rows, raw, row_starts)
+    facts = _Facts.of(rows, labels, row_starts)
+    noise = {} if facts.plain else settled.noise if variants == "params" and settled else _noise(lifetime)
     return Passage(
-        scenario=_scenario(lifetime, rows, row_starts, np.diff(starts)),
+        scenario=_scenario(lifetime, facts, np.diff(starts), noise, tasks),
         measure=measure,
         values=values,
         starts=starts,
         rows=rows,
         row_starts=row_starts,
         dropped=dropped,
+        notes=() if facts.plain or variants != "name" else tuple(_notes(lifetime)),
     )
+
+
+def parameter_table(lifetime: Lifetime) -> Table:
+    """The parameters of the rows that are complete and have a value of some measure, whichever is scored."""
+    rows = lifetime.experiences
+    counts = rows.get_column("exp_status").to_physical().to_numpy() == _COMPLETE
+    values = (rows.get_column(name).to_numpy().astype(np.float64, copy=False) for name in lifetime.measures)
+    counts &= np.logical_or.reduce([np.isfinite(one) for one in values]) if lifetime.measures else True
+    if not counts.all():
+        rows = rows.filter(pl.Series(counts))
+    row_starts = _boundaries(rows)
+    return table_of(rows, row_starts[:-1], _experiences(rows, row_starts), None if counts.all() else counts)
 
 
 def _changed(rows: pl.DataFrame, *names: str) -> npt.NDArray[np.bool_]:
@@ -97,49 +125,94 @@ def _boundaries(rows: pl.DataFrame) -> npt.NDArray[np.int64]:
     return np.append(np.flatnonzero(changed), rows.height).astype(np.int64)
 
 
+def _experiences(rows: pl.DataFrame, row_starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where each experience begins: rows that share a number within a block are one."""
+    first = _changed(rows, "exp_num")
+    first[row_starts[:-1]] = True
+    return np.flatnonzero(first).astype(np.int64)
+
+
 def _averaged(
     rows: pl.DataFrame, raw: npt.NDArray[np.float64], row_starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """One value per experience, and where each block starts among them."""
-    first = _changed(rows, "exp_num")
-    first[row_starts[:-1]] = True
-    if first.all():
+    experience_starts = _experiences(rows, row_starts)
+    if len(experience_starts) == len(raw):
         return raw, row_starts
-    experience_starts = np.flatnonzero(first)
     counts = np.diff(np.append(experience_starts, raw.size))
     values = np.add.reduceat(raw, experience_starts) / counts
     starts = np.searchsorted(experience_starts, row_starts).astype(np.int64)
     return values, starts
 
 
+@dataclass(frozen=True)
+class _Facts:
+    """What each block's first row says, and the parameters of its last."""
+
+    kinds: list[str]
+    tasks: list[str]
+    subtypes: list[Subtype]
+    numbers: list[int]
+    first: list[str | None]
+    last: list[str | None]
+    labels: list[str]
+    """The tasks as logged."""
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame, labels: pl.Series, row_starts: npt.NDArray[np.int64]) -> _Facts:
+        # By lists, not arrays: Polars would import numpy.ma to look at an array, 20 ms.
+        first, last = row_starts[:-1].tolist(), (row_starts[1:] - 1).tolist()
+        names = ("block_type", "task_name", "block_subtype", "block_num", "task_params")
+        kinds, tasks, subtypes, numbers, texts = (rows.get_column(name).gather(first).to_list() for name in names)
+        ends = rows.get_column("task_params").gather(last).to_list()
+        return cls(kinds, tasks, subtypes, numbers, texts, ends, labels.gather(first).to_list())
+
+    @property
+    def plain(self) -> bool:
+        """Whether every label has, as far as its blocks begin and end, one text of parameters."""
+        texts = {(label, text) for label, text in zip(self.labels, self.first, strict=True)}
+        return self.first == self.last and len(texts) == len(set(self.labels))
+
+
 def _scenario(
     lifetime: Lifetime,
-    rows: pl.DataFrame,
-    row_starts: npt.NDArray[np.int64],
+    facts: _Facts,
     lengths: npt.NDArray[np.int64],
+    noise: Mapping[str, frozenset[str]],
+    tasks: Mapping[str, Task],
 ) -> Scenario:
-    # By lists, not arrays: Polars would import numpy.ma to look at an array, 20 ms.
-    first, last = row_starts[:-1].tolist(), (row_starts[1:] - 1).tolist()
-
-    def at(where: list[int], name: str) -> list[Any]:
-        return rows.get_column(name).gather(where).to_list()
-
-    facts = (at(first, name) for name in ("block_type", "task_name", "block_subtype", "block_num", "task_params"))
+    params = [
+        _params(first, last, noise.get(label, frozenset()))
+        for first, last, label in zip(facts.first, facts.last, facts.labels, strict=True)
+    ]
     blocks = [
-        Block(_MODES[kind], task, length, _params(params, other), subtype, number)
-        for kind, task, subtype, number, params, other, length in zip(
-            *facts, at(last, "task_params"), lengths.tolist(), strict=True
+        Block(_MODES[kind], task, length, found, subtype, number)
+        for kind, task, length, found, subtype, number in zip(
+            facts.kinds, facts.tasks, lengths.tolist(), params, facts.subtypes, facts.numbers, strict=True
         )
     ]
-    return Scenario.of(lifetime.id, blocks, info=lifetime.info)
+    described = (tasks.get(task) or task_of(lifetime, task) for task in dict.fromkeys(facts.tasks))
+    return Scenario.of(lifetime.id, blocks, described, info=lifetime.info)
 
 
-def _params(first: str | None, last: str | None) -> dict[str, Any]:
-    """A block's parameters; none where they differ between its first and its last row."""
-    if not first or first != last:
-        return {}
-    try:
-        found = msgspec.json.decode(first)
-    except msgspec.DecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def _params(first: str | None, last: str | None, noise: frozenset[str]) -> dict[str, Any]:
+    """A block's parameters: those that its first and its last row share, without noise."""
+    found = parameters(first)
+    if first != last:
+        ends = parameters(last)
+        found = {name: value for name, value in found.items() if name in ends and same_value(value, ends[name])}
+    return {name: value for name, value in found.items() if name not in noise} if noise else found
+
+
+def _noise(lifetime: Lifetime) -> dict[str, frozenset[str]]:
+    return {label: found.noise for label, found in lifetime.sets.labels.items()}
+
+
+def _notes(lifetime: Lifetime) -> Iterator[str]:
+    """Said where a label that is scored as one task holds several parameter sets."""
+    for label, found in lifetime.sets.labels.items():
+        if found.apart:
+            yield (
+                f"{label} holds {len(found.sets)} parameter sets, each constant within its blocks, and is scored as "
+                "one task; --variants params takes each for a task of its own"
+            )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from perdure.log.delimited import Table
 
 __all__ = [
+    "as_json",
     "counts",
     "folded",
     "is_measurable",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 _L2LOGGER_TIME = "%Y%m%dT%H%M%S%.6f"  # TIMESTAMP_FORMAT as Polars spells it; its %f has nine digits
+_JSON_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -143,6 +145,27 @@ def _each(column: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
     """Text with each value changed; a column that repeats a few words is looked at once per word, not row by row."""
     changed = {text: new for text in column.unique().to_list() if text is not None and (new := change(text)) != text}
     return column.replace(changed) if changed else column
+
+
+def as_json(column: pl.Series) -> pl.Series:
+    """Each cell of text as JSON: a number where it reads as one, else a string; null where it is blank."""
+    text = column.cast(pl.String).str.strip_chars().replace("", None)
+    real = text.cast(pl.Float64, strict=False)
+    written = pl.select(pl.struct(pl.lit(column.cast(pl.String)).alias("x")).struct.json_encode()).to_series()
+    return pl.select(
+        pl.when(pl.lit(text.is_null()))
+        .then(None)
+        .when(pl.lit(text.str.contains(_JSON_NUMBER)))
+        .then(pl.lit(text))  # as it stands, so that every digit counts
+        .when(pl.lit(real.is_nan()))
+        .then(pl.lit("NaN"))
+        .when(pl.lit(real.is_infinite()))
+        .then(pl.when(pl.lit(real > 0)).then(pl.lit("Infinity")).otherwise(pl.lit("-Infinity")))
+        .when(pl.lit(real.is_not_null()))
+        .then(pl.lit(real.cast(pl.String)))
+        .otherwise(pl.lit(written.str.slice(5).str.strip_suffix("}")))
+        .alias(column.name)
+    ).to_series()
 
 
 def _countable(column: pl.Series) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,13 @@ from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
 from perdure.log.tsv import DATA_FILE, sources
+from perdure.log.variants import parameters
 
 __all__ = ["LEARNKIT", "write_learnkit"]
 
 # Working columns. No header can hold such a name, because a NUL byte in text is refused.
-_FOLDER, _RANK, _BLOCK, _PACKED, _REPORTED = "\0folder", "\0rank", "\0block", "\0packed", "\0reported"
-_WORKING = (_FOLDER, _RANK, _BLOCK, _PACKED, _REPORTED)
+_FOLDER, _RANK, _BLOCK, _REPORTED = "\0folder", "\0rank", "\0block", "\0reported"
+_WORKING = (_FOLDER, _RANK, _BLOCK, _REPORTED)
 _RENAMED = ("timestamp", "class_name", "worker", "block", "task", "termination_status", "block_subtype", "task_params")
 
 
@@ -61,12 +62,20 @@ class _Learnkit:
             _require(table, ("class_name", "block", "task"))
         for table in reports:
             _require(table, ("class_name", "block", "params"))
-        measures = dict(options.measures or _declared(manifest) or _inferred(path, found, reports))
+        measurable = _inferred(found, reports)
+        measures = dict(options.measures or _declared(manifest) or measurable)
+        if not measures:
+            columns = dict.fromkeys(name for table in found for name in table.rows.columns if name != _FOLDER)
+            raise LogError(
+                f"{path}: no measure: no reward, and no other column of numbers (found: {', '.join(columns)})"
+            )
         for table in found:
             _require(table, tuple(measures))
+        # Our own writer puts every parameter into the block report; what else it writes was logged beside them.
+        told = [] if manifest else _parameters(found, {*measures, *measurable})
         return Lifetime(
             id=str(manifest.get("id") or as_text(path.resolve().name)),
-            experiences=_experiences(found, reports, measures, written_by_us=bool(manifest)),
+            experiences=_experiences(found, reports, measures, told, written_by_us=bool(manifest)),
             measures=measures,
             learner=manifest.get("learner"),
             seed=manifest.get("seed"),
@@ -75,6 +84,7 @@ class _Learnkit:
             path=path,
             manifest=manifest,
             notes=tuple(notes),
+            variants="params",  # S003 App. A: a block is a unique combination of task and parameters
         )
 
 
@@ -121,12 +131,18 @@ def _declared(manifest: Mapping[str, Any]) -> Mapping[str, Direction] | None:
     return {name: "lower" if direction == "lower" else "higher" for name, direction in declared.items()}
 
 
-def _inferred(path: Path, found: Sequence[Table], reports: Sequence[Table]) -> Mapping[str, Direction]:
+def _inferred(found: Sequence[Table], reports: Sequence[Table]) -> dict[str, Direction]:
     """Reward where it was logged; else every column of numbers that is neither bookkeeping nor a parameter."""
     columns = dict.fromkeys(name for table in found for name in table.rows.columns if name != _FOLDER)
     if "reward" in columns:
         return {"reward": "higher"}
-    parameters = {name for table in found for name in _parameter_columns(table)}
+    # In the figure what follows the observation space are parameters; numbers elsewhere are measures.
+    parameters = {
+        name
+        for names in (table.rows.columns for table in found)
+        if SPACES[-1] in names
+        for name in names[names.index(SPACES[-1]) + 1 :]
+    }
     for report in reports:
         for text in cells.objects(report, "params").unique():
             parameters.update(json.loads(text))
@@ -136,24 +152,26 @@ def _inferred(path: Path, found: Sequence[Table], reports: Sequence[Table]) -> M
         if name not in BOOKKEEPING | parameters
         and any(name in table.rows.columns and cells.is_measurable(table.rows[name]) for table in found)
     ]
-    if not measurable:
-        raise LogError(f"{path}: no measure: no reward, and no other column of numbers (found: {', '.join(columns)})")
     return {name: "lower" if "error" in name.lower() else "higher" for name in measurable}
 
 
-def _parameter_columns(table: Table) -> list[str]:
-    """The columns that hold a task's parameters: in the figure, those after the observation space."""
-    names = table.rows.columns
-    after = names[names.index(SPACES[-1]) + 1 :] if SPACES[-1] in names else []
-    return [name for name in after if name not in BOOKKEEPING | {"reward", _FOLDER}]
+def _parameters(found: Sequence[Table], measures: Collection[str]) -> list[str]:
+    """The columns that hold a task's parameters: all that are neither bookkeeping, space nor measure."""
+    names = dict.fromkeys(name for table in found for name in table.rows.columns)
+    return [name for name in names if name not in {*BOOKKEEPING, *STANDARD_COLUMNS, *measures, *_WORKING}]
 
 
 def _experiences(
-    found: Sequence[Table], reports: Sequence[Table], measures: Mapping[str, Direction], *, written_by_us: bool
+    found: Sequence[Table],
+    reports: Sequence[Table],
+    measures: Mapping[str, Direction],
+    told: Sequence[str],
+    *,
+    written_by_us: bool,
 ) -> pl.DataFrame:
     phases = _phases([*found, *reports])
     rows = pl.concat([_standard(table, phases, measures) for table in found], how="diagonal")
-    rows = _with_block_numbers(_with_parameters(rows, reports, phases))
+    rows = _with_block_numbers(_with_parameters(rows, reports, phases, told))
     rows = in_order(rows) if written_by_us else _with_batches_apart(in_order(rows))
     extras = [name for name in rows.columns if name not in (*STANDARD_COLUMNS, *measures, *_WORKING)]
     extras = [name for name in extras if name not in BOOKKEEPING or rows[name].null_count() < rows.height]
@@ -202,7 +220,6 @@ def _standard(table: Table, phases: Mapping[str, tuple[int, str]], measures: Map
         "task_params": pl.lit(None, pl.String()),
         "exp_status": pl.lit("complete", STANDARD_COLUMNS["exp_status"]),
         "timestamp": pl.lit(None, pl.String()),
-        _PACKED: pl.lit(None, pl.String()),
     }
     columns |= {name: cells.numbers(table, name) for name in measures}
     if "block_subtype" in given.columns:
@@ -215,8 +232,6 @@ def _standard(table: Table, phases: Mapping[str, tuple[int, str]], measures: Map
         columns["exp_status"] = status.cast(STANDARD_COLUMNS["exp_status"])
     if "timestamp" in given.columns:
         columns["timestamp"] = pl.col("timestamp")
-    if parameters := [cells.typed(given[name]) for name in _parameter_columns(table) if name not in measures]:
-        columns[_PACKED] = pl.struct(parameters).struct.json_encode()
     kept = [name for name in given.columns if name not in (*_RENAMED, *measures, *_WORKING)]
     return given.select(
         *(pl.col(name).alias(f"{name}_in_file" if name in STANDARD_COLUMNS else name) for name in kept),
@@ -225,9 +240,12 @@ def _standard(table: Table, phases: Mapping[str, tuple[int, str]], measures: Map
 
 
 def _with_parameters(
-    rows: pl.DataFrame, reports: Sequence[Table], phases: Mapping[str, tuple[int, str]]
+    rows: pl.DataFrame, reports: Sequence[Table], phases: Mapping[str, tuple[int, str]], columns: Sequence[str]
 ) -> pl.DataFrame:
-    """`task_params` from the row itself where it says them, else from the block report, else from its columns."""
+    """`task_params` from the row itself where it says them, else from the block report and the row's columns.
+
+    What the block report says of a parameter that is also a column stands.
+    """
     key = (_RANK, "worker_id", "task_name", _BLOCK)
     said: list[pl.DataFrame] = []
     for report in reports:
@@ -237,9 +255,27 @@ def _with_parameters(
         said.append(blocks)
     if said:
         rows = rows.join(pl.concat(said).unique(key), on=key, how="left", maintain_order="left")
+        reported = rows[_REPORTED].fill_null("{}")
     else:
-        rows = rows.with_columns(pl.lit(None, pl.String()).alias(_REPORTED))
-    return rows.with_columns(pl.coalesce("task_params", _REPORTED, _PACKED, pl.lit("{}")).alias("task_params"))
+        reported = pl.repeat("{}", rows.height, dtype=pl.String, eager=True)
+    together = _joined(reported, [rows[name] for name in columns]) if columns else reported
+    return rows.with_columns(rows["task_params"].fill_null(together).alias("task_params"))
+
+
+def _joined(reported: pl.Series, columns: Sequence[pl.Series]) -> pl.Series:
+    """What was reported of each row's block, and its cells beside that, as one JSON object."""
+    known = {text: parameters(text) for text in reported.unique()}
+    pieces: list[pl.Series] = []
+    for column in columns:
+        silent = [text for text, said in known.items() if column.name not in said]
+        cell = cells.as_json(column)
+        # An absent parameter is the same as null, so a blank cell says nothing.
+        piece = pl.lit(json.dumps(column.name) + ":") + pl.lit(cell)
+        shown = pl.when(pl.lit(reported.is_in(silent)) & pl.lit(cell.is_not_null())).then(piece)
+        pieces.append(pl.select(shown.alias(column.name)).to_series())
+    rest = reported.str.strip_chars().str.slice(1).str.strip_suffix("}").str.strip_chars().replace("", None)
+    inner = pl.concat_str(*(pl.lit(one) for one in (rest, *pieces)), separator=",", ignore_nulls=True)
+    return pl.select(pl.lit("{") + inner + pl.lit("}")).to_series()
 
 
 def _with_block_numbers(rows: pl.DataFrame) -> pl.DataFrame:

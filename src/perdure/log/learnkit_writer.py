@@ -18,6 +18,7 @@ from perdure.log.l2logger import MANIFEST
 from perdure.log.learnkit_tree import BATCH_COLUMNS, BLOCK_REPORT, EPISODE_COLUMNS, SPACES, Phase, folder_name
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.tsv import DATA_FILE
+from perdure.log.variants import task_of
 
 __all__ = ["write_learnkit"]
 
@@ -66,6 +67,23 @@ def _manifest(lifetime: Lifetime) -> Mapping[str, object]:
         "seed": lifetime.seed,
         "complete": lifetime.complete,
         "measures": dict(lifetime.measures),
+        "scenario": _scenario(lifetime),
+    }
+
+
+def _scenario(lifetime: Lifetime) -> Mapping[str, object]:
+    """What the log knows of its scenario (variants, bounds, type), which no column of the tree says."""
+    stated = lifetime.manifest.get("scenario")
+    known = dict(stated) if isinstance(stated, Mapping) else {}
+    tasks = known["tasks"] if isinstance(known.get("tasks"), list) else []
+    told = {str(one.get("label")).lower() for one in tasks if isinstance(one, Mapping)}
+    further = (label for label in lifetime.experiences["task_name"].unique(maintain_order=True) if label not in told)
+    parted = ((label, task_of(lifetime, label)) for label in further)
+    info = known.get("info") if isinstance(known.get("info"), Mapping) else {}
+    return {
+        **known,
+        "tasks": [*tasks, *({"label": label, "name": one.name, "variant": one.variant} for label, one in parted)],
+        "info": {**(info or {}), **lifetime.info},
     }
 
 

@@ -32,7 +32,14 @@ def described(scenario: Scenario | Mapping[str, Any] | str | None) -> Mapping[st
     return {
         "name": scenario.name,
         "tasks": [
-            {"label": task.label, "env": task.env, "params": dict(task.params), "bounds": task.bounds}
+            {
+                "label": task.label,
+                "name": task.name,
+                "variant": task.variant,
+                "env": task.env,
+                "params": dict(task.params),
+                "bounds": task.bounds,
+            }
             for task in scenario.tasks
         ],
         "blocks": [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from perdure.log.settled import Cells, RawMatrix, accuracy_matrices, as_numbers
 __all__ = [
     "MATRIX",
     "MatrixLifetime",
+    "lifetime_of",
     "looks_like_matrix",
     "matrix_lifetime",
     "matrix_lifetimes",
@@ -49,7 +51,7 @@ class _MatrixReader:
         """The lifetime that the matrix tells of: its tasks learned in turn, its known cells evaluated."""
         several = tuple(self.lifetimes(path, options))
         if len(several) > 1:
-            raise LogError(f"{path}: {len(several)} matrices, one lifetime each; score_many takes them all")
+            raise LogError(f"{path}: {len(several)} matrices, one lifetime each; perdure.survey takes them all")
         return several[0]
 
     def parts(self, path: Path, options: Options) -> Sequence[str]:  # noqa: ARG002 - a matrix is not worth dividing
@@ -115,17 +117,20 @@ def _lifetimes(
 ) -> Iterator[MatrixLifetime]:
     made = accuracy_matrices(raws, rows=options.rows, unit=options.unit, as_given=options.as_given)
     for raw, matrix in zip(raws, made, strict=True):
-        yield MatrixLifetime(
-            id=f"{name}#{raw.inside}" if raw.inside else name,
-            experiences=_evaluations(passage_of(matrix, name)),
-            measures={"accuracy": "higher"},
-            learner=raw.learner,
-            seed=raw.seed,
-            path=path,
-            notes=matrix.notes,
-            inside=raw.inside,
-            matrix=matrix,
-        )
+        called = f"{name}#{raw.inside}" if raw.inside else name
+        yield replace(lifetime_of(matrix, called, path), learner=raw.learner, seed=raw.seed, inside=raw.inside)
+
+
+def lifetime_of(matrix: AccuracyMatrix, name: str, path: Path | None = None) -> MatrixLifetime:
+    """A matrix as a lifetime: its tasks learned in turn, its known cells evaluated."""
+    return MatrixLifetime(
+        id=name,
+        experiences=_evaluations(passage_of(matrix, name)),
+        measures={"accuracy": "higher"},
+        path=path,
+        notes=matrix.notes,
+        matrix=matrix,
+    )
 
 
 def _each(stack: Any) -> Sequence[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,10 @@ import polars as pl
 
 from perdure.errors import LogError, UnknownName
 from perdure.scenario.model import Scenario
+from perdure.scenario.variants import Variants, mode
+
+if TYPE_CHECKING:
+    from perdure.log.variants import Sets, Settled, Table
 
 __all__ = [
     "BLOCK_SUBTYPES",
@@ -107,6 +111,8 @@ class Lifetime:
     """What it is called inside a file that holds several lifetimes."""
     stated_type: str | None = None
     """Its scenario type, where neither `info` nor the manifest states one."""
+    variants: Literal["name", "params"] = "name"
+    """What its source takes for a task where nobody says otherwise: the label, or the label with its parameters."""
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -121,11 +127,31 @@ class Lifetime:
         stated = self.info.get("scenario_type") or (described or {}).get("scenario_type")
         return str(stated) if stated else self.stated_type
 
-    def passage(self, measure: str | None = None, variants: Literal["aware", "agnostic"] = "aware") -> Passage:
-        """The values that count for `measure` (the first one by default), block by block."""
+    @cached_property
+    def parameters(self) -> Table:
+        """The parameters of its rows, in columns."""
+        from perdure.log.blocks import parameter_table
+
+        return parameter_table(self)
+
+    @cached_property
+    def sets(self) -> Sets:
+        """Its parameter sets, label by label."""
+        from perdure.log.variants import sets_of
+
+        return sets_of(self)
+
+    def passage(
+        self, measure: str | None = None, variants: Variants | None = None, settled: Settled | None = None
+    ) -> Passage:
+        """The values that count for `measure` (the first one by default), block by block.
+
+        `variants` says what is a task, None as its source has it. `settled` is what parameter sets are called
+        where several lifetimes are seen together; without it this one is alone.
+        """
         from perdure.log.blocks import passage
 
-        return passage(self, self.measure(measure), variants)
+        return passage(self, self.measure(measure), mode(variants or self.variants), settled)
 
     def measure(self, name: str | None = None) -> str:
         """The name of a measure of this log; the first declared one where none is given."""
@@ -155,6 +181,8 @@ class Passage:
     row_starts: npt.NDArray[np.int64]
     dropped: Mapping[str, int]
     """Rows that do not count, by reason: incomplete, missing, not finite."""
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    """What a reader should know of how tasks were told apart."""
 
     @property
     def dropped_rows(self) -> int:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from perdure import files
 from perdure.log.labels import is_matrix, number
+from perdure.log.names import table_shape
 from perdure.log.read import Options
 
 __all__ = [
@@ -26,10 +28,6 @@ Shape = Literal["long", "wide", "triplets", "matrix"]
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 """By suffix; a tab in the first line of a CSV says that it is none."""
-
-_LONG = frozenset({"task_name", "block_type"})
-_TRIPLETS = frozenset({"eval_exp", "training_exp"})
-_WIDE = frozenset({"active_task", "current_task"})
 
 _GLANCE = 1 << 16
 _MATRIX_AT_MOST = 1 << 22  # bytes of a matrix with names about it: about 450 tasks
@@ -54,17 +52,12 @@ def _shape(path: Path, head: str, options: Options) -> Shape | None:
     first = next(split(head, separator_of(head)), [])
     if not any(first):
         return None
-    names = {name.lower() for name in first}
-    mapped = {ours for ours, theirs in options.columns.items() if theirs in first}
-    if _LONG & names or mapped - _TRIPLETS - _WIDE:
-        return "long"
-    if names | mapped >= _TRIPLETS:
-        return "triplets"
-    if _WIDE & (names | mapped):
-        return "wide"
+    named = table_shape(first, options)
+    if named is not None:
+        return named
     if all(not cell or number(cell) is not None for cell in first):
         return "matrix" if len(first) > 1 or not head.strip().count("\n") else None
-    return options.shape or ("matrix" if _is_small_matrix(path, head) else None)
+    return "matrix" if _is_small_matrix(path, head) else None
 
 
 def suffix_of(path: Path) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 
 from perdure.errors import LogError
 from perdure.log import cells, long
-from perdure.log.accuracy import AccuracyMatrix, accuracy_matrix
+from perdure.log.accuracy import AccuracyMatrix
 from perdure.log.delimited import Table
 from perdure.log.identity import Lives
 from perdure.log.matrix import MatrixLifetime, lifetime_of
@@ -84,7 +84,7 @@ def _matrix(rows: pl.DataFrame, options: Options, source: str, chosen: str) -> A
     values[row, column] = rows["value"].to_numpy()  # numpy keeps the last of several
     unit = options.unit or (None if plain(chosen).endswith(("accuracy", "acc")) else "raw")
     names, renamed = _names(tasks)
-    made = accuracy_matrix(values, names, unit=unit, as_given=True, source=source)
+    made = accuracy_matrix(values, names, rows="evaluated", unit=unit, as_given=True, source=source)
     return replace(made, notes=(*notes, *renamed, *made.notes))
 
 

@@ -8,7 +8,6 @@ than that is its plain mean. The score of a syllabus is the mean over its blocks
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,11 +19,12 @@ from perdure.metrics.combine import flat
 from perdure.metrics.declare import Metric, Value, metric
 from perdure.scenario import sites
 from perdure.scenario.model import Scenario
+from perdure.scenario.parameters import set_text
 from perdure.scenario.sites import Site, visible_evaluations
 
 __all__ = ["FRAMEWORK_2019", "PREP", "moving_average", "tested_after_learning"]
 
-PREP = Prep(window="none", scale="none", recorded_bounds=False)
+PREP = Prep(window="none", scale="none", recorded_bounds=False, variants="name")
 
 _ALPHA = 11
 _WITHIN = 0.02
@@ -46,7 +46,7 @@ def tested_after_learning(scenario: Scenario) -> Iterator[Site]:
     learned: dict[tuple[str, str], int] = {}
     visible = set(visible_evaluations(scenario))
     for index, block in enumerate(scenario.blocks):
-        which = (block.task, json.dumps(block.params, sort_keys=True, default=str))
+        which = (block.task, set_text(block.params))
         if block.mode == "learn":
             learned[which] = index
         elif index in visible and which in learned:

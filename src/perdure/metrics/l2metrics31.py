@@ -33,7 +33,13 @@ _SOURCE = "l2metrics 3.1"
 _PRESET = "l2metrics-3.1"
 
 PREP = Prep(
-    alignment="lagging", unit="row", matching="prefix", suffix="first", keep_constant=True, recorded_bounds=False
+    alignment="lagging",
+    unit="row",
+    matching="prefix",
+    suffix="first",
+    keep_constant=True,
+    recorded_bounds=False,
+    variants="name",
 )
 
 

@@ -20,6 +20,7 @@ from perdure.errors import MetricError
 from perdure.log.accuracy import AccuracyMatrix, MatrixLifetime
 from perdure.log.model import Direction, Identity, Lifetime
 from perdure.log.places import as_text
+from perdure.log.variants import Settled, settle
 from perdure.metrics.accuracy import Place
 from perdure.metrics.blocks import BlockSummary
 from perdure.metrics.declare import Context, Metric
@@ -158,8 +159,14 @@ class Score:
 class Scorer:
     """Settings and experts made ready once, to score any number of lifetimes."""
 
-    def __init__(self, settings: Settings | None = None, experts: Experts | None = None) -> None:
-        """Looks names up and loads files of metrics, so that what is misspelt fails before any log is read."""
+    def __init__(
+        self, settings: Settings | None = None, experts: Experts | None = None, settled: Settled | None = None
+    ) -> None:
+        """Looks names up and loads files of metrics, so that what is misspelt fails before any log is read.
+
+        `settled` is what parameter sets are called in all these lifetimes and experts; without it each lifetime
+        is settled with the experts alone.
+        """
         self.settings = settings or Settings()
         self.preset = preset_called(self.settings.preset)
         self.prep: Prep = self.settings.prep or self.preset.prep
@@ -169,7 +176,8 @@ class Scorer:
         """What was given as an expert and serves no lifetime so far, with the reason."""
         self.served: set[str] = set()
         """The experts that serve the measure of a lifetime."""
-        self._logs: dict[tuple[str, Direction], tuple[ExpertLog, ...]] = {}
+        self.settled = settled
+        self._logs: dict[tuple[str, Direction, str | None], tuple[ExpertLog, ...]] = {}
         self.how = deciding(self.settings.as_json(self.prep))
 
     def score(self, lifetime: Lifetime, identity: Identity | None = None) -> Score:
@@ -183,9 +191,13 @@ class Scorer:
         """
         measured = lifetime.measure(self.settings.measure)
         direction: Direction = "lower" if self.settings.lower_is_better else lifetime.measures[measured]
+        prep = replace(self.prep, variants=self.prep.variants or lifetime.variants)
+        settled = self.settled
+        if settled is None and prep.variants == "params":
+            settled = settle([lifetime.sets, *(one.sets for one in self.experts.lifetimes)])
         matrix = lifetime.matrix if isinstance(lifetime, MatrixLifetime) else None
-        experts = self._expert_logs(measured, direction) if matrix is None else ()
-        curves = curves_of(lifetime, self.prep, experts, measure=measured, direction=direction)
+        experts = self._expert_logs(measured, direction, prep, settled) if matrix is None else ()
+        curves = curves_of(lifetime, prep, experts, measure=measured, direction=direction, settled=settled)
         passage, scenario = curves.passage, curves.scenario
         score = Score(
             identity=_identified(identity or Identity(lifetime.id), lifetime, curves),
@@ -235,18 +247,22 @@ class Scorer:
             for name, metric in (self.metrics if metrics is None else metrics).items()
         }
 
-    def _expert_logs(self, measured: str, direction: Direction) -> tuple[ExpertLog, ...]:
-        """The experts smoothed, kept for the next lifetime of the same measure."""
-        if (measured, direction) not in self._logs:
-            logs, left_out = expert_logs(
-                self.experts.lifetimes, measured, direction, self.prep, self.experts.saturations
-            )
-            self._logs[measured, direction] = logs
-            unserving = dict(left_out)
-            names = {str(one.path or one.id) for one in self.experts.lifetimes}
-            self.served |= names - unserving.keys()
-            self.left_out.update(unserving)
-        return self._logs[measured, direction]
+    def _expert_logs(
+        self, measured: str, direction: Direction, prep: Prep, settled: Settled | None
+    ) -> tuple[ExpertLog, ...]:
+        """The experts smoothed, kept for the next lifetime of the same measure whose tasks are told apart alike."""
+        key = (measured, direction, prep.variants)
+        if key in self._logs and settled is self.settled:
+            return self._logs[key]
+        logs, left_out = expert_logs(
+            self.experts.lifetimes, measured, direction, prep, self.experts.saturations, settled
+        )
+        if settled is self.settled:
+            self._logs[key] = logs
+        unserving = dict(left_out)
+        self.served |= {str(one.path or one.id) for one in self.experts.lifetimes} - unserving.keys()
+        self.left_out.update(unserving)
+        return logs
 
 
 def prepared_table(curves: Curves, _count: int = 1) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from perdure.scenario.kinds import KIND_RULES, Finding
 from perdure.scenario.model import Scenario
 from perdure.scenario.problems import LEVELS, Problem
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
+from perdure.scenario.variants import Variants, under
 
 __all__ = ["Eligibility", "LintReport", "SiteLike", "Sited", "lint"]
 
@@ -61,6 +62,8 @@ class LintReport:
     problems: tuple[Problem, ...]
     metrics: Mapping[str, Eligibility] = field(hash=False)
     kind: str | None = None
+    tasks: tuple[str, ...] = ()
+    """As a life of it would be scored."""
 
     @property
     def ok(self) -> bool:
@@ -79,7 +82,7 @@ class LintReport:
             "learning_experiences": _experiences(scenario, ("learn",)),
             "evaluation_experiences": _experiences(scenario, ("evaluate",)),
             "phases": list(dict.fromkeys(self.syllabus.phases)),
-            "tasks": [task.label for task in scenario.tasks],
+            "tasks": list(self.tasks),
             "problems": [
                 {"level": found.level, "where": found.where, "line": found.line, "what": found.what, "fix": found.fix}
                 for found in self.problems
@@ -97,12 +100,13 @@ def lint(
     kind: str | None = None,
     metrics: Iterable[Sited] = (),
     place: str = "syllabus",
+    variants: Variants = "name",
 ) -> LintReport:
     """Problems of a syllabus (as text, or as data), and which of `metrics` it can answer.
 
     `kind` is one of the 2019 types, whose structure rules then apply; without it the header's
-    `scenario_type` decides. `place` is where the text was found. What is not a syllabus at all raises a
-    ScenarioError.
+    `scenario_type` decides. `place` is where the text was found, and `variants` what counts as a task when a
+    life of it is scored. What is not a syllabus at all raises a ScenarioError.
     """
     text = syllabus_text(syllabus) if isinstance(syllabus, Syllabus) else syllabus
     parsed, problems, document = parse_syllabus(text, place)
@@ -110,12 +114,14 @@ def lint(
     findings = [finding for rule in KIND_RULES.get(chosen or "", ()) for finding in rule(parsed)]
     if parsed.scenario.blocks:
         findings += advice(parsed, chosen)
+    scored = under(parsed.scenario, variants)
     everything = (*problems, *(_placed(finding, parsed, document) for finding in findings))
     return LintReport(
         parsed,
         tuple(sorted(everything, key=lambda problem: LEVELS.index(problem.level))),
-        _eligibilities(metrics, parsed.scenario),
+        _eligibilities(metrics, scored),
         chosen,
+        tuple(task.label for task in scored.tasks),
     )
 
 

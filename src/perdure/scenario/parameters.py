@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +11,7 @@ from perdure.errors import ScenarioError
 from perdure.scenario.distributions import distribution_problem
 from perdure.scenario.document import TwiceNamed
 
-__all__ = ["UnfitParameter", "parameter_key"]
+__all__ = ["UnfitParameter", "parameter_key", "same_value", "set_text"]
 
 
 class UnfitParameter(ScenarioError):
@@ -25,6 +26,26 @@ class UnfitParameter(ScenarioError):
 def parameter_key(params: Mapping[str, Any]) -> tuple[Any, ...]:
     """What identifies a parameter set: 1 and 1.0 are one value, true is another, order does not matter."""
     return tuple(sorted((name, _canonical(value, name)) for name, value in params.items()))
+
+
+def set_text(params: Mapping[str, Any]) -> str:
+    """A logged parameter set as text, the same for equal sets: 1 is 1.0 and not true, NaN is NaN, null is absent."""
+    return json.dumps(_plain(params), sort_keys=True, separators=(",", ":"))
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Whether two logged values of a parameter are equal, as `set_text` compares them."""
+    return set_text({"": one}) == set_text({"": other})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # exactly, so that 2⁵³ + 1 is not 2⁵³ as a float
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items() if inner is not None}
+    return value
 
 
 def _canonical(value: Any, name: str) -> Any:

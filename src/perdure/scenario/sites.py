@@ -11,11 +11,12 @@ sleep ones. Recovery and the comparison with experts read wake learning blocks o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from perdure.scenario.model import Scenario
+from perdure.scenario.variants import under
 
 __all__ = [
     "LIFETIME",
@@ -234,6 +235,24 @@ def learning_again_and_again(scenario: Scenario) -> Iterator[Site]:
     for task, blocks in _learning_by_task(scenario, wake_only=True).items():
         if len(blocks) >= 3:
             yield Site(task, {"learned": tuple(blocks)})
+
+
+def _only_variants_differ(sites: Callable[[Scenario], Iterator[Site]]) -> Callable[[Scenario], str | None]:
+    """What is said where `sites` has none only because each variant is a task: which switch would give some."""
+
+    def missing(scenario: Scenario) -> str | None:
+        found = dict.fromkeys(key_text(site.key) for site in sites(under(scenario, "agnostic")))
+        if not found:
+            return None
+        needs = (sites.__doc__ or "").partition("\n")[0]
+        tasks = ", ".join(found)
+        return f"needs {needs}; only the variants of {tasks} differ: --variants agnostic takes them for one task"
+
+    return missing
+
+
+vars(between_learning_blocks)["missing"] = _only_variants_differ(between_learning_blocks)
+vars(learning_again_and_again)["missing"] = _only_variants_differ(learning_again_and_again)
 
 
 def each_learning_block(scenario: Scenario) -> Iterator[Site]:

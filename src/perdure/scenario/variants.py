@@ -1,21 +1,98 @@
-"""Which variant of its task a parameter set is (definitions §1).
+"""Which variant of its task a parameter set is, and what a scenario is where variants count otherwise.
 
-Every distinct parameter set of a task is a variant: named by `$variant`, else `v1`, `v2`, … in order of
-appearance. A task with one unnamed parameter set has no variant suffix.
+In a syllabus every distinct parameter set of a task is a variant: named by `$variant`, else `v1`, `v2`, … in
+order of appearance. A task with one unnamed parameter set has no variant suffix.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from perdure.scenario.grammar import Episode, Run
-from perdure.scenario.header import Header
-from perdure.scenario.model import Task
-from perdure.scenario.problems import Notes
+from perdure.errors import UnknownName
+from perdure.scenario.model import Block, Scenario, Task
+from perdure.scenario.parameters import set_text
 
-__all__ = ["tasks_of_runs"]
+if TYPE_CHECKING:
+    from perdure.scenario.grammar import Episode, Run
+    from perdure.scenario.header import Header
+    from perdure.scenario.problems import Notes
+
+__all__ = ["Mode", "Variants", "mode", "numbered", "tasks_of_runs", "under"]
+
+Mode = Literal["name", "params", "agnostic"]
+"""What is a task: the label as logged, the label with its parameter set, or the task without its variant."""
+Variants = Literal["name", "params", "agnostic", "aware"]
+"""What a user may say; `aware` is another word for `name`."""
+
+
+def mode(word: str) -> Mode:
+    """The mode that a user's word means."""
+    if word not in get_args(Variants):
+        raise UnknownName("variants", word, get_args(Variants))
+    return "name" if word == "aware" else cast("Mode", word)
+
+
+def numbered(label: str, taken: Collection[str]) -> Iterator[str]:
+    """`label_v1`, `label_v2`, …, without those that something else is called by."""
+    return (name for number in itertools.count(1) if (name := f"{label}_v{number}") not in taken)
+
+
+def under(scenario: Scenario, variants: Variants) -> Scenario:
+    """The scenario as it is scored where variants count in this way.
+
+    Blocks that become one task are one block only where a log would give them one number.
+    """
+    return _UNDER[mode(variants)](scenario)
+
+
+def _by_params(scenario: Scenario) -> Scenario:
+    sets: dict[str, dict[str, Block]] = {}
+    for block in scenario.blocks:
+        sets.setdefault(block.task, {}).setdefault(set_text(block.params), block)
+    several = {label: found for label, found in sets.items() if len(found) > 1}
+    if not several:
+        return scenario
+    kept = sets.keys() - several.keys()
+    names = {label: dict(zip(found, numbered(label, kept), strict=False)) for label, found in several.items()}
+    tasks = [task for task in scenario.tasks if task.label in kept]
+    for label, found in several.items():
+        env = next(task.env for task in scenario.tasks if task.label == label)
+        tasks += [Task(label, names[label][text][len(label) + 1 :], env, one.params) for text, one in found.items()]
+    blocks = [
+        replace(block, task=names[block.task][set_text(block.params)]) if block.task in several else block
+        for block in scenario.blocks
+    ]
+    return Scenario.of(scenario.name, blocks, tasks, scenario.info)
+
+
+def _agnostic(scenario: Scenario) -> Scenario:
+    names = {task.label: task.name for task in scenario.tasks}
+    blocks: list[Block] = []
+    for block in scenario.blocks:
+        bare = replace(block, task=names[block.task])
+        last = blocks[-1] if blocks else None
+        if last and _place(last) == _place(bare):
+            both = None if last.length is None or bare.length is None else last.length + bare.length
+            params = last.params if last.params == bare.params else {}
+            blocks[-1] = replace(last, length=both, params=params)
+        else:
+            blocks.append(bare)
+    tasks = {task.name: Task(task.name, env=task.env) for task in reversed(scenario.tasks)}
+    return Scenario.of(scenario.name, blocks, tasks.values(), scenario.info)
+
+
+def _place(block: Block) -> tuple[object, ...]:
+    return block.group, block.mode, block.subtype, block.task
+
+
+_UNDER: Mapping[Mode, Callable[[Scenario], Scenario]] = {
+    "name": lambda scenario: scenario,
+    "params": _by_params,
+    "agnostic": _agnostic,
+}
 
 
 def tasks_of_runs(runs: Sequence[Run], header: Header, note: Notes) -> list[Task]:

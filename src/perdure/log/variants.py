@@ -1,0 +1,336 @@
+"""Whose variants: the parameter sets of each label, settled over all lifetimes that are seen together.
+
+`sets_of` reads one lifetime's, `settle` decides over many what is noise and what each set is called, and
+`names` gives every row of a lifetime its task's name by that.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from perdure.errors import LogError
+from perdure.scenario.model import Task
+from perdure.scenario.parameters import set_text
+from perdure.scenario.variants import numbered
+
+if TYPE_CHECKING:
+    from perdure.log.model import Lifetime
+
+__all__ = ["LabelSets", "Sets", "Settled", "Table", "names", "parameters", "sets_of", "settle", "table_of", "task_of"]
+
+_BARE = "{}"
+_BY_ORDER = re.compile(r"v[0-9]+")
+_Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LabelSets:
+    """The parameter sets that one lifetime has under one label, as text that is the same for equal sets."""
+
+    sets: tuple[str, ...]
+    """In order of appearance, without what is noise in this lifetime."""
+    noise: frozenset[str] = frozenset()
+    """Parameters with a run of one experience in a block of two or more."""
+    apart: bool = False
+    """Whether several of the sets each fill blocks as logged."""
+    task: str = ""
+    """The label without the variant that the manifest says it has."""
+
+
+@dataclass(frozen=True)
+class Sets:
+    """The parameter sets of one lifetime, label by label; small, whatever the length of the lifetime."""
+
+    id: str
+    labels: Mapping[str, LabelSets] = field(hash=False)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What every parameter set is called, the same in all lifetimes that were settled together."""
+
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
+    """Label → set → the name of its task."""
+    noise: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
+    """Label → the parameters that are no part of a set."""
+
+    def splits(self, label: str) -> bool:
+        """Whether some set of `label` is called otherwise than the label."""
+        return any(name != label for name in self.names.get(label, {}).values())
+
+
+def parameters(text: str | None) -> dict[str, Any]:
+    """The parameters that a cell of `task_params` holds; none where it is no JSON object."""
+    if not text or text == _BARE:
+        return {}
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        try:  # Python's own json, which L2Logger writes with, also has NaN and Infinity
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            return {}
+    return found if isinstance(found, dict) else {}
+
+
+def task_of(lifetime: Lifetime, label: str) -> Task:
+    """What a label of this lifetime stands for, by its manifest; else by its source: name and variant."""
+    scenario = lifetime.manifest.get("scenario")
+    described = scenario.get("tasks") if isinstance(scenario, Mapping) else None
+    for one in described if isinstance(described, Sequence) else ():
+        if isinstance(one, Mapping) and str(one.get("label")).lower() == label:
+            if isinstance(one.get("name"), str) and isinstance(one.get("variant"), str):
+                return Task(one["name"].lower(), one["variant"].lower())
+            return Task.parse(label)  # a manifest from before it said them apart
+    return Task(label) if lifetime.variants == "params" else Task.parse(label)
+
+
+# --- one lifetime ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The parameters of a lifetime in columns, one row per *stretch*: rows of one block whose text is the same."""
+
+    starts: _Codes
+    """Where each stretch begins among the rows that count."""
+    block: _Codes
+    """Which block, as logged, it lies in."""
+    label: _Codes
+    """Which of `labels` it has."""
+    experiences: _Codes
+    """How many experiences begin in it."""
+    inside: npt.NDArray[np.bool_]
+    """Whether it begins inside an experience."""
+    text: _Codes
+    """Which of `found` it holds."""
+    labels: tuple[str, ...]
+    found: tuple[Mapping[str, Any], ...]
+    """Each distinct text, decoded."""
+    values: Mapping[str, _Codes]
+    """Parameter → for each of `found` which value it has, numbered so that equal values have equal numbers."""
+    counts: npt.NDArray[np.bool_] | None
+    """Which rows of the lifetime count; None for all."""
+
+    def noise(self) -> dict[str, frozenset[str]]:
+        """Label → its parameters with a run of one experience, or of less, in a block of two or more."""
+        first = np.flatnonzero(np.diff(self.block, prepend=-1))
+        short = np.repeat(np.add.reduceat(self.experiences, first) < 2, np.diff(np.append(first, len(self.block))))
+        found: dict[str, set[str]] = {label: set() for label in self.labels}
+        for name, values in self.values.items():
+            here = values[self.text]
+            changed = np.diff(here, prepend=-1) != 0
+            changed[first] = True
+            runs = np.flatnonzero(changed)
+            alone = (np.add.reduceat(self.experiences, runs) < 2) & ~short[runs]
+            torn = changed & self.inside  # changes while an experience lasts
+            for label in np.unique(self.label[np.concatenate([runs[alone], np.flatnonzero(torn)])]).tolist():
+                found[self.labels[label]].add(name)
+        return {label: frozenset(names) for label, names in found.items()}
+
+    def sets(self, noise: Mapping[str, frozenset[str]]) -> dict[str, tuple[_Codes, _Codes, tuple[str, ...]]]:
+        """Label → its stretches, which set each has, and the sets in order of appearance, without `noise`."""
+        found: dict[str, tuple[_Codes, _Codes, tuple[str, ...]]] = {}
+        for number, label in enumerate(self.labels):
+            where = np.flatnonzero(self.label == number)
+            dropped = noise.get(label, frozenset())
+            kept = [values for name, values in self.values.items() if name not in dropped]
+            codes = np.zeros(len(where), dtype=np.int64)
+            for values in kept:
+                codes = np.unique(codes * (int(values.max()) + 1) + values[self.text[where]], return_inverse=True)[1]
+            _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+            order = np.argsort(first)  # by appearance
+            place = np.empty(len(order), dtype=np.int64)
+            place[order] = np.arange(len(order))
+            texts = tuple(
+                set_text({name: value for name, value in self.found[text].items() if name not in dropped})
+                for text in self.text[where[first[order]]].tolist()
+            )
+            found[label] = (where, place[codes.reshape(-1)], texts)
+        return found
+
+
+def table_of(
+    rows: pl.DataFrame, block_starts: _Codes, experience_starts: _Codes, counts: npt.NDArray[np.bool_] | None
+) -> Table:
+    """The parameters of rows in columns; `counts` says which rows of their lifetime they are."""
+    texts = rows.get_column("task_params").fill_null(_BARE)
+    changed = texts.ne(texts.shift()).fill_null(True).to_numpy().copy()
+    changed[block_starts] = True
+    starts = np.flatnonzero(changed).astype(np.int64)
+    begins = np.zeros(rows.height, dtype=np.int64)
+    begins[experience_starts] = 1
+    at = starts.tolist()
+    text, distinct = _coded(texts.gather(at))
+    label, labels = _coded(rows.get_column("task_name").gather(at).cast(pl.String))
+    found = tuple(_decoded(distinct))
+    parameters = dict.fromkeys(name for one in found for name in one)
+    return Table(
+        starts=starts,
+        block=np.searchsorted(block_starts, starts, side="right").astype(np.int64),
+        label=label,
+        experiences=np.add.reduceat(begins, starts),
+        inside=begins[starts] == 0,
+        text=text,
+        labels=tuple(labels),
+        found=found,
+        values={name: _numbered(one.get(name) for one in found) for name in parameters},
+        counts=counts,
+    )
+
+
+def _coded(column: pl.Series) -> tuple[_Codes, list[str]]:
+    """Which of its distinct values each cell has, and those values in order of appearance."""
+    distinct = column.unique(maintain_order=True)
+    numbers = pl.int_range(distinct.len(), eager=True)
+    codes = column.replace_strict(distinct, numbers, return_dtype=pl.Int64).to_numpy()
+    return codes, distinct.to_list()
+
+
+def sets_of(lifetime: Lifetime) -> Sets:
+    """The parameter sets of a lifetime, label by label, and which of its parameters are noise."""
+    table = lifetime.parameters
+    noise = table.noise()
+    found: dict[str, LabelSets] = {}
+    for label, (where, codes, texts) in table.sets(noise).items():
+        block = table.block[where]
+        pairs = np.unique(np.stack([block, codes]), axis=1)
+        _, first, count = np.unique(pairs[0], return_index=True, return_counts=True)
+        whole = pairs[1][first[count == 1]]
+        found[label] = LabelSets(texts, noise[label], len(np.unique(whole)) > 1, task_of(lifetime, label).name)
+    return Sets(lifetime.id, found)
+
+
+def _decoded(texts: Sequence[str | None]) -> Iterator[dict[str, Any]]:
+    """Each text as parameters; all at once where they are what JSON allows, which is three times as fast."""
+    try:
+        together = msgspec.json.decode("[" + ",".join(text or _BARE for text in texts) + "]")
+        if len(together) == len(texts) and all(type(one) is dict for one in together):
+            yield from together
+            return
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    yield from map(parameters, texts)
+
+
+def _numbered(values: Iterator[Any]) -> _Codes:
+    numbers: dict[Any, int] = {None: 0}
+    return np.array([numbers.setdefault(_token(value), len(numbers)) for value in values], dtype=np.int64)
+
+
+def _token(value: Any) -> Any:
+    """What equal values share: Python holds 1 and 1.0 for equal, exactly, but also true and 1."""
+    kind = type(value)
+    if value is None or kind is str or kind is int or (kind is float and not math.isnan(value)):
+        return value
+    return kind, set_text({"": value})
+
+
+# --- many lifetimes -------------------------------------------------------------------------------
+
+
+def settle(several: Sequence[Sets]) -> Settled:
+    """What is noise, and what each set is called, over all lifetimes that are seen together.
+
+    Lifetimes are taken in the order of their ids, compared as text, so that the order of files decides nothing.
+    A set that the manifests put under several labels of one task (another syllabus counted its variants in
+    another order, a 2019 tree has the bare name) is one, and is called as where it first appears.
+    """
+    lives = sorted(several, key=lambda one: one.id)
+    noise: dict[str, frozenset[str]] = {}
+    tasks: dict[str, str] = {}
+    for life in lives:
+        for label, found in life.labels.items():
+            noise[label] = noise.get(label, frozenset()) | found.noise
+            if tasks.setdefault(label, found.task) == label:
+                tasks[label] = found.task
+    sets: dict[str, dict[str, None]] = {label: {} for label in noise}
+    homes: dict[tuple[str, str], dict[str, None]] = {}
+    divided: set[tuple[str, str]] = set()  # what some life has under two labels: they differ in more than the set
+    for life in lives:
+        here: dict[tuple[str, str], str] = {}
+        for label, found in life.labels.items():
+            for text in dict.fromkeys(_without(one, noise[label] - found.noise) for one in found.sets):
+                sets[label][text] = None
+                home = (tasks[label], text)
+                homes.setdefault(home, {})[label] = None
+                if here.setdefault(home, label) != label:
+                    divided.add(home)
+    alone = {label for label, found in sets.items() if len(found) == 1}
+    counters = {label: numbered(label, alone) for label in sets}
+    called: dict[tuple[str, str], str] = {}
+    names: dict[str, dict[str, str]] = {}
+    for label, found_here in sets.items():
+        for text in found_here:
+            home = (tasks[label], text)
+            peers = [label] if text == _BARE or home in divided else list(homes[home])
+            if sum(_is_named(one, tasks[one]) for one in peers) > 1:
+                peers = [label]
+            owner = (peers[0], text)
+            if owner not in called:
+                own = sorted(alone.intersection(peers), key=lambda one: (_rank(one, tasks[one]), peers.index(one)))
+                called[owner] = own[0] if own else next(counters[peers[0]])
+            names.setdefault(label, {})[text] = called[owner]
+    return Settled(names, noise)
+
+
+def _without(text: str, names: frozenset[str]) -> str:
+    if not names or text == _BARE:
+        return text
+    return set_text({name: value for name, value in json.loads(text).items() if name not in names})
+
+
+def _is_named(label: str, task: str) -> bool:
+    return label != task and not _BY_ORDER.fullmatch(label[len(task) + 1 :])
+
+
+def _rank(label: str, task: str) -> int:
+    """A name that somebody gave before a number, a number before the bare task."""
+    return 2 if label == task else 0 if _is_named(label, task) else 1
+
+
+def names(lifetime: Lifetime, settled: Settled) -> tuple[pl.Series, dict[str, Task]]:
+    """The name of each row's task by its parameter set, and the task of each name that is not its label."""
+    table = lifetime.parameters
+    given = lifetime.experiences.get_column("task_name")
+    split = [label for label in table.labels if settled.splits(label)]
+    if not split:
+        return given, {}
+    made: dict[str, Task] = {}
+    known = list(table.labels)
+    codes = table.label.copy()
+    sets = table.sets(settled.noise)
+    for label in split:
+        where, which, texts = sets[label]
+        called = settled.names[label]
+        unknown = [text for text in texts if text not in called]
+        if unknown:
+            raise LogError(
+                f"{lifetime.id}: {label} has the parameter set {unknown[0][:80]}, which was not there when variants "
+                "were settled; settle over this lifetime too"
+            )
+        made |= {name: _variant(label, name) for text in texts if (name := called[text]) != label}
+        codes[where] = np.array([len(known) + at for at in range(len(texts))], dtype=np.int64)[which]
+        known += [called[text] for text in texts]
+    height = given.len() if table.counts is None else int(table.counts.sum())
+    by_row = np.repeat(codes, np.diff(np.append(table.starts, height)))
+    if table.counts is not None:
+        spread = np.zeros(given.len(), dtype=np.int64)  # what does not count may be called anything
+        spread[table.counts] = by_row
+        by_row = spread
+    return pl.Series("task_name", known, pl.String).gather(pl.Series(by_row)).cast(given.dtype), made
+
+
+def _variant(label: str, name: str) -> Task:
+    """The task called `name`, a variant of what was logged as `label`."""
+    return Task(label, name[len(label) + 1 :]) if name.startswith(f"{label}_") else Task.parse(name)
