@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import Any
+from typing import Any, get_args
 
 import polars as pl
 from hypothesis import given, settings
@@ -16,6 +16,7 @@ from perdure.scenario.distributions import iterate
 from perdure.scenario.lint import lint
 from perdure.scenario.model import Scenario
 from perdure.scenario.syllabus import parse_syllabus
+from perdure.scenario.variants import Mode
 
 MODES = {"learn": "train", "evaluate": "test"}
 
@@ -65,14 +66,21 @@ def syllabi(draw: st.DrawFn) -> str:
 def test_what_lint_promises_is_what_the_log_of_such_a_life_offers(text: str, seed: int) -> None:
     metrics = list(METRICS)
     report = lint(text, metrics=metrics)
-    scenario = lived(report.syllabus.scenario, seed).scenario
+    life = lived(report.syllabus.scenario, seed)
+    scenario = life.scenario
     assert [(block.mode, block.task, block.length, block.subtype) for block in scenario.blocks] == [
         (block.mode, block.task, block.length, block.subtype) for block in report.syllabus.scenario.blocks
     ]
     # These two look at logged parameters, which a distribution makes differ from row to row.
     by_parameters = {"learn_burn", "maintenance_on_test"}
-    offered = {one.name: sum(1 for _ in one.sites(scenario)) for one in metrics if one.name not in by_parameters}
-    assert {name: report.metrics[name].sites for name in offered} == offered
+    for variants in get_args(Mode):
+        if variants == "params" and "$uniform" in text:
+            continue  # drawn once for a block of one experience, it is a parameter like any other
+        report = lint(text, metrics=metrics, variants=variants)
+        scenario = life.passage(None, variants).scenario
+        offered = {one.name: sum(1 for _ in one.sites(scenario)) for one in metrics if one.name not in by_parameters}
+        assert {name: report.metrics[name].sites for name in offered} == offered
+        assert report.facts["tasks"] == [task.label for task in scenario.tasks]
 
 
 def test_distributions_are_logged_as_drawn() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.problems import Problem
 from perdure.scenario.syllabus import parse_syllabus
+from perdure.scenario.variants import under
 
 
 def read(*episodes: dict[str, Any], **header: Any) -> tuple[list[str], tuple[Problem, ...]]:
@@ -88,3 +90,27 @@ def test_declared_variants_bring_their_parameters() -> None:
     assert labels == ["pong_wide"]
     assert not problems
     assert "is not among those" in read(pong("wdie"), tasks=tasks)[1][0].what
+
+
+def test_a_scenario_without_variants_joins_only_blocks_of_one_number() -> None:
+    tasks = [Task("pong", "wide"), Task("pong", "slim")]
+    made = [
+        Block("learn", "pong_wide", 3, group=0),
+        Block("learn", "pong_slim", 4, group=1),
+        Block("evaluate", "pong_wide", 1, group=2),
+        Block("evaluate", "pong_slim", None, group=2),
+    ]
+    found = under(Scenario.of("s", made, tasks), "agnostic")
+    assert [task.label for task in found.tasks] == ["pong"]
+    assert [(block.mode, block.task, block.length) for block in found.blocks] == [
+        ("learn", "pong", 3), ("learn", "pong", 4), ("evaluate", "pong", None)
+    ]  # fmt: skip
+
+
+def test_a_scenario_by_parameters_has_a_task_for_each_set() -> None:
+    made = [Block("learn", "pong", 1, {"w": w}, group=at) for at, w in enumerate((1, 2, 1.0))]
+    made.append(Block("learn", "pong_v1", 1, group=3))
+    found = under(Scenario.of("s", made), "params")
+    assert [block.task for block in found.blocks] == ["pong_v2", "pong_v3", "pong_v2", "pong_v1"]
+    assert found.tasks[0] == Task("pong", "v2", params={"w": 1})
+    assert under(Scenario.of("s", made), "aware") == Scenario.of("s", made)

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from perdure.log.model import EXPERIENCE_STATUSES, Passage
-from perdure.log.variants import Settled, Table, names, parameters, settle, table_of, task_of
+from perdure.log.parameters import Table, parameters, table_of
+from perdure.log.variants import Settled, names, settle, task_of
 from perdure.scenario import variants as whose
 from perdure.scenario.model import Block, Mode, Scenario, Subtype, Task
 from perdure.scenario.parameters import same_value

@@ -20,10 +20,10 @@ from perdure.log.l2logger import MANIFEST, object_in
 from perdure.log.learnkit_tree import BLOCK_REPORT, BOOKKEEPING, SPACES, Phase
 from perdure.log.learnkit_writer import write_learnkit
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.parameters import parameters
 from perdure.log.places import as_text
 from perdure.log.read import Options
 from perdure.log.tsv import DATA_FILE, sources
-from perdure.log.variants import parameters
 
 __all__ = ["LEARNKIT", "write_learnkit"]
 

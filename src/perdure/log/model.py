@@ -18,7 +18,8 @@ from perdure.scenario.model import Scenario
 from perdure.scenario.variants import Variants, mode
 
 if TYPE_CHECKING:
-    from perdure.log.variants import Sets, Settled, Table
+    from perdure.log.parameters import Table
+    from perdure.log.variants import Sets, Settled
 
 __all__ = [
     "BLOCK_SUBTYPES",
