@@ -19,6 +19,7 @@ from perdure.log.identity import Lives
 from perdure.log.matrix import MatrixLifetime, lifetime_of
 from perdure.log.names import plain
 from perdure.log.read import Options
+from perdure.log.settled import accuracy_matrix
 
 __all__ = ["lifetimes"]
 

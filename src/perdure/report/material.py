@@ -53,9 +53,7 @@ class Material:
         if name is None:
             return self.lives[0] if self.lives else None
         named = [one for one in self.lives if one.id == name]
-        named = named or [
-            one for one in self.lives if one.id.endswith(f"/{name}")
-        ]
+        named = named or [one for one in self.lives if one.id.endswith(f"/{name}")]
         if len(named) == 1:
             return named[0]
         raise UnknownName("lifetime", name, [one.id for one in self.lives])
