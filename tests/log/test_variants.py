@@ -22,13 +22,14 @@ from perdure.curves.build import curves
 from perdure.curves.experts import Experts
 from perdure.curves.model import Prep
 from perdure.errors import LogError, UnknownName
+from perdure.gather.survey import score
 from perdure.log.blocks import in_order
 from perdure.log.journal import Journal
 from perdure.log.learnkit import write_learnkit
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.variants import sets_of, settle
 from perdure.metrics.presets import PRESETS
-from perdure.metrics.score import Score, Scorer, score
+from perdure.metrics.score import Score, Scorer
 from perdure.scenario.model import Scenario
 from perdure.scenario.syllabus import read_syllabus
 
