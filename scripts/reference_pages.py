@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mkdocs.structure.files import File, Files
@@ -20,6 +21,7 @@ def pages() -> dict[str, str]:
     """Every generated page by name."""
     return {
         "commands": commands(),
+        "settings": settings(),
         "metrics": metrics(),
         "tasks": tasks(),
         "log-columns": log_columns(),
@@ -43,6 +45,41 @@ def commands() -> str:
         said = runner.invoke(application(), [verb, "--help"]).output.strip("\n")
         parts.append(f"\n## perdure {verb}\n\n```text\n{said}\n```\n")
     return "".join(parts)
+
+
+def settings() -> str:
+    """Every setting: its key, its options, what it takes and where it comes from otherwise; and what presets fix."""
+    from perdure.metrics.presets import PRESETS
+    from perdure.settings import OPTIONS
+
+    parts = ["# Settings\n\nEach is one declaration: an option of every verb that scores, a key of `perdure.toml` and "]
+    parts.append(
+        "of a protocol's `[score]`, and an entry of `settings` in every JSON, whose `settings_from` says where "
+    )
+    parts.append("it came from. First wins: the command line, `perdure.toml` beside the data, `[score]`, the log, ")
+    parts.append("the preset.\n")
+    for panel in dict.fromkeys(one.panel for one in OPTIONS.values()):
+        rows = [
+            (
+                f"`{key}`",
+                ", ".join(f"`{flag}`" for flag in (one.flag, *one.also)),
+                one.help,
+                one.kind.what,
+                one.otherwise,
+            )
+            for key, one in OPTIONS.items()
+            if one.panel == panel
+        ]
+        heading = ("key", "option", "meaning", "takes", "else from")
+        parts.append(f"\n## {panel or 'Everyday'}\n\n{_table(heading, rows)}")
+    fixed = [(f"`{one.name}`", f"`{key}`", why) for one in PRESETS for key, why in one.fixes.items()]
+    parts.append(f"\n## What presets fix\n\nIt is refused as an option.\n\n{_table(('preset', 'key', 'why'), fixed)}")
+    return "".join(parts)
+
+
+def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = (heading, ["---"] * len(heading), *([cell.replace("|", r"\|") for cell in row] for row in rows))
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def metrics() -> str:

@@ -15,8 +15,9 @@ import perdure
 
 SOURCE = Path(perdure.__file__).parent
 
-# Each stage may import itself and those listed; `errors`, `files` and `registry` belong to everyone.
+# Each stage may import itself and those listed; `errors`, `files`, `registry` and `settings` belong to everyone.
 MAY_IMPORT = {
+    "settings": {"log", "curves"},
     "scenario": set(),
     "log": {"scenario"},
     "tasks": {"scenario", "log"},
@@ -28,7 +29,7 @@ MAY_IMPORT = {
     "stats": {"scenario", "log", "curves", "metrics", "gather"},
     "report": {"scenario", "log", "curves", "metrics", "gather", "stats"},
 }
-EVERYONES = {"errors", "files", "registry", "schemas"}
+EVERYONES = {"errors", "files", "registry", "schemas", "settings"}
 MODULES = [name for _, name, _ in pkgutil.walk_packages([str(SOURCE)], "perdure.") if not name.endswith("__main__")]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from perdure.metrics.declare import Value as Value
     from perdure.metrics.declare import metric as metric
     from perdure.metrics.score import Score as Score
-    from perdure.metrics.settings import Settings as Settings
+    from perdure.metrics.settings import settings_for as settings_for
     from perdure.report.write import write_report as write_report
     from perdure.run.lifetime import live as live
     from perdure.run.runner import run_protocol as run_protocol
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from perdure.scenario.sites import Site as Site
     from perdure.scenario.syllabus import Syllabus as Syllabus
     from perdure.scenario.syllabus import read_syllabus as read_syllabus
+    from perdure.settings import Settings as Settings
 
 __version__ = "0.1.0"
 
@@ -48,7 +49,7 @@ _HOMES = {
     "Prep": "perdure.curves.model",
     "Scenario": "perdure.scenario.model",
     "Score": "perdure.metrics.score",
-    "Settings": "perdure.metrics.settings",
+    "Settings": "perdure.settings",
     "Site": "perdure.scenario.sites",
     "Survey": "perdure.gather.model",
     "Syllabus": "perdure.scenario.syllabus",
@@ -63,6 +64,7 @@ _HOMES = {
     "read_syllabus": "perdure.scenario.syllabus",
     "run_protocol": "perdure.run.runner",
     "score": "perdure.gather.survey",
+    "settings_for": "perdure.metrics.settings",
     "survey": "perdure.gather.survey",
     "write_report": "perdure.report.write",
 }
@@ -92,6 +94,7 @@ __all__ = [
     "read_syllabus",
     "run_protocol",
     "score",
+    "settings_for",
     "survey",
     "write_report",
 ]

@@ -138,3 +138,21 @@ def test_the_example_of_the_help_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "performance_maintenance" in done.stdout
+
+
+def test_a_preset_says_which_metrics_are_asked_about(syllabus: Path, run_cli: Run) -> None:
+    found = facts(run_cli("lint", syllabus, "--preset", "framework-2019", "--json", "-"))
+    assert "ste_relative" in found["metrics"]
+    assert "forward_transfer" not in found["metrics"]
+
+
+def test_without_variants_a_task_in_two_of_them_is_learned_twice(tmp_path: Path, run_cli: Run) -> None:
+    write_syllabus(compose("condensed", ["pong:wide", "pong:narrow"], learn=100, evaluate=10), tmp_path / "life.json")
+    sites = {
+        variants: facts(run_cli("lint", tmp_path / "life.json", "--variants", variants, "--json", "-"))["metrics"]
+        for variants in ("name", "aware", "params", "agnostic")
+    }
+    assert sites["name"] == sites["aware"] == sites["params"]
+    assert sites["name"]["recovery_time"]["sites"] == 0
+    assert sites["agnostic"]["recovery_time"]["keys"] == ["pong"]
+    assert sites["agnostic"]["forward_transfer"]["sites"] == 0

@@ -159,3 +159,24 @@ def test_the_example_is_a_call_that_the_verb_takes(protocol: Path, tmp_path: Pat
     assert words[:3] == ["perdure", "run", "protocol.toml"]
     result = called(protocol, *words[3:4], tmp_path / "mine", *words[5:], "--dry-run")
     assert result.exit_code == 0, result.output
+
+
+def test_the_closing_score_is_the_protocols_own(protocol: Path, tmp_path: Path) -> None:
+    plain = protocol.read_text()
+    protocol.write_text(plain + '\n[score]\nscale = "none"\nlevel = 0.9\n')
+    facts = json.loads(called(protocol, "--into", tmp_path / "run", "--workers", 0, "--json", "-").stdout)
+    assert facts["score"]["settings"]["scale"] == "none"
+    assert facts["score"]["settings_from"]["level"] == "protocol"
+    protocol.write_text(plain)  # the folder is still this protocol's
+    again = json.loads(called(protocol, "--into", tmp_path / "run", "--workers", 0, "--json", "-").stdout)
+    assert again["lived"] == []
+    assert again["score"]["settings"]["scale"] == "task"
+
+
+def test_a_way_to_score_that_the_preset_refuses_is_said_before_anything_is_lived(
+    protocol: Path, tmp_path: Path
+) -> None:
+    protocol.write_text(protocol.read_text() + '\n[score]\npreset = "new-2022"\nclamp = false\n')
+    result = called(protocol, "--into", tmp_path / "run", "--workers", 0)
+    assert "[score]: --clamp: preset 'new-2022' does not take it" in str(result.exception)
+    assert not (tmp_path / "run").exists()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from perdure.curves.build import curves
@@ -266,3 +267,50 @@ def test_an_expert_is_known_by_itself_and_not_by_its_name() -> None:
     learner = lifetime_of([Block("learn", "a", 3), Block("learn", "b", 3)], values=[[1, 2, 3], [1, 2, 3]])
     same = [replace(life(a=[1.0, 2.0]), id="expert"), replace(life(c=[1.0, 2.0]), id="expert")]
     assert "experts of c serve no task here; without an expert: b" in curves(learner, Prep(), same).notes
+
+
+# --- a measure for each task ----------------------------------------------------------------------
+
+
+def two_measures(name: str = "two", tasks: tuple[str, ...] = ("a", "b")) -> Lifetime:
+    """Tasks a, whose reward rises from 0 to 3, and b, whose error falls from 30 to 0."""
+    values = {"a": [0.0, 1.0, 2.0, 3.0], "b": [30.0, 20.0, 10.0, 0.0]}
+    one = lifetime_of([Block("learn", task, 4) for task in tasks], values=[values[task] for task in tasks], name=name)
+    rows = one.experiences
+    in_b = rows.get_column("task_name").cast(pl.String) == "b"
+    rows = rows.with_columns(
+        reward=pl.when(~in_b).then(pl.col("reward")),
+        error=pl.when(in_b).then(pl.col("reward")),
+    )
+    return replace(one, experiences=rows, measures={"reward": "higher", "error": "lower"})
+
+
+BOTH = {"a": "reward", "b": "error"}
+
+
+def test_each_task_is_scaled_by_its_own_measure_and_turned_by_its_direction() -> None:
+    made = curves(two_measures(), measure=BOTH)
+    for block in (0, 1):
+        np.testing.assert_allclose(made.over((block,)).values, [1, 1 + 100 / 3, 1 + 200 / 3, 101])
+    assert made.directions == {"a": "higher", "b": "lower"}
+    assert made.as_logged.tolist() == [0.0, 1.0, 2.0, 3.0, 30.0, 20.0, 10.0, 0.0]
+
+
+def test_an_expert_is_measured_as_its_task_is() -> None:
+    experts = [two_measures("of b", ("b",)), two_measures("of a", ("a",))]
+    made = curves(two_measures(), experts=experts, measure=BOTH)
+    for task in "ab":
+        assert (
+            made.experts[task][0].curve.values.tolist() == made.over(made.scenario.where("learn", task)).values.tolist()
+        )
+
+
+def test_given_bounds_are_turned_with_their_task() -> None:
+    made = curves(two_measures(), Prep(bounds={"a": (0.0, 6.0), "b": (0.0, 60.0)}), measure=BOTH)
+    np.testing.assert_allclose(made.over((0,)).values, [1.0, 1 + 100 / 6, 1 + 200 / 6, 51.0])
+    np.testing.assert_allclose(made.over((1,)).values, [51.0, 1 + 400 / 6, 1 + 500 / 6, 101.0])
+
+
+def test_measures_of_their_own_share_no_range() -> None:
+    with pytest.raises(MetricError, match="share no range"):
+        curves(two_measures(), Prep(scale="run"), measure=BOTH)

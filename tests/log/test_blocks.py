@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perdure.errors import LogError, UnknownName
 from perdure.log.blocks import in_order
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 
@@ -128,3 +130,67 @@ def test_an_experience_is_the_mean_of_its_rows(rows: list[tuple[int, int, float]
         len(np.unique(life.experiences.filter(pl.col("block_num") == block.group)["exp_num"]))
         for block in passage.scenario.blocks
     ] == [block.length for block in passage.scenario.blocks]
+
+
+# --- a measure for each task ----------------------------------------------------------------------
+
+
+def two_measures() -> Lifetime:
+    """Pong is measured by its reward, battle by units lost, which a log leaves blank where they say nothing."""
+    schema = {**STANDARD_COLUMNS, "reward": pl.Float64(), "units": pl.Float64()}
+    tasks = ["pong_1", "pong_1", "battle_1", "battle_1", "pong_1"]
+    columns = {
+        "block_num": [0, 0, 1, 1, 2],
+        "exp_num": range(5),
+        "worker_id": ["w"] * 5,
+        "block_type": ["train"] * 5,
+        "block_subtype": ["wake"] * 5,
+        "task_name": tasks,
+        "task_params": ["{}"] * 5,
+        "exp_status": ["complete"] * 5,
+        "timestamp": [None] * 5,
+        "reward": [1.0, 2.0, None, None, 3.0],
+        "units": [None, 7.0, 10.0, 20.0, None],
+    }
+    return Lifetime("two", pl.DataFrame(columns, schema=schema), {"reward": "higher", "units": "lower"})
+
+
+def test_each_task_counts_for_its_own_measure() -> None:
+    life = two_measures()
+    assert len(life.passage("reward").scenario.blocks) == 2  # battle has no reward
+    found = life.passage({"Pong": "reward", "battle_1": "units"})
+    assert [block.task for block in found.scenario.blocks] == ["pong_1", "battle_1", "pong_1"]
+    assert found.values.tolist() == [1.0, 2.0, 10.0, 20.0, 3.0]
+    assert found.measures == {"pong_1": "reward", "battle_1": "units"}
+    assert found.measure == "pong_1=reward, battle_1=units"
+
+
+def test_one_measure_for_every_task_is_that_measure() -> None:
+    life = lifetime([{}, {"block_num": 1, "task_name": "b_1"}, {"block_num": 1, "task_name": "b_1", "reward": None}])
+    one, each = life.passage("reward"), life.passage({"a": "reward", "b": "reward"})
+    assert each.values.tolist() == one.values.tolist()
+    assert each.scenario == one.scenario
+    assert each.dropped == one.dropped
+
+
+def test_a_label_comes_before_the_task_without_its_variant() -> None:
+    assert two_measures().measured({"pong": "units", "pong_1": "reward", "battle": "units"}) == {
+        "pong_1": "reward",
+        "battle_1": "units",
+    }
+
+
+def test_a_task_without_a_measure_and_a_measure_that_is_none_are_named() -> None:
+    with pytest.raises(LogError, match=r"no measure is named for task 'battle_1' \(named: pong\)"):
+        two_measures().passage({"pong": "reward"})
+    with pytest.raises(UnknownName, match="did you mean 'units'"):
+        two_measures().passage({"pong": "reward", "battle": "unit"})
+
+
+def test_variants_that_are_one_task_have_one_measure() -> None:
+    life = two_measures()
+    renamed = pl.col("task_name").cast(pl.String).replace({"battle_1": "pong_2"}).cast(pl.Categorical())
+    mixed = replace(life, experiences=life.experiences.with_columns(renamed))
+    assert mixed.passage({"pong_1": "reward", "pong_2": "units"}).measures == {"pong_1": "reward", "pong_2": "units"}
+    with pytest.raises(LogError, match="the variants of 'pong' are measured by 'reward' and 'units'"):
+        mixed.passage({"pong_1": "reward", "pong_2": "units"}, "agnostic")

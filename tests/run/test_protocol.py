@@ -151,3 +151,46 @@ def test_the_schema_knows_the_keys_that_the_reader_knows() -> None:
 @pytest.mark.parametrize("file", sorted((ROOT / "examples" / "protocols").glob("*.toml")), ids=lambda file: file.name)
 def test_every_example_is_a_sound_protocol(file: Path) -> None:
     assert Plan(read_protocol(file)).jobs
+
+
+# --- [score] -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "outside", [{"score": {"scale": "none"}}, {"limits": {"steps_per_episode": 5}}, {"experts": 3}], ids=str
+)
+def test_how_lives_are_scored_and_what_they_may_cost_is_outside_a_protocols_identity(outside: dict[str, Any]) -> None:
+    assert parse_protocol({**MINIMAL, **outside}).digest == parse_protocol(MINIMAL).digest
+
+
+def test_a_protocol_says_how_its_lives_are_scored() -> None:
+    assert parse_protocol({**MINIMAL, "score": {"scale": "none", "level": 0.9}}).score == {
+        "scale": "none",
+        "level": 0.9,
+    }
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        ({"scael": "none"}, r"\[score\]: unknown key 'scael'; did you mean 'scale'"),
+        ({"level": "high"}, r"\[score\]: 'level' is 'high'; expected a number from 0.5 to 0.999"),
+        ({"metrics": ["mine.py"]}, r"\[score\]: 'metrics' names the Python file 'mine.py'"),
+    ],
+)
+def test_a_wrong_setting_in_a_protocol_is_named(score: dict[str, Any], said: str) -> None:
+    with pytest.raises(ProtocolError, match=said):
+        parse_protocol({**MINIMAL, "score": score})
+
+
+def test_a_run_folder_takes_its_protocol_with_another_way_to_score(tmp_path: Path) -> None:
+    from perdure.run.folder import RunFolder
+
+    folder = RunFolder(tmp_path)
+    folder.claim(parse_protocol(MINIMAL))
+    (tmp_path / "lives" / "life-000" / "worker" / "0-train").mkdir(parents=True)
+    (tmp_path / "lives" / "life-000" / "worker" / "0-train" / "data-log.tsv").write_text("a life\n")
+    changed = parse_protocol({**MINIMAL, "score": {"scale": "none"}})
+    folder.claim(changed)
+    assert folder.is_lived_in
+    assert folder.protocol().score == {"scale": "none"}

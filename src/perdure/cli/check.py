@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
 import typer
 
-from perdure.cli.options import Columns, Json, Log, Quiet, column_mapping, emit_json
+from perdure.cli.options import Json, Log, Quiet, emit_json, with_settings
 
 if TYPE_CHECKING:
     from perdure.log.problem import Check
+    from perdure.settings import Settings
 
 __all__ = ["EXAMPLE", "check"]
 
 EXAMPLE = "perdure check logs/my-life"
 
 
-def check(
-    log: Log,
-    json: Json = None,
-    column: Columns = None,
-    rows: Annotated[
-        Literal["evaluated", "learned"] | None,
-        typer.Option("--rows", help="What the rows of an accuracy matrix are, where it does not tell."),
-    ] = None,
-    unit: Annotated[
-        Literal["percent", "fraction", "raw"] | None,
-        typer.Option("--unit", help="Of an accuracy matrix; percent where a cell exceeds 1."),
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
+@with_settings("log", only=["columns", "rows", "unit"])
+def check(log: Log, settings: Settings, json: Json = None, quiet: Quiet = False) -> None:
     """Report every problem of a log with file and line, and what to do about it.
 
     Exit status 0: no errors (warnings may remain); 1: errors; 2: this is no log.
     """
     from perdure.log.check import check_log
 
-    found = check_log(log, columns=column_mapping(column), rows=rows, unit=unit)
+    found = check_log(log, columns=settings.columns, rows=settings.rows, unit=settings.unit)
     if json:
         emit_json(found.as_json(), json)
     if not json or json != "-":

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from perdure.cli.options import Json, Quiet, emit_json
-from perdure.cli.scoring import Experts, Measure, Metrics, Preset, Variadic, listed
+from perdure.cli.options import Json, Quiet, emit_json, with_settings
+from perdure.cli.scoring import Experts, Logs, Variadic, settings_facts, surveyed
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from perdure.gather.model import Survey
+    from perdure.settings import Settings
     from perdure.stats.compare import Comparison, Summary
     from perdure.stats.systems import Comparisons
 
@@ -26,15 +27,11 @@ COMMAND = Variadic
 _WIDEST = 5  # metrics beside each other; with more, the systems are
 
 
+@with_settings("logs")
 def compare(
-    systems: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="A B...",
-            help="Folders of lifetimes, score JSONs or tables; one folder that holds several learners also does.",
-            show_default=False,
-        ),
-    ],
+    logs: Logs,
+    settings: Settings,
+    experts: Experts = None,
     baseline: Annotated[
         str | None,
         typer.Option("--baseline", metavar="NAME", help="What the others are held against; the last one if not given."),
@@ -43,11 +40,6 @@ def compare(
         Literal["auto", "yes", "no"],
         typer.Option("--paired", help="Whether lifetimes of the same seed and task order are pairs."),
     ] = "auto",
-    experts: Experts = None,
-    preset: Preset = "standard",
-    measure: Measure = None,
-    metrics: Metrics = None,
-    level: Annotated[float, typer.Option("--level", min=0.5, max=0.999, help="Of the intervals.")] = 0.95,
     order: Annotated[bool, typer.Option("--order", help="Also test almost stochastic order.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of permutations and resampling.")] = 0,
     json: Json = None,
@@ -55,34 +47,47 @@ def compare(
 ) -> None:
     """Say which system does better, by how much, and how sure that is.
 
-    Differences are A minus B. Lifetimes are paired where seeds and task orders match, and it is said on what grounds.
+    Each LOG is a system; one that holds several learners is a system for each. Differences are A minus B.
+    Lifetimes are paired where seeds and task orders match, and it is said on what grounds.
     Exit status 0: everything was compared; 1: something was left out; 2: nothing could be compared.
     """
-    from perdure.cli.score_table import progress_bar
-    from perdure.gather.survey import survey
-    from perdure.metrics.settings import Settings
+    from dataclasses import replace
+
     from perdure.stats.systems import compare_systems, systems_of
 
-    named = listed(metrics)
-    files = tuple(one for one in named if one.endswith(".py"))
-    settings = Settings(preset=preset, measure=measure, metrics=files)
-    with progress_bar(quiet) as progress:
-        found = survey(systems, experts or (), settings, progress=progress)
-    compared = systems_of(found)
+    # Metrics asked for by name restrict what is shown, not what is tested beside it.
+    found = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)
     result = compare_systems(
-        compared,
+        systems_of(_apart(found, settings.group)),
         baseline,
-        metrics=[one for one in named if one not in files],
+        metrics=settings.ids,
         paired=paired,
-        level=level,
+        level=settings.level,
         order=order,
         seed=seed,
     )
     if json:
-        emit_json(result.as_json(), json)
+        emit_json({**result.as_json(), **settings_facts(found)}, json)
     if json != "-":
         _show(result, quiet)
     raise typer.Exit(1 if result.left_out or any(one.left_out for one in result.comparisons) else 0)
+
+
+def _apart(found: Survey, pattern: str | None) -> Survey:
+    """The survey as it is, or, where a pattern tells lifetimes apart, each of its groups as if it were an argument."""
+    if pattern is None:
+        return found
+    from dataclasses import replace
+
+    from perdure.stats.groups import split
+
+    groups = {life.id: name for name, lives in split(found.scores, pattern).items() for life in lives}
+    lives = (
+        replace(one, score=replace(one.score, identity=replace(one.score.identity, argument=groups[one.id])))
+        for one in found.lives
+        if one.id in groups
+    )
+    return replace(found, lives=tuple(lives))
 
 
 def _show(result: Comparisons, quiet: bool) -> None:

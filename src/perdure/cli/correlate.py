@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.options import Json, Quiet, emit_json
-from perdure.cli.scoring import Experts, Measure, Metrics, Preset, Variadic, listed
+from perdure.cli.options import Json, Quiet, emit_json, with_settings
+from perdure.cli.scoring import Experts, Logs, Variadic, settings_facts, surveyed
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from perdure.metrics.declare import Bar
     from perdure.metrics.score import Score
+    from perdure.settings import Settings
     from perdure.stats.correlate import Correlation
 
 __all__ = ["COMMAND", "EXAMPLE", "correlate"]
@@ -24,15 +24,11 @@ EXAMPLE = "perdure correlate runs/replay runs/naive"
 COMMAND = Variadic
 
 
+@with_settings("logs")
 def correlate(
-    logs: Annotated[
-        list[Path],
-        typer.Argument(metavar="LOG...", help="Folders of lifetimes, score JSONs or tables.", show_default=False),
-    ],
+    logs: Logs,
+    settings: Settings,
     experts: Experts = None,
-    preset: Preset = "standard",
-    measure: Measure = None,
-    metrics: Metrics = None,
     across: Annotated[
         bool, typer.Option("--across", help="Pool different protocols and measures too, as Baker et al. 2023 did.")
     ] = False,
@@ -42,43 +38,49 @@ def correlate(
     """Rank correlations between metrics over all lifetimes given, with two-sided p (Spearman).
 
     Lifetimes of several learners and scenario types are pooled; different presets and settings
-    are refused, and different protocols and measures unless `--across` is given.
+    are refused, and different protocols and measures unless `--across` is given. With --group, those
+    whose ids match it count.
     """
-    from perdure import __version__
-    from perdure.cli.score_table import progress_bar
-    from perdure.errors import PerdureError, UnknownName
-    from perdure.gather.survey import survey
-    from perdure.metrics.settings import Settings
-    from perdure.stats.correlate import correlate as correlations
-    from perdure.stats.groups import check_pool_across, usable
+    from dataclasses import replace
 
-    named = listed(metrics)
-    files = tuple(one for one in named if one.endswith(".py"))
-    settings = Settings(preset=preset, measure=measure, metrics=files)
-    with progress_bar(quiet) as progress:
-        pool = survey(logs, experts or (), settings, progress=progress)
+    from perdure import __version__
+    from perdure.stats.correlate import correlate as correlations
+    from perdure.stats.groups import check_pool_across, split, usable
+
+    pool = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)
     lives, partial = usable(pool.scores)
+    if settings.group:
+        lives = tuple(life for part in split(lives, settings.group).values() for life in part)
     check_pool_across(lives, widely=across)
-    chosen = [one for one in named if one not in files] or _answered(pool.bars, lives)
-    for name in chosen:
-        if name not in pool.bars:
-            raise UnknownName("metric of these scores", name, pool.bars)
-    if len(chosen) < 2:
-        raise PerdureError(f"{len(chosen)} metrics have values; a correlation needs two (found: {', '.join(chosen)})")
-    found = correlations(lives, chosen)
+    found = correlations(lives, _chosen(settings.ids, pool.bars, lives))
+    left_out = (*pool.left_out, *partial)
     if json:
         facts = {
             "perdure": __version__,
+            **settings_facts(pool),
             "n": len(lives),
             "correlations": [one.as_json() for one in found],
-            "left_out": [{"id": name, "why": why} for name, why in (*pool.left_out, *partial)],
+            "left_out": [{"id": name, "why": why} for name, why in left_out],
         }
         emit_json(facts, json)
     if json != "-":
         _show(found, len(lives), quiet)
-        for name, why in (*pool.left_out, *partial):
+        for name, why in left_out:
             typer.echo(f"left out {name}: {why}")
-    raise typer.Exit(1 if pool.left_out or partial else 0)
+    raise typer.Exit(1 if left_out else 0)
+
+
+def _chosen(ids: Sequence[str], bars: Mapping[str, Bar], lives: Sequence[Score]) -> Sequence[str]:
+    """The metrics to correlate: those asked for, else those that some lifetime answered."""
+    from perdure.errors import PerdureError, UnknownName
+
+    for name in ids:
+        if name not in bars:
+            raise UnknownName("metric of these scores", name, bars)
+    chosen = ids or _answered(bars, lives)
+    if len(chosen) < 2:
+        raise PerdureError(f"{len(chosen)} metrics have values; a correlation needs two (found: {', '.join(chosen)})")
+    return chosen
 
 
 def _answered(bars: Mapping[str, Bar], lives: Sequence[Score]) -> list[str]:

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.options import Columns, Json, Log, Quiet, column_mapping, emit_json
+from perdure.cli.options import Json, Log, Quiet, emit_json, with_settings
+
+if TYPE_CHECKING:
+    from perdure.settings import Settings
 
 __all__ = ["EXAMPLE", "export"]
 
 EXAMPLE = "perdure export logs/my-life --to my-life.parquet"
 
 
+@with_settings("log", only=["columns"])
 def export(
     log: Log,
+    settings: Settings,
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="Where to; .parquet, .arrow, .csv or .tsv decides.")],
     json: Json = None,
-    column: Columns = None,
     quiet: Quiet = False,
 ) -> None:
     """Write every record of a log into one table, in the format that the suffix names."""
     from perdure.log.export import export as write
     from perdure.log.read import read
 
-    lifetime = read(log, columns=column_mapping(column))
+    lifetime = read(log, columns=settings.columns)
     write(lifetime, to)
     for note in lifetime.notes:
         typer.echo(f"note: {note}", err=True)

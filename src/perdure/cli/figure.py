@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from perdure.cli.options import Columns, Json, Quiet, column_mapping, emit_json
-from perdure.cli.scoring import Experts, Measure, Metrics, Preset, Variadic, listed
+from perdure.cli.options import Json, Quiet, emit_json, with_settings
+from perdure.cli.scoring import LOG_HELP, Experts, Variadic, settings_facts, surveyed
+
+if TYPE_CHECKING:
+    from perdure.settings import Settings
 
 __all__ = ["COMMAND", "EXAMPLE", "figure"]
 
@@ -16,6 +19,7 @@ EXAMPLE = "perdure figure lifetime logs/my-life --to life.png"
 COMMAND = Variadic
 
 
+@with_settings("logs")
 def figure(
     kind: Annotated[
         str,
@@ -23,12 +27,9 @@ def figure(
             metavar="KIND", help="What to draw, e.g. lifetime; `list` names every kind.", show_default=False
         ),
     ],
-    logs: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="LOG...", help="Logs, folders of logs, run folders, or accuracy matrices.", show_default=False
-        ),
-    ] = None,
+    settings: Settings,
+    logs: Annotated[list[Path] | None, typer.Argument(metavar="LOG...", help=LOG_HELP, show_default=False)] = None,
+    experts: Experts = None,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="FILE", help="Where to: .png, .svg or .pdf (KIND.png if not given).")
     ] = None,
@@ -43,15 +44,7 @@ def figure(
         Literal["auto", "measured", "scaled"],
         typer.Option("--values", help="As measured, or each task scaled 1–101; auto scales where tasks share no axis."),
     ] = "auto",
-    experts: Experts = None,
-    preset: Preset = "standard",
-    measure: Measure = None,
-    metrics: Metrics = None,
-    group: Annotated[
-        str | None, typer.Option("--group", metavar="PATTERN", help="A regular expression on ids that names groups.")
-    ] = None,
     json: Json = None,
-    column: Columns = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw lifetimes: one kind of figure, colour-blind safe, the same colour for the same task in every kind.
@@ -61,39 +54,38 @@ def figure(
     from functools import partial
 
     from perdure.errors import PerdureError, UnknownName
-    from perdure.metrics.settings import Settings
     from perdure.report.figures import KINDS, View, draw, save
-    from perdure.report.material import gather, sketched
+    from perdure.report.material import material, sketched
 
     if kind == "list":
-        if json:
-            emit_json({"figures": [{"name": one.name, "summary": one.summary} for one in KINDS.values()]}, json)
-        for one in KINDS.values() if json != "-" else ():
-            typer.echo(f"{one.name:24}{one.summary}")
+        _list(json)
         return
     if kind not in KINDS:
         raise UnknownName("figure", kind, KINDS)
     if not logs:
         raise PerdureError(f"perdure figure {kind} needs a log; give folders of lifetimes, as in: {EXAMPLE}")
-    ids = tuple(one for one in listed(metrics) if not one.endswith(".py"))
-    found = gather(
-        logs,
-        experts or (),
-        Settings(preset=preset, measure=measure, metrics=listed(metrics)),
-        group=group,
-        columns=column_mapping(column),
-        look=partial(sketched, columns=1500),
-    )
+    found = material(surveyed(logs, experts, settings, quiet, look=partial(sketched, columns=1500)))
     lifetime = of if of in {one.id for one in found.lives} else None
-    view = View(lifetime=lifetime, group=of if lifetime is None else None, axis=axis, values=values, metrics=ids)
+    view = View(
+        lifetime=lifetime, group=of if lifetime is None else None, axis=axis, values=values, metrics=settings.ids
+    )
     target = to or Path(f"{kind}.png")
     save(draw(kind, found, view), target)
     left_out = [{"path": path, "why": why} for path, why in found.survey.left_out]
     if json:
         facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lives], "left_out": left_out}
-        emit_json(facts, json)
+        emit_json({**facts, **settings_facts(found.survey)}, json)
     if not quiet and json != "-":
         typer.echo(str(target))
     for path, why in found.survey.left_out:
         typer.echo(f"left out: {path}: {why}", err=True)
     raise typer.Exit(1 if left_out else 0)
+
+
+def _list(json: str | None) -> None:
+    from perdure.report.figures import KINDS
+
+    if json:
+        emit_json({"figures": [{"name": one.name, "summary": one.summary} for one in KINDS.values()]}, json)
+    for one in KINDS.values() if json != "-" else ():
+        typer.echo(f"{one.name:24}{one.summary}")

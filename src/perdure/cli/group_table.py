@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from perdure.gather.model import Survey
     from perdure.stats.model import Estimate, Group
 
-__all__ = ["grouped", "show_groups", "thresholds"]
+__all__ = ["grouped", "score_facts", "show_groups"]
 
 _COLOURS = {"met": "green", "not met": "red", "undecided": "yellow"}
 _MARKS = {"met": "✓", "not met": "✗", "undecided": "?"}
@@ -20,20 +20,30 @@ _WIDE = ("n", "mean", "sd", "interval", "IQM", "above", "t", "p", "sign p")
 _NARROW = ("mean", "interval", "above", "p")
 
 
-def grouped(scores: Survey, pattern: str | None) -> tuple[tuple[Group, ...], str | None]:
+def grouped(scores: Survey) -> tuple[tuple[Group, ...], str | None]:
     """The lifetimes in groups, or why they cannot be; a pattern that someone gave is an error to them instead."""
     from perdure.errors import PerdureError
     from perdure.stats.groups import groups
 
     try:
-        return groups(scores, pattern=pattern), None
+        return groups(scores), None
     except PerdureError as problem:
-        if pattern:
+        if scores.settings.get("group"):
             raise
         return (), str(problem)
 
 
-def thresholds(scores: Survey) -> dict[str, dict[str, Any]]:
+def score_facts(scores: Survey, groups: Sequence[Group], refused: str | None = None) -> dict[str, Any]:
+    """Everything that was scored, as `score.schema.json` describes it."""
+    return {
+        **scores.as_json(),
+        "thresholds": _thresholds(scores),
+        "groups": [one.as_json() for one in groups],
+        "not_grouped": refused,
+    }
+
+
+def _thresholds(scores: Survey) -> dict[str, dict[str, Any]]:
     """What each metric is held against, so that scores keep it where the file that declared them is not at hand."""
     return {
         name: {

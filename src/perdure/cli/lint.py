@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.options import Json, Quiet, emit_json
-from perdure.cli.scoring import Metrics, Variadic, listed
+from perdure.cli.options import Json, Quiet, emit_json, with_settings
+from perdure.cli.scoring import Variadic
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from perdure.metrics.declare import Metric
     from perdure.scenario.lint import Eligibility, LintReport
     from perdure.scenario.problems import Level
+    from perdure.settings import Settings
 
 __all__ = ["COMMAND", "EXAMPLE", "lint"]
 
@@ -34,7 +35,8 @@ Kind = Annotated[
 ]
 
 
-def lint(file: File, type_: Kind = None, metrics: Metrics = None, json: Json = None, quiet: Quiet = False) -> None:
+@with_settings(only=["preset", "metrics", "variants"])
+def lint(file: File, settings: Settings, type_: Kind = None, json: Json = None, quiet: Quiet = False) -> None:
     """Say whether a syllabus is sound, and which metrics it can answer.
 
     Exit status 0: no errors (warnings and advice may remain); 1: errors; 2: this is no syllabus.
@@ -43,7 +45,7 @@ def lint(file: File, type_: Kind = None, metrics: Metrics = None, json: Json = N
     from perdure.scenario.sources import source
 
     text, place = source(file)
-    report = linted(text, kind=type_, metrics=_metrics(metrics), place=place)
+    report = linted(text, kind=type_, metrics=_metrics(settings), place=place, variants=settings.variants or "name")
     if json:
         emit_json(report.facts, json)
     if json != "-":
@@ -51,17 +53,16 @@ def lint(file: File, type_: Kind = None, metrics: Metrics = None, json: Json = N
     raise typer.Exit(0 if report.ok else 1)
 
 
-def _metrics(wanted: list[str] | None) -> Iterable[Metric]:
-    """All metrics, or the ids asked for; beside them what the files asked for declare."""
-    from pathlib import Path
-
+def _metrics(settings: Settings) -> Iterable[Metric]:
+    """Every metric, or those of the preset or the ids asked for; beside them what the files asked for declare."""
     from perdure.metrics.declare import METRICS
-    from perdure.metrics.load import from_file
+    from perdure.metrics.load import chosen
+    from perdure.metrics.presets import preset
 
-    asked = listed(wanted)
-    own = [metric for name in asked if name.endswith(".py") for metric in from_file(Path(name)).values()]
-    ids = [METRICS.get(name) for name in asked if not name.endswith(".py")]
-    return [*(ids or METRICS), *own]
+    if "preset" in settings.origins or settings.ids:
+        return chosen(preset(settings.preset), settings.metrics).values()
+    own = chosen(preset(settings.preset), settings.files)
+    return [*METRICS, *(metric for name, metric in own.items() if name not in METRICS.names())]
 
 
 def _show(report: LintReport, quiet: bool) -> None:

@@ -64,7 +64,14 @@ def _presets(_preset: str | None) -> tuple[Facts, ...]:
     from perdure.metrics.presets import PRESETS
 
     return tuple(
-        {"name": one.name, "summary": one.summary, "source": one.source, "metrics": [*one.metrics]} for one in PRESETS
+        {
+            "name": one.name,
+            "summary": one.summary,
+            "source": one.source,
+            "metrics": [*one.metrics],
+            "fixes": dict(one.fixes),
+        }
+        for one in PRESETS
     )
 
 
@@ -127,6 +134,7 @@ def _show(facts: tuple[Facts, ...]) -> None:
         console.print(Padding(Text(one["summary"]), (0, 0, 0, 2)))
         details = [f"needs {one['needs']}"] if one.get("needs") else []
         details += [f"takes {', '.join(each['name'] for each in one['parameters'])}"] if one.get("parameters") else []
+        details += [f"fixes {', '.join(one['fixes'])}"] if one.get("fixes") else []
         details += [text for text in (one.get("condition"), one.get("source")) if text]
         if details:
             console.print(Padding(Text(" · ".join(details), "bright_black"), (0, 0, 0, 2)))

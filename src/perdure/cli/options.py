@@ -1,13 +1,18 @@
-"""What the verbs share: options with one spelling, and one way to print JSON."""
+"""What the verbs share: options derived from the declarations of settings, and one way to print JSON."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 
-__all__ = ["Columns", "Json", "Log", "Quiet", "column_mapping", "emit_json"]
+from perdure.settings import OPTIONS, Option, Settings
+
+__all__ = ["Json", "Log", "Quiet", "emit_json", "with_settings"]
 
 Log = Annotated[
     Path, typer.Argument(help="A log: a folder, a table, or a bare name under $L2DATA/logs.", show_default=False)
@@ -16,23 +21,115 @@ Json = Annotated[
     str | None, typer.Option("--json", metavar="FILE|-", help="Write the same facts as JSON ('-' is stdout).")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but results.")]
-Columns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--column", metavar="OURS=THEIRS", help="A column of your own table, e.g. exp_num=episode. Repeatable."
-    ),
-]
+
+Verb = TypeVar("Verb", bound=Callable[..., None])
 
 
-def column_mapping(pairs: list[str] | None) -> dict[str, str]:
-    """`["exp_num=episode"]` as `{"exp_num": "episode"}`."""
-    mapping: dict[str, str] = {}
-    for pair in pairs or ():
-        ours, equals, theirs = pair.partition("=")
-        if not (ours and equals and theirs):
-            raise typer.BadParameter(f"--column {pair!r}: expected OURS=THEIRS, as in exp_num=episode")
-        mapping[ours] = theirs
-    return mapping
+def with_settings(of: str | None = None, *, only: Iterable[str] = OPTIONS) -> Callable[[Verb], Verb]:
+    """Give a verb one option per setting, in place of its parameter `settings`, which then holds them settled.
+
+    `of` is the parameter with the logs that files of settings lie beside. `only` names the settings that
+    concern the verb, where not all do.
+    """
+    declared = {name: OPTIONS[name] for name in OPTIONS if name in set(only)}
+
+    def decorated(verb: Verb) -> Verb:
+        @functools.wraps(verb)
+        def called(**arguments: Any) -> None:
+            given = {name: arguments.pop(name) for name in _parameters(declared)}
+            logs = (arguments.get(of) or ()) if of else ()
+            several = (logs,) if isinstance(logs, Path) else logs
+            settings = _settled(several, _read(given, declared), quiet=bool(arguments.get("quiet")))
+            verb(**arguments, settings=settings)
+
+        own = inspect.signature(verb).parameters
+        hints = get_type_hints(verb, include_extras=True, localns={"Settings": Settings})
+        parameters: list[inspect.Parameter] = []
+        for name, one in own.items():
+            if name == "settings":
+                parameters += _parameters(declared).values()
+            else:
+                parameters.append(one.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        return called  # type: ignore[return-value]
+
+    return decorated
+
+
+def _parameters(declared: Mapping[str, Option]) -> dict[str, inspect.Parameter]:
+    """What Typer makes options of, by name; a further flag of a setting is a switch that help does not list."""
+    found: dict[str, inspect.Parameter] = {}
+    for name, one in declared.items():
+        found[name] = _parameter(name, _type(one), _option(one))
+        for flag in one.also:
+            switch = typer.Option(flag, help=one.help, hidden=True)
+            found[_name(flag)] = _parameter(_name(flag), bool | None, switch)
+    return found
+
+
+def _parameter(name: str, kind: Any, option: Any) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, option]
+    )
+
+
+def _type(one: Option) -> Any:
+    if one.kind.choices:
+        return Literal[one.kind.choices]
+    return list[str] if one.kind.several else one.kind.takes
+
+
+def _option(one: Option) -> Any:
+    return typer.Option(
+        one.flag, metavar=one.kind.metavar, help=one.help, rich_help_panel=one.panel, show_default=False
+    )
+
+
+def _name(flag: str) -> str:
+    return flag.removeprefix("--").replace("-", "_")
+
+
+def _read(given: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str, Any]:
+    """The settings that stand on the command line, by name."""
+    found: dict[str, Any] = {}
+    for name, one in declared.items():
+        words = given[name]
+        for flag, stands_for in one.also.items():
+            if given[_name(flag)]:
+                if words not in (None, stands_for):
+                    raise typer.BadParameter(f"{flag} and {one.flag} contradict each other; leave one out")
+                words = stands_for
+        if words is None or words == []:
+            continue
+        try:
+            found[name] = one.kind.of_text(words)
+        except ValueError:
+            said = next((word for word in words if _wrong(one, word)), words) if one.kind.several else words
+            raise typer.BadParameter(f"{one.flag} {said!r}: expected {one.kind.what}") from None
+    return found
+
+
+def _wrong(one: Option, word: str) -> bool:
+    try:
+        one.kind.of_text([word])
+    except ValueError:
+        return True
+    return False
+
+
+def _settled(logs: Sequence[Path], given: Mapping[str, Any], *, quiet: bool) -> Settings:
+    """The settings with what files beside the logs say; that, nobody typed, so it is told on stderr."""
+    if not logs:
+        return Settings(**given, origins=dict.fromkeys(given, "command line"))
+    from perdure.metrics.settings import settings_for
+
+    settings = settings_for(logs, given, source="command line")
+    from_files = {name: source for name, source in settings.origins.items() if source != "command line"}
+    if from_files and not quiet:
+        said = ", ".join(f"{name} = {getattr(settings, name)} ({source})" for name, source in from_files.items())
+        typer.echo(f"settings: {said}", err=True)
+    return settings
 
 
 def emit_json(facts: Any, target: str) -> None:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.options import Json, Quiet, emit_json
-from perdure.cli.scoring import Experts, Measure, Metrics, Preset, Variadic, listed
+from perdure.cli.options import Json, Quiet, emit_json, with_settings
+from perdure.cli.scoring import Experts, Variadic, settings_facts, surveyed
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
     from perdure.gather.model import Survey
-    from perdure.metrics.settings import Settings
+    from perdure.settings import Settings
     from perdure.stats.plan import Cost, PilotMetric, Plan
 
 __all__ = ["COMMAND", "EXAMPLE", "plan"]
@@ -24,10 +24,10 @@ __all__ = ["COMMAND", "EXAMPLE", "plan"]
 EXAMPLE = "perdure plan --k 1 --alpha 0.05 --beta 0.1"
 COMMAND = Variadic
 
-_PILOT = "From a pilot"
 
-
+@with_settings("pilot")
 def plan(
+    settings: Settings,
     k: Annotated[float, typer.Option("--k", help="The effect to be seen, in standard deviations.")] = 1.0,
     alpha: Annotated[float, typer.Option("--alpha", help="How often the test may err by luck.")] = 0.05,
     beta: Annotated[float, typer.Option("--beta", help="How often it may miss the effect.")] = 0.1,
@@ -36,29 +36,18 @@ def plan(
     ] = None,
     pilot: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--pilot", metavar="DIR", help="Lifetimes that were run already, or their scores.", rich_help_panel=_PILOT
-        ),
+        typer.Option("--pilot", metavar="LOG...", help="Lifetimes that were run already, or their scores."),
     ] = None,
     detect: Annotated[
         list[str] | None,
         typer.Option(
-            "--detect",
-            metavar="ID=X",
-            help="The distance to be seen in a metric's own unit. Repeatable.",
-            rich_help_panel=_PILOT,
+            "--detect", metavar="ID=X", help="The distance to be seen in a metric's own unit. Repeatable; of a pilot."
         ),
     ] = None,
     simulate: Annotated[
-        bool,
-        typer.Option(
-            "--simulate", help="Redraw the pilot for every metric: real power and error.", rich_help_panel=_PILOT
-        ),
+        bool, typer.Option("--simulate", help="Redraw the pilot for every metric: real power and error.")
     ] = False,
     experts: Experts = None,
-    preset: Preset = "standard",
-    measure: Measure = None,
-    metrics: Metrics = None,
     protocol: Annotated[
         Path | None,
         typer.Option("--protocol", metavar="FILE", help="What so many lifetimes of a protocol.toml cost."),
@@ -71,60 +60,71 @@ def plan(
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """How many lifetimes are needed: the paper's rule, the exact answer, and the power really reached."""
-    from perdure.metrics.settings import Settings
-    from perdure.stats.plan import make_plan
-    from perdure.stats.words import counted
+    """How many lifetimes are needed: the paper's rule, the exact answer, and the power really reached.
 
-    if not pilot and (simulate or detect):
-        raise typer.BadParameter(
-            f"{'--simulate' if simulate else '--detect'} speaks of a pilot's values; give --pilot too"
-        )
+    The options below `Options` say how a --pilot is scored.
+    """
+    from perdure.stats.plan import make_plan
+
+    _refuse_idle(pilot, settings, simulate=simulate, detect=bool(detect))
     at = make_plan(k, alpha, beta, lifetimes=lifetimes).power_at.lifetimes
-    settings = Settings(preset=preset, measure=measure, metrics=listed(metrics))
-    found, note = {}, ""
+    found, note, how = {}, "", {}
     if pilot:
-        pool = _pool(pilot, experts or (), settings)
-        pool = _restricted(pool, [one for one in settings.metrics if not one.endswith(".py")])
+        pool = _restricted(_pool(pilot, experts, settings, quiet), settings.ids)
         found = _said(pool, at, alpha, beta, _distances(detect), simulate, seed)
-        note = f"pilot: {pool.name}, {counted(len(pool.lives), 'lifetime')}, {len(pool.left_out)} left out"
-        note += _caveat(len(pool.lives))
+        note, how = _note(pool, settings.level), settings_facts(pool)
     speed = _seconds_per_experience(pilot) if pilot else None
     cost = _cost(protocol, at, speed, machines) if protocol else None
     made = make_plan(k, alpha, beta, lifetimes=lifetimes, pilot=found, cost=cost, notes=[note] if note else ())
     if picture:
         _draw(made, picture)
     if json:
-        emit_json(made.as_json(), json)
+        emit_json({**made.as_json(), **how}, json)
     if json != "-":
         _show(made, quiet)
         if picture:
             typer.echo(f"drawn: {picture}")
 
 
-def _pool(pilot: Sequence[Path], experts: Sequence[Path], settings: Settings) -> Survey:
+def _refuse_idle(pilot: Sequence[Path] | None, settings: Settings, *, simulate: bool, detect: bool) -> None:
+    """Refuse what speaks of a pilot where there is none."""
+    from perdure.settings import OPTIONS
+
+    idle = ["--simulate"] * simulate + ["--detect"] * detect + [OPTIONS[name].flag for name in settings.origins]
+    if idle and not pilot:
+        raise typer.BadParameter(f"{idle[0]} speaks of a pilot's values; give --pilot too")
+
+
+def _pool(pilot: Sequence[Path], experts: Sequence[Path] | None, settings: Settings, quiet: bool) -> Survey:
     """The pilot's whole lifetimes, which are of one learner in one scenario, under the name of their group."""
     from dataclasses import replace
 
     from perdure.errors import PerdureError
-    from perdure.gather.survey import survey
     from perdure.stats.groups import check_poolable, split, usable
 
-    found = survey(pilot, experts, settings)
+    found = surveyed(pilot, experts, replace(settings, metrics=settings.files), quiet)
     lives, partial = usable(found.scores)
-    parts = split(lives)
+    parts = split(lives, settings.group, pool=settings.pool)
     if len(parts) != 1:
         raise PerdureError(
             f"--pilot: {len(parts)} groups ({'; '.join(parts)}); a pilot is one learner in one scenario type"
         )
+    ((name, lives),) = parts.items()
     check_poolable(lives, "--pilot")
     counted = {life.id for life in lives}
     return replace(
         found,
-        name=next(iter(parts)),
+        name=name,
         lives=tuple(one for one in found.lives if one.id in counted),
         left_out=(*found.left_out, *partial),
     )
+
+
+def _note(pool: Survey, level: float) -> str:
+    from perdure.stats.words import counted
+
+    said = f"pilot: {pool.name}, {counted(len(pool.lives), 'lifetime')}, {len(pool.left_out)} left out"
+    return said + _caveat(len(pool.lives), level)
 
 
 def _restricted(pool: Survey, metrics: Sequence[str]) -> Survey:
@@ -155,14 +155,14 @@ def _said(
     )
 
 
-def _caveat(lives: int) -> str:
+def _caveat(lives: int, level: float) -> str:
     """How well so few lifetimes know their spread; what is foretold from it is no surer."""
     from perdure.stats.plan import spread_known
 
     if lives < 2:
         return ""
-    low, high = spread_known(lives)
-    return f"; each true sd may be {low:.1f} to {high:.1f} times the one seen (95 %), and k as much off"
+    low, high = spread_known(lives, level)
+    return f"; each true sd may be {low:.1f} to {high:.1f} times the one seen ({100 * level:g} %), and k as much off"
 
 
 def _distances(pairs: list[str] | None) -> dict[str, float]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.options import Columns, Json, Quiet, column_mapping, emit_json
-from perdure.cli.scoring import Experts, Logs, Measure, Metrics, Preset, Variadic, listed, margins_of
+from perdure.cli.options import Json, Quiet, emit_json, with_settings
+from perdure.cli.scoring import Experts, Logs, Variadic
+
+if TYPE_CHECKING:
+    from perdure.settings import Settings
 
 __all__ = ["COMMAND", "EXAMPLE", "report"]
 
@@ -16,24 +19,16 @@ EXAMPLE = "perdure report logs --to report.html"
 COMMAND = Variadic
 
 
+@with_settings("logs")
 def report(
     logs: Logs,
+    settings: Settings,
+    experts: Experts = None,
     to: Annotated[
         Path, typer.Option("--to", metavar="FILE", help="Where to: .html, .md, .json or .tex, by its suffix.")
     ] = Path("report.html"),
-    experts: Experts = None,
-    preset: Preset = "standard",
-    measure: Measure = None,
-    metrics: Metrics = None,
     title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What the report is called.")] = None,
-    group: Annotated[
-        str | None, typer.Option("--group", metavar="PATTERN", help="A regular expression on ids that names groups.")
-    ] = None,
-    margin: Annotated[
-        list[str] | None, typer.Option("--margin", metavar="ID=X", help="Subtract X from a threshold. Repeatable.")
-    ] = None,
     json: Json = None,
-    column: Columns = None,
     quiet: Quiet = False,
 ) -> None:
     """Write what lifetimes show: verdicts, tables, figures, definitions, checklist and provenance.
@@ -44,21 +39,12 @@ def report(
     import sys
 
     from perdure.cli.score_table import progress_bar
-    from perdure.metrics.settings import Settings
     from perdure.report import write_report
 
-    settings = Settings(preset=preset, measure=measure, metrics=listed(metrics), margins=margins_of(margin))
+    command = shlex.join(["perdure", *sys.argv[1:]])
     with progress_bar(quiet) as progress:
         made = write_report(
-            logs,
-            to,
-            experts=experts or (),
-            settings=settings,
-            title=title,
-            group=group,
-            columns=column_mapping(column),
-            command=shlex.join(["perdure", *sys.argv[1:]]),
-            progress=progress,
+            logs, to, experts=experts or (), settings=settings, title=title, command=command, progress=progress
         )
     if json:
         emit_json(made.as_json(), json)

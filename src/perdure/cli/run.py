@@ -52,6 +52,7 @@ def run(
         plan_facts,
         progress_of,
         reported,
+        scored_by,
         show_failures,
         show_notes,
         show_plan,
@@ -70,8 +71,9 @@ def run(
     folder, count = RunFolder(into), cores() if workers is None else workers
     chosen, beside = plan.chosen(tuple(only or ())), (protocol.resolve().parent,)
     check_before(plan, folder, chosen, (*beside, Path.cwd()))
+    settings = scored_by(plan.protocol)
     missing = [job for job in chosen if not folder.is_finished(job)]
-    gaps = unanswered(plan)
+    gaps = unanswered(plan, settings)
     if not quiet and json != "-":
         show_plan(console, plan, missing, count)
         for scenario, metrics in gaps.items():
@@ -102,7 +104,7 @@ def run(
         show_notes(console, result)
         if not quiet and not result.lived and not result.failed:
             console.print(f"  {into}: nothing is missing, so nothing was run")
-    surveyed = survey(into, look=sketched) if result.finished_lives and not only else None
+    surveyed = survey(into, settings=settings, look=sketched) if result.finished_lives and not only else None
     scores = _scored(surveyed, json) if surveyed else None
     if surveyed and (result.lived or not (into / "report.html").exists()):
         reported(result, surveyed)
@@ -117,7 +119,7 @@ def run(
 
 def _scored(scores: Survey, json: str | None) -> dict[str, object]:
     """Show each group's estimates."""
-    from perdure.cli.group_table import show_groups, thresholds
+    from perdure.cli.group_table import score_facts, show_groups
     from perdure.cli.score_table import show
     from perdure.stats.groups import groups
 
@@ -127,4 +129,4 @@ def _scored(scores: Survey, json: str | None) -> dict[str, object]:
             show_groups(found)
         else:
             show(scores)
-    return {**scores.as_json(), "thresholds": thresholds(scores), "groups": [group.as_json() for group in found]}
+    return score_facts(scores, found)

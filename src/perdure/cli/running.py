@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from perdure.gather.model import Survey
     from perdure.run.local import Event
     from perdure.run.plan import Job, Plan
+    from perdure.run.protocol import Protocol
     from perdure.run.runner import RunResult
+    from perdure.settings import Settings
 
 __all__ = [
     "duration",
@@ -27,6 +29,7 @@ __all__ = [
     "plan_facts",
     "progress_of",
     "reported",
+    "scored_by",
     "show_failures",
     "show_notes",
     "show_plan",
@@ -81,16 +84,29 @@ def show_plan(console: Console, plan: Plan, missing: Sequence[Job], workers: int
         console.print(f"  {_many(len(missing), 'is', 'are')} to be lived, by {_many(max(workers, 1), 'worker')}")
 
 
-def unanswered(plan: Plan) -> dict[str, list[str]]:
+def scored_by(protocol: Protocol) -> Settings:
+    """How a protocol's lives are scored; what is wrong with that is said before any is lived."""
+    from perdure.metrics.score import Scorer
+    from perdure.settings import Settings
+
+    settings = Settings(**protocol.score, origins=dict.fromkeys(protocol.score, "protocol"))
+    try:
+        Scorer(settings)
+    except PerdureError as problem:
+        raise PerdureError(f"{protocol.name}: [score]: {problem}") from problem
+    return settings
+
+
+def unanswered(plan: Plan, settings: Settings) -> dict[str, list[str]]:
     """For each scenario, the metrics with a threshold that it cannot answer."""
     from perdure.metrics.presets import preset
     from perdure.scenario.lint import lint
 
-    metrics = [metric for metric in preset("standard").metrics.values() if metric.threshold is not None]
+    metrics = [metric for metric in preset(settings.preset).metrics.values() if metric.threshold is not None]
     found: dict[str, list[str]] = {}
     for scenario in plan.protocol.scenarios:
         life = next(job for job in plan.lives if job.scenario == scenario.name)
-        report = lint(life.syllabus, metrics=metrics)
+        report = lint(life.syllabus, metrics=metrics, variants=settings.variants or "name")
         found[scenario.name] = [name for name, one in report.metrics.items() if one.sites == 0]
     return found
 

@@ -1,4 +1,4 @@
-"""What the verbs that score share: their options, and how these become settings."""
+"""What the verbs that score share: their logs and experts, and the one place where they are scored."""
 
 from __future__ import annotations
 
@@ -10,30 +10,18 @@ import typer
 from typer.core import TyperCommand
 
 if TYPE_CHECKING:
-    from perdure.curves.model import Prep
+    from perdure.gather.model import Survey
+    from perdure.gather.survey import Look
+    from perdure.settings import Settings
 
-__all__ = ["Experts", "Logs", "Measure", "Metrics", "Preset", "Variadic", "listed", "margins_of", "preparation"]
+__all__ = ["LOG_HELP", "Experts", "Logs", "Variadic", "settings_facts", "surveyed"]
 
-Logs = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="LOG...", help="Logs, folders of logs, run folders, or accuracy matrices.", show_default=False
-    ),
-]
+LOG_HELP = "Logs, folders of logs, run folders, tables of lifetimes or of scores, or accuracy matrices."
+
+Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help=LOG_HELP, show_default=False)]
 Experts = Annotated[
     list[Path] | None,
     typer.Option("--experts", metavar="PATH...", help="Logs of experts, folders of them, or taskinfo/info.json."),
-]
-Preset = Annotated[str, typer.Option("--preset", metavar="NAME", help="How to score; see `perdure list presets`.")]
-Measure = Annotated[
-    str | None,
-    typer.Option("--measure", metavar="NAME", help="The measure to score; the first declared one if not given."),
-]
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metrics", metavar="ID|FILE.py...", help="Only these metrics; a Python file adds those it declares."
-    ),
 ]
 
 
@@ -78,35 +66,23 @@ class Variadic(TyperCommand):
         return spelt
 
 
-def listed(values: Sequence[str] | None) -> tuple[str, ...]:
-    """`["a,b", "c"]` as `("a", "b", "c")`."""
-    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
+def surveyed(
+    logs: Sequence[Path],
+    experts: Sequence[Path] | None,
+    settings: Settings,
+    quiet: bool,
+    *,
+    look: Look | None = None,
+    jobs: int | None = None,
+) -> Survey:
+    """Every lifetime at or below `logs`, scored; a bar on stderr tells how far that is."""
+    from perdure.cli.score_table import progress_bar
+    from perdure.gather.survey import survey
+
+    with progress_bar(quiet) as progress:
+        return survey(logs, experts or (), settings, look=look, jobs=jobs, progress=progress)
 
 
-def margins_of(pairs: Sequence[str] | None) -> dict[str, float]:
-    """`["performance_maintenance=2"]` as a mapping from ids to margins."""
-    margins: dict[str, float] = {}
-    for pair in pairs or ():
-        name, equals, text = pair.partition("=")
-        try:
-            margins[name] = float(text)
-        except ValueError:
-            equals = ""
-        if not (name and equals) or not 0 <= margins[name] < float("inf"):
-            raise typer.BadParameter(
-                f"--margin {pair!r}: expected ID=X with X of 0 or more, as in forward_transfer=0.05"
-            )
-    return margins
-
-
-def preparation(preset: str, bounds: Path | None, **given: Any) -> Prep:
-    """The preset's preparation, with what was given in its place."""
-    from dataclasses import replace
-
-    from perdure.curves.bounds import read_bounds
-    from perdure.metrics.presets import preset as preset_called
-
-    changed = {name: value for name, value in given.items() if value is not None}
-    if bounds is not None:
-        changed["bounds"] = read_bounds(bounds)
-    return replace(preset_called(preset).prep, **changed)
+def settings_facts(found: Survey) -> dict[str, Any]:
+    """What decided the scores and where it came from, as every JSON carries it."""
+    return {"settings": dict(found.settings), "settings_from": dict(found.settings_from)}

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.options import Json, Quiet, emit_json
-from perdure.cli.scoring import Experts, Logs, Measure, Metrics, Preset, Variadic, listed
+from perdure.cli.options import Json, Quiet, emit_json, with_settings
+from perdure.cli.scoring import Experts, Logs, Variadic
 
 if TYPE_CHECKING:
     from perdure.report.follow import Follower
+    from perdure.settings import Settings
 
 __all__ = ["COMMAND", "EXAMPLE", "watch"]
 
@@ -18,8 +19,11 @@ EXAMPLE = "perdure watch logs --terminal --once"
 COMMAND = Variadic
 
 
+@with_settings("logs")
 def watch(
     logs: Logs,
+    settings: Settings,
+    experts: Experts = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Where to serve; 0 finds a free port.")] = 0,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     terminal: Annotated[bool, typer.Option("--terminal", help="Show it here instead of serving a page.")] = False,
@@ -30,10 +34,6 @@ def watch(
     token: Annotated[
         str | None, typer.Option("--token", metavar="TEXT", help="What others must know; 16 characters or more.")
     ] = None,
-    experts: Experts = None,
-    preset: Preset = "standard",
-    measure: Measure = None,
-    metrics: Metrics = None,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -41,10 +41,9 @@ def watch(
 
     Nothing is written to the logs. The page is served to this machine alone, unless --host and --token say otherwise.
     """
-    from perdure.metrics.settings import Settings
     from perdure.report.follow import Follower
 
-    follower = Follower(logs, experts or (), Settings(preset=preset, measure=measure, metrics=listed(metrics)))
+    follower = Follower(logs, experts or (), settings)
     if once or json:
         _once(follower, json, quiet)
     elif terminal:
@@ -62,7 +61,7 @@ def _once(follower: Follower, json: str | None, quiet: bool) -> None:
     follower.settle()
     if json:
         facts = state(follower)
-        emit_json({name: facts[name] for name in ("warnings", "lifetimes")}, json)
+        emit_json({**follower.how, **{name: facts[name] for name in ("warnings", "lifetimes")}}, json)
     if not quiet and json != "-":
         Console().print(table(follower))
 

@@ -29,8 +29,8 @@ _Bounds = TypeVar("_Bounds")
 
 def expert_logs(
     experts: Sequence[Lifetime],
-    measure: str,
-    direction: Direction,
+    measure: str | Mapping[str, str],
+    direction: Direction | Mapping[str, Direction],
     prep: Prep,
     saturations: Mapping[str, float] | None = None,
     settled: Settled | None = None,
@@ -48,7 +48,7 @@ def expert_logs(
             left_out.append((str(expert.path or expert.id), str(problem)))
     nothing, start = np.empty(0), np.zeros(1, dtype=np.int64)
     for task, value in (saturations or {}).items():
-        known = -value if direction == "lower" else value
+        known = -value if _way(task, measure, direction) == "lower" else value
         served.append(
             ExpertLog(
                 "info.json", task, nothing, nothing, start, (), np.empty(0, dtype=np.int64), saturation=float(known)
@@ -62,44 +62,52 @@ def curves(
     prep: Prep | None = None,
     experts: Sequence[Lifetime | ExpertLog] = (),
     *,
-    measure: str | None = None,
-    direction: Direction | None = None,
+    measure: str | Mapping[str, str] | None = None,
+    direction: Direction | Mapping[str, Direction] | None = None,
     settled: Settled | None = None,
 ) -> Curves:
     """The lifetime smoothed, clamped and scaled, with the experts of its tasks on the same scale.
 
     Ranges come from the learner's smoothed learning values, its evaluation values and its experts'
     smoothed learning values together, unless bounds are given, or recorded in the log's manifest for
-    its first measure. `direction` overrules the log's own. `settled` is what parameter sets are called, for
-    those who compare several lifetimes; without it this one and its experts are settled together. What
-    only an accuracy matrix tells stays as measured.
+    its first measure. `direction` overrules the log's own. A mapping gives each task a measure of its
+    own, and each measure its direction. `settled` is what parameter sets are called, for those who compare
+    several lifetimes; without it this one and its experts are settled together. What only an accuracy
+    matrix tells stays as measured.
     """
     prep = prep or Prep()
     prep = replace(prep, variants=prep.variants or lifetime.variants)
-    measure = lifetime.measure(measure)
-    way = direction or lifetime.measures[measure]
+    measure = lifetime.measured(measure)
+    direction = direction or (lifetime.measures[measure] if isinstance(measure, str) else lifetime.measures)
+    if not isinstance(measure, str) and prep.scale == "run":
+        raise MetricError("tasks with measures of their own share no range; scale each by its own (--scale task)")
     if settled is None and prep.variants == "params":
         settled = settle([lifetime.sets, *(one.sets for one in experts if isinstance(one, Lifetime))])
     passage = _passage(lifetime, measure, prep, settled)
     if isinstance(passage, MatrixPassage):
-        return matrix_curves(passage, lifetime.id, way)
+        return matrix_curves(passage, lifetime.id, _way("", passage.measures, direction))
     if not len(passage.values):
         dropped = ", ".join(f"{count} {why}" for why, count in passage.dropped.items() if count)
-        raise LogError(f"{lifetime.id}: no value of {measure!r} counts" + (f" (dropped: {dropped})" if dropped else ""))
-    logs = [one if isinstance(one, ExpertLog) else expert_log(one, measure, way, prep, settled) for one in experts]
+        raise LogError(
+            f"{lifetime.id}: no value of {passage.measure!r} counts" + (f" (dropped: {dropped})" if dropped else "")
+        )
+    logs = [
+        one if isinstance(one, ExpertLog) else expert_log(one, measure, direction, prep, settled) for one in experts
+    ]
     tasks = tuple(dict.fromkeys(block.task for block in passage.scenario.blocks))
+    ways = {task: _way(task, passage.measures, direction) for task in tasks}
     matched = {task: found for task in tasks if (found := matching(task, logs, prep))}
 
     found_values, starts = values_of(passage, prep)
-    measured = oriented(found_values, way)
+    measured = _oriented(found_values, starts, passage, ways)
     smoothed_blocks = [
         index for index, block in enumerate(passage.scenario.blocks) if block.mode == "learn" or prep.smooth_evaluation
     ]
     smoothed = smooth(measured, starts, smoothed_blocks, window=prep.window, width=prep.width, alignment=prep.alignment)
 
-    given = _given(lifetime, prep, way, passage.scenario.tasks)
+    given = _given(lifetime, prep, ways, passage.scenario.tasks)
     if given is None:
-        given = _recorded(lifetime, measure, prep, way, passage.scenario.tasks)
+        given = _recorded(lifetime, passage, prep, ways)
     all_given = len(given) == len(tasks)
     raw = measured.copy()
     clamps: dict[str, Range] = {}
@@ -110,7 +118,7 @@ def curves(
     ranges = given if all_given else _found(smoothed, starts, passage, matched, clamps, prep) | given
     notes = (*passage.notes, *_notes(ranges, prep), *_unserving(logs, matched, tasks))
     if prep.scale == "run":
-        everything = _all_given(prep, way) or tuple(ranges.values())
+        everything = _all_given(prep, ways[tasks[0]]) or tuple(ranges.values())
         whole = Range(min(one.low for one in everything), max(one.high for one in everything), all_given)
         ranges = dict.fromkeys(ranges, whole)
     if prep.scale != "none":
@@ -126,7 +134,7 @@ def curves(
         lifetime=lifetime.id,
         passage=passage,
         prep=prep,
-        direction=way,
+        directions=ways,
         values=smoothed,
         raw=raw,
         measured=measured,
@@ -137,7 +145,25 @@ def curves(
     )
 
 
-def _passage(lifetime: Lifetime, measure: str, prep: Prep, settled: Settled | None) -> Passage:
+def _way(task: str, measures: str | Mapping[str, str], direction: Direction | Mapping[str, Direction]) -> Direction:
+    """Whether higher is better in `task`, which may have a measure of its own."""
+    if isinstance(direction, str):
+        return direction
+    assert not isinstance(measures, str), "directions of measures come with measures of tasks"
+    named = measures.get(task) or measures.get(Task.parse(task).name, "")
+    return direction.get(named, "higher")
+
+
+def _oriented(values: Array, starts: npt.NDArray[np.int64], passage: Passage, ways: Mapping[str, Direction]) -> Array:
+    """The values such that higher is better in every task."""
+    if len(set(ways.values())) == 1:
+        return oriented(values, next(iter(ways.values())))
+    turned = values.copy()
+    _each_block(passage, starts, turned, lambda block, task: oriented(block, ways[task]))
+    return turned
+
+
+def _passage(lifetime: Lifetime, measure: str | Mapping[str, str], prep: Prep, settled: Settled | None) -> Passage:
     if prep.variants != "agnostic" or prep.suffix == "last":
         return lifetime.passage(measure, prep.variants, settled)
     whole = pl.col("task_name").cast(pl.String)
@@ -219,14 +245,16 @@ def _all_given(prep: Prep, direction: Direction) -> tuple[Range, ...]:
     return tuple(_range(bounds, direction) for bounds in (prep.bounds or {}).values())
 
 
-def _given(lifetime: Lifetime, prep: Prep, direction: Direction, tasks: Sequence[Task]) -> dict[str, Range] | None:
+def _given(
+    lifetime: Lifetime, prep: Prep, ways: Mapping[str, Direction], tasks: Sequence[Task]
+) -> dict[str, Range] | None:
     """The given bounds of each task, higher-is-better; variants are pooled where they do not count."""
     if prep.bounds is None:
         return None
-    bounds = [(name.lower(), _range(pair, direction)) for name, pair in prep.bounds.items()]
+    bounds = [(name.lower(), pair) for name, pair in prep.bounds.items()]
     ranges: dict[str, Range] = {}
     for task in tasks:
-        found = _belonging(bounds, task, lifetime, prep)
+        found = [_range(pair, ways[task.label]) for pair in _belonging(bounds, task, lifetime, prep)]
         if not found:
             raise MetricError(
                 f"no bounds are given for task {task.label!r} (given: {', '.join(prep.bounds) or 'none'}); add them"
@@ -235,21 +263,21 @@ def _given(lifetime: Lifetime, prep: Prep, direction: Direction, tasks: Sequence
     return ranges
 
 
-def _recorded(
-    lifetime: Lifetime, measure: str, prep: Prep, direction: Direction, tasks: Sequence[Task]
-) -> dict[str, Range]:
+def _recorded(lifetime: Lifetime, passage: Passage, prep: Prep, ways: Mapping[str, Direction]) -> dict[str, Range]:
     """The bounds that the manifest's scenario gives to tasks, higher-is-better; they are of the first measure."""
     scenario = lifetime.manifest.get("scenario")
     described = scenario.get("tasks") if isinstance(scenario, Mapping) else None
-    if not prep.recorded_bounds or not isinstance(described, Sequence) or measure != lifetime.measure():
+    if not prep.recorded_bounds or not isinstance(described, Sequence):
         return {}
     entries = [
         (str(one.get("label")).lower(), _rising(one.get("bounds"))) for one in described if isinstance(one, Mapping)
     ]
     ranges: dict[str, Range] = {}
-    for task in tasks:
+    for task in passage.scenario.tasks:
+        if passage.measures.get(task.label, passage.measure) != lifetime.measure():
+            continue
         found = _belonging(entries, task, lifetime, prep)
-        known = [_range(one, direction) for one in found if one]
+        known = [_range(one, ways[task.label]) for one in found if one]
         if known and len(known) == len(found):
             ranges[task.label] = _pooled(known)
     return ranges

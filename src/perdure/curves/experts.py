@@ -15,7 +15,7 @@ import numpy.typing as npt
 from perdure import files
 from perdure.curves.model import Array, Curve, Expert, Prep, Range
 from perdure.curves.prepare import SCALED, clamp, scale, smooth
-from perdure.errors import LogError, PerdureError
+from perdure.errors import LogError, PerdureError, UnknownName
 from perdure.log.model import TIMESTAMP_FORMAT, Direction, Lifetime, Passage
 from perdure.log.read import Options, find, locate
 from perdure.log.read import lifetimes as lifetimes_at
@@ -172,18 +172,26 @@ def values_of(passage: Passage, prep: Prep) -> tuple[Array, npt.NDArray[np.int64
 
 
 def expert_log(
-    lifetime: Lifetime, measure: str, direction: Direction, prep: Prep, settled: Settled | None = None
+    lifetime: Lifetime,
+    measure: str | Mapping[str, str],
+    direction: Direction | Mapping[str, Direction],
+    prep: Prep,
+    settled: Settled | None = None,
 ) -> ExpertLog:
     """The expert's learning, smoothed; LogError where it cannot serve as one.
 
     Its task is told as in the lifetimes that it serves: where parameters make tasks, by what is `settled` with them.
+    Where tasks have measures of their own, `direction` is that of each measure.
     """
     name = str(lifetime.path or lifetime.id)
-    if measure not in lifetime.measures:
+    try:
+        # l2metrics compares an expert's whole name, also where the learner's has lost its variant.
+        passage = lifetime.passage(measure, "name" if prep.matching == "prefix" else prep.variants, settled)
+    except UnknownName as problem:
         known = ", ".join(lifetime.measures)
-        raise LogError(f"{name}: this expert has no measure {measure!r} (it has: {known}); give experts of {measure!r}")
-    # l2metrics compares an expert's whole name, also where the learner's has lost its variant.
-    passage = lifetime.passage(measure, "name" if prep.matching == "prefix" else prep.variants, settled)
+        raise LogError(
+            f"{name}: this expert has no measure {problem.name!r} (it has: {known}); give experts of {problem.name!r}"
+        ) from problem
     blocks = passage.scenario.blocks
     learning = [index for index, block in enumerate(blocks) if block.mode == "learn"]
     tasks = sorted({blocks[index].task for index in learning})
@@ -191,7 +199,8 @@ def expert_log(
         found = f"it learns {', '.join(tasks)}" if tasks else "it learns nothing that counts"
         raise LogError(f"{name}: an expert learns one task alone; {found}")
     everything, all_starts = values_of(passage, prep)
-    everything = oriented(everything, direction)
+    way = direction if isinstance(direction, str) else direction[passage.measures[tasks[0]]]
+    everything = oriented(everything, way)
     pieces = [everything[all_starts[index] : all_starts[index + 1]] for index in learning]
     starts = np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])]).astype(np.int64)
     measured = np.concatenate(pieces)

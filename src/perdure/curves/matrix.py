@@ -20,7 +20,7 @@ def matrix_curves(passage: MatrixPassage, lifetime: str, direction: Direction = 
         lifetime=lifetime,
         passage=passage,
         prep=Prep(window="none", scale="none"),
-        direction=direction,
+        directions=dict.fromkeys(passage.matrix.tasks, direction),
         values=values,
         raw=values,
         measured=values,

@@ -220,7 +220,8 @@ class Curves:
     lifetime: str
     passage: Passage
     prep: Prep
-    direction: Direction
+    directions: Mapping[str, Direction]
+    """Task → whether higher is better there, as its measure has it."""
     values: Array
     """Smoothed, clamped, scaled."""
     raw: Array
@@ -237,6 +238,17 @@ class Curves:
     def scenario(self) -> Scenario:
         """The blocks as lived."""
         return self.passage.scenario
+
+    @cached_property
+    def as_logged(self) -> Array:
+        """The values as measured, in the direction in which they were logged."""
+        signs = [self.sign(block.task) for block in self.scenario.blocks]
+        logged: Array = self.measured * np.repeat(signs, np.diff(self.starts))
+        return logged
+
+    def sign(self, task: str) -> float:
+        """−1 where the values of a task were turned so that higher is better, else 1."""
+        return -1.0 if self.directions.get(task) == "lower" else 1.0
 
     def over(self, blocks: Sequence[int]) -> Curve:
         """The blocks stitched together; a single block is a view, and what it computes is kept."""

@@ -49,6 +49,8 @@ class Survey:
     preset: str
     metrics: Mapping[str, Metric]
     """The declarations behind the ids."""
+    settings_from: Mapping[str, str] = field(default_factory=dict)
+    """Setting → where its value came from."""
     written: Mapping[str, Bar] = field(default_factory=dict)
     """What metrics that only a file of scores knows are held against."""
     name: str = ""
@@ -93,6 +95,7 @@ class Survey:
             "definitions": DEFINITIONS,
             "preset": self.preset,
             "settings": dict(self.settings),
+            "settings_from": dict(self.settings_from),
             "left_out": [{"path": path, "why": why} for path, why in self.left_out],
             "lifetimes": [one.as_json() for one in self.scores],
         }

@@ -16,7 +16,7 @@ from perdure.gather.processes import processes, worked
 from perdure.gather.serving import Serving, idle
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text
-from perdure.log.read import Options, lifetimes
+from perdure.log.read import lifetimes
 from perdure.metrics.declare import Bar
 from perdure.metrics.score import Score, Scorer
 from perdure.metrics.settings import Settings
@@ -62,7 +62,7 @@ def survey(
         settings,
         experts=tuple(one if isinstance(one, Lifetime) else os.fspath(one) for one in experts),
         own_experts=tuple(map(str, own)),
-        columns=dict(columns or {}),
+        columns=dict(columns or settings.columns),
         look=look,
         count=len(found),
     )
@@ -87,6 +87,7 @@ def survey(
         settings=described(settings, scorer, [_called(one) for one in (*how.experts, *how.own_experts)], how.columns),
         preset=scorer.preset.name if found or not kept else kept[0].preset,
         metrics=scorer.metrics if found else {key: one for key, one in scorer.metrics.items() if key in written},
+        settings_from=settings.sources(),
         written=written,
         name=", ".join(_called(one, brief=True) for one in given),
     )
@@ -231,13 +232,7 @@ class Surveyor:
         if found.lifetime is not None:
             yield found, found.lifetime
             return
-        options = Options(
-            columns=self.how.columns,
-            cache=self.how.cache,
-            unit=scorer.settings.unit,
-            as_given=scorer.settings.as_given,
-            rows=scorer.settings.rows,
-        )
+        options = replace(scorer.settings.reading(), columns=self.how.columns, cache=self.how.cache)
         for one in lifetimes(found.path, options, found.part):
             yield (found.inside(one.inside) if one.inside else found), one
 

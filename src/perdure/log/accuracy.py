@@ -97,12 +97,12 @@ class MatrixLifetime(Lifetime):
 
     def passage(
         self,
-        measure: str | None = None,
+        measure: str | Mapping[str, str] | None = None,
         variants: Variants | None = None,
         settled: Settled | None = None,  # noqa: ARG002
     ) -> MatrixPassage:
         """One evaluation per known cell; what happened while learning is not known."""
-        self.measure(measure)
+        self.measured(measure)
         if variants == "agnostic":
             raise LogError(f"{self.id}: a matrix has one row per task; it cannot be scored without its variants")
         return passage_of(self.matrix, self.id)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from perdure.errors import LogError
 from perdure.log.model import EXPERIENCE_STATUSES, Passage
 from perdure.log.parameters import Table, parameters, table_of
 from perdure.log.variants import Settled, names, settle, task_of
@@ -54,8 +55,10 @@ def _neighbours(rows: pl.DataFrame, *names: str) -> Iterator[tuple[int, list[npt
         yield start, [column.slice(start, _AT_ONCE + 1).to_numpy() for column in columns]
 
 
-def passage(lifetime: Lifetime, measure: str, variants: whose.Mode, settled: Settled | None = None) -> Passage:
-    """The experiences of `lifetime` that count for `measure`, cut into blocks.
+def passage(
+    lifetime: Lifetime, measure: str | Mapping[str, str], variants: whose.Mode, settled: Settled | None = None
+) -> Passage:
+    """The experiences of `lifetime` that count for `measure`, or for that of their label, cut into blocks.
 
     Rows that are not complete, have no value, or one that is not finite are dropped and counted
     before blocks are formed, so a block left empty does not exist.
@@ -74,28 +77,31 @@ def passage(lifetime: Lifetime, measure: str, variants: whose.Mode, settled: Set
         rows = rows.with_columns(named) if made else rows
         tasks = made
     complete = rows.get_column("exp_status").to_physical().to_numpy() == _COMPLETE
-    raw = rows.get_column(measure).to_numpy().astype(np.float64, copy=False)  # null is NaN
+    raw, own = _measured(rows, labels, measure)
     counts = complete & np.isfinite(raw)
     dropped = dict.fromkeys(("incomplete", "missing", "not finite"), 0)
     if not counts.all():
         dropped["incomplete"] = int((~complete).sum())
         dropped["missing"] = int((complete & np.isnan(raw)).sum())
         dropped["not finite"] = int((complete & np.isinf(raw)).sum())
-        rows, raw = rows.filter(pl.Series(counts)), raw[counts]
+        rows, raw, own = rows.filter(pl.Series(counts)), raw[counts], own[counts]
         labels = labels.filter(pl.Series(counts))
     row_starts = _boundaries(rows)
     values, starts = _averaged(rows, raw, row_starts)
     facts = _Facts.of(rows, labels, row_starts)
     noise = {} if facts.plain else settled.noise if variants == "params" and settled else _noise(lifetime)
+    scenario = _scenario(lifetime, facts, np.diff(starts), noise, tasks)
+    measures = {} if isinstance(measure, str) else _by_task(lifetime, scenario, own[row_starts[:-1]].tolist())
     return Passage(
-        scenario=_scenario(lifetime, facts, np.diff(starts), noise, tasks),
-        measure=measure,
+        scenario=scenario,
+        measure=measure if isinstance(measure, str) else ", ".join(f"{task}={one}" for task, one in measures.items()),
         values=values,
         starts=starts,
         rows=rows,
         row_starts=row_starts,
         dropped=dropped,
         notes=() if facts.plain or variants != "name" else tuple(_notes(lifetime)),
+        measures=measures,
     )
 
 
@@ -109,6 +115,35 @@ def parameter_table(lifetime: Lifetime) -> Table:
         rows = rows.filter(pl.Series(counts))
     row_starts = _boundaries(rows)
     return table_of(rows, row_starts[:-1], _experiences(rows, row_starts), None if counts.all() else counts)
+
+
+def _measured(
+    rows: pl.DataFrame, labels: pl.Series, measure: str | Mapping[str, str]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """The value that counts in each row, null as NaN, and which of the log's columns it is from."""
+    if isinstance(measure, str):
+        values = rows.get_column(measure).to_numpy().astype(np.float64, copy=False)
+        return values, np.broadcast_to(np.int64(0), rows.height)
+    raw, own = np.full(rows.height, np.nan), np.zeros(rows.height, np.int64)
+    labels = labels.cast(pl.String)
+    for name in dict.fromkeys(measure.values()):
+        here = labels.is_in([label for label, one in measure.items() if one == name]).to_numpy()
+        raw[here] = rows.get_column(name).to_numpy()[here]
+        own[here] = rows.columns.index(name)
+    return raw, own
+
+
+def _by_task(lifetime: Lifetime, scenario: Scenario, columns: list[int]) -> dict[str, str]:
+    """Task → its measure, by the column that each block's values are from."""
+    found: dict[str, str] = {}
+    for block, column in zip(scenario.blocks, columns, strict=True):
+        name = lifetime.experiences.columns[column]
+        if found.setdefault(block.task, name) != name:
+            raise LogError(
+                f"{lifetime.id}: the variants of {block.task!r} are measured by {found[block.task]!r} and {name!r}, "
+                "and cannot be one task; give them one measure, or score --variants name"
+            )
+    return {task.label: found[task.label] for task in scenario.tasks}
 
 
 def _changed(rows: pl.DataFrame, *names: str) -> npt.NDArray[np.bool_]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from perdure.errors import LogError, UnknownName
-from perdure.scenario.model import Scenario
+from perdure.scenario.model import Scenario, Task
 from perdure.scenario.variants import Variants, mode
 
 if TYPE_CHECKING:
@@ -143,16 +143,35 @@ class Lifetime:
         return sets_of(self)
 
     def passage(
-        self, measure: str | None = None, variants: Variants | None = None, settled: Settled | None = None
+        self,
+        measure: str | Mapping[str, str] | None = None,
+        variants: Variants | None = None,
+        settled: Settled | None = None,
     ) -> Passage:
         """The values that count for `measure` (the first one by default), block by block.
 
+        A mapping gives each task a measure of its own, by its label or by its name without variant.
         `variants` says what is a task, None as its source has it. `settled` is what parameter sets are called
         where several lifetimes are seen together; without it this one is alone.
         """
         from perdure.log.blocks import passage
 
-        return passage(self, self.measure(measure), mode(variants or self.variants), settled)
+        return passage(self, self.measured(measure), mode(variants or self.variants), settled)
+
+    def measured(self, measure: str | Mapping[str, str] | None = None) -> str | dict[str, str]:
+        """What is measured: the name of one measure for all tasks, or of one for each label of this log."""
+        if not isinstance(measure, Mapping):
+            return self.measure(measure)
+        named = {task.lower(): name for task, name in measure.items()}
+        labels = self.experiences.get_column("task_name").unique(maintain_order=True).to_list()
+        found = {label: named.get(label.lower()) or named.get(Task.parse(label.lower()).name) for label in labels}
+        without = [label for label, name in found.items() if name is None]
+        if without:
+            raise LogError(
+                f"{self.id}: no measure is named for task {without[0]!r} (named: {', '.join(named) or 'none'}); "
+                "give one to every task, as in --measure pong=reward,battle=units"
+            )
+        return {label: self.measure(name) for label, name in found.items()}
 
     def measure(self, name: str | None = None) -> str:
         """The name of a measure of this log; the first declared one where none is given."""
@@ -184,6 +203,8 @@ class Passage:
     """Rows that do not count, by reason: incomplete, missing, not finite."""
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     """What a reader should know of how tasks were told apart."""
+    measures: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    """Task → its own measure, where tasks have measures of their own; `measure` then names them all."""
 
     @property
     def dropped_rows(self) -> int:

@@ -16,11 +16,21 @@ import numpy as np
 from perdure.curves.model import Curves
 from perdure.errors import LogError
 from perdure.log.accuracy import AccuracyMatrix, Array, MatrixPassage, Unit, negated, with_baselines
-from perdure.metrics.declare import ADAPTERS, LIFETIME, Context, NoValue, Site
+from perdure.metrics.declare import ADAPTERS, LIFETIME, Context, Metric, NoValue, Site
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import visible_evaluations
 
-__all__ = ["RELEARNED", "SINCE", "Cell", "Evaluations", "Learning", "Place", "evaluations_of", "matrix_of"]
+__all__ = [
+    "RELEARNED",
+    "SINCE",
+    "Cell",
+    "Evaluations",
+    "Learning",
+    "Place",
+    "evaluations_of",
+    "matrix_of",
+    "reads_matrix",
+]
 
 Cell = tuple[int, int]
 _LIMITS: Mapping[Unit, float] = {"fraction": 1.0, "percent": 100.0}
@@ -132,14 +142,14 @@ def matrix_of(curves: Curves, unit: Unit | None = None) -> AccuracyMatrix:
         unit=unit or _unit_of(curves, found.tasks, values),
         lowest=_extremes(min, found.since, means, count),
         highest=_extremes(max, found.every, means, count),
-        negated=curves.direction == "lower",
+        negated=_lower(curves),
         flags=(RELEARNED,) if found.relearned else (),
     )
 
 
 def _unit_of(curves: Curves, tasks: tuple[str, ...], values: Array) -> Unit:
     """What the evaluations of a log are measured in."""
-    sign = -1.0 if curves.direction == "lower" else 1.0
+    sign = -1.0 if _lower(curves) else 1.0
     ranges = [curves.ranges.get(task) for task in tasks]
     bounds = {tuple(sorted((sign * one.low, sign * one.high))) if one and one.given else None for one in ranges}
     measured = sign * values
@@ -264,8 +274,18 @@ def _matrix(curves: Curves, context: Context) -> AccuracyMatrix:
         if not isinstance(passage, MatrixPassage):
             _MATRICES[curves] = matrix_of(curves, context.baselines.get("unit"))
         else:
-            _MATRICES[curves] = negated(passage.matrix) if curves.direction == "lower" else passage.matrix
+            _MATRICES[curves] = negated(passage.matrix) if _lower(curves) else passage.matrix
     return _MATRICES[curves]
+
+
+def _lower(curves: Curves) -> bool:
+    """Whether lower was better in every task before values were turned."""
+    return set(curves.directions.values()) == {"lower"}
+
+
+def reads_matrix(metric: Metric) -> bool:
+    """Whether a metric is one of accuracy matrices."""
+    return not {AccuracyMatrix, Place}.isdisjoint(metric.roles.values())
 
 
 def _place(curves: Curves, site: Site, context: Context) -> Place:

@@ -18,6 +18,7 @@ from perdure.scenario.sites import LIFETIME, Key, Site, key_text
 
 if TYPE_CHECKING:
     from perdure.metrics.blocks import BlockSummary
+    from perdure.settings import Settings
 
 __all__ = [
     "ADAPTERS",
@@ -277,6 +278,10 @@ class Preset:
     summarise: Callable[[Curves], tuple[BlockSummary, ...]]
     """What is said of each block."""
     source: str = ""
+    fixes: Mapping[str, str] = field(default_factory=dict)
+    """Setting → why nobody may choose it: it is part of what the preset stands for, or means nothing in it."""
+    refuses: Callable[[Settings, Prep], str | None] = lambda _settings, _prep: None
+    """Why it cannot be scored so, in words, where a setting is taken but not every value of it; else None."""
 
     @property
     def metrics(self) -> Mapping[str, Metric]:

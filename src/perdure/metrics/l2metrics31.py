@@ -26,8 +26,9 @@ from perdure.metrics.combine import first_of_each
 from perdure.metrics.declare import ADAPTERS, Metric, NoValue, Site, metric
 from perdure.scenario import sites
 from perdure.scenario.model import Scenario
+from perdure.settings import Settings
 
-__all__ = ["L2METRICS_31", "PREP", "Regimes", "summaries"]
+__all__ = ["L2METRICS_31", "PREP", "Regimes", "refuses", "summaries"]
 
 _SOURCE = "l2metrics 3.1"
 _PRESET = "l2metrics-3.1"
@@ -41,6 +42,15 @@ PREP = Prep(
     recorded_bounds=False,
     variants="name",
 )
+
+
+def refuses(settings: Settings, _prep: Prep) -> str | None:
+    """What l2metrics could not be told."""
+    if settings.measures:
+        return "l2metrics scores one measure for all tasks; give --measure NAME, or take another preset"
+    if settings.variants == "params":
+        return "l2metrics knows tasks by their names alone; --variants is name or agnostic here"
+    return None
 
 
 # --- blocks as l2metrics sees them ----------------------------------------------------------------

@@ -64,6 +64,11 @@ def _baker_2023() -> dict[str, Metric]:
     return {name: METRICS.get(name) for name in names} | {"sample_efficiency": efficiency.sample_efficiency_uncut}
 
 
+_PAPER = "the paper's own preparation and averages are what the preset stands for; standard takes it"
+_FIXED_BY_PAPERS = dict.fromkeys(
+    ("window", "width", "smooth_evaluation", "clamp", "scale", "bounds", "aggregate"), _PAPER
+)
+
 PRESETS: Registry[Preset] = Registry("preset", "perdure.presets")
 
 for _one in (
@@ -82,6 +87,7 @@ for _one in (
         _new_2022,
         summaries,
         "New et al. 2022",
+        _FIXED_BY_PAPERS,
     ),
     Preset(
         "baker-2023",
@@ -90,6 +96,7 @@ for _one in (
         _baker_2023,
         summaries,
         "Baker et al. 2023",
+        _FIXED_BY_PAPERS,
     ),
     Preset(
         "l2metrics-3.1",
@@ -98,6 +105,7 @@ for _one in (
         lambda: l2metrics31.L2METRICS_31,
         l2metrics31.summaries,
         "l2metrics 3.1.0",
+        refuses=l2metrics31.refuses,
     ),
     Preset(
         "framework-2019",
@@ -106,6 +114,8 @@ for _one in (
         lambda: framework2019.FRAMEWORK_2019,
         summaries,
         "Metrics Framework, 5 Dec 2019",
+        framework2019.FIXES,
+        framework2019.refuses,
     ),
 ):
     PRESETS.add(_one.name, _one)

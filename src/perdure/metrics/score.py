@@ -17,18 +17,19 @@ from perdure.curves.build import expert_logs
 from perdure.curves.experts import ExpertLog, Experts
 from perdure.curves.model import Curves, Prep
 from perdure.errors import MetricError
-from perdure.log.accuracy import AccuracyMatrix, MatrixLifetime
+from perdure.log.accuracy import MatrixLifetime
 from perdure.log.model import Direction, Identity, Lifetime
 from perdure.log.places import as_text
 from perdure.log.variants import Settled, settle
-from perdure.metrics.accuracy import Place
+from perdure.metrics.accuracy import reads_matrix
 from perdure.metrics.blocks import BlockSummary
 from perdure.metrics.declare import Context, Metric
 from perdure.metrics.engine import Measured, Sites, measure
 from perdure.metrics.load import chosen
 from perdure.metrics.presets import preset as preset_called
-from perdure.metrics.settings import Settings
+from perdure.metrics.settings import Settings, prepared
 from perdure.scenario.model import Scenario
+from perdure.settings import UNDECIDING
 
 __all__ = ["DEFINITIONS", "Score", "Scorer", "deciding", "prepared_table", "protocol_name"]
 
@@ -58,6 +59,8 @@ class Score:
     notes: tuple[str, ...] = ()
     not_learned: tuple[str, ...] = ()
     """Tasks that never reached the performance at which they count as learned."""
+    measures: Mapping[str, str] = field(default_factory=dict)
+    """Task → its own measure, where tasks have measures of their own."""
     protocol: Any = None
     """As the manifest states it."""
     complete: bool | None = None
@@ -133,7 +136,7 @@ class Score:
             "scenario_type": who.scenario_type,
             "protocol": self.protocol,
             "complete": self.complete,
-            "measure": who.measure,
+            "measure": dict(self.measures) or who.measure,
             "unit": who.unit,
             "variants": who.variants,
             "order": list(who.order),
@@ -169,7 +172,7 @@ class Scorer:
         """
         self.settings = settings or Settings()
         self.preset = preset_called(self.settings.preset)
-        self.prep: Prep = self.settings.prep or self.preset.prep
+        self.prep: Prep = prepared(self.settings, self.preset)
         self.metrics: dict[str, Metric] = chosen(self.preset, self.settings.metrics, self.settings.margins)
         self.experts = experts or Experts()
         self.left_out: dict[str, str] = dict(self.experts.left_out)
@@ -177,7 +180,7 @@ class Scorer:
         self.served: set[str] = set()
         """The experts that serve the measure of a lifetime."""
         self.settled = settled
-        self._logs: dict[tuple[str, Direction, str | None], tuple[ExpertLog, ...]] = {}
+        self._logs: dict[tuple[str, str, str | None], tuple[ExpertLog, ...]] = {}
         self.how = deciding(self.settings.as_json(self.prep))
 
     def score(self, lifetime: Lifetime, identity: Identity | None = None) -> Score:
@@ -189,15 +192,8 @@ class Scorer:
 
         What can only be told from the curves, as its tasks and their order, is filled in here.
         """
-        measured = lifetime.measure(self.settings.measure)
-        direction: Direction = "lower" if self.settings.lower_is_better else lifetime.measures[measured]
-        prep = replace(self.prep, variants=self.prep.variants or lifetime.variants)
-        settled = self.settled
-        if settled is None and prep.variants == "params":
-            settled = settle([lifetime.sets, *(one.sets for one in self.experts.lifetimes)])
         matrix = lifetime.matrix if isinstance(lifetime, MatrixLifetime) else None
-        experts = self._expert_logs(measured, direction, prep, settled) if matrix is None else ()
-        curves = curves_of(lifetime, prep, experts, measure=measured, direction=direction, settled=settled)
+        curves = self._curves(lifetime)
         passage, scenario = curves.passage, curves.scenario
         score = Score(
             identity=_identified(identity or Identity(lifetime.id), lifetime, curves),
@@ -217,15 +213,33 @@ class Scorer:
                 *((_NO_EXPERTS,) if matrix is not None and self.experts.lifetimes else ()),
             ),
             not_learned=_not_learned(curves, self.settings.learned) if matrix is None else (),
+            measures=passage.measures,
             protocol=lifetime.manifest.get("protocol"),
             complete=lifetime.complete,
         )
         return score, curves
 
+    def _curves(self, lifetime: Lifetime) -> Curves:
+        """The lifetime beside its experts, prepared as the settings say."""
+        measured = lifetime.measured(self.settings.measures or self.settings.measure)
+        direction: Direction | Mapping[str, Direction] = (
+            lifetime.measures[measured] if isinstance(measured, str) else lifetime.measures
+        )
+        if self.settings.lower_is_better is not None:
+            direction = "lower" if self.settings.lower_is_better else "higher"
+        prep = replace(self.prep, variants=self.prep.variants or lifetime.variants)
+        settled = self.settled
+        if settled is None and prep.variants == "params":
+            settled = settle([lifetime.sets, *(one.sets for one in self.experts.lifetimes)])
+        experts: tuple[ExpertLog, ...] = ()
+        if not isinstance(lifetime, MatrixLifetime):
+            experts = self._expert_logs(self.settings.measures or measured, direction, prep, settled)
+        return curves_of(lifetime, prep, experts, measure=measured, direction=direction, settled=settled)
+
     def _measured_from_matrix(self, curves: Curves) -> dict[str, Measured]:
         """The metrics that a matrix alone can give, and the reason for those asked for by name that it cannot."""
-        readable = {key: one for key, one in self.metrics.items() if {AccuracyMatrix, Place} & {*one.roles.values()}}
-        restricted = any(not one.endswith(".py") for one in self.settings.metrics)
+        readable = {key: one for key, one in self.metrics.items() if reads_matrix(one)}
+        restricted = bool(self.settings.ids)
         asked = [key for key in self.metrics if key not in readable and (restricted or key not in self.preset.metrics)]
         if not readable and not asked:
             raise MetricError(
@@ -248,10 +262,14 @@ class Scorer:
         }
 
     def _expert_logs(
-        self, measured: str, direction: Direction, prep: Prep, settled: Settled | None
+        self,
+        measured: str | Mapping[str, str],
+        direction: Direction | Mapping[str, Direction],
+        prep: Prep,
+        settled: Settled | None,
     ) -> tuple[ExpertLog, ...]:
         """The experts smoothed, kept for the next lifetime of the same measure whose tasks are told apart alike."""
-        key = (measured, direction, prep.variants)
+        key = (str(measured), str(direction), prep.variants)
         if key in self._logs and settled is self.settled:
             return self._logs[key]
         logs, left_out = expert_logs(
@@ -273,7 +291,6 @@ def prepared_table(curves: Curves, _count: int = 1) -> pl.DataFrame:
     modes = np.array([block.mode for block in blocks])
     tasks = np.array([block.task for block in blocks])
     subtypes = np.array([block.subtype for block in blocks])
-    sign = -1.0 if curves.direction == "lower" else 1.0
     return pl.DataFrame(
         {
             "lifetime": pl.Series([curves.lifetime], dtype=pl.String).new_from_index(0, len(which)),
@@ -282,15 +299,14 @@ def prepared_table(curves: Curves, _count: int = 1) -> pl.DataFrame:
             "mode": modes[which],
             "subtype": subtypes[which],
             "task": tasks[which],
-            "measured": sign * curves.measured,
+            "measured": curves.as_logged,
             "scaled": curves.raw,
             "prepared": curves.values,
         }
     )
 
 
-_NOT_DECIDING = frozenset({"experts", "metrics", "margins", "learned", "measure", "group", "columns"})
-"""What may differ among lifetimes that are pooled."""
+_NOT_DECIDING = UNDECIDING | {"experts"}  # may differ in a pool
 
 
 def deciding(settings: Mapping[str, Any]) -> str:
@@ -327,9 +343,9 @@ def _unused(learned: Mapping[str, float], scenario: Scenario) -> Iterator[str]:
 
 def _not_learned(curves: Curves, learned: Mapping[str, float]) -> tuple[str, ...]:
     """The tasks whose learning never ends at the performance asked for, as measured."""
-    sign = -1.0 if curves.direction == "lower" else 1.0
     failed: list[str] = []
     for task, threshold in learned.items():
+        sign = curves.sign(task.lower())
         blocks = [curves.measured_over((index,)) for index in curves.scenario.where("learn", task.lower())]
         ends = [float(values[9 * len(values) // 10 :].mean()) for values in blocks]
         present = any(one.label == task.lower() for one in curves.scenario.tasks)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from perdure.errors import PerdureError
 from perdure.gather.find import find_lifetimes, named_apart
@@ -64,6 +65,12 @@ class Follower:
         """The metrics that are scored."""
         return self._scorer.metrics
 
+    @property
+    def how(self) -> dict[str, dict[str, Any]]:
+        """What decides the scores, and where it came from."""
+        settings = described(self.settings, self._scorer, self._known_experts, self.settings.columns)
+        return {"settings": settings, "settings_from": self.settings.sources()}
+
     def poll(self) -> bool:
         """Look for new lifetimes and new records, and score what ended a block; whether anything changed."""
         now = self.clock()
@@ -113,9 +120,9 @@ class Follower:
         """What the lifetimes that hold something came to, as a report takes it; None while there is nothing."""
         if self._told_version != self.scored:
             lives = tuple(renamed(one.told, one.id) for one in self.lives.values() if one.told is not None)
-            scorer, settings = self._scorer, described(self.settings, self._scorer, self._known_experts, {})
+            scorer, how = self._scorer, self.how
             # Lives that still run are shown as they stand, though no group counts them.
-            survey = Survey(lives, (), settings, scorer.preset.name, scorer.metrics)
+            survey = Survey(lives, (), how["settings"], scorer.preset.name, scorer.metrics, how["settings_from"])
             self._told = material(survey) if lives else None
             self._told_version = self.scored
         return self._told

@@ -16,7 +16,7 @@ from perdure.report import charts, interactive, tables
 from perdure.report.drawing import Drawing, drawing
 from perdure.report.figures.axes import View
 from perdure.report.material import Material
-from perdure.report.model import Report
+from perdure.report.model import Report, given_settings
 from perdure.report.words import headline
 from perdure.stats.compare import Comparison
 from perdure.stats.model import Group
@@ -253,6 +253,8 @@ def _provenance(report: Report) -> list[tuple[str, str]]:
         ("perdure", str(report.provenance.get("perdure", ""))),
         ("preset", str(report.provenance.get("preset", ""))),
     ]
+    if given := given_settings(report):
+        facts.append(("settings given", given))
     for name in ("protocol", "versions", "git", "machine", "command"):
         found = list(dict.fromkeys(_flat(one[name]) for one in lives if name in one))
         if found:

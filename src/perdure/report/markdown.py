@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perdure.report import tables
-from perdure.report.model import Report
+from perdure.report.model import Report, given_settings
 from perdure.report.words import headline
 from perdure.stats.words import sentence
 
@@ -78,6 +78,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"To repeat this report: {escaped(str(report.provenance['command']))}"
         yield ""
     yield f"Perdure {report.provenance['perdure']}, preset {report.provenance['preset']}."
+    if given := given_settings(report):
+        yield f"Settings given: {escaped(given)}."
     yield ""
     yield "<details><summary>Settings</summary>"
     yield ""

@@ -111,7 +111,7 @@ def gather(
 def material(found: Survey, group: str | None = None) -> Material:
     """A survey, grouped; of lifetimes that are known by their scores alone, nothing is drawn."""
     found = replace(found, lives=tuple(map(_shown, found.lives)))
-    if group is not None:
+    if group is not None or found.settings.get("group") is not None:
         return Material(found, groups_of(found, group))
     try:
         return Material(found, groups_of(found), "; ".join(not_pooled(found.scores)) or None)
@@ -128,6 +128,4 @@ def _shown(life: Life) -> Life:
 
 
 def _unseen(life: Life) -> Sketch:
-    return Sketch(
-        life.id, life.score.measure or "", lower_is_better=False, tasks=life.score.tasks, stretches=(), ranges={}
-    )
+    return Sketch(life.id, life.score.measure or "", lower=frozenset(), tasks=life.score.tasks, stretches=(), ranges={})

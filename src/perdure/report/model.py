@@ -15,7 +15,7 @@ from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import usable
 from perdure.stats.threshold import RULE
 
-__all__ = ["Report", "report_of"]
+__all__ = ["Report", "given_settings", "report_of"]
 
 MOST_COMPARED = 6
 
@@ -63,6 +63,15 @@ class Report:
             "notes": list(self.notes),
             "provenance": dict(self.provenance),
         }
+
+
+def given_settings(report: Report) -> str:
+    """Which settings somebody gave, and where, as pages say it."""
+    places: dict[str, list[str]] = {}
+    for name, source in report.provenance.get("settings_from", {}).items():
+        if source not in ("preset", "log"):
+            places.setdefault(source, []).append(name)
+    return "; ".join(f"{', '.join(names)} ({source})" for source, names in places.items())
 
 
 def report_of(material: Material, *, title: str | None = None, command: str = "", now: str = "") -> Report:
@@ -138,6 +147,7 @@ def _provenance(material: Material, command: str, now: str) -> dict[str, Any]:
         "command": command,
         "preset": survey.preset,
         "settings": dict(survey.settings),
+        "settings_from": dict(survey.settings_from),
         "lifetimes": [_origin(one) for one in material.lives],
     }
 

@@ -78,7 +78,8 @@ class Sketch:
 
     id: str
     measure: str
-    lower_is_better: bool
+    lower: frozenset[str]
+    """The tasks in whose measure lower is better."""
     tasks: tuple[str, ...]
     stretches: tuple[Stretch, ...]
     ranges: Mapping[str, Range]
@@ -91,6 +92,11 @@ class Sketch:
     """The time between its learning experiences, summed, and how many intervals that is; None without timestamps."""
 
     @property
+    def lower_is_better(self) -> bool:
+        """Whether lower is better in every task."""
+        return bool(self.lower) and self.lower.issuperset(self.tasks)
+
+    @property
     def experiences(self) -> int:
         """How many experiences the lifetime has."""
         return self.stretches[-1].first + self.stretches[-1].length if self.stretches else 0
@@ -101,13 +107,12 @@ class Sketch:
         if span is None or span.high == span.low:
             return np.ones_like(values)
         part = (values - span.low) / (span.high - span.low)
-        return (1 - part if self.lower_is_better else part) * SCALED + 1
+        return (1 - part if task in self.lower else part) * SCALED + 1
 
 
 def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketch:
     """The lifetime thinned to a picture of about `columns` pixels across."""
     blocks, starts = curves.scenario.blocks, curves.starts
-    sign = -1.0 if curves.direction == "lower" else 1.0
     lengths = np.diff(starts).tolist()
     column, steps = _steps(curves.passage, len(curves.measured))
     stretches = []
@@ -115,6 +120,7 @@ def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketc
         first, last = int(starts[index]), int(starts[index + 1])
         if first == last:
             continue  # a matrix does not tell what happened while learning
+        sign = curves.sign(block.task)
         measured = sign * curves.measured[first:last]
         smoothed = sign * _unscaled(curves, block.task, curves.values[first:last]) if block.mode == "learn" else None
         mean, low, high = interval(measured)
@@ -137,11 +143,11 @@ def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketc
     return Sketch(
         id=curves.lifetime,
         measure=curves.passage.measure,
-        lower_is_better=curves.direction == "lower",
+        lower=frozenset(task for task, way in curves.directions.items() if way == "lower"),
         tasks=tuple(task.label for task in curves.scenario.tasks),
         stretches=tuple(stretches),
-        ranges={task: _as_measured(span, sign) for task, span in curves.ranges.items()},
-        beside=_beside(curves, sign, columns) if beside else (),
+        ranges={task: _as_measured(span, curves.sign(task)) for task, span in curves.ranges.items()},
+        beside=_beside(curves, columns) if beside else (),
         matrix=matrix if len(matrix.tasks) else None,
         steps=column,
         seconds=seconds_learning(curves.passage) if curves.passage.rows.height else (None, 0),
@@ -190,7 +196,7 @@ def _steps(passage: Passage, count: int) -> tuple[str | None, Array | None]:
     return column, np.append(taken[np.flatnonzero(first)], taken[-1])
 
 
-def _beside(curves: Curves, sign: float, columns: int) -> tuple[Beside, ...]:
+def _beside(curves: Curves, columns: int) -> tuple[Beside, ...]:
     """Each task that has experts, stitched, beside them."""
     found: list[Beside] = []
     for task, experts in curves.experts.items():
@@ -203,7 +209,7 @@ def _beside(curves: Curves, sign: float, columns: int) -> tuple[Beside, ...]:
         lengths = [int(curves.starts[index + 1] - curves.starts[index]) for index in learning]
 
         def line(curve: Curve, task: str = task) -> Line:
-            return _line(sign * _unscaled(curves, task, curve.values), max(60, columns // 8))
+            return _line(curves.sign(task) * _unscaled(curves, task, curve.values), max(60, columns // 8))
 
         found.append(
             Beside(

@@ -1,5 +1,6 @@
 """The tables of a protocol document: which keys each may have, and what each key takes.
 
+Those of `[score]` are the settings, and stand where these are declared.
 `perdure/schemas/protocol.schema.json` says the same for editors; a test holds the two together.
 """
 
@@ -69,6 +70,7 @@ KEYS: Mapping[str, Mapping[str, Takes]] = {
         "power": _TABLE,
         "seeds": _TABLE,
         "limits": _TABLE,
+        "score": _TABLE,
     },
     "learner": {"use": _TEXT, "name": _NAME, "params": _TABLE},
     "scenario": {

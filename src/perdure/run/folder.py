@@ -23,7 +23,7 @@ from perdure.log.manifest import write_object
 from perdure.log.tsv import DATA_FILE
 from perdure.log.verify import ended
 from perdure.run.plan import PRE_DEPLOYMENT, Job
-from perdure.run.protocol import Protocol, ProtocolError, parse_protocol
+from perdure.run.protocol import OUTSIDE, Protocol, ProtocolError, parse_protocol
 from perdure.run.resume import States
 
 try:
@@ -170,4 +170,4 @@ class RunFolder:
 
 def _difference(theirs: Mapping[str, object], ours: Mapping[str, object]) -> str:
     keys = [key for key in dict.fromkeys((*theirs, *ours)) if theirs.get(key) != ours.get(key)]
-    return ", ".join(key for key in keys if key not in ("lifetimes", "experts", "power"))
+    return ", ".join(key for key in keys if key not in OUTSIDE)

@@ -23,8 +23,21 @@ from perdure.scenario.compose import compose, parse_task
 from perdure.scenario.model import Task
 from perdure.scenario.sources import source
 from perdure.scenario.syllabus import Syllabus, parse_syllabus
+from perdure.settings import checked as checked_settings
 
-__all__ = ["Limits", "Protocol", "ProtocolError", "ScenarioPlan", "lifetimes_for", "parse_protocol", "read_protocol"]
+__all__ = [
+    "OUTSIDE",
+    "Limits",
+    "Protocol",
+    "ProtocolError",
+    "ScenarioPlan",
+    "lifetimes_for",
+    "parse_protocol",
+    "read_protocol",
+]
+
+OUTSIDE = frozenset({"lifetimes", "experts", "power", "limits", "resources", "score"})
+"""What may change in a protocol without making it another: how many lives, what they may cost, how they are scored."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +86,15 @@ class Protocol:
     seeds: Seeds
     pre_deployment: ScenarioPlan | None
     limits: Limits
+    score: Mapping[str, Any] = field(hash=False)
+    """How its lives are scored, where it says so: settings by name."""
     document: Mapping[str, Any] = field(hash=False, repr=False)
     """The protocol as it is kept, files included."""
 
     @property
     def digest(self) -> str:
-        """What two runs must share to be of one protocol; more lives or experts of it are still the same."""
-        same = {key: value for key, value in self.document.items() if key not in ("lifetimes", "experts", "power")}
+        """What two runs must share to be of one protocol; more lives of it, scored otherwise, are still the same."""
+        same = {key: value for key, value in self.document.items() if key not in OUTSIDE}
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()
 
     def with_lifetimes(self, lifetimes: int) -> Protocol:
@@ -155,6 +170,7 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         if before is None
         else _scenario(checked(before, KEYS["scenario"], "[pre_deployment]"), tasks, folder, "pre-deployment"),
         limits=Limits(limits.get("steps_per_episode", 10_000), limits.get("seconds_per_life", None)),
+        score=checked_settings(top.get("score", {}), "[score]"),
         document={"name": name, **_kept(content, folder)},
     )
 

@@ -38,8 +38,8 @@ def groups(
     survey: Survey,
     pattern: str | None = None,
     *,
-    pool: bool = False,
-    level: float = LEVEL,
+    pool: bool | None = None,
+    level: float | None = None,
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> tuple[Group, ...]:
@@ -49,8 +49,11 @@ def groups(
     `pool`, and where no learner is named the folder that holds a lifetime stands for one. `pattern` is a
     regular expression searched for in lifetime ids: what its first bracket matches (or all of it, where
     it has none) names the group, and lifetimes without a match are left out. Partial lifetimes are left
-    out and counted. A lifetime that is there twice is refused.
+    out and counted. A lifetime that is there twice is refused. What is not given is as the survey's settings say.
     """
+    pattern = survey.settings.get("group") if pattern is None else pattern
+    pool = bool(survey.settings.get("pool")) if pool is None else pool
+    level = survey.settings.get("level", LEVEL) if level is None else level
     found: list[Group] = []
     for name, lives in split(survey.scores, pattern, pool=pool).items():
         check_poolable(lives, f"group {name!r}")

@@ -1,0 +1,90 @@
+"""What a setting takes, as plain data and as text."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.errors import PerdureError
+from perdure.settings import OPTIONS
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(value=PLAIN, name=st.sampled_from(sorted(OPTIONS)))
+def test_plain_data_is_a_value_or_refused_and_never_anything_else(value: Any, name: str) -> None:
+    kind = OPTIONS[name].kind
+    try:
+        first = kind.read(value)
+    except ValueError:
+        return
+    assert kind.read(value) == first
+
+
+@given(text=st.text(max_size=20), name=st.sampled_from([key for key, one in OPTIONS.items() if one.kind.takes is str]))
+def test_text_is_a_value_or_refused_in_words(text: str, name: str) -> None:
+    kind = OPTIONS[name].kind
+    with contextlib.suppress(ValueError, PerdureError):
+        kind.of_text([text] if kind.several else text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("measure", "reward", "reward"),
+        ("measure", "Pong=reward, battle=units", {"pong": "reward", "battle": "units"}),
+        ("margins", ["a=1", "b=0.5"], {"a": 1.0, "b": 0.5}),
+        ("columns", ["exp_num=episode"], {"exp_num": "episode"}),
+        ("metrics", ["a,b", "c"], ("a", "b", "c")),
+        ("variants", "aware", "name"),
+        ("joint", "90,80", (90.0, 80.0)),
+        ("joint", "90", 90.0),
+    ],
+)
+def test_text_says_what_plain_data_says(name: str, text: Any, value: Any) -> None:
+    assert OPTIONS[name].kind.of_text(text) == value
+    assert OPTIONS[name].kind.read(value) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("measure", "pong=reward,battle"),
+        ("measure", "pong="),
+        ("margins", ["a"]),
+        ("margins", ["a=-1"]),
+        ("columns", ["=x"]),
+    ],
+)
+def test_half_a_pair_is_refused(name: str, text: Any) -> None:
+    with pytest.raises(ValueError, match=r"^$"):
+        OPTIONS[name].kind.of_text(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("level", 1.5),
+        ("level", "high"),
+        ("width", 0),
+        ("width", True),
+        ("clamp", 1),
+        ("scale", "all"),
+        ("noise", float("nan")),
+        ("bounds", {"a": {"min": 2, "max": 1}}),
+        ("bounds", "bounds.json"),
+        ("learned", {"a": "much"}),
+        ("joint", [0.5, None]),
+    ],
+)
+def test_what_does_not_fit_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=r"^$"):
+        OPTIONS[name].kind.read(value)

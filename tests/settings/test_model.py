@@ -1,0 +1,91 @@
+"""Settings as data: what is given, what is not, and what is said of both."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+import pytest
+
+from perdure.curves.model import Prep
+from perdure.errors import PerdureError, UnknownName
+from perdure.settings import OPTIONS, UNDECIDING, Settings, checked
+
+
+def test_nothing_is_given_where_nothing_was() -> None:
+    assert Settings().given == {}
+    assert set(Settings().sources().values()) == {"preset", "log"}
+
+
+def test_what_a_caller_gives_is_given_and_said_to_be() -> None:
+    settings = Settings(scale="none", level=0.9, measure={"Pong": "reward"})  # type: ignore[arg-type]
+    assert settings.given == {"scale": "none", "level": 0.9, "measure": {"pong": "reward"}}
+    assert {name for name, source in settings.sources().items() if source == "caller"} == set(settings.given)
+
+
+def test_what_is_given_comes_before_the_preset_and_the_rest_from_it() -> None:
+    assert Settings(window="hanning").prepared(Prep(clamp=True)) == Prep(clamp=True, window="hanning")
+    assert Settings(window="hanning", prep=Prep(noise=1.0)).prepared(Prep(clamp=True)) == Prep(
+        noise=1.0, window="hanning"
+    )
+
+
+def test_every_setting_is_in_the_json_and_has_a_source() -> None:
+    written = Settings().as_json(Prep())
+    assert set(OPTIONS) <= set(written)
+    assert set(Settings().sources()) == set(OPTIONS)
+    assert json.loads(json.dumps(written, allow_nan=False)) == written
+
+
+def test_settings_can_be_told_apart_by_hash() -> None:
+    assert hash(Settings(bounds={"a": (0, 1)}, joint={"a": 1.0})) == hash(Settings())
+    assert Settings(level=0.9) != Settings()
+
+
+def test_rows_learned_is_a_transposed_matrix() -> None:
+    assert Settings(rows="learned").transposed
+    assert Settings(rows="learned").reading().rows == "learned"
+    assert not Settings(rows="evaluated").transposed
+
+
+def test_how_logs_are_read_follows_from_the_settings() -> None:
+    reading = Settings(
+        columns={"exp_num": "episode"}, unverified=True, shape="wide", unit="raw", as_given=True
+    ).reading()
+    assert (dict(reading.columns), reading.verified, reading.shape) == ({"exp_num": "episode"}, False, "wide")
+    assert (reading.unit, reading.as_given) == ("raw", True)
+
+
+def test_an_unknown_word_offers_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="mean"):
+        Settings(aggregate="maen")  # type: ignore[arg-type]
+
+
+def test_what_shows_and_tests_but_does_not_measure_may_differ_in_a_pool() -> None:
+    assert {"level", "pool", "group", "margins", "metrics"} <= UNDECIDING
+    assert not {"scale", "window", "lower_is_better", "variants"} & UNDECIDING
+
+
+def test_flags_are_spelt_once() -> None:
+    flags = [flag for one in OPTIONS.values() for flag in (one.flag, *one.also)]
+    assert len(set(flags)) == len(flags)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"scael": "none"}, "unknown key 'scael'; did you mean 'scale'"),
+        ({"scale": 5}, "'scale' is 5; expected one of task, run, none"),
+        ({"metrics": ["bwt", "mine.py"]}, "names the Python file 'mine.py'; a file of settings runs no code"),
+        ({"bounds": "bounds.json"}, "expected two finite numbers that rise"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named_by_its_key(content: dict[str, object], said: str) -> None:
+    with pytest.raises(PerdureError, match=said):
+        checked(content, "perdure.toml")
+
+
+def test_the_protocols_schema_has_the_settings_as_they_are_declared() -> None:
+    schema = json.loads((files("perdure") / "schemas" / "protocol.schema.json").read_text(encoding="utf-8"))
+    declared = {name: {**one.kind.schema, "description": one.help} for name, one in OPTIONS.items()}
+    assert schema["$defs"]["score"]["properties"] == json.loads(json.dumps(declared))
