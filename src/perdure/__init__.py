@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from perdure.gather.model import Survey as Survey
     from perdure.gather.survey import score as score
     from perdure.gather.survey import survey as survey
+    from perdure.log.bulk_writer import write_lives as write_lives
     from perdure.log.check import check_log as check
     from perdure.log.journal import Journal as Journal
     from perdure.log.model import Lifetime as Lifetime
@@ -66,6 +67,7 @@ _HOMES = {
     "score": "perdure.gather.survey",
     "settings_for": "perdure.metrics.settings",
     "survey": "perdure.gather.survey",
+    "write_lives": "perdure.log.bulk_writer",
     "write_report": "perdure.report.write",
 }
 
@@ -96,6 +98,7 @@ __all__ = [
     "score",
     "settings_for",
     "survey",
+    "write_lives",
     "write_report",
 ]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TypeVar
 from zlib import crc32
@@ -12,19 +12,41 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from perdure.curves.experts import ExpertLog, base_name, expert_log, matching, oriented, scaled_for, values_of
+from perdure.curves.experts import ExpertLog, expert_log, matching, oriented, scaled_for, values_of
 from perdure.curves.matrix import matrix_curves
-from perdure.curves.model import Array, Curves, Expert, Prep, Range
-from perdure.curves.prepare import clamp, scale, smooth, spans
+from perdure.curves.model import Array, Curves, Expert, Prep, Range, Ranges
+from perdure.curves.prepare import SCALED, clamp, scale, smooth
+from perdure.curves.ranges import found_ranges, own_task, percentiles
+from perdure.curves.together import Together
 from perdure.errors import LogError, MetricError
 from perdure.log.accuracy import MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.variants import Settled, settle, task_of
-from perdure.scenario.model import Task
+from perdure.scenario.model import Block, Scenario, Task
 
-__all__ = ["curves", "expert_logs"]
+__all__ = ["Asked", "alike", "curves", "expert_logs"]
+
+_AT_ONCE = 1 << 18  # values prepared as one array, the experts' beside them: few enough to stay near the cache
 
 _Bounds = TypeVar("_Bounds")
+Measured = str | Mapping[str, str]
+Directed = Direction | Mapping[str, Direction]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of lifetimes that are prepared together: the measure and its direction, or those of each task."""
+
+    measure: Measured
+    direction: Directed
+    prep: Prep
+    """With `variants` said."""
+    settled: Settled | None = None
+    """What parameter sets are called, where they make tasks."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.measure, str) and self.prep.scale == "run":
+            raise MetricError("tasks with measures of their own share no range; scale each by its own (--scale task)")
 
 
 def expert_logs(
@@ -62,8 +84,8 @@ def curves(
     prep: Prep | None = None,
     experts: Sequence[Lifetime | ExpertLog] = (),
     *,
-    measure: str | Mapping[str, str] | None = None,
-    direction: Direction | Mapping[str, Direction] | None = None,
+    measure: Measured | None = None,
+    direction: Directed | None = None,
     settled: Settled | None = None,
 ) -> Curves:
     """The lifetime smoothed, clamped and scaled, with the experts of its tasks on the same scale.
@@ -79,73 +101,160 @@ def curves(
     prep = replace(prep, variants=prep.variants or lifetime.variants)
     measure = lifetime.measured(measure)
     direction = direction or (lifetime.measures[measure] if isinstance(measure, str) else lifetime.measures)
-    if not isinstance(measure, str) and prep.scale == "run":
-        raise MetricError("tasks with measures of their own share no range; scale each by its own (--scale task)")
     if settled is None and prep.variants == "params":
         settled = settle([lifetime.sets, *(one.sets for one in experts if isinstance(one, Lifetime))])
-    passage = _passage(lifetime, measure, prep, settled)
-    if isinstance(passage, MatrixPassage):
-        return matrix_curves(passage, lifetime.id, _way("", passage.measures, direction))
+    logs = [
+        one if isinstance(one, ExpertLog) else expert_log(one, measure, direction, prep, settled) for one in experts
+    ]
+    return next(alike([lifetime], Asked(measure, direction, prep, settled), logs))[0]
+
+
+def alike(lifetimes: Iterable[Lifetime], asked: Asked, experts: Sequence[ExpertLog]) -> Iterator[list[Curves]]:
+    """The curves of lifetimes in order, neighbours of the same blocks together: they are prepared as one array.
+
+    A life by itself gets the same curves to the last digit.
+    """
+    beside = sum(len(one.smoothed) for one in experts)
+    group: list[_Life] = []
+    for lifetime in lifetimes:
+        passage = _passage(lifetime, asked)
+        if isinstance(passage, MatrixPassage):
+            if group:
+                yield _prepared(group, asked, experts)
+                group = []
+            yield [matrix_curves(passage, lifetime.id, _way("", passage.measures, asked.direction))]
+            continue
+        life = _life(lifetime, passage, asked, group[0] if group else None)
+        size = len(life.values) + beside
+        if group and (not life.like(group[0]) or (len(group) + 1) * size > _AT_ONCE):
+            yield _prepared(group, asked, experts)
+            group = []
+        group.append(life)
+    if group:
+        yield _prepared(group, asked, experts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Life:
+    """A lifetime before it is prepared: the values that count, and the ranges that are known beforehand."""
+
+    lifetime: Lifetime
+    passage: Passage
+    values: Array
+    starts: npt.NDArray[np.int64]
+    given: Mapping[str, Range]
+    ways: Mapping[str, Direction]
+    """Task → whether higher is better there."""
+
+    def like(self, other: _Life) -> bool:
+        """Whether both went through the same blocks, and are scaled by the same given ranges."""
+        mine, its = self.passage.scenario, other.passage.scenario
+        return (
+            (mine.blocks is its.blocks or mine.blocks == its.blocks)
+            and (self.starts is other.starts or np.array_equal(self.starts, other.starts))
+            and (self.given is other.given or self.given == other.given)
+            and mine.tasks == its.tasks
+            and self.passage.measures == other.passage.measures
+            and mine.info == its.info
+        )
+
+
+def _life(lifetime: Lifetime, passage: Passage, asked: Asked, before: _Life | None) -> _Life:
     if not len(passage.values):
         dropped = ", ".join(f"{count} {why}" for why, count in passage.dropped.items() if count)
         raise LogError(
             f"{lifetime.id}: no value of {passage.measure!r} counts" + (f" (dropped: {dropped})" if dropped else "")
         )
-    logs = [
-        one if isinstance(one, ExpertLog) else expert_log(one, measure, direction, prep, settled) for one in experts
-    ]
-    tasks = tuple(dict.fromkeys(block.task for block in passage.scenario.blocks))
-    ways = {task: _way(task, passage.measures, direction) for task in tasks}
+    values, starts = values_of(passage, asked.prep)
+    blocks, manifest = passage.scenario.blocks, lifetime.manifest.get("scenario")
+    if before and blocks is before.passage.scenario.blocks and manifest is before.lifetime.manifest.get("scenario"):
+        return _Life(lifetime, passage, values, starts, before.given, before.ways)
+    tasks = dict.fromkeys(block.task for block in blocks)
+    ways = {task: _way(task, passage.measures, asked.direction) for task in tasks}
+    given = _given(lifetime, asked.prep, ways, passage.scenario.tasks)
+    if given is None:
+        given = _recorded(lifetime, passage, asked.prep, ways)
+    return _Life(lifetime, passage, values, starts, given, ways)
+
+
+def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -> list[Curves]:
+    """Lives of the same blocks as curves: arrays with a row for each."""
+    first, count, prep = group[0], len(group), asked.prep
+    blocks, starts, given = first.passage.scenario.blocks, first.starts, first.given
+    tasks = tuple(dict.fromkeys(block.task for block in blocks))
     matched = {task: found for task in tasks if (found := matching(task, logs, prep))}
 
-    found_values, starts = values_of(passage, prep)
-    measured = _oriented(found_values, starts, passage, ways)
-    smoothed_blocks = [
-        index for index, block in enumerate(passage.scenario.blocks) if block.mode == "learn" or prep.smooth_evaluation
-    ]
+    found_values = np.stack([life.values for life in group]) if count > 1 else first.values[np.newaxis]
+    measured = _oriented(found_values, starts, blocks, first.ways)
+    smoothed_blocks = [index for index, block in enumerate(blocks) if block.mode == "learn" or prep.smooth_evaluation]
     smoothed = smooth(measured, starts, smoothed_blocks, window=prep.window, width=prep.width, alignment=prep.alignment)
 
-    given = _given(lifetime, prep, ways, passage.scenario.tasks)
-    if given is None:
-        given = _recorded(lifetime, passage, prep, ways)
     all_given = len(given) == len(tasks)
+    known = {task: [one] * count for task, one in given.items()}
     raw = measured.copy()
-    clamps: dict[str, Range] = {}
+    clamps: dict[str, Range | Ranges] = {}
     if prep.clamp:
-        clamps = given if all_given else _percentiles(smoothed, starts, passage, matched) | given
-        _each_block(passage, starts, smoothed, lambda values, task: clamp(values, clamps[task]))
-        _each_block(passage, starts, raw, lambda values, task: clamp(values, clamps[task]))
-    ranges = given if all_given else _found(smoothed, starts, passage, matched, clamps, prep) | given
-    notes = (*passage.notes, *_notes(ranges, prep), *_unserving(logs, matched, tasks))
+        clamped = known if all_given else percentiles(smoothed, starts, blocks, matched) | known
+        clamps = {task: Ranges.of(found) for task, found in clamped.items()}
+        _each_block(blocks, starts, smoothed, lambda values, task: clamp(values, clamps[task]))
+        _each_block(blocks, starts, raw, lambda values, task: clamp(values, clamps[task]))
+    ranges = known if all_given else found_ranges(smoothed, starts, blocks, matched, clamps, prep) | known
+    by_life = [dict(zip(ranges, found, strict=True)) for found in zip(*ranges.values(), strict=True)]
+    unserving = _unserving(logs, matched, tasks)
+    notes = [
+        (*life.passage.notes, *_notes(found, prep), *unserving) for life, found in zip(group, by_life, strict=True)
+    ]
     if prep.scale == "run":
-        everything = _all_given(prep, ways[tasks[0]]) or tuple(ranges.values())
-        whole = Range(min(one.low for one in everything), max(one.high for one in everything), all_given)
-        ranges = dict.fromkeys(ranges, whole)
+        by_life = [_as_one(found, prep, first.ways[tasks[0]], all_given) for found in by_life]
+    bounds = {task: Ranges.of([found[task] for found in by_life]) for task in tasks}
     if prep.scale != "none":
-        _each_block(passage, starts, smoothed, lambda values, task: scale(values, ranges[task]))
-        _each_block(passage, starts, raw, lambda values, task: scale(values, ranges[task]))
+        _each_block(blocks, starts, smoothed, lambda values, task: scale(values, bounds[task]))
+        _each_block(blocks, starts, raw, lambda values, task: scale(values, bounds[task]))
     if prep.noise:
-        rng = np.random.default_rng([prep.noise_seed, crc32(lifetime.id.encode())])
-        noise = rng.normal(0.0, prep.noise, len(smoothed))
-        smoothed, raw = smoothed + noise, raw + noise
+        for row, life in enumerate(group):
+            rng = np.random.default_rng([prep.noise_seed, crc32(life.lifetime.id.encode())])
+            noise = rng.normal(0.0, prep.noise, smoothed.shape[-1])
+            smoothed[row] += noise
+            raw[row] += noise
     for array in (smoothed, raw):
         array.flags.writeable = False
-    return Curves(
-        lifetime=lifetime.id,
-        passage=passage,
-        prep=prep,
-        directions=ways,
-        values=smoothed,
-        raw=raw,
-        measured=measured,
-        starts=starts,
-        ranges=ranges,
-        experts={task: _scaled(found, task, ranges, clamps, prep) for task, found in matched.items()},
-        notes=notes,
-    )
+    experts = {task: _scaled(found, task, bounds, clamps, prep, count) for task, found in matched.items()}
+    among: Together | None = None
+    if count > 1:
+        widths = {
+            task: [SCALED if prep.scale != "none" else found[task].high - found[task].low for found in by_life]
+            for task in tasks
+        }
+        among = Together(smoothed, raw, measured, starts, [widths[block.task] for block in blocks])
+    return [
+        Curves(
+            lifetime=life.lifetime.id,
+            passage=_sharing(life.passage, first.passage.scenario),
+            prep=prep,
+            directions=first.ways,
+            values=smoothed[row],
+            raw=raw[row],
+            measured=measured[row],
+            starts=starts,
+            ranges=by_life[row],
+            experts={task: tuple(one[row] for one in found) for task, found in experts.items()},
+            notes=notes[row],
+            among=among,
+            row=row,
+        )
+        for row, life in enumerate(group)
+    ]
 
 
-def _way(task: str, measures: str | Mapping[str, str], direction: Direction | Mapping[str, Direction]) -> Direction:
+def _sharing(passage: Passage, scenario: Scenario) -> Passage:
+    """The passage, with the very blocks of a scenario that has equal ones: what is found for them is then found."""
+    own = passage.scenario
+    if own.blocks is scenario.blocks and own.tasks is scenario.tasks:
+        return passage
+    return replace(passage, scenario=replace(own, blocks=scenario.blocks, tasks=scenario.tasks))
+
+
+def _way(task: str, measures: Measured, direction: Directed) -> Direction:
     """Whether higher is better in `task`, which may have a measure of its own."""
     if isinstance(direction, str):
         return direction
@@ -154,91 +263,58 @@ def _way(task: str, measures: str | Mapping[str, str], direction: Direction | Ma
     return direction.get(named, "higher")
 
 
-def _oriented(values: Array, starts: npt.NDArray[np.int64], passage: Passage, ways: Mapping[str, Direction]) -> Array:
+def _oriented(
+    values: Array, starts: npt.NDArray[np.int64], blocks: Sequence[Block], ways: Mapping[str, Direction]
+) -> Array:
     """The values such that higher is better in every task."""
     if len(set(ways.values())) == 1:
         return oriented(values, next(iter(ways.values())))
     turned = values.copy()
-    _each_block(passage, starts, turned, lambda block, task: oriented(block, ways[task]))
+    _each_block(blocks, starts, turned, lambda block, task: oriented(block, ways[task]))
     return turned
 
 
-def _passage(lifetime: Lifetime, measure: str | Mapping[str, str], prep: Prep, settled: Settled | None) -> Passage:
+def _passage(lifetime: Lifetime, asked: Asked) -> Passage:
+    prep = asked.prep
     if prep.variants != "agnostic" or prep.suffix == "last":
-        return lifetime.passage(measure, prep.variants, settled)
+        return lifetime.passage(asked.measure, prep.variants, asked.settled)
     whole = pl.col("task_name").cast(pl.String)
     cut = lifetime.experiences.with_columns(whole.str.split("_").list.first().cast(pl.Categorical()))
-    return replace(lifetime, experiences=cut).passage(measure, "name")
+    return replace(lifetime, experiences=cut).passage(asked.measure, "name")
 
 
 def _scaled(
-    found: Sequence[ExpertLog], task: str, ranges: Mapping[str, Range], clamps: Mapping[str, Range], prep: Prep
-) -> tuple[Expert, ...]:
-    scaled: list[Expert] = []
+    found: Sequence[ExpertLog],
+    task: str,
+    ranges: Mapping[str, Range | Ranges],
+    clamps: Mapping[str, Range | Ranges],
+    prep: Prep,
+    lives: int,
+) -> tuple[Sequence[Expert], ...]:
+    """Each expert of `task`, on the scale of each life."""
+    scaled: list[Sequence[Expert]] = []
     for log in found:
         # l2metrics may match the expert of another task; it scales it by that task's range, and does not clamp it.
-        own = _own_task(log, task, prep)
+        own = own_task(log, task, prep)
         bounds = ranges[own if own in ranges else task]
-        scaled.append(scaled_for(log, bounds, prep, clamped=clamps.get(task) if own == task else None))
+        scaled.append(scaled_for(log, bounds, prep, clamped=clamps.get(task) if own == task else None, lives=lives))
     return tuple(scaled)
 
 
-def _own_task(log: ExpertLog, task: str, prep: Prep) -> str:
-    """The task that an expert matched to `task` really learned."""
-    return base_name(log.task, prep) if prep.matching == "prefix" and log.task != task else task
-
-
 def _each_block(
-    passage: Passage, starts: npt.NDArray[np.int64], values: Array, prepared: Callable[[Array, str], Array]
+    blocks: Sequence[Block], starts: npt.NDArray[np.int64], values: Array, prepared: Callable[[Array, str], Array]
 ) -> None:
     """Replace each block of `values` by what `prepared` makes of it, given its task."""
-    for index, block in enumerate(passage.scenario.blocks):
+    for index, block in enumerate(blocks):
         span = slice(starts[index], starts[index + 1])
-        values[span] = prepared(values[span], block.task)
+        values[:, span] = prepared(values[:, span], block.task)
 
 
-def _found(
-    smoothed: Array,
-    starts: npt.NDArray[np.int64],
-    passage: Passage,
-    matched: Mapping[str, Sequence[ExpertLog]],
-    clamps: Mapping[str, Range],
-    prep: Prep,
-) -> dict[str, Range]:
-    """The range of each task over the learner's values and its experts'."""
-    lows, highs = spans(smoothed, starts)
-    low: dict[str, float] = {}
-    high: dict[str, float] = {}
-    for index, block in enumerate(passage.scenario.blocks):
-        low[block.task] = min(low.get(block.task, np.inf), float(lows[index]))
-        high[block.task] = max(high.get(block.task, -np.inf), float(highs[index]))
-    for task, experts in matched.items():
-        for expert in experts:
-            if len(expert.smoothed):
-                own = task in clamps and _own_task(expert, task, prep) == task
-                within = clamp(expert.smoothed, clamps[task]) if own else expert.smoothed
-                low[task] = min(low[task], float(within.min()))
-                high[task] = max(high[task], float(within.max()))
-    return {task: Range(low[task], high[task]) for task in low}
-
-
-def _percentiles(
-    smoothed: Array,
-    starts: npt.NDArray[np.int64],
-    passage: Passage,
-    matched: Mapping[str, Sequence[ExpertLog]],
-) -> dict[str, Range]:
-    """The 10th and 90th percentile of each task's values, the learner's and its experts' together."""
-    pieces: dict[str, list[Array]] = {}
-    for index, block in enumerate(passage.scenario.blocks):
-        pieces.setdefault(block.task, []).append(smoothed[starts[index] : starts[index + 1]])
-    for task, experts in matched.items():
-        pieces[task].extend(expert.smoothed for expert in experts)
-    ranges: dict[str, Range] = {}
-    for task, values in pieces.items():
-        low, high = np.percentile(np.concatenate(values), (10, 90))
-        ranges[task] = Range(float(low), float(high))
-    return ranges
+def _as_one(ranges: Mapping[str, Range], prep: Prep, way: Direction, all_given: bool) -> dict[str, Range]:
+    """One range over all tasks, for each of them."""
+    everything = _all_given(prep, way) or tuple(ranges.values())
+    whole = Range(min(one.low for one in everything), max(one.high for one in everything), all_given)
+    return dict.fromkeys(ranges, whole)
 
 
 def _all_given(prep: Prep, direction: Direction) -> tuple[Range, ...]:

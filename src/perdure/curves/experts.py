@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure import files
-from perdure.curves.model import Array, Curve, Expert, Prep, Range
+from perdure.curves.model import Array, Curve, Expert, Prep, Range, Ranges, gathered
 from perdure.curves.prepare import SCALED, clamp, scale, smooth
+from perdure.curves.together import Rows
 from perdure.errors import LogError, PerdureError, UnknownName
 from perdure.log.model import TIMESTAMP_FORMAT, Direction, Lifetime, Passage
 from perdure.log.read import Options, find, locate
@@ -35,8 +36,6 @@ __all__ = [
     "seconds_learning",
     "values_of",
 ]
-
-_EMPTY = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,8 +261,10 @@ def matching(task: str, experts: Sequence[ExpertLog], prep: Prep) -> tuple[Exper
     return tuple(one for one in experts if one.task == task)
 
 
-def scaled_for(log: ExpertLog, bounds: Range, prep: Prep, *, clamped: Range | None) -> Expert:
-    """The expert on the scale of the lifetime it is compared with."""
+def scaled_for(
+    log: ExpertLog, bounds: Range | Ranges, prep: Prep, *, clamped: Range | Ranges | None, lives: int = 1
+) -> Sequence[Expert]:
+    """The expert on the scale of each life it is compared with; one for all where they share their range."""
 
     def prepared(values: Array) -> Array:
         within = clamp(values, clamped) if clamped else values
@@ -271,32 +272,43 @@ def scaled_for(log: ExpertLog, bounds: Range, prep: Prep, *, clamped: Range | No
 
     smoothed, raw = prepared(log.smoothed), prepared(log.measured)
     width = SCALED if prep.scale != "none" else bounds.high - bounds.low
-    blocks = [Curve(smoothed[a:b], raw[a:b], width) for a, b in zip(log.starts[:-1], log.starts[1:], strict=True)]
-    awake = [blocks[index] for index in log.awake]
-    everything = Curve(smoothed, raw, width)
-    stitched = everything if len(awake) == len(blocks) else _stitched(awake, width)
-    return Expert(
-        id=log.id,
-        task=log.task,
-        curve=stitched,
-        last=blocks[-1] if blocks else everything,
-        all_learning=everything,
-        numbers=log.numbers,
-        saturation=log.saturation,
-        seconds=log.seconds,
-        intervals=log.intervals,
-    )
+    several = smoothed.ndim > 1 or np.ndim(width) > 0
+    count = lives if several else 1
+
+    def cut(blocks: Sequence[int]) -> Sequence[Curve]:
+        if len(blocks) == len(log.starts) - 1:
+            values, beside = smoothed, raw
+        else:
+            pieces = [gathered(array, log.starts, blocks) if blocks else array[..., :0] for array in (smoothed, raw)]
+            values, beside = pieces
+        if not several:
+            return (Curve(values, beside, float(width)),)
+        shape = (lives, values.shape[-1])
+        extents: list[float] = np.broadcast_to(np.ravel(width), lives).tolist()
+        return Rows(np.broadcast_to(values, shape), np.broadcast_to(beside, shape), extents).curves
+
+    blocks = len(log.starts) - 1
+    everything = cut(range(blocks))
+    awake = everything if len(log.awake) == blocks else cut(log.awake)
+    last = everything if blocks < 2 else cut((blocks - 1,))
+    made = [
+        Expert(
+            id=log.id,
+            task=log.task,
+            curve=awake[row],
+            last=last[row],
+            all_learning=everything[row],
+            numbers=log.numbers,
+            saturation=log.saturation,
+            seconds=log.seconds,
+            intervals=log.intervals,
+        )
+        for row in range(count)
+    ]
+    return made if several else made * lives
 
 
 def _frozen(values: Array) -> Array:
     """The values, which nobody may change: an expert serves many lifetimes, and a formula is a stranger's."""
     values.flags.writeable = False
     return values
-
-
-def _stitched(pieces: Sequence[Curve], width: float) -> Curve:
-    if not pieces:
-        return Curve(_EMPTY, _EMPTY, width)
-    return Curve(
-        np.concatenate([piece.values for piece in pieces]), np.concatenate([piece.raw for piece in pieces]), width
-    )

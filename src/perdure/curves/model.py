@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import isfinite
-from typing import Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,23 +17,28 @@ from perdure.scenario.model import Scenario
 from perdure.scenario.variants import Variants, mode
 
 __all__ = [
+    "Among",
     "Array",
     "Curve",
     "Curves",
     "Expert",
     "Prep",
     "Range",
+    "Ranges",
     "Scale",
     "Variants",
     "Window",
     "centred_index",
     "dot",
+    "gathered",
     "mean",
     "slope",
+    "terminal",
 ]
 
 Array = npt.NDArray[np.float64]
 _AT_ONCE = 1 << 16  # values looked at in one go where many are, so that nothing of their length is made
+_NO_WIDTH = 1e-12  # of a range, beside its values
 Window = Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"]
 Scale = Literal["task", "run", "none"]
 
@@ -100,35 +105,67 @@ class Range:
     @property
     def constant(self) -> bool:
         """Whether there is nothing to scale: every value is the same, up to rounding."""
-        return self.high - self.low <= 1e-12 * max(abs(self.low), abs(self.high))
+        return bool(self.high - self.low <= _NO_WIDTH * max(abs(self.low), abs(self.high)))
 
 
-def slope(*pieces: Array) -> float:
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """The ranges of one task in several lives, as columns that stand beside their rows of values."""
+
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(cls, ranges: Sequence[Range]) -> Range | Ranges:
+        """One range where all are the same: then one array serves every life."""
+        first = ranges[0]
+        if all(one is first or one == first for one in ranges):
+            return first
+        low, high = np.array([(one.low, one.high) for one in ranges]).T[:, :, np.newaxis]
+        return cls(low, high)
+
+    @cached_property
+    def constant(self) -> npt.NDArray[np.bool_]:
+        """Where there is nothing to scale."""
+        return self.high - self.low <= _NO_WIDTH * np.maximum(np.abs(self.low), np.abs(self.high))
+
+
+# The summaries of values in order. Each is along the last axis, so that of many lives' values, a row each, they
+# give one number per life, the same to the last digit.
+
+
+def slope(*pieces: Array) -> Any:
     """The least-squares slope of values over their index; 0 for fewer than two. The pieces follow one another."""
-    count = sum(len(piece) for piece in pieces)
+    count = sum(piece.shape[-1] for piece in pieces)
     if count < 2:
-        return 0.0
-    parts = [piece[at : at + _AT_ONCE] for piece in pieces for at in range(0, len(piece), _AT_ONCE)]
+        return np.zeros(pieces[0].shape[:-1])[()] if pieces else 0.0
+    parts = [piece[..., at : at + _AT_ONCE] for piece in pieces for at in range(0, piece.shape[-1], _AT_ONCE)]
     total, passed = 0.0, 0
     for part in parts:
-        above = part - parts[0][0]  # the first value of all, so that equal values have a slope of exactly 0
-        behind = passed + (len(part) - count) / 2  # how far the middle of this part lies from the middle of all
-        total += dot(centred_index(len(part)), above) + behind * float(above.sum())
-        passed += len(part)
+        length = part.shape[-1]
+        above = part - parts[0][..., :1]  # the first value of all, so that equal values have a slope of exactly 0
+        behind = passed + (length - count) / 2  # how far the middle of this part lies from the middle of all
+        total = total + (dot(centred_index(length), above) + behind * above.sum(axis=-1))
+        passed += length
     return total * 12 / (count * (count * count - 1))
 
 
-def mean(values: Array) -> float:
+def mean(values: Array) -> Any:
     """What `values.mean()` says, in a third of the time for a short block: there are thousands of them."""
-    return float(np.add.reduce(values)) / len(values)
+    return np.add.reduce(values, axis=-1) / values.shape[-1]
 
 
-def dot(first: Array, second: Array) -> float:
+def terminal(values: Array) -> Any:
+    """The mean of the last tenth, from index `9n div 10` on."""
+    return mean(values[..., 9 * values.shape[-1] // 10 :])
+
+
+def dot(first: Array, second: Array) -> Any:
     """The sum of the products.
 
     Not by `@`: BLAS shares long vectors with threads that then spin, and keep a core from the process beside this.
     """
-    return float((first * second).sum())
+    return (first * second).sum(axis=-1)
 
 
 @lru_cache(maxsize=4)
@@ -155,12 +192,12 @@ class Curve:
     @cached_property
     def mean(self) -> float:
         """The mean of all values: what an evaluation block is worth."""
-        return mean(self.values)
+        return float(mean(self.values))
 
     @cached_property
     def terminal(self) -> float:
         """The mean of the last tenth, from index `9n div 10` on."""
-        return mean(self.values[9 * len(self.values) // 10 :])
+        return float(terminal(self.values))
 
     @cached_property
     def peak(self) -> float:
@@ -175,7 +212,7 @@ class Curve:
     @cached_property
     def slope(self) -> float:
         """The least-squares slope over the index; 0 for a single value."""
-        return slope(self.values)
+        return float(slope(self.values))
 
     def first(self, count: int) -> Curve:
         """The first `count` experiences, as a view."""
@@ -210,6 +247,27 @@ class Expert:
     """How many times between experiences `seconds` sums."""
 
 
+class Among(Protocol):
+    """Lives of the same blocks, prepared as one array; a row each."""
+
+    def over(self, blocks: tuple[int, ...]) -> Sequence[Curve]:
+        """The blocks stitched together, of every life."""
+        ...
+
+    def measured_means(self, block: int) -> Sequence[float]:
+        """The mean of one block's values as measured, of every life."""
+        ...
+
+
+def gathered(values: Array, starts: npt.NDArray[np.int64], blocks: Sequence[int]) -> Array:
+    """The values of the blocks, stitched along the last axis; those of a single block are a view."""
+    if len(blocks) == 1:
+        return values[..., starts[blocks[0]] : starts[blocks[0] + 1]]
+    stitched = np.concatenate([values[..., starts[index] : starts[index + 1]] for index in blocks], axis=-1)
+    stitched.flags.writeable = False  # other formulas may read it too
+    return stitched
+
+
 @dataclass(frozen=True, eq=False)
 class Curves:
     """One lifetime on a comparable scale: one long array, cut into blocks by `starts`.
@@ -233,6 +291,10 @@ class Curves:
     """Task → the range its values were scaled by."""
     experts: Mapping[str, tuple[Expert, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    among: Among | None = field(default=None, repr=False)
+    """The lives of the same blocks that were prepared with it; what is asked of one is then computed for all."""
+    row: int = 0
+    """Which of them it is."""
 
     @property
     def scenario(self) -> Scenario:
@@ -250,8 +312,17 @@ class Curves:
         """−1 where the values of a task were turned so that higher is better, else 1."""
         return -1.0 if self.directions.get(task) == "lower" else 1.0
 
+    @cached_property
+    def uninformative(self) -> frozenset[str]:
+        """The tasks that carry no information, because all their values are the same."""
+        if self.prep.keep_constant or self.prep.scale == "none":
+            return frozenset()
+        return frozenset(task for task, one in self.ranges.items() if one.constant)
+
     def over(self, blocks: Sequence[int]) -> Curve:
         """The blocks stitched together; a single block is a view, and what it computes is kept."""
+        if self.among is not None:
+            return self.among.over(tuple(blocks))[self.row]
         if len(blocks) != 1:
             return Curve(self._gather(self.values, blocks), self._gather(self.raw, blocks), self.extent(blocks))
         index = blocks[0]
@@ -269,6 +340,12 @@ class Curves:
         """The values as measured (higher is better) of the blocks, stitched."""
         return self._gather(self.measured, blocks)
 
+    def measured_mean(self, block: int) -> float:
+        """The mean of one block's values as measured."""
+        if self.among is not None:
+            return self.among.measured_means(block)[self.row]
+        return float(mean(self.measured_over((block,))))
+
     def extent(self, blocks: Sequence[int]) -> float:
         """The width of the range of the blocks' tasks on the prepared scale."""
         if self.prep.scale != "none":
@@ -277,6 +354,4 @@ class Curves:
         return found[0].high - found[0].low if found else 0.0
 
     def _gather(self, values: Array, blocks: Sequence[int]) -> Array:
-        if len(blocks) == 1:
-            return values[self.starts[blocks[0]] : self.starts[blocks[0] + 1]]
-        return np.concatenate([values[self.starts[index] : self.starts[index + 1]] for index in blocks])
+        return gathered(values, self.starts, blocks)

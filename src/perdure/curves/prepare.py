@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.model import Array, Range, Window
+from perdure.curves.model import Array, Range, Ranges, Window
 
 __all__ = ["SCALED", "WIDEST", "WINDOWS", "clamp", "scale", "smooth", "spans", "width_for", "window_means"]
 
@@ -47,7 +47,7 @@ def smooth(
     width: int | None = None,
     alignment: Alignment = "centred",
 ) -> Array:
-    """A copy of `values` in which each of `blocks` is smoothed alone.
+    """A copy of `values` in which each of `blocks` is smoothed alone; `values` may be of many lives, a row each.
 
     A centred window leaves a straight ramp unchanged away from the edges: for even widths the two
     half-shifted windows are averaged. Edges are reflected without repeating the edge sample.
@@ -62,12 +62,14 @@ def smooth(
         if used < 3:
             continue
         firsts = starts[chosen[lengths == length]]
-        together = max(1, _AT_ONCE // length)
+        lives = values.size // values.shape[-1]
+        together = max(1, _AT_ONCE // (length * lives))
         for at in range(0, len(firsts), together):
             group = firsts[at : at + together]
-            rows = np.stack([values[first : first + length] for first in group])
-            for first, row in zip(group, _smooth_rows(rows, window, used, alignment), strict=True):
-                smoothed[first : first + length] = row
+            rows = np.stack([values[..., first : first + length] for first in group])
+            made = _smooth_rows(rows.reshape(-1, length), window, used, alignment).reshape(rows.shape)
+            for first, row in zip(group, made, strict=True):
+                smoothed[..., first : first + length] = row
     return smoothed
 
 
@@ -121,16 +123,21 @@ def spans(values: Array, starts: Starts) -> tuple[Array, Array]:
     if len(starts) < 2:
         nothing = np.empty(0)
         return nothing, nothing
-    return np.minimum.reduceat(values, starts[:-1]), np.maximum.reduceat(values, starts[:-1])
+    return np.minimum.reduceat(values, starts[:-1], axis=-1), np.maximum.reduceat(values, starts[:-1], axis=-1)
 
 
-def clamp(values: Array, bounds: Range) -> Array:
+def clamp(values: Array, bounds: Range | Ranges) -> Array:
     """The values, none below or above the bounds."""
     return np.clip(values, bounds.low, bounds.high)
 
 
-def scale(values: Array, bounds: Range) -> Array:
+def scale(values: Array, bounds: Range | Ranges) -> Array:
     """Map the bounds onto 1 … 101; equal bounds carry no information, and everything maps to 1."""
-    if bounds.constant:
+    constant, width = bounds.constant, bounds.high - bounds.low
+    if constant is True:
         return np.ones_like(values)
-    return (values - bounds.low) / (bounds.high - bounds.low) * SCALED + 1.0
+    some = constant is not False and bool(np.any(constant))
+    if some:
+        width = np.where(constant, 1.0, width)
+    scaled: Array = (values - bounds.low) / width * SCALED + 1.0
+    return np.where(constant, 1.0, scaled) if some else scaled

@@ -8,5 +8,6 @@ __all__ = ["READERS", "read"]
 # In the order in which they are asked; most logs are the first kind, and the others then cost nothing.
 READERS.add(L2LOGGER.name, L2LOGGER)
 READERS.add_later("learnkit", "perdure.log.learnkit:LEARNKIT")
+READERS.add_later("bulk", "perdure.log.bulk:BULK")
 READERS.add_later("matrix", "perdure.log.matrix:MATRIX")
 READERS.add_later("table", "perdure.log.table:TABLE")

@@ -50,7 +50,8 @@ def in_order(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _neighbours(rows: pl.DataFrame, *names: str) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
     """The columns `names`, as numbers, in pieces that overlap by one row; and where each piece starts."""
-    columns = [rows.get_column(name).to_physical() for name in names]
+    found = (rows.get_column(name) for name in names)
+    columns = [one if one.dtype.is_integer() else one.to_physical() for one in found]  # asking costs a query
     for start in range(0, rows.height - 1, _AT_ONCE):
         yield start, [column.slice(start, _AT_ONCE + 1).to_numpy() for column in columns]
 
@@ -199,9 +200,9 @@ class _Facts:
         # By lists, not arrays: Polars would import numpy.ma to look at an array, 20 ms.
         first, last = row_starts[:-1].tolist(), (row_starts[1:] - 1).tolist()
         names = ("block_type", "task_name", "block_subtype", "block_num", "task_params")
-        kinds, tasks, subtypes, numbers, texts = (rows.get_column(name).gather(first).to_list() for name in names)
-        ends = rows.get_column("task_params").gather(last).to_list()
-        return cls(kinds, tasks, subtypes, numbers, texts, ends, labels.gather(first).to_list())
+        kinds, tasks, subtypes, numbers, texts = (rows.get_column(name)[first].to_list() for name in names)
+        ends = rows.get_column("task_params")[last].to_list()  # not by `gather`, a query of its own
+        return cls(kinds, tasks, subtypes, numbers, texts, ends, labels[first].to_list())
 
     @property
     def plain(self) -> bool:

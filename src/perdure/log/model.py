@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from perdure.log.parameters import Table
     from perdure.log.variants import Sets, Settled
 
+if TYPE_CHECKING:
+    from perdure.log.alike import Alike
+
 __all__ = [
     "BLOCK_SUBTYPES",
     "BLOCK_TYPES",
@@ -114,6 +117,8 @@ class Lifetime:
     """Its scenario type, where neither `info` nor the manifest states one."""
     variants: Literal["name", "params"] = "name"
     """What its source takes for a task where nobody says otherwise: the label, or the label with its parameters."""
+    alike: Alike | None = field(default=None, repr=False)
+    """What it has in common with the lifetimes beside it, where a reader of many saw it."""
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -156,7 +161,10 @@ class Lifetime:
         """
         from perdure.log.blocks import passage
 
-        return passage(self, self.measured(measure), mode(variants or self.variants), settled)
+        what, how = self.measured(measure), mode(variants or self.variants)
+        if self.alike is not None and self.alike.rows is self.experiences:
+            return self.alike.passage(self, what, how, settled)
+        return passage(self, what, how, settled)
 
     def measured(self, measure: str | Mapping[str, str] | None = None) -> str | dict[str, str]:
         """What is measured: the name of one measure for all tasks, or of one for each label of this log."""

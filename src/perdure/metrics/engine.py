@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,12 +14,14 @@ from perdure.curves.model import Curve, Curves, Expert
 from perdure.metrics.declare import ADAPTERS, LIFETIME, Aggregate, Context, Key, Metric, NoValue, Site, Value, key_text
 from perdure.scenario.model import Scenario
 
-__all__ = ["Broken", "Measured", "Result", "Sites", "averaged", "evaluate", "experts_at", "measure"]
+__all__ = ["Broken", "Measured", "Result", "Sites", "averaged", "evaluate", "experts_at", "measure", "measure_all"]
 
 
-@dataclass(frozen=True)
-class Result:
-    """What one metric gave at one site: a value, or None and the reason."""
+class Result(NamedTuple):
+    """What one metric gave at one site: a value, or None and the reason.
+
+    A tuple, because dozens are made for every metric of every life.
+    """
 
     lifetime: str
     metric: str
@@ -27,6 +29,9 @@ class Result:
     value: float | None
     why: str | None = None
     flags: tuple[str, ...] = ()
+
+
+_NOTHING: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -71,31 +76,54 @@ def measure(
     A formula that raises anything but `NoValue`, or gives a value that is not finite, is named in
     `why`: the other metrics of the lifetime are not touched by it.
     """
+    return measure_all(metric, (curves,), context, sites=sites, aggregate=aggregate)[0]
+
+
+def measure_all(
+    metric: Metric,
+    lives: Sequence[Curves],
+    context: Context | None = None,
+    *,
+    sites: Sites | None = None,
+    aggregate: Aggregate = "mean",
+) -> list[Measured]:
+    """The metric in each of several lifetimes that share their blocks, and so their sites."""
     context = context or Context()
-    keys: tuple[str, ...] = ()
+    scenario = lives[0].scenario
+    found: tuple[Site, ...] = ()
     try:
-        found = _walk(metric, sites or Sites(curves.scenario))
-        keys = tuple(dict.fromkeys(key_text(site.key) for site in found))
+        found = _walk(metric, sites or Sites(scenario))
         if not found:
             # Some sites know which evaluation is missing, and say it better than the general need.
             missing = getattr(metric.sites, "missing", None)
-            return Measured(None, why=(missing and missing(curves.scenario)) or f"needs {metric.needs}")
-        results: list[Result] = []
-        without: list[str] = []
-        plan = _plan(metric)
-        with np.errstate(all="ignore"):
-            for site in found:
-                here = evaluate(metric, curves, site, context, plan)
-                if here is None:
-                    without.append(site.task or "any task it learns")
-                else:
-                    results.extend(here)
-        left_out = _constant(curves) if _reads_curves(metric) else frozenset()
-        return _combined(metric, tuple(results), tuple(dict.fromkeys(without)), left_out, aggregate)
-    except Broken as problem:
-        return Measured(None, dict.fromkeys(keys, ()), str(problem))
-    except Exception as problem:  # sites that name no block, a combination that fails: a plug-in may do anything
-        return Measured(None, dict.fromkeys(keys, ()), f"{metric.name} failed: {type(problem).__name__}: {problem}")
+            why = (missing and missing(scenario)) or f"needs {metric.needs}"
+            return [Measured(None, why=why)] * len(lives)
+        plan, reads_curves = _plan(metric), _reads_curves(metric)
+    except Exception as problem:
+        return [_failed(metric, found, problem)] * len(lives)
+    measured: list[Measured] = []
+    with np.errstate(all="ignore"):
+        for curves in lives:
+            try:
+                results: list[Result] = []
+                without: list[str] = []
+                for site in found:
+                    here = evaluate(metric, curves, site, context, plan)
+                    if here is None:
+                        without.append(site.task or "any task it learns")
+                    else:
+                        results += here
+                left_out = curves.uninformative if reads_curves else _NOTHING
+                measured.append(_combined(metric, results, tuple(dict.fromkeys(without)), left_out, aggregate))
+            except Exception as problem:
+                measured.append(_failed(metric, found, problem))
+    return measured
+
+
+def _failed(metric: Metric, found: Sequence[Site], problem: Exception) -> Measured:
+    """What is said where sites name no block, a formula or a combination fails: a plug-in may do anything."""
+    why = str(problem) if isinstance(problem, Broken) else f"{metric.name} failed: {type(problem).__name__}: {problem}"
+    return Measured(None, dict.fromkeys((key_text(site.key) for site in found), ()), why)
 
 
 def _walk(metric: Metric, sites: Sites) -> tuple[Site, ...]:
@@ -239,13 +267,6 @@ def averaged(experts: Sequence[Expert]) -> Expert:
 # --- combination ---------------------------------------------------------------------------------
 
 
-def _constant(curves: Curves) -> frozenset[str]:
-    """The tasks that carry no information, because all their values are the same."""
-    if curves.prep.keep_constant or curves.prep.scale == "none":
-        return frozenset()
-    return frozenset(task for task, one in curves.ranges.items() if one.constant)
-
-
 def _reads_curves(metric: Metric) -> bool:
     """Whether it reads prepared curves; a value as measured means something even where it never changes."""
     return any(kind in (Curve, tuple[Curve, ...]) for kind in metric.roles.values())
@@ -257,30 +278,35 @@ def _task(key: Key) -> str:
 
 def _combined(
     metric: Metric,
-    results: tuple[Result, ...],
+    results: Sequence[Result],
     without: tuple[str, ...],
     constant: frozenset[str],
     aggregate: Aggregate,
 ) -> Measured:
     by: dict[str, list[float]] = {}
     task: dict[str, str] = {}
-    for one in results:
-        text = key_text(one.key)
-        task[text] = _task(one.key)
-        values = by.setdefault(text, [])
-        if one.value is not None:
-            values.append(one.value)
+    silent = not constant and not without  # whether there is nothing to say about the values
+    for _, _, key, value, _, flags in results:
+        text = key_text(key)
+        if text not in by:
+            by[text] = []
+            task[text] = _task(key)
+        if value is None:
+            silent = False
+        else:
+            by[text].append(value)
+        silent = silent and not flags
     counted = [values for text, values in by.items() if values and task[text] not in constant]
     frozen = {text: tuple(values) for text, values in by.items()}
-    flags = tuple(_flags(results, without, constant))
     if not results:
         return Measured(None, frozen, f"needs an expert for {_listed(without)}")
+    said = () if silent else tuple(_flags(results, without, constant))
     if not counted:
-        return Measured(None, frozen, _why(results), flags)
+        return Measured(None, frozen, _why(results), said)
     value = metric.combine(tuple(counted), aggregate)
     if not math.isfinite(value):
         raise Broken(f"the values of {metric.name} combine to {value}")
-    return Measured(float(value), frozen, None, flags)
+    return Measured(float(value), frozen, None, said)
 
 
 def _why(results: Sequence[Result]) -> str:

@@ -315,7 +315,7 @@ def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
 
 def _falls(values: Array, numbers: npt.NDArray[np.int64]) -> bool:
     """Whether the least-squares slope of the rows over their experience numbers is negative."""
-    return dot(numbers - numbers.mean(), values - values.mean()) < 0
+    return bool(dot(numbers - numbers.mean(), values - values.mean()) < 0)
 
 
 L2METRICS_31: dict[str, Metric] = {

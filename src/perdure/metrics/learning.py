@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from perdure.curves.model import Curve, centred_index, dot, slope
@@ -85,6 +87,7 @@ _BOUNDS_975 = {1: 12.7063, 2: 4.3027, 3: 3.1825, 4: 2.7765, 6: 2.4470, 10: 2.228
 """Upper bounds of Student's 97.5 % quantile from this many degrees of freedom on; it falls towards `_Z_975`."""
 
 
+@lru_cache(maxsize=64)
 def _quantile(freedom: int) -> tuple[float, float]:
     """Student's 97.5 % quantile lies between these two (Fisher and Cornish 1960 from 30 on)."""
     if freedom < 30:
@@ -128,4 +131,4 @@ def learn_burn(changed: tuple[Curve, ...], learned: tuple[Curve, ...]) -> float:
     whole = slope(*(block.raw for block in learned))
     if whole <= 0:
         raise NoValue(f"the slope of the whole life is {whole:.6g}; a ratio to it needs a positive one")
-    return float(np.mean(slopes)) / whole
+    return float(np.mean(slopes) / whole)

@@ -1,0 +1,156 @@
+"""Curves of many lives that share their blocks: one array, a row per life, and every summary of all rows at once.
+
+A formula sees a `Curve` of one life as ever. What it asks of it, a mean or a peak, is computed for all lives when the
+first one asks: thousands of short lives then cost little more than one long one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from perdure.curves.model import Array, Curve, gathered, mean, slope, terminal
+
+__all__ = ["Rows", "Together"]
+
+
+class Rows:
+    """The same place in many lives, a row each."""
+
+    def __init__(self, values: Array, raw: Array, extents: Sequence[float]) -> None:
+        self.values = values
+        self.raw = raw
+        self.extents = extents
+        self._first: dict[int, Rows] = {}
+
+    @cached_property
+    def curves(self) -> tuple[Curve, ...]:
+        """One curve per life."""
+        return tuple(_Row(self, row) for row in range(len(self.values)))
+
+    @cached_property
+    def means(self) -> list[float]:
+        """The mean of each row."""
+        return _floats(mean(self.values))
+
+    @cached_property
+    def terminals(self) -> list[float]:
+        """The mean of the last tenth of each row."""
+        return _floats(terminal(self.values))
+
+    @cached_property
+    def peaks(self) -> list[float]:
+        """The largest value of each row."""
+        return _floats(self.values.max(axis=-1))
+
+    @cached_property
+    def totals(self) -> list[float]:
+        """The sum of each row."""
+        return _floats(self.values.sum(axis=-1))
+
+    @cached_property
+    def slopes(self) -> list[float]:
+        """The least-squares slope of each row."""
+        return _floats(slope(self.values))
+
+    def first(self, count: int) -> Rows:
+        """The first `count` experiences of each row."""
+        if count >= self.values.shape[-1]:
+            return self
+        if count not in self._first:
+            self._first[count] = Rows(self.values[:, :count], self.raw[:, :count], self.extents)
+        return self._first[count]
+
+
+class _Row(Curve):
+    """One life's curve among those of many."""
+
+    def __init__(self, rows: Rows, row: int) -> None:
+        # Not Curve's own: its fields are looked up when they are asked for, which few of them are.
+        self.__dict__["_rows"] = rows
+        self.__dict__["_row"] = row
+
+    _rows: Rows
+    _row: int
+
+    @property
+    def values(self) -> Array:
+        row: Array = self._rows.values[self._row]
+        return row
+
+    @property
+    def raw(self) -> Array:
+        row: Array = self._rows.raw[self._row]
+        return row
+
+    @property
+    def range(self) -> float:
+        return self._rows.extents[self._row]
+
+    def __len__(self) -> int:
+        return int(self._rows.values.shape[-1])
+
+    @property
+    def mean(self) -> float:
+        return self._rows.means[self._row]
+
+    @property
+    def terminal(self) -> float:
+        return self._rows.terminals[self._row]
+
+    @property
+    def peak(self) -> float:
+        return self._rows.peaks[self._row]
+
+    @property
+    def total(self) -> float:
+        return self._rows.totals[self._row]
+
+    @property
+    def slope(self) -> float:
+        return self._rows.slopes[self._row]
+
+    def first(self, count: int) -> Curve:
+        return self._rows.first(count).curves[self._row]
+
+
+def _floats(numbers: npt.NDArray[np.float64]) -> list[float]:
+    found: list[float] = numbers.tolist()
+    return found
+
+
+class Together:
+    """Lives of the same blocks, prepared as one array; `Curves.among` of each of them."""
+
+    def __init__(
+        self,
+        values: Array,
+        raw: Array,
+        measured: Array,
+        starts: npt.NDArray[np.int64],
+        extents: Sequence[Sequence[float]],
+    ) -> None:
+        """`extents` has the width of the range of each block's task on the prepared scale, life by life."""
+        self.values = values
+        self.raw = raw
+        self.measured = measured
+        self.starts = starts
+        self.extents = extents
+        self._over: dict[tuple[int, ...], tuple[Curve, ...]] = {}
+        self._means: dict[int, list[float]] = {}
+
+    def over(self, blocks: tuple[int, ...]) -> Sequence[Curve]:
+        """The blocks stitched together, of every life."""
+        if blocks not in self._over:
+            values, raw = (gathered(array, self.starts, blocks) for array in (self.values, self.raw))
+            self._over[blocks] = Rows(values, raw, self.extents[blocks[0]]).curves
+        return self._over[blocks]
+
+    def measured_means(self, block: int) -> Sequence[float]:
+        """The mean of one block's values as measured, of every life."""
+        if block not in self._means:
+            self._means[block] = _floats(mean(gathered(self.measured, self.starts, (block,))))
+        return self._means[block]

@@ -1,0 +1,290 @@
+"""Thousands of lifetimes in one Parquet file, or in a folder of them: one row per experience, read in pieces.
+
+Identity stands in columns, and what all lifetimes share in the file's metadata under `perdure.bulk`, beside
+how many rows each has and a checksum of every byte, which is compared before anything is parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from perdure.errors import LogError, nearest
+from perdure.log.alike import Alike
+from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.places import as_text
+from perdure.log.read import Options
+from perdure.log.seal import BLANK, broken_seal, footer_of
+
+__all__ = ["BULK", "FACTS", "IDENTITY", "KEY", "PER_PIECE", "SUFFIX", "VERSION", "Own", "Shared", "part_name"]
+
+KEY = "perdure.bulk"
+VERSION = 1
+SUFFIX = ".parquet"
+FACTS = "facts"
+"""The column in which a lifetime's first row says, as JSON, what of its manifest is not the shared one."""
+PER_PIECE = 1 << 18
+"""Rows that are written and read in one go; a lifetime is never divided."""
+
+IDENTITY: Mapping[str, pl.DataType] = {
+    "lifetime": pl.Categorical(),
+    "learner": pl.Categorical(),
+    "seed": pl.Int64(),
+    "role": pl.Categorical(),
+    "scenario_type": pl.Categorical(),
+}
+_TIMES = "timestamp"  # the one standard column in which lives of the same blocks differ
+_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+
+Counts = npt.NDArray[np.int64]
+
+
+class Shared(msgspec.Struct, kw_only=True):
+    """What the metadata says: everything that the lifetimes of one file have in common."""
+
+    version: int = VERSION
+    measures: dict[str, Direction]
+    filled: dict[str, str | int | None] = {}
+    """The columns that were left out because they hold one value, and that value."""
+    manifest: dict[str, Any] = {}
+    info: dict[str, Any] = {}
+    complete: bool | None = None
+    lives: list[tuple[int, int]] = []
+    """How many rows a lifetime has, and how many lifetimes in a row have as many."""
+    part: int = 0
+    last: bool = True
+    """Whether no part of a folder comes after this one."""
+    sha256: str = BLANK  # the last field, where the seal looks for it
+
+
+class Own(msgspec.Struct, omit_defaults=True):
+    """What one lifetime says of itself that is not shared."""
+
+    manifest: dict[str, Any] = {}
+    without: list[str] = []
+    info: dict[str, Any] | None = None
+    complete: bool | Literal["unknown"] | None = None
+    notes: list[str] = []
+
+
+class _Bulk:
+    name = "bulk"
+    summary = f"a {SUFFIX} file, or a folder of part-*{SUFFIX}, that perdure.write_lives wrote: many lifetimes in one"
+
+    def recognises(self, path: Path) -> bool:
+        """By the key in its footer, or in that of its first part."""
+        file = path / part_name(0) if path.is_dir() else path
+        found = footer_of(file) if file.suffix.lower() == SUFFIX else None
+        return found is not None and KEY.encode() in found[1]
+
+    def read(self, path: Path, options: Options) -> Lifetime:
+        """The only lifetime of a file that holds one."""
+        several = [_Part(path, file, options) for file in _files(path)]
+        count = sum(len(one.lengths) for one in several)
+        if count != 1:
+            raise LogError(f"{path}: holds {count} lifetimes, and one was asked for; score the file to see them all")
+        return next(several[0].lifetimes())
+
+    def parts(self, path: Path, options: Options) -> Sequence[str]:
+        """Pieces of whole lifetimes, about a quarter of a million rows each: `file:first+count`."""
+        return [
+            f"{at}:{first}+{last - first}"
+            for at, file in enumerate(_files(path))
+            for first, last in _pieces(_Part(path, file, options).lengths)
+        ]
+
+    def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
+        """The lifetimes in their order, of one piece or of all; never more than a piece in memory."""
+        files = _files(path)
+        if part is None:
+            for file in files:
+                yield from _Part(path, file, options).lifetimes()
+            return
+        try:
+            which, _, span = part.partition(":")
+            first, count = (int(number) for number in span.split("+"))
+            file = files[int(which)]
+        except (ValueError, IndexError):
+            raise LogError(f"{path}: no piece {part!r}; parts() names them") from None
+        yield from _Part(path, file, options).lifetimes(first, first + count)
+
+
+def part_name(number: int) -> str:
+    """What the files of a folder are called."""
+    return f"part-{number:05d}{SUFFIX}"
+
+
+def _files(path: Path) -> list[Path]:
+    """The file itself, or the parts of a folder, in order and without a gap."""
+    if not path.is_dir():
+        return [path]
+    names = sorted(one.name for one in path.glob(f"part-*{SUFFIX}"))
+    for number, name in enumerate(names):
+        if name != part_name(number):
+            raise LogError(f"{path}: {part_name(number)} is missing (found: {name}); restore it from a copy")
+    return [path / name for name in names]
+
+
+def _pieces(lengths: Counts) -> Iterator[tuple[int, int]]:
+    """Neighbouring lifetimes that make up a piece, from one to before another."""
+    ends = np.cumsum(lengths)
+    first, before = 0, 0
+    while first < len(lengths):
+        last = max(first + 1, int(np.searchsorted(ends, before + PER_PIECE, side="right")))
+        yield first, last
+        first, before = last, int(ends[last - 1])
+
+
+class _Part:
+    """One file, found whole."""
+
+    def __init__(self, place: Path, file: Path, options: Options) -> None:
+        self.place = place
+        self.file = file
+        self.notes: tuple[str, ...] = ()
+        self.shared = self._opened(options)
+        self.measures = self._measures(options.measures)
+        rows, counts = (np.array(one, dtype=np.int64) for one in zip(*self.shared.lives, strict=True))
+        self.lengths: Counts = np.repeat(rows, counts)
+        self.starts: Counts = np.concatenate([[0], np.cumsum(self.lengths)])
+
+    def _opened(self, options: Options) -> Shared:
+        """The metadata of a file whose every byte is as it was written."""
+        file = self.file
+        try:
+            wrong = broken_seal(file)
+            if wrong and options.verified:
+                raise LogError(f"{file}: {wrong}; restore it from a copy, or write it again")
+            self.notes = (f"{file.name}: {wrong}",) if wrong else ()
+            shared = msgspec.json.decode(pl.read_parquet_metadata(file)[KEY], type=Shared)
+            rows = int(self._scan().select(pl.len()).collect().item())
+        except KeyError:
+            raise LogError(f"{file}: not written by perdure.write_lives; read it as a table") from None
+        except _UNREADABLE as problem:
+            raise self._unreadable(problem) from problem
+        if shared.version != VERSION:
+            raise LogError(f"{file}: of version {shared.version}, and this Perdure reads {VERSION}; use a newer one")
+        if file != self.place and file.name != part_name(shared.part):
+            raise LogError(f"{file}: was written as {part_name(shared.part)}; restore the folder from a copy")
+        following = file.with_name(part_name(shared.part + 1))
+        if file != self.place and shared.last == following.exists():
+            what = "is no part of this folder" if shared.last else "is missing"
+            raise LogError(f"{following}: {what}; restore the folder from a copy")
+        stated = sum(length * count for length, count in shared.lives)
+        if stated != rows or not rows or any(length < 1 or count < 1 for length, count in shared.lives):
+            raise LogError(f"{file}: {rows} rows, and its metadata speaks of {stated}; write it again")
+        return shared
+
+    def _measures(self, asked: Mapping[str, Direction] | None) -> dict[str, Direction]:
+        known = self.shared.measures
+        for name in asked or ():
+            if name not in known:
+                raise LogError(f"{self.file}: no measure {name!r}; {nearest(name, known)}")
+        return dict(asked or known)
+
+    def _scan(self) -> pl.LazyFrame:
+        return pl.scan_parquet(self.file, glob=False, hive_partitioning=False)
+
+    def _unreadable(self, problem: BaseException) -> LogError:
+        reason = (str(problem).splitlines() or [type(problem).__name__])[0]
+        return LogError(f"{self.file}: cannot be read as Parquet: {reason}; restore it from a copy, or write it again")
+
+    def lifetimes(self, first: int = 0, last: int | None = None) -> Iterator[Lifetime]:
+        """The lifetimes from one to before another."""
+        last = len(self.lengths) if last is None else last
+        if not 0 <= first < last <= len(self.lengths):
+            raise LogError(f"{self.file}: has {len(self.lengths)} lifetimes; {first} to {last} are none of them")
+        for begin, end in _pieces(self.lengths[first:last]):
+            yield from self._piece(first + begin, first + end)
+
+    def _piece(self, first: int, last: int) -> Iterator[Lifetime]:
+        start, end = int(self.starts[first]), int(self.starts[last])
+        try:
+            rows = self._scan().slice(start, end - start).collect()
+            standard = rows.select(
+                pl.lit(self.shared.filled[name]).cast(kind).alias(name)
+                if name in self.shared.filled
+                else pl.col(name).cast(kind)
+                for name, kind in STANDARD_COLUMNS.items()
+            )
+            measured = rows.select(pl.col(name).cast(pl.Float64) for name in self.measures)
+            who = self._identities(rows, self.starts[first:last] - start)
+        except _UNREADABLE as problem:
+            raise self._unreadable(problem) from problem
+        known = {*IDENTITY, FACTS, *STANDARD_COLUMNS, *self.measures}
+        own = [standard.get_column(_TIMES), *measured, *(one for one in rows if one.name not in known)]
+        if _TIMES in self.shared.filled:
+            own = own[1:]
+        else:
+            standard = standard.drop(_TIMES)
+        lengths = self.lengths[first:last]
+        again = _again([one for one in standard if one.name not in self.shared.filled], lengths)
+        skeleton, at = standard, 0
+        found: dict[Any, Any] = {}
+        for number, length in enumerate(lengths.tolist()):
+            if not again[number]:
+                skeleton, found = standard.slice(at, length), {}
+            experiences = skeleton.hstack([one.slice(at, length) for one in own])
+            yield self._lifetime(experiences, found, {name: values[number] for name, values in who.items()})
+            at += length
+
+    def _identities(self, rows: pl.DataFrame, starts: Counts) -> dict[str, Sequence[Any]]:
+        """What each lifetime's first row says of it."""
+        at = starts.tolist()
+        filled = self.shared.filled
+        names = [*IDENTITY, FACTS]
+        return {
+            name: [filled.get(name)] * len(at) if name not in rows.columns else rows.get_column(name)[at].to_list()
+            for name in names
+        }
+
+    def _lifetime(self, experiences: pl.DataFrame, found: dict[Any, Any], who: Mapping[str, Any]) -> Lifetime:
+        shared = self.shared
+        manifest, info, complete, notes = shared.manifest, shared.info, shared.complete, self.notes
+        if who[FACTS]:
+            own = msgspec.json.decode(who[FACTS], type=Own)
+            manifest = {key: value for key, value in {**manifest, **own.manifest}.items() if key not in own.without}
+            info = info if own.info is None else own.info
+            if own.complete is not None:
+                complete = None if own.complete == "unknown" else own.complete
+            notes = (*notes, *own.notes)
+        return Lifetime(
+            id=str(who["lifetime"]),
+            experiences=experiences,
+            measures=self.measures,
+            learner=who["learner"],
+            seed=who["seed"],
+            role="expert" if who["role"] == "expert" else "life",
+            complete=complete,
+            path=self.place,
+            info=info,
+            manifest=manifest,
+            notes=notes,
+            inside=as_text(str(who["lifetime"])),
+            stated_type=who["scenario_type"],
+            alike=Alike(experiences, found),
+        )
+
+
+def _again(columns: Sequence[pl.Series], lengths: Counts) -> list[bool]:
+    """Whether each lifetime has the rows of the one before it in these columns."""
+    again = np.zeros(len(lengths), dtype=bool)
+    edges = np.flatnonzero(np.diff(lengths)) + 1
+    coded = (one.cast(pl.Categorical()) if one.dtype == pl.String else one for one in columns)
+    numbers = [one.to_physical().cast(pl.Int64).fill_null(-1).to_numpy() for one in coded]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    for first, last in zip([0, *edges.tolist()], [*edges.tolist(), len(lengths)], strict=True):
+        if last - first > 1:
+            tables = [one[starts[first] : starts[last]].reshape(last - first, -1) for one in numbers]
+            again[first + 1 : last] = np.logical_and.reduce([(one[1:] == one[:-1]).all(axis=1) for one in tables])
+    found: list[bool] = again.tolist()
+    return found
+
+
+BULK = _Bulk()
