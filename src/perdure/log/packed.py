@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from perdure import files
 from perdure.errors import LogError
 from perdure.log.delimited import bytes_of
 
@@ -77,16 +78,16 @@ def content(path: Path) -> tuple[bytes, str]:
 def _opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
     """The text of a table as a stream, and the suffix that says how it is separated."""
     suffix = kind(path)
-    if suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            name = _only_table(path, archive)
-            with archive.open(name) as file:
-                yield file, PurePosixPath(name).suffix.lower()
-    elif suffix.endswith(".gz"):
-        with gzip.open(path) as unpacked:
-            yield unpacked, suffix.removesuffix(".gz")  # type: ignore[misc]
-    else:
-        with path.open("rb") as plain:
+    with io.BufferedReader(files.opened(path)) as plain:
+        if suffix == ".zip":
+            with zipfile.ZipFile(plain) as archive:
+                name = _only_table(path, archive)
+                with archive.open(name) as file:
+                    yield file, PurePosixPath(name).suffix.lower()
+        elif suffix.endswith(".gz"):
+            with gzip.GzipFile(fileobj=plain) as unpacked:
+                yield io.BufferedReader(unpacked), suffix.removesuffix(".gz")
+        else:
             yield plain, suffix
 
 

@@ -52,11 +52,11 @@ def _shape(path: Path, head: str, options: Options) -> Shape | None:
     first = next(split(head, separator_of(head)), [])
     if not any(first):
         return None
+    if all(not cell or number(cell) is not None for cell in first):
+        return "matrix" if len(first) > 1 or not head.strip().count("\n") else None
     named = table_shape(first, options)
     if named is not None:
         return named
-    if all(not cell or number(cell) is not None for cell in first):
-        return "matrix" if len(first) > 1 or not head.strip().count("\n") else None
     return "matrix" if _is_small_matrix(path, head) else None
 
 

@@ -19,7 +19,7 @@ from perdure.log.identity import Lives
 from perdure.log.matrix import MatrixLifetime, lifetime_of
 from perdure.log.names import plain
 from perdure.log.read import Options
-from perdure.log.settled import accuracy_matrix
+from perdure.log.settled import RawMatrix, accuracy_matrices
 
 __all__ = ["lifetimes"]
 
@@ -83,9 +83,12 @@ def _matrix(rows: pl.DataFrame, options: Options, source: str, chosen: str) -> A
         notes.append(f"{again} cells were evaluated again; the last value of each counts")
     values = np.full((len(tasks), len(tasks) + 1), np.nan)
     values[row, column] = rows["value"].to_numpy()  # numpy keeps the last of several
+    if np.isnan(values[:, 0]).all():
+        values = values[:, 1:]  # nothing was evaluated before training
     unit = options.unit or (None if plain(chosen).endswith(("accuracy", "acc")) else "raw")
     names, renamed = _names(tasks)
-    made = accuracy_matrix(values, names, rows="evaluated", unit=unit, as_given=True, source=source)
+    raw = RawMatrix(values, source, tasks=tuple(names))  # not looked at for labels: every cell is a value
+    (made,) = accuracy_matrices((raw,), rows="evaluated", unit=unit, as_given=True)
     return replace(made, notes=(*notes, *renamed, *made.notes))
 
 
