@@ -12,7 +12,8 @@ import pytest
 from perdure.errors import PerdureError, UnknownName
 from perdure.gather.model import Survey
 from perdure.report.figures import KINDS, View, draw, save
-from perdure.report.figures.axes import places
+from perdure.report.figures.data import AccuracyData, LifetimeData, accuracy
+from perdure.report.figures.data import lifetime as lifetime_data
 from perdure.report.material import Material, gather
 from perdure.stats.groups import groups
 
@@ -58,20 +59,21 @@ def test_a_task_has_one_colour_in_every_figure(told: Tell) -> None:
 
 def test_figures_of_a_mean_never_mix_groups(told: Tell) -> None:
     material = told(3, 2)
-    from perdure.report.figures.matrices import accuracy_cells
-
-    found = {group.group: accuracy_cells(material, View(group=group.group))[0] for group in material.groups}
-    final = {name: matrix.after[0, -1] for name, matrix in found.items() if matrix}
+    found = {group.group: accuracy(material, View(group=group.group)) for group in material.groups}
+    final = {name: one.cells[0][-1] or 0.0 for name, one in found.items() if isinstance(one, AccuracyData)}
     assert final["keeper · condensed"] > final["forgetter · condensed"] + 0.3
 
 
 def test_steps_move_the_points_but_not_their_heights(told: Tell) -> None:
     material = told(2, 1, ("keeper",))
-    stretch = material.lives[0].sketch.stretches[1]
-    by_steps = places(stretch, stretch.measured, View(axis="steps"))
-    assert (np.diff(by_steps) >= 5 - 1e-9).all()
-    assert stretch.steps is not None
-    assert by_steps[0] == stretch.steps[0]
+    by_steps, by_experiences = (lifetime_data(material, View(axis=axis)) for axis in ("steps", "experiences"))
+    assert isinstance(by_steps, LifetimeData)
+    assert isinstance(by_experiences, LifetimeData)
+    for one, other in zip(by_steps.learning, by_experiences.learning, strict=True):
+        assert (np.diff(one.measured.x) >= 5 - 1e-9).all()
+        assert (one.measured.y == other.measured.y).all()
+    learning = next(one for one in by_steps.spans if one.mode == "learn")
+    assert by_steps.learning[0].measured.x[0] == learning.first
     assert draw("lifetime", material, View(axis="steps")).axes[1].get_xlabel() == "steps taken"
 
 
@@ -84,7 +86,7 @@ def test_a_log_without_steps_says_which_columns_were_looked_for(told: Tell) -> N
 
 
 def test_tasks_that_share_no_axis_are_scaled(told: Tell) -> None:
-    from perdure.report.figures.axes import used
+    from perdure.report.figures.data.lives import used
 
     sketch = told(2, 1, ("keeper",)).lives[0].sketch
     span = sketch.ranges["task00"]

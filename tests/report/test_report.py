@@ -108,21 +108,23 @@ def test_transfer_that_helps_and_harms_alike_has_colours_alike(told: Tell) -> No
     import numpy as np
 
     from perdure.report import charts
-    from perdure.report.figures.axes import View
-    from perdure.report.figures.matrices import departures
+    from perdure.report.figures import data
+    from perdure.report.figures.data.matrices import departures
 
     ahead, ticks = departures(np.array([[np.nan, 4.0], [0.25, np.nan]]), 1.0)
     assert ahead[0, 1] == -ahead[1, 0] == max(ticks) == -min(ticks)
     assert list(ticks.values()) == ["0.25", "0.5", "1", "2", "4"]
-    drawn = charts.transfer(told(3, 2), View())
-    assert drawn is not None
-    trace = drawn[0]["data"][0]
-    assert trace["zmin"] == -trace["zmax"]
-    for row, shown in zip(trace["z"], trace["customdata"], strict=True):
-        assert [z is None for z in row] == [value is None for value in shown]
-        assert [2**z for z in row if z is not None] == pytest.approx(
-            [one for one in shown if one is not None], rel=1e-4
-        )
+    found = data.transfer(told(3, 2))
+    assert isinstance(found, data.TransferData)
+    assert [one.metric for one in found.matrices] == ["forward_transfer", "backward_transfer"]
+    for one in found.matrices:
+        trace = charts.transfer(one)["data"][0]
+        assert trace["zmin"] == -trace["zmax"]
+        for row, shown in zip(trace["z"], one.cells, strict=True):
+            assert [z is None for z in row] == [value is None for value in shown]
+            assert [2**z for z in row if z is not None] == pytest.approx(
+                [value for value in shown if value is not None], rel=1e-4
+            )
 
 
 def test_only_the_papers_five_decide(report: Report) -> None:
@@ -308,6 +310,7 @@ def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> 
     from functools import partial
 
     from perdure.report import gather, sketched
+    from perdure.report.figures.data.lives import lifetime_of
     from perdure.report.interactive import lifetime
     from perdure.scenario.model import Block, Scenario
     from perdure.simulate import IdealLearner
@@ -320,4 +323,4 @@ def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> 
     gathered = gather(life, look=partial(sketched, columns=300))
     (told,) = gathered.lives
     assert told.sketch.experiences > 100_000
-    assert len(json_inside(lifetime(told, gathered))) < 25_000
+    assert len(json_inside(lifetime(lifetime_of(told.sketch), gathered.looks))) < 25_000

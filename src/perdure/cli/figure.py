@@ -54,7 +54,8 @@ def figure(
     from functools import partial
 
     from perdure.errors import PerdureError, UnknownName
-    from perdure.report.figures import KINDS, View, draw, save
+    from perdure.report.figures import KINDS, View, save
+    from perdure.report.figures.data import plain_data
     from perdure.report.material import material, sketched
 
     if kind == "list":
@@ -70,11 +71,12 @@ def figure(
         lifetime=lifetime, group=of if lifetime is None else None, axis=axis, values=values, metrics=settings.ids
     )
     target = to or Path(f"{kind}.png")
-    save(draw(kind, found, view), target)
+    data = KINDS[kind].data(found, view)
+    save(KINDS[kind].drawn(data, found.looks), target)
     left_out = [{"path": path, "why": why} for path, why in found.survey.left_out]
     if json:
         facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lives], "left_out": left_out}
-        emit_json({**facts, **settings_facts(found.survey)}, json)
+        emit_json({**facts, "data": plain_data(data), **settings_facts(found.survey)}, json)
     if not quiet and json != "-":
         typer.echo(str(target))
     for path, why in found.survey.left_out:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from perdure.report.figures.axes import View
-from perdure.report.figures.groups import VERDICTS, final_scores, shown_metrics
-from perdure.report.figures.matrices import accuracy_cells, departures, transfer_cells
+from perdure.report.figures.data.groups import GroupValue, MetricsData, ProfilesData, RadarData, ScatterData
+from perdure.report.figures.data.matrices import AccuracyData, Cells, Counts, TransferMatrix
+from perdure.report.figures.data.view import Nothing, flags_text
+from perdure.report.figures.groups import VERDICTS
 from perdure.report.interactive import Spec, axes, literal, rounded
-from perdure.report.material import Material
 from perdure.report.palette import GOOD, NEUTRAL, POOR, looks
 
 __all__ = ["accuracy", "metrics", "profiles", "radar", "scatter", "transfer"]
@@ -19,143 +17,127 @@ __all__ = ["accuracy", "metrics", "profiles", "radar", "scatter", "transfer"]
 _SYMBOLS = {"met": "circle", "not met": "x", "undecided": "square"}
 
 
-def metrics(material: Material) -> Spec | None:
-    """Each metric that has a threshold, as distance from it in units of its interval's half width or as it is."""
-    names = [name for name in shown_metrics(material, View()) if _any(material, name)]
-    if not names:
+def metrics(data: MetricsData | Nothing) -> Spec | None:
+    """Each metric's mean with its interval, group by group, against its threshold."""
+    if isinstance(data, Nothing):
         return None
     traces: list[Any] = []
+    rows, count = -(-len(data.panels) // 3), len(data.groups)
     layout: dict[str, Any] = {
-        "grid": {"rows": -(-len(names) // 3), "columns": min(3, len(names)), "pattern": "independent", "ygap": 0.55}
+        "grid": {"rows": rows, "columns": min(3, len(data.panels)), "pattern": "independent", "ygap": 0.55},
+        "shapes": [],
+        "annotations": [],
+        "showlegend": False,
+        "height": 60 + rows * (95 + 30 * count),
     }
-    layout |= {"shapes": [], "annotations": [], "showlegend": False}
-    layout["height"] = 60 + layout["grid"]["rows"] * (95 + 30 * len(material.groups))
-    for at, name in enumerate(names):
+    for at, panel in enumerate(data.panels):
         mark = "" if at == 0 else str(at + 1)
-        for group in material.groups:
-            one = group.estimates.get(name)
-            if one is None or one.mean is None:
-                continue
-            colour, _ = VERDICTS.get(one.verdict or "", (NEUTRAL, "o"))
-            half = 0.0 if one.high is None else one.high - one.mean
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "x": rounded([one.mean]),
-                    "y": [literal(group.group)],
-                    "error_x": {"type": "data", "array": rounded([half]), "thickness": 2.4, "width": 0},
-                    "marker": {"color": colour, "size": 10, "symbol": _SYMBOLS.get(one.verdict or "", "circle")},
-                    "name": literal(group.group),
-                    "hovertemplate": f"%{{y}}<br>%{{x:.5g}} ± {half:.3g}<br>{one.verdict or ''}<extra></extra>",
-                    "xaxis": f"x{mark}",
-                    "yaxis": f"y{mark}",
-                }
-            )
-        layout[f"xaxis{mark}"] = {"title": {"text": name.replace("_", " ")}, "nticks": 5}
+        place = {"xaxis": f"x{mark}", "yaxis": f"y{mark}"}
+        for one in panel.values:
+            if one.mean is None:
+                layout["annotations"].append(
+                    {
+                        "text": "no value",
+                        "x": 0.5,
+                        "y": literal(one.group),
+                        "xref": f"x{mark} domain",
+                        "yref": f"y{mark}",
+                        "showarrow": False,
+                        "font": {"size": 11, "color": NEUTRAL},
+                    }
+                )
+            else:
+                traces.append({**_mean(one), **place})
+        layout[f"xaxis{mark}"] = {"title": {"text": literal(panel.metric.replace("_", " "))}, "nticks": 5}
         layout[f"yaxis{mark}"] = {
             "showticklabels": at % 3 == 0,
-            "range": [len(material.groups) - 0.4, -0.6],
+            "range": [count - 0.4, -0.6],
             "type": "category",
-            "categoryarray": [literal(group.group) for group in material.groups],
+            "categoryarray": [literal(group) for group in data.groups],
         }
-        threshold = material.survey.metrics[name].threshold
-        layout["shapes"].append(
-            {
-                "type": "line",
-                "xref": f"x{mark}",
-                "yref": f"y{mark} domain",
-                "x0": threshold,
-                "x1": threshold,
-                "y0": 0,
-                "y1": 1,
-                "line": {"dash": "dash", "width": 1.2, "color": NEUTRAL},
-            }
-        )
+        if panel.threshold is not None:
+            line = {"x0": panel.threshold, "x1": panel.threshold, "y0": 0, "y1": 1}
+            refs = {"xref": f"x{mark}", "yref": f"y{mark} domain"}
+            layout["shapes"].append({"type": "line", **refs, **line, "line": _DASHED})
     return {"data": traces, "layout": layout}
 
 
-def scatter(material: Material, x: str, y: str) -> Spec | None:
+def scatter(data: ScatterData | Nothing) -> Spec | None:
     """Two metrics against each other, a point per lifetime."""
-    drawn = looks(group.group for group in material.groups)
-    traces: list[Any] = []
-    for group in material.groups:
-        pairs = []
-        for one in material.of_group(group):
-            across, up = (one.score.metrics[name].value if name in one.score.metrics else None for name in (x, y))
-            if across is not None and up is not None:
-                pairs.append((one.id, across, up))
-        if pairs:
-            look = drawn[group.group]
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": literal(group.group),
-                    "x": rounded(pair[1] for pair in pairs),
-                    "y": rounded(pair[2] for pair in pairs),
-                    "text": [literal(pair[0]) for pair in pairs],
-                    "marker": {"color": look.colour, "symbol": look.symbol, "size": 9, "opacity": 0.85},
-                    "hovertemplate": "%{text}<br>%{x:.5g}, %{y:.5g}<extra></extra>",
-                }
-            )
-    if not traces:
+    if isinstance(data, Nothing):
         return None
-    lines = []
-    for name, axis in ((x, "x"), (y, "y")):
-        threshold = material.survey.metrics[name].threshold
-        if threshold is not None:
-            lines.append(_threshold(axis, threshold))
-    return {"data": traces, "layout": {**axes(x.replace("_", " "), y.replace("_", " ")), "shapes": lines}}
-
-
-def accuracy(material: Material, view: View) -> tuple[Spec, str] | None:
-    """The accuracy matrix as a heat map, and what it is the mean of."""
-    found, counted = accuracy_cells(material, view)
-    if found is None:
-        return None
-    return _heat(found.tasks, found.after, "after learning", "evaluated", "Viridis"), counted
-
-
-def transfer(material: Material, view: View) -> tuple[Spec, str] | None:
-    """The transfer matrix as a heat map about its threshold, and what it is the mean of."""
-    tasks, cells, threshold, counted = transfer_cells(material, view)
-    if not tasks:
-        return None
-    spec = _heat(tasks, cells, "evaluated", "learned", [[0, POOR], [0.5, "#f7f7f7"], [1, GOOD]])
-    ahead, ticks = departures(cells, threshold)
-    trace = spec["data"][0]
-    trace["colorbar"] |= {"tickvals": rounded(ticks), "ticktext": list(ticks.values())}
-    trace["customdata"], trace["z"] = trace["z"], _rows(ahead)
-    trace["text"] = [["" if value is None else f"{value:.3g}" for value in row] for row in trace["customdata"]]
-    trace |= {"texttemplate": "%{text}" if len(tasks) <= 12 else "", "zmin": min(ticks), "zmax": max(ticks)}
-    trace["hovertemplate"] = trace["hovertemplate"].replace("%{z:", "%{customdata:")
-    return spec, counted
-
-
-def radar(material: Material) -> Spec | None:
-    """The share of lifetimes beyond each threshold."""
-    names = [
-        name
-        for name in shown_metrics(material, View())
-        if any(name in group.estimates and group.estimates[name].above is not None for group in material.groups)
-    ]
-    if len(names) < 3:
-        return None
-    drawn = looks(group.group for group in material.groups)
-    words = [name.replace("_", "<br>", 1).replace("_", " ") for name in names]  # one line would not fit beside it
+    drawn = looks(data.groups)
     traces = [
         {
-            "type": "scatterpolar",
-            "r": [*(shares := rounded(group.estimates[name].above or 0.0 for name in names)), shares[0]],
-            "theta": [*words, words[0]],
-            "fill": "toself",
-            "opacity": 0.75,
-            "name": literal(group.group),
-            "line": {"color": drawn[group.group].colour, "dash": drawn[group.group].dash},
+            "type": "scatter",
+            "mode": "markers",
+            "name": literal(f"{cloud.group} (n = {len(cloud.points)})"),
+            "x": rounded(one.x for one in cloud.points),
+            "y": rounded(one.y for one in cloud.points),
+            "text": ["<br>".join(literal(text) for text in (one.id, *one.flags)) for one in cloud.points],
+            "marker": {
+                "color": drawn[cloud.group].colour,
+                "symbol": drawn[cloud.group].symbol,
+                "size": 9,
+                "opacity": 0.85,
+            },
+            "hovertemplate": "%{text}<br>%{x:.5g}, %{y:.5g}<extra></extra>",
         }
-        for group in material.groups
+        for cloud in data.clouds
     ]
+    lines = [
+        _threshold(axis, value)
+        for axis, value in (("x", data.x_threshold), ("y", data.y_threshold))
+        if value is not None
+    ]
+    return {"data": traces, "layout": {**axes(data.x.replace("_", " "), data.y.replace("_", " ")), "shapes": lines}}
+
+
+def accuracy(data: AccuracyData) -> Spec:
+    """The accuracy matrix as a heat map."""
+    spec = _heat(data.tasks, data.cells, data.counts, "after learning", "evaluated", "Viridis")
+    low, high = rounded(data.limits)
+    spec["data"][0] |= {"zmin": low, "zmax": high}
+    return spec
+
+
+def transfer(data: TransferMatrix) -> Spec:
+    """One kind of transfer as a heat map about its threshold."""
+    spec = _heat(data.tasks, data.cells, data.counts, "evaluated", "learned", [[0, POOR], [0.5, "#f7f7f7"], [1, GOOD]])
+    places = rounded(place for place, _ in data.ticks)
+    trace = spec["data"][0]
+    trace |= {"z": _rows(data.ahead), "zmin": places[0], "zmax": places[-1]}
+    trace["colorbar"] |= {"tickvals": places, "ticktext": [word for _, word in data.ticks]}
+    return spec
+
+
+def radar(data: RadarData | Nothing) -> Spec | None:
+    """The share of lifetimes beyond each threshold; a spoke that a group has no value on is left open."""
+    if isinstance(data, Nothing):
+        return None
+    drawn = looks(data.groups)
+    # One line would not fit beside it.
+    words = [literal(one.metric).replace("_", "<br>", 1).replace("_", " ") for one in data.spokes]
+    traces = []
+    for one in data.outlines:
+        shares = [None if share is None else rounded([share])[0] for share in one.shares]
+        absent = [spoke.metric for spoke, share in zip(data.spokes, shares, strict=True) if share is None]
+        name = one.group + (f" (not measured: {', '.join(absent).replace('_', ' ')})" if absent else "")
+        traces.append(
+            {
+                "type": "scatterpolar",
+                "mode": "lines+markers",
+                "r": [*shares, shares[0]],
+                "theta": [*words, words[0]],
+                "customdata": [*one.counts, one.counts[0]],
+                # An area that leaves out a spoke would look like a share of 0 there.
+                "fill": "none" if absent else "toself",
+                "opacity": 0.75,
+                "name": literal(name),
+                "line": {"color": drawn[one.group].colour, "dash": drawn[one.group].dash},
+                "hovertemplate": "%{r:.0%} of %{customdata} lifetimes<extra>%{fullData.name}</extra>",
+            }
+        )
     polar = {
         "radialaxis": {"range": [0, 1], "tickformat": ".0%", "angle": 90, "tickangle": 90},
         "angularaxis": {"rotation": 90, "direction": "clockwise"},
@@ -165,65 +147,81 @@ def radar(material: Material) -> Spec | None:
     return {"data": traces, "layout": {"polar": polar, "height": 430 + legend, "margin": room}}
 
 
-def profiles(material: Material) -> Spec | None:
+def profiles(data: ProfilesData | Nothing) -> Spec | None:
     """The share of lifetimes and tasks that end above each level."""
-    from perdure.stats.robust import performance_profile
-
-    levels = np.linspace(0, 1, 51)
-    drawn = looks(group.group for group in material.groups)
-    traces: list[Any] = []
-    for group in material.groups:
-        scores = final_scores(material, group)
-        if scores:
-            share, _, _ = performance_profile(scores, levels, np.random.default_rng(0), resamples=2)
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": literal(group.group),
-                    "x": rounded(levels),
-                    "y": rounded(share),
-                    "line": {"color": drawn[group.group].colour, "dash": drawn[group.group].dash, "width": 2.2},
-                }
-            )
-    words = axes("level of the last evaluation, 0–1 of the task's range", "share above it")
-    return {"data": traces, "layout": words} if traces else None
+    if isinstance(data, Nothing):
+        return None
+    drawn = looks(data.groups)
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": literal(f"{one.group} (n = {one.n})"),
+            "x": rounded(data.levels),
+            "y": rounded(one.share),
+            "line": {"color": drawn[one.group].colour, "dash": drawn[one.group].dash, "width": 2.2},
+        }
+        for one in data.profiles
+    ]
+    return {"data": traces, "layout": axes("level of the last evaluation, 0–1 of the task's range", "share above it")}
 
 
-def _any(material: Material, name: str) -> bool:
-    return any(name in group.estimates and group.estimates[name].mean is not None for group in material.groups)
+# --- parts ---------------------------------------------------------------------------------------
+
+_DASHED = {"dash": "dash", "width": 1.2, "color": NEUTRAL}
+
+
+def _mean(one: GroupValue) -> dict[str, Any]:
+    """A group's mean with its interval; a single lifetime has none, which is not one of no width."""
+    assert one.mean is not None
+    colour, _ = VERDICTS.get(one.verdict or "", (NEUTRAL, "o"))
+    said = [f"{one.mean:.5g}, n = {one.n}" + (f" ({one.missing} without a value)" if one.missing else "")]
+    trace: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": rounded([one.mean]),
+        "y": [literal(one.group)],
+        "marker": {"color": colour, "size": 10, "symbol": _SYMBOLS.get(one.verdict or "", "circle")},
+        "name": literal(one.group),
+    }
+    if one.low is not None and one.high is not None:
+        ends = {"array": rounded([one.high - one.mean]), "arrayminus": rounded([one.mean - one.low])}
+        trace["error_x"] = {"type": "data", "symmetric": False, **ends, "thickness": 2.4, "width": 0}
+        said.append(f"95 % interval {one.low:.5g} to {one.high:.5g}")
+    said += [literal(text) for text in (one.verdict or "", flags_text(one.flags)) if text]
+    # As text, not in the template: a name from a log must not be taken for a place in it.
+    return {**trace, "text": ["<br>".join(said)], "hovertemplate": "%{y}<br>%{text}<extra></extra>"}
 
 
 def _threshold(axis: str, value: float) -> dict[str, Any]:
     other = "y" if axis == "x" else "x"
-    ends = {
-        f"{axis}0": value,
-        f"{axis}1": value,
-        f"{other}0": 0,
-        f"{other}1": 1,
-        f"{other}ref": "paper",
-        f"{axis}ref": axis,
-    }
-    return {"type": "line", **ends, "line": {"dash": "dash", "width": 1.2, "color": NEUTRAL}}
+    ends = {f"{axis}0": value, f"{axis}1": value, f"{other}0": 0, f"{other}1": 1}
+    return {"type": "line", **ends, f"{other}ref": "paper", f"{axis}ref": axis, "line": _DASHED}
 
 
-def _heat(tasks: Sequence[str], cells: np.ndarray[Any, Any], x: str, y: str, colours: Any) -> Spec:
+def _heat(tasks: Sequence[str], cells: Cells, counts: Counts, x: str, y: str, colours: Any) -> Spec:
+    """Cells in colour: the caller says by which scale; the numbers are the cells' own, with how many lifetimes."""
     trace = {
         "type": "heatmap",
         "x": [literal(task) for task in tasks],
         "y": [literal(task) for task in tasks],
-        "z": _rows(cells),
         "colorscale": colours,
         "hoverongaps": False,
-        "texttemplate": "%{z:.3g}" if len(tasks) <= 12 else "",
-        "hovertemplate": f"{x} %{{x}}<br>{y} %{{y}}<br>%{{z:.5g}}<extra></extra>",
+        "z": _rows(cells),
+        "text": [["" if value is None else f"{value:.3g}" for value in row] for row in cells],
+        "texttemplate": "%{text}" if len(tasks) <= 12 else "",
+        "customdata": [
+            ["" if value is None else f"{value:.5g}, n = {n}" for value, n in zip(row, many, strict=True)]
+            for row, many in zip(cells, counts, strict=True)
+        ],
+        "hovertemplate": f"{x} %{{x}}<br>{y} %{{y}}<br>%{{customdata}}<extra></extra>",
         "colorbar": {"thickness": 12},
     }
     layout = axes(x, y)
-    layout["yaxis"] |= {"autorange": "reversed", "type": "category", "automargin": True}
-    layout["xaxis"] |= {"type": "category", "automargin": True}
+    layout["yaxis"] |= {"autorange": "reversed", "type": "category", "automargin": True, "showgrid": False}
+    layout["xaxis"] |= {"type": "category", "automargin": True, "showgrid": False}
     return {"data": [trace], "layout": {**layout, "height": min(760, 300 + 16 * len(tasks))}}
 
 
-def _rows(cells: np.ndarray[Any, Any]) -> list[list[float | int | None]]:
-    return [[None if np.isnan(value) else rounded([value])[0] for value in row] for row in cells]
+def _rows(cells: Cells) -> list[list[float | int | None]]:
+    return [[None if value is None else rounded([value])[0] for value in row] for row in cells]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from perdure.report.figures.data.lives import ScenarioData
+from perdure.report.figures.data.view import Nothing
 from perdure.report.palette import Look
-from perdure.report.sketch import Sketch
 
 __all__ = ["Bar", "Drawing", "Row", "drawing"]
 
@@ -48,32 +49,33 @@ class Drawing:
     caption: str
 
 
-def drawing(sketch: Sketch, looks: Mapping[str, Look], lifetimes: int = 1) -> Drawing | None:
-    """The lifetime's blocks as bars; None where there are none."""
-    if not sketch.stretches:
+def drawing(data: ScenarioData | Nothing, looks: Mapping[str, Look], lifetimes: int = 1) -> Drawing | None:
+    """A lifetime's blocks as bars; None where there are none."""
+    if isinstance(data, Nothing):
         return None
-    left = 24 + 6.4 * min(26, max(len(task) for task in sketch.tasks))
-    scale = (_WIDTH - left - 8) / sketch.experiences
-    row = {task: 4 + at * _ROW for at, task in enumerate(sketch.tasks)}
+    left = 24 + 6.4 * min(26, max(len(task) for task in data.tasks))
+    scale = (_WIDTH - left - 8) / data.spans[-1].last
+    row = {task: 4 + at * _ROW for at, task in enumerate(data.tasks)}
     bars = []
-    for one in sketch.stretches[:_MOST]:
-        learns, sleeps = one.block.mode == "learn", one.block.subtype == "sleep"
+    for one in data.spans[:_MOST]:
+        learns = one.mode == "learn"
         height = 16 if learns else 8
-        word = ("learned" if learns else "evaluated") + (" asleep" if sleeps else "")
+        word = ("learned" if learns else "evaluated") + (" asleep" if one.asleep else "")
         bars.append(
             Bar(
                 x=round(left + one.first * scale, 2),
-                y=row[one.block.task] + (16 - height) / 2,
-                width=round(max(1.2, one.length * scale), 2),
+                y=row[one.task] + (16 - height) / 2,
+                width=round(max(1.2, (one.last - one.first) * scale), 2),
                 height=height,
-                colour=looks[one.block.task].colour,
-                opacity=(0.95 if learns else 0.6) * (0.55 if sleeps else 1),
-                title=f"{one.block.task}: {word}, {one.length} experiences",
+                colour=looks[one.task].colour,
+                opacity=(0.95 if learns else 0.6) * (0.55 if one.asleep else 1),
+                title=f"{one.task}: {word}, {one.experiences} experiences",
             )
         )
-    learning = sum(one.block.mode == "learn" for one in sketch.stretches)
-    label = f"{learning} learning and {len(sketch.stretches) - learning} evaluation blocks of {len(row)} tasks"
-    whose = f"{lifetimes} lifetimes like {sketch.id}" if lifetimes > 1 else sketch.id
+    learning = sum(one.mode == "learn" for one in data.spans)
+    label = f"{learning} learning and {len(data.spans) - learning} evaluation blocks of {len(row)} tasks"
+    whose = f"{lifetimes} lifetimes like {data.id}" if lifetimes > 1 else data.id
+    experiences = sum(one.experiences for one in data.spans)
     return Drawing(
         tuple(Row(task if len(task) <= 26 else task[:25] + "…", y) for task, y in row.items()),
         tuple(bars),
@@ -81,5 +83,5 @@ def drawing(sketch: Sketch, looks: Mapping[str, Look], lifetimes: int = 1) -> Dr
         _WIDTH,
         len(row) * _ROW + 8,
         label,
-        f"{whose}: {label}, {sketch.experiences} experiences. High bars: learned; low bars: evaluated.",
+        f"{whose}: {label}, {experiences} experiences. High bars: learned; low bars: evaluated.",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,9 @@ from perdure import __version__
 from perdure.gather.model import Life
 from perdure.report import charts, interactive, tables
 from perdure.report.drawing import Drawing, drawing
-from perdure.report.figures.axes import View
+from perdure.report.figures import data
+from perdure.report.figures.data import Flagged, Nothing, View, flags_text
+from perdure.report.figures.data.lives import lifetime_of, scenario_of
 from perdure.report.material import Material
 from perdure.report.model import Report, given_settings
 from perdure.report.words import headline
@@ -80,23 +82,31 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
             figures[name] = spec
         return name if spec is not None else None
 
-    keep("metrics", charts.metrics(material))
+    keep("metrics", charts.metrics(data.metrics(material)))
     pages = [_page(at, one, material, figures) for at, one in enumerate(material.lives)]
     overall = [
         (name, caption)
         for name, spec, caption in (
             (
                 "stability",
-                _pair(material, "forward_transfer", "performance_maintenance"),
+                charts.scatter(data.stability_plasticity(material)),
                 "What is carried over and what is kept.",
             ),
             (
                 "efficiency",
-                _pair(material, "performance_maintenance", "sample_efficiency"),
+                charts.scatter(data.efficiency_maintenance(material)),
                 "What is kept, and how fast it is learned.",
             ),
-            ("radar", charts.radar(material), "The share of lifetimes beyond each threshold."),
-            ("profiles", charts.profiles(material), "The share of lifetimes and tasks that end above each level."),
+            (
+                "radar",
+                charts.radar(data.radar(material)),
+                "The share of lifetimes beyond each threshold; what was not measured is left open.",
+            ),
+            (
+                "profiles",
+                charts.profiles(data.profiles(material)),
+                "The share of lifetimes and tasks that end above each level.",
+            ),
         )
         if keep(name, spec)
     ]
@@ -155,7 +165,8 @@ def json_inside(facts: Any) -> str:
 def _page(at: int, one: Life, material: Material, figures: dict[str, Any]) -> dict[str, Any]:
     """One lifetime's folded page."""
     name = f"life-{at}"
-    figures[name] = {**interactive.lifetime(one, material), "blocks": tables.blocks(one).as_json()}
+    spec = interactive.lifetime(lifetime_of(one.sketch), material.looks)
+    figures[name] = {**spec, "blocks": tables.blocks(one).as_json()}
     score = one.score
     about = [score.learner, None if score.seed is None else f"seed {score.seed}", _ended(one)]
     missing = {measured.why: key for key, measured in score.metrics.items() if measured.value is None and measured.why}
@@ -196,18 +207,14 @@ def _featured(material: Material, figures: dict[str, Any]) -> list[dict[str, Any
         life, view = lives[0], View(group=group.group if group else None)
         made: dict[str, Any] = {"title": f"{group.group}: {life.id}" if group and group.group != "all" else life.id}
         made["life"] = f"life-{first[life.id]}"
-        made["counted"] = ""
-        experts = interactive.beside(life, material)
+        experts = interactive.beside(data.experts(material, View(lifetime=life.id)), material.looks)
         made["beside"] = f"beside-{at}" if experts else None
         if experts:
             figures[f"beside-{at}"] = experts
-        for kind, found in (
-            ("accuracy", charts.accuracy(material, view)),
-            ("transfer", charts.transfer(material, view)),
-        ):
-            made[kind] = f"{kind}-{at}" if found else None
-            if found:
-                figures[f"{kind}-{at}"], made["counted"] = found
+        made["matrices"] = []
+        for kind, spec, caption in _matrices(material, view):
+            figures[f"{kind}-{at}"] = spec
+            made["matrices"].append((f"{kind}-{at}", caption))
         shown.append(made)
     return shown
 
@@ -221,9 +228,24 @@ def _opening(groups: Sequence[Group]) -> tuple[Group, ...]:
     return tuple(groups)
 
 
-def _pair(material: Material, x: str, y: str) -> interactive.Spec | None:
-    known = material.survey.metrics
-    return charts.scatter(material, x, y) if x in known and y in known else None
+def _matrices(material: Material, view: View) -> Iterator[tuple[str, interactive.Spec, str]]:
+    """What stands side by side for a group: a name, a heat map, and what it says of how many lifetimes."""
+    found = data.accuracy(material, view)
+    if not isinstance(found, Nothing):
+        said = f"How well each task is done after each task was learned; {found.caption}"
+        yield "accuracy", charts.accuracy(found), said + _flagged(found.flags)
+    transfers = data.transfer(material, view)
+    if isinstance(transfers, Nothing):
+        return
+    for one in transfers.matrices:
+        name = one.metric.replace("_", " ")
+        said = f"{name.capitalize()}: how learning a task (row) changes another (column), {one.meaning}"
+        counted = [part for part in (transfers.name, one.caption) if part]
+        yield one.metric, charts.transfer(one), "; ".join([said, ", ".join(counted)]) + _flagged(one.flags)
+
+
+def _flagged(flags: Sequence[Flagged]) -> str:
+    return f". Flags: {flags_text(flags)}" if flags else ""
 
 
 def _scenarios(material: Material) -> list[Drawing]:
@@ -232,7 +254,7 @@ def _scenarios(material: Material) -> list[Drawing]:
     for one in material.lives:
         shape = tuple((part.block.mode, part.block.task, part.block.subtype) for part in one.sketch.stretches)
         found.setdefault(shape, []).append(one)
-    drawn = [drawing(lives[0].sketch, material.looks, len(lives)) for lives in list(found.values())[:4]]
+    drawn = [drawing(scenario_of(lives[0].sketch), material.looks, len(lives)) for lives in list(found.values())[:4]]
     return [one for one in drawn if one is not None]
 
 

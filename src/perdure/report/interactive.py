@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from perdure.gather.model import Life
-from perdure.report.figures.axes import View, used
-from perdure.report.material import Material
-from perdure.report.sketch import Sketch, Stretch
+from perdure.report.figures.data.lives import Evaluated, ExpertsData, LifetimeData, Stroke
+from perdure.report.figures.data.view import Nothing
+from perdure.report.palette import Look
 
 __all__ = ["Spec", "axes", "beside", "lifetime", "literal", "rounded"]
 
@@ -32,76 +29,59 @@ def rounded(values: Iterable[float]) -> list[float | int]:
     return found
 
 
-def lifetime(told: Life, material: Material) -> Spec:
+def lifetime(data: LifetimeData | Nothing, looks: Mapping[str, Look]) -> Spec:
     """One lifetime: raw and smoothed learning, evaluations with intervals, shaded by the task being learned."""
-    sketch = told.sketch
-    scaled = used(sketch, View()) == "scaled"
+    if isinstance(data, Nothing):
+        return {"data": [], "layout": {}}
     traces: list[Any] = []
-    for task in sketch.tasks:
-        own = [one for one in sketch.stretches if one.block.task == task]
-        look = material.looks[task]
-        learning = [one for one in own if one.smoothed is not None]
+    for task in data.tasks:
+        look = looks[task]
+        learning = [one for one in data.learning if one.task == task]
         if learning:
-            x, y = _gapped(sketch, [(one, one.measured.x, one.measured.y) for one in learning], scaled)
-            traces.append(_line(task, x, y, look.colour, width=0.8, opacity=0.45, name=f"{task}, as logged"))
-            x, y = _gapped(sketch, [(one, one.smoothed.x, one.smoothed.y) for one in learning if one.smoothed], scaled)
-            traces.append(_line(task, x, y, look.colour, width=2.2, opacity=1, name=f"{task}, smoothed"))
-        tested = [one for one in own if one.block.mode == "evaluate"]
+            for strokes, width, opacity, word in (
+                ([one.measured for one in learning], 0.8, 0.45, "as logged"),
+                ([one.smoothed for one in learning], 2.2, 1, "smoothed"),
+            ):
+                x, y = _gapped(strokes)
+                traces.append(_line(task, x, y, look.colour, width=width, opacity=opacity, name=f"{task}, {word}"))
+        tested = [one for one in data.evaluations if one.task == task]
         if tested:
-            traces.append(_dots(sketch, task, own, look.colour, look.symbol, scaled))
+            traces.append(_dots(task, tested, look))
     shapes = [
         {
             "type": "rect",
             "xref": "x",
             "yref": "paper",
             "x0": one.first,
-            "x1": one.first + one.length,
+            "x1": one.last,
             "y0": 0,
             "y1": 1,
-            "fillcolor": material.looks[one.block.task].colour,
-            "opacity": 0.1 if one.block.subtype == "wake" else 0.05,
+            "fillcolor": looks[one.task].colour,
+            "opacity": 0.05 if one.asleep else 0.1,
             "line": {"width": 0},
             "layer": "below",
         }
-        for one in sketch.stretches
-        if one.block.mode == "learn"
+        for one in data.spans
+        if one.mode == "learn"
     ]
-    unit = f"{sketch.measure}, each task scaled 1–101" if scaled else sketch.measure
-    layout = axes("experiences", unit)
-    layout["xaxis"]["range"] = [0, sketch.experiences]
+    layout = axes(data.x, data.y)
+    layout["xaxis"]["range"] = [0, data.spans[-1].last]
     return {"data": traces, "layout": {**layout, "shapes": shapes[:400]}}
 
 
-def beside(told: Life, material: Material) -> Spec | None:
+def beside(data: ExpertsData | Nothing, looks: Mapping[str, Look]) -> Spec | None:
     """Stitched learning against experts; None where no task has one."""
+    if isinstance(data, Nothing):
+        return None
     traces: list[Any] = []
-    for one in told.sketch.beside:
-        colour = material.looks[one.task].colour
-        for name, line in one.experts:
-            traces.append(
-                _line(
-                    one.task,
-                    rounded(line.x + 1),
-                    rounded(line.y),
-                    colour,
-                    width=1.2,
-                    dash="dot",
-                    opacity=0.75,
-                    name=f"{one.task}, expert {name}",
-                )
-            )
-        traces.append(
-            _line(
-                one.task,
-                rounded(one.learner.x + 1),
-                rounded(one.learner.y),
-                colour,
-                width=2.2,
-                opacity=1,
-                name=f"{one.task}, learner",
-            )
-        )
-    return {"data": traces, "layout": axes("experiences with the task", told.sketch.measure)} if traces else None
+    for panel in data.panels:
+        task, colour = panel.task, looks[panel.task].colour
+        for one in panel.experts:
+            x, y, name = rounded(one.line.x), rounded(one.line.y), f"{task}, expert {one.id}"
+            traces.append(_line(task, x, y, colour, width=1.2, dash="dot", opacity=0.75, name=name))
+        x, y = rounded(panel.learner.x), rounded(panel.learner.y)
+        traces.append(_line(task, x, y, colour, width=2.2, opacity=1, name=f"{task}, learner"))
+    return {"data": traces, "layout": axes("experiences with the task", data.y)}
 
 
 # --- parts ---------------------------------------------------------------------------------------
@@ -112,18 +92,16 @@ def axes(x: str, y: str) -> dict[str, Any]:
     return {"xaxis": {"title": {"text": literal(x)}}, "yaxis": {"title": {"text": literal(y)}}}
 
 
-def _gapped(
-    sketch: Sketch, parts: Sequence[tuple[Stretch, Any, Any]], scaled: bool
-) -> tuple[list[float | int | None], list[float | int | None]]:
+def _gapped(strokes: Sequence[Stroke]) -> tuple[list[float | int | None], list[float | int | None]]:
     """Several blocks as one trace: a gap between each two, so that a task stays one thing to toggle."""
     x: list[float | int | None] = []
     y: list[float | int | None] = []
-    for at, (stretch, places, heights) in enumerate(parts):
+    for at, stroke in enumerate(strokes):
         if at:
             x.append(None)
             y.append(None)
-        x += rounded(stretch.first + places)
-        y += rounded(sketch.scaled(stretch.block.task, heights) if scaled else heights)
+        x += rounded(stroke.x)
+        y += rounded(stroke.y)
     return x, y
 
 
@@ -152,35 +130,33 @@ def _line(
     }
 
 
-def _dots(sketch: Sketch, task: str, own: Sequence[Stretch], colour: str, symbol: str, scaled: bool) -> dict[str, Any]:
+def _dots(task: str, own: Sequence[Evaluated], look: Look) -> dict[str, Any]:
     """A task's evaluations; the line between two is left out where the task is learned in between."""
-
-    def drawn(value: float) -> float:
-        return float(sketch.scaled(task, np.array([value]))[0]) if scaled else value
-
     x: list[float | int | None] = []
     y: list[float | int | None] = []
-    error: list[float | int | None] = []
+    above: list[float | int | None] = []
+    below: list[float | int | None] = []
+    before = own[0].run
     for one in own:
-        if one.block.mode == "evaluate":
-            mean, high = drawn(one.mean), drawn(one.mean if one.high is None else one.high)
-            x += rounded([one.first + one.length / 2])
-            y += rounded([mean])
-            error += rounded([abs(high - mean)])
-        elif x and x[-1] is not None:
-            x.append(None)
-            y.append(None)
-            error.append(None)
+        if one.run != before:
+            for each in (x, y, above, below):
+                each.append(None)
+        before = one.run
+        x += rounded([one.x])
+        y += rounded([one.mean])
+        above += [None] if one.high is None else rounded([one.high - one.mean])
+        below += [None] if one.low is None else rounded([one.mean - one.low])
+    spread = {"array": above} if above == below else {"array": above, "arrayminus": below, "symmetric": False}
     return {
         "type": "scatter",
         "mode": "lines+markers",
         "x": x,
         "y": y,
-        "error_y": {"type": "data", "array": error, "thickness": 1.3, "width": 2},
+        "error_y": {"type": "data", **spread, "thickness": 1.3, "width": 2},
         "name": literal(f"{task}, evaluated"),
         "meta": {"task": task},
-        "line": {"color": colour, "width": 1, "dash": "dot"},
-        "marker": {"color": colour, "symbol": symbol, "size": 8, "line": {"width": 1, "color": "#ffffff"}},
+        "line": {"color": look.colour, "width": 1, "dash": "dot"},
+        "marker": {"color": look.colour, "symbol": look.symbol, "size": 8, "line": {"width": 1, "color": "#ffffff"}},
         "showlegend": False,
         "hovertemplate": "%{x}: %{y:.6g}<extra>%{fullData.name}</extra>",
     }

@@ -35,12 +35,6 @@ class Line:
     steps: Array | None = None
     """The steps taken before each point, where the log counts them."""
 
-    @property
-    def peak(self) -> tuple[int, float]:
-        """Where the curve is first at its highest, and how high."""
-        at = int(self.y.argmax())
-        return int(self.x[at]), float(self.y[at])
-
 
 @dataclass(frozen=True, eq=False)
 class Stretch:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from perdure.gather.model import Life
 from perdure.metrics.declare import Metric
+from perdure.report.figures.data import View, flags_of, shown_metrics
 from perdure.report.material import Material
 from perdure.stats.compare import Comparison
 from perdure.stats.model import Estimate, Group
@@ -93,9 +94,13 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
     Metrics without any value are left to `without_value`.
     """
     rows: list[tuple[Cell, ...]] = []
+    lives = material.of_group(group)
+    said: dict[str, list[str]] = {}
     for name, one in group.estimates.items():
         if one.mean is None or (one.verdict is not None) != judged:
             continue
+        for each in flags_of(lives, name):
+            said.setdefault(f"{each.flag} ({each.n})", []).append(name)
         if not judged:
             rows.append((name, one.mean, interval_text(one), one.sd, one.n))
             continue
@@ -130,7 +135,9 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
         Column("note"),
     )
     caption = f"{group.group}: {group.n} lifetimes" + ("" if judged else ", metrics without a threshold")
-    return Table(caption, (*heads, *against) if judged else heads, tuple(rows)).filled()
+    note = "; ".join(f"{', '.join(names)}: {flag}" for flag, names in said.items())
+    columns = (*heads, *against) if judged else heads
+    return Table(caption, columns, tuple(rows), f"Flags, with how many lifetimes: {note}." if note else "").filled()
 
 
 def without_value(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:
@@ -177,8 +184,7 @@ def comparison(found: Comparison) -> Table:
 
 def lifetimes(material: Material) -> Table:
     """Every lifetime on one line: where it came from, how long it was, and what it came to."""
-    judged = [name for name, one in material.survey.metrics.items() if one.threshold is not None]
-    shown = [name for name in judged if not any(name.startswith(f"{other}_") for other in judged)][:6]
+    shown = shown_metrics(material, View())
     rows = tuple(
         (
             one.id,

@@ -1,4 +1,4 @@
-"""Every kind of figure: a name, a function that returns a matplotlib figure, and a line that says what it shows."""
+"""Every kind of figure: a name, what it shows as data, a function that draws that, and a line that says what it is."""
 
 from __future__ import annotations
 
@@ -7,53 +7,62 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError, UnknownName
-from perdure.report.figures import groups, lives, matrices
-from perdure.report.figures.axes import View
+from perdure.report.figures import data, groups, lives, matrices
+from perdure.report.figures.axes import Looks, empty
+from perdure.report.figures.data import Nothing, View
 from perdure.report.material import Material
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["KINDS", "SUFFIXES", "Kind", "View", "draw", "save"]
+__all__ = ["KINDS", "SUFFIXES", "Kind", "Nothing", "View", "draw", "save"]
 
 SUFFIXES = (".png", ".svg", ".pdf")
-_DRAWN = (
-    lives.lifetime,
-    lives.raw,
-    lives.evaluations,
-    lives.experts,
-    lives.scenario,
-    matrices.transfer,
-    matrices.accuracy,
-    matrices.learning_final,
-    matrices.forgetting,
-    matrices.trajectories,
-    groups.metrics,
-    groups.stability_plasticity,
-    groups.efficiency_maintenance,
-    groups.radar,
-    groups.profiles,
-    groups.power,
-)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of figure."""
+    """One kind of figure: what it shows, and how that is drawn."""
 
     name: str
-    draw: Callable[[Material, View | None], Figure]
+    data: Callable[[Material, View | None], Any]
+    """What it shows, or that there is nothing; a renderer needs nothing else of the lifetimes."""
+    paint: Callable[[Any, Looks], Figure]
     summary: str
 
+    def drawn(self, data: Any, looks: Looks) -> Figure:
+        """Its data by matplotlib; a figure of nothing says why."""
+        return empty(data.why) if isinstance(data, Nothing) else self.paint(data, looks)
 
-def _kind(function: Callable[[Material, View | None], Figure]) -> Kind:
-    return Kind(function.__name__.replace("_", "-"), function, (inspect.getdoc(function) or "").partition("\n")[0])
+
+def _kind(paint: Callable[[Any, Looks], Figure], shows: Callable[[Material, View | None], Any]) -> Kind:
+    return Kind(paint.__name__.replace("_", "-"), shows, paint, (inspect.getdoc(paint) or "").partition("\n")[0])
 
 
-KINDS: dict[str, Kind] = {one.name: one for one in map(_kind, _DRAWN)}
+KINDS: dict[str, Kind] = {
+    one.name: one
+    for one in (
+        _kind(lives.lifetime, data.lifetime),
+        _kind(lives.raw, data.raw),
+        _kind(lives.evaluations, data.evaluations),
+        _kind(lives.experts, data.experts),
+        _kind(lives.scenario, data.scenario),
+        _kind(matrices.transfer, data.transfer),
+        _kind(matrices.accuracy, data.accuracy),
+        _kind(matrices.learning_final, data.learning_final),
+        _kind(matrices.forgetting, data.forgetting),
+        _kind(matrices.trajectories, data.accuracy),
+        _kind(groups.metrics, data.metrics),
+        _kind(groups.stability_plasticity, data.stability_plasticity),
+        _kind(groups.efficiency_maintenance, data.efficiency_maintenance),
+        _kind(groups.radar, data.radar),
+        _kind(groups.profiles, data.profiles),
+        _kind(groups.power, data.power),
+    )
+}
 """Name → kind, in the order in which a report shows them."""
 
 
@@ -61,7 +70,7 @@ def draw(kind: str, material: Material, view: View | None = None) -> Figure:
     """The figure called `kind`; an unknown one offers the nearest."""
     if kind not in KINDS:
         raise UnknownName("figure", kind, KINDS)
-    return KINDS[kind].draw(material, view)
+    return KINDS[kind].drawn(KINDS[kind].data(material, view), material.looks)
 
 
 def save(figure: Figure, to: str | os.PathLike[str], *, dpi: int = 160) -> None:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from perdure.errors import PerdureError
 from perdure.report.palette import Look
-from perdure.report.sketch import Line, Sketch, Stretch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,40 +14,24 @@ if TYPE_CHECKING:
 __all__ = [
     "INK",
     "PALE",
-    "View",
+    "Looks",
     "below",
     "counted",
     "empty",
     "fitted",
     "headed",
     "paper",
-    "places",
     "plain",
     "short",
-    "span",
     "task_legend",
     "tidy",
-    "used",
     "wrapped",
 ]
 
 INK, PALE = "#222222", "#8a8a8a"
+Looks = Mapping[str, Look]
+"""How each task is drawn, in every figure."""
 _WIDTH = 9.0
-
-
-@dataclass(frozen=True)
-class View:
-    """How a figure looks at the lifetimes; every kind takes the same one."""
-
-    lifetime: str | None = None
-    """Which lifetime, where a figure shows one; the first if not said."""
-    group: str | None = None
-    """Which group, where a figure shows the mean of one; the first if not said."""
-    axis: Literal["experiences", "steps"] = "experiences"
-    values: Literal["auto", "measured", "scaled"] = "auto"
-    """As measured, or 1 to 101 by each task's range; `auto` scales only where tasks could not share an axis."""
-    metrics: tuple[str, ...] = ()
-    """Which metrics, where a figure shows several; those with a threshold if not said."""
 
 
 def paper(height: float = 4.2, width: float = _WIDTH) -> Figure:
@@ -152,39 +131,7 @@ def fitted(count: int, least: float, each: float, most: float) -> float:
     return float(min(most, max(least, each * count)))
 
 
-def used(sketch: Sketch, view: View) -> Literal["measured", "scaled"]:
-    """Which values are drawn: as measured, unless asked otherwise or the tasks' ranges do not go together."""
-    if view.values != "auto":
-        return view.values
-    widths = [one.high - one.low for one in sketch.ranges.values() if one.high > one.low]
-    if not widths:
-        return "measured"
-    whole = max(one.high for one in sketch.ranges.values()) - min(one.low for one in sketch.ranges.values())
-    return "scaled" if max(widths) > 5 * min(widths) or whole > 4 * max(widths) else "measured"
-
-
-def span(stretch: Stretch, view: View) -> tuple[float, float]:
-    """Where a block begins and ends on the x axis."""
-    if view.axis == "experiences":
-        return stretch.first, stretch.first + stretch.length
-    if stretch.steps is None:
-        raise PerdureError(
-            "no column of this log counts steps (looked for: steps, step_count, episode_steps, episode_step_count); "
-            "log one, or draw over experiences"
-        )
-    return stretch.steps
-
-
-def places(stretch: Stretch, line: Line, view: View) -> np.ndarray[Any, Any]:
-    """Where the points of a block's line lie on the x axis."""
-    if view.axis == "experiences":
-        return stretch.first + line.x + 0.5
-    span(stretch, view)
-    assert line.steps is not None
-    return line.steps
-
-
-def task_legend(figure: Figure, tasks: Sequence[str], looks: Mapping[str, Look], *, markers: bool = True) -> None:
+def task_legend(figure: Figure, tasks: Sequence[str], looks: Looks, *, markers: bool = True) -> None:
     """The tasks with their colours, lines and markers, under the figure."""
     from matplotlib.lines import Line2D
 

@@ -2,88 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perdure.curves.model import Array
-from perdure.report.figures.axes import INK, PALE, View, counted, paper, plain, short, span, used
-from perdure.report.material import Material
-from perdure.report.sketch import Sketch, Stretch
+from perdure.report.figures.axes import INK, PALE, Looks, counted, paper, plain, short
+from perdure.report.figures.data.lives import Evaluated, LifetimeData, Span
+from perdure.report.palette import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
-    "Values",
-    "axis_words",
-    "chosen_sketch",
     "draw_dots",
     "draw_evaluations",
     "draw_key",
     "draw_strip",
     "label_all",
-    "one_axis",
     "shade",
     "small_multiples",
-    "values_of",
 ]
 
-Values = Callable[[str, Array], Array]
-"""A task and values as measured → the values drawn."""
 
-
-def chosen_sketch(material: Material, view: View) -> Sketch | None:
-    """The lifetime that a figure shows: the one asked for, or the first of its group."""
-    lives = material.together(view.lifetime, view.group)[0]
-    return lives[0].sketch if lives else None
-
-
-def values_of(sketch: Sketch, view: View) -> tuple[Values, str]:
-    """What turns values as measured into those drawn, and what the axis says."""
-    better = " (lower is better)" if sketch.lower_is_better else ""
-    if used(sketch, view) == "measured":
-        return (lambda _task, y: y), sketch.measure + better
-    return (
-        lambda task, y: sketch.scaled(task, np.asarray(y, dtype=float))
-    ), f"{sketch.measure}, each task scaled 1–101"
-
-
-def one_axis(sketch: Sketch, view: View) -> bool:
-    """Whether all tasks can share a y axis: scaled they can, as measured only if their ranges go together."""
-    return used(sketch, view) == "scaled" or used(sketch, View()) == "measured"
-
-
-def axis_words(sketch: Sketch, view: View) -> str:
-    """What the x axis is called."""
-    return view.axis if view.axis == "experiences" else f"{sketch.steps or 'steps'} taken"
-
-
-def shade(axes: Axes, sketch: Sketch, material: Material, view: View) -> None:
+def shade(axes: Axes, spans: Sequence[Span], looks: Looks) -> None:
     """The background: each learning block in the colour of its task, sleep dotted."""
-    for one in sketch.stretches:
-        if one.block.mode == "learn":
-            axes.axvspan(*span(one, view), color=material.looks[one.block.task].colour, alpha=0.09, linewidth=0)
-        if one.block.subtype == "sleep":
-            axes.axvspan(*span(one, view), facecolor="none", edgecolor=PALE, alpha=0.35, hatch="..", linewidth=0)
+    for one in spans:
+        if one.mode == "learn":
+            axes.axvspan(one.first, one.last, color=looks[one.task].colour, alpha=0.09, linewidth=0)
+        if one.asleep:
+            axes.axvspan(one.first, one.last, facecolor="none", edgecolor=PALE, alpha=0.35, hatch="..", linewidth=0)
 
 
-def draw_strip(axes: Axes, sketch: Sketch, material: Material, view: View) -> None:
+def draw_strip(axes: Axes, spans: Sequence[Span], looks: Looks) -> None:
     """The tasks being learned, named where there is room."""
     axes.set_axis_off()
-    whole = span(sketch.stretches[-1], view)[1] - span(sketch.stretches[0], view)[0]
-    for one in sketch.stretches:
-        if one.block.mode != "learn":
+    whole = spans[-1].last - spans[0].first
+    for one in spans:
+        if one.mode != "learn":
             continue
-        first, last = span(one, view)
-        axes.axvspan(first, last, color=material.looks[one.block.task].colour, alpha=0.85, linewidth=0)
-        letters = int((last - first) / whole * 105) if whole else 0
-        name = one.block.task + (" (sleep)" if one.block.subtype == "sleep" else "")
+        axes.axvspan(one.first, one.last, color=looks[one.task].colour, alpha=0.85, linewidth=0)
+        letters = int((one.last - one.first) / whole * 105) if whole else 0
+        name = one.task + (" (sleep)" if one.asleep else "")
         if letters >= 3:
             axes.text(
-                (first + last) / 2,
+                (one.first + one.last) / 2,
                 0.5,
                 short(name, max(3, letters)),
                 ha="center",
@@ -96,41 +60,28 @@ def draw_strip(axes: Axes, sketch: Sketch, material: Material, view: View) -> No
     axes.set_ylim(0, 1)
 
 
-def draw_evaluations(axes: Axes, sketch: Sketch, material: Material, view: View, values: Values) -> None:
+def draw_evaluations(axes: Axes, data: LifetimeData, looks: Looks) -> None:
     """Every evaluation; the line from one to the next is left out where the task is learned in between."""
-    many = len(sketch.tasks) > 8
-    for task in sketch.tasks:
-        runs: list[list[Stretch]] = [[]]
-        for one in sketch.stretches:
-            if one.block.task == task:
-                if one.block.mode == "evaluate":
-                    runs[-1].append(one)
-                elif runs[-1]:
-                    runs.append([])
-        learned = [one.first for one in sketch.stretches if one.block.mode == "learn" and one.block.task == task]
-        for own in runs:
-            if not own:
-                continue
-            ahead = many and (not learned or own[0].first < learned[0])
-            draw_dots(
-                axes,
-                own,
-                material,
-                view,
-                values,
-                size=3 if many else 6,
-                line=0.8 if many else 1.1,
-                intervals=not many,
-                faint=ahead,
-            )
+    many = len(data.tasks) > 8
+    runs: dict[tuple[str, int], list[Evaluated]] = {}
+    for one in data.evaluations:
+        runs.setdefault((one.task, one.run), []).append(one)
+    for (task, _), own in runs.items():
+        draw_dots(
+            axes,
+            own,
+            looks[task],
+            size=3 if many else 6,
+            line=0.8 if many else 1.1,
+            intervals=not many,
+            faint=many and own[0].ahead,
+        )
 
 
 def draw_dots(
     axes: Axes,
-    own: Sequence[Stretch],
-    material: Material,
-    view: View,
-    values: Values,
+    own: Sequence[Evaluated],
+    look: Look,
     *,
     size: float,
     line: float,
@@ -138,31 +89,35 @@ def draw_dots(
     faint: bool = False,
 ) -> None:
     """A task's evaluations: dots, the intervals where there are any, a thin line from one to the next."""
-    task = own[0].block.task
-    look = material.looks[task]
-    x = np.array([sum(span(one, view)) / 2 for one in own])
-    mean = values(task, np.array([one.mean for one in own]))
+    x = [one.x for one in own]
+    mean = np.array([one.mean for one in own])
     if faint:
         axes.plot(x, mean, ".", color=PALE, markersize=1.5, alpha=0.5, zorder=3)
         return
     axes.plot(x, mean, color=look.colour, linestyle=look.line, linewidth=line, alpha=0.75, zorder=5)
-    dots: dict[str, Any] = {
-        "color": look.colour,
-        "markersize": size,
-        "markeredgecolor": "white",
-        "markeredgewidth": 0.1 * size,
-        "zorder": 6,
-    }
-    if not intervals:
-        axes.plot(x, mean, look.marker, **dots)
-        return
-    ends = [
-        values(task, np.array([one.mean if end is None else end for one, end in zip(own, side, strict=True)]))
-        for side in ([one.low for one in own], [one.high for one in own])
-    ]
-    low, high = np.minimum(*ends), np.maximum(*ends)
-    errors = [np.maximum(mean - low, 0), np.maximum(high - mean, 0)]
-    axes.errorbar(x, mean, yerr=errors, fmt=look.marker, elinewidth=1.2, capsize=2, **dots)
+    if intervals:
+        known = [one for one in own if one.low is not None and one.high is not None]
+        reach = [[one.mean - (one.low or 0.0) for one in known], [(one.high or 0.0) - one.mean for one in known]]
+        axes.errorbar(
+            [one.x for one in known],
+            [one.mean for one in known],
+            yerr=np.maximum(reach, 0),
+            fmt="none",
+            ecolor=look.colour,
+            elinewidth=1.2,
+            capsize=2,
+            zorder=6,
+        )
+    axes.plot(
+        x,
+        mean,
+        look.marker,
+        color=look.colour,
+        markersize=size,
+        markeredgecolor="white",
+        markeredgewidth=0.1 * size,
+        zorder=7,
+    )
 
 
 def small_multiples(count: int, height: float, *, share_y: bool = False) -> tuple[Figure, list[Axes]]:

@@ -1,0 +1,86 @@
+"""What each kind of figure shows, computed once from the lifetimes: every renderer draws this and computes nothing.
+
+What no lifetime has is None and stays so; forward and backward transfer are never in one number; and
+each number comes with how many lifetimes have it.
+"""
+
+from __future__ import annotations
+
+from perdure.report.figures.data.groups import (
+    MetricsData,
+    PowerData,
+    ProfilesData,
+    RadarData,
+    ScatterData,
+    efficiency_maintenance,
+    metrics,
+    power,
+    profiles,
+    radar,
+    shown_metrics,
+    stability_plasticity,
+)
+from perdure.report.figures.data.lives import (
+    EvaluationsData,
+    ExpertsData,
+    LifetimeData,
+    RawData,
+    ScenarioData,
+    evaluations,
+    experts,
+    lifetime,
+    raw,
+    scenario,
+)
+from perdure.report.figures.data.matrices import (
+    AccuracyData,
+    ForgettingData,
+    LearningFinalData,
+    TransferData,
+    TransferMatrix,
+    accuracy,
+    forgetting,
+    learning_final,
+    transfer,
+)
+from perdure.report.figures.data.view import Flagged, Nothing, View, flags_of, flags_text, plain_data
+
+__all__ = [
+    "AccuracyData",
+    "EvaluationsData",
+    "ExpertsData",
+    "Flagged",
+    "ForgettingData",
+    "LearningFinalData",
+    "LifetimeData",
+    "MetricsData",
+    "Nothing",
+    "PowerData",
+    "ProfilesData",
+    "RadarData",
+    "RawData",
+    "ScatterData",
+    "ScenarioData",
+    "TransferData",
+    "TransferMatrix",
+    "View",
+    "accuracy",
+    "efficiency_maintenance",
+    "evaluations",
+    "experts",
+    "flags_of",
+    "flags_text",
+    "forgetting",
+    "learning_final",
+    "lifetime",
+    "metrics",
+    "plain_data",
+    "power",
+    "profiles",
+    "radar",
+    "raw",
+    "scenario",
+    "shown_metrics",
+    "stability_plasticity",
+    "transfer",
+]

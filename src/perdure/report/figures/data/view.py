@@ -1,0 +1,137 @@
+"""What every figure's data shares: how it is looked at, how many lifetimes are behind it, and what they carry."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from perdure.gather.model import Life
+from perdure.report.material import Material
+
+__all__ = [
+    "Flagged",
+    "Nothing",
+    "View",
+    "Whose",
+    "counted_text",
+    "flags_in",
+    "flags_of",
+    "flags_text",
+    "lifetimes_text",
+    "plain_data",
+    "whose",
+]
+
+
+@dataclass(frozen=True)
+class View:
+    """How a figure looks at the lifetimes; every kind takes the same one."""
+
+    lifetime: str | None = None
+    """Which lifetime, where a figure shows one; the first if not said."""
+    group: str | None = None
+    """Which group, where a figure shows the mean of one; the first if not said."""
+    axis: Literal["experiences", "steps"] = "experiences"
+    values: Literal["auto", "measured", "scaled"] = "auto"
+    """As measured, or 1 to 101 by each task's range; `auto` scales only where tasks could not share an axis."""
+    metrics: tuple[str, ...] = ()
+    """Which metrics, where a figure shows several; those with a threshold if not said."""
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """There is nothing to draw."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Flagged:
+    """What a reader of values should know, and of how many lifetimes it holds."""
+
+    flag: str
+    n: int
+
+
+@dataclass(frozen=True)
+class Whose:
+    """The lifetimes that a figure may average, and what to call them."""
+
+    lives: tuple[Life, ...]
+    name: str
+    """The lifetime, or the group; nothing for the one group of all."""
+
+
+def whose(material: Material, view: View) -> Whose:
+    """One lifetime, or those of a group: what a figure of a mean is about."""
+    lives, _ = material.together(view.lifetime, view.group)
+    if len(lives) == 1:
+        return Whose(lives, lives[0].id)
+    chosen = material.group(view.group)
+    return Whose(lives, chosen.group if chosen and chosen.group != "all" else "")
+
+
+def counted_text(found: Whose, counts: Iterable[int]) -> str:
+    """How many lifetimes are behind each value: `means of 2 to 5 of 11 lifetimes`; nothing for one lifetime alone."""
+    every = len(found.lives)
+    known = [count for count in counts if count]
+    if every == 1 or not known:
+        return ""
+    least, most = min(known), max(known)
+    many = f"{least}" if least == most else f"{least} to {most}"
+    return f"mean{'s' if least != most else ''} of {many}{f' of {every}' if least != every else ''} lifetimes"
+
+
+def lifetimes_text(found: Whose, counts: Iterable[int]) -> str:
+    """Whose values these are, and how many lifetimes are behind each: `keeper, mean of 3 of 11 lifetimes`."""
+    return ", ".join(part for part in (found.name, counted_text(found, counts)) if part)
+
+
+_COUNTED = re.compile(r"^\d+ of \d+ (?=left out: )| \(\d+ of \d+ values\)$")
+_LEFT_OUT, _SEVERAL = "left out: ", "left out for several reasons"
+_MOST_REASONS = 2
+
+
+def flags_in(each: Iterable[Iterable[str]]) -> tuple[Flagged, ...]:
+    """The flags of several lifetimes' values, each once, with how many lifetimes carry it.
+
+    How many of one lifetime's values carry a flag is part of its text; over lifetimes it is left out, so
+    that the same flag is counted as the same. Reasons for values left out name tasks, and may be as many
+    as there are lifetimes: more than two are counted as one, and each lifetime's own table has its own.
+    """
+    carried = [tuple(dict.fromkeys(_COUNTED.sub("", one) for one in flags)) for flags in each]
+    reasons = {flag for flags in carried for flag in flags if flag.startswith(_LEFT_OUT)}
+    if len(reasons) > _MOST_REASONS:
+        carried = [tuple(dict.fromkeys(_SEVERAL if one in reasons else one for one in flags)) for flags in carried]
+    found = Counter(flag for flags in carried for flag in flags)
+    return tuple(Flagged(flag, count) for flag, count in found.items())
+
+
+def flags_of(lives: Sequence[Life], metric: str) -> tuple[Flagged, ...]:
+    """The flags of a metric's values over lifetimes; a lifetime without a value has none."""
+    measured = (one.score.metrics.get(metric) for one in lives)
+    return flags_in(one.flags for one in measured if one is not None and one.value is not None)
+
+
+def flags_text(flags: Sequence[Flagged]) -> str:
+    """`relearned (3 lifetimes); …`, or nothing."""
+    return "; ".join(f"{one.flag} ({one.n} lifetime{'s' if one.n != 1 else ''})" for one in flags)
+
+
+def plain_data(value: Any) -> Any:
+    """Figure data as JSON can hold it: objects, lists, numbers, text; what is absent is null."""
+    if is_dataclass(value):
+        return {one.name: plain_data(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, np.ndarray):
+        return plain_data(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain_data(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
