@@ -95,8 +95,8 @@ def draw_dots(
         axes.plot(x, mean, ".", color=PALE, markersize=1.5, alpha=0.5, zorder=3)
         return
     axes.plot(x, mean, color=look.colour, linestyle=look.line, linewidth=line, alpha=0.75, zorder=5)
-    if intervals:
-        known = [one for one in own if one.low is not None and one.high is not None]
+    known = [one for one in own if one.low is not None and one.high is not None]
+    if intervals and known:
         reach = [[one.mean - (one.low or 0.0) for one in known], [(one.high or 0.0) - one.mean for one in known]]
         axes.errorbar(
             [one.x for one in known],

@@ -251,7 +251,7 @@ def experts(material: Material, view: View | None = None) -> ExpertsData | Nothi
     sketch = _chosen(material, view)
     if sketch is None or not sketch.beside:
         return Nothing("no task of this lifetime has an expert")
-    panels = tuple(_expert_panel(one, sketch.lower_is_better) for one in sketch.beside)
+    panels = tuple(_expert_panel(one, one.task in sketch.lower) for one in sketch.beside)
     return ExpertsData(sketch.id, _as_measured(sketch), panels, used(sketch, view) == "measured")
 
 

@@ -329,8 +329,8 @@ def _words(unit: Unit, lives: Sequence[Life]) -> str:
     """What the values are called; an accuracy matrix counts upwards also where lower is better."""
     if unit != "raw":
         return {"percent": "accuracy (%)", "fraction": "accuracy"}[unit]
-    if any(one.sketch.lower_is_better for one in lives):
-        return "performance, as measured and negated: higher is better"
+    if any(one.sketch.lower for one in lives):
+        return "performance, as measured, negated where lower is better"
     return "performance, as measured"
 
 
