@@ -268,6 +268,18 @@ def test_a_metric_whose_name_begins_like_another_is_shown(material: Material, na
     assert name in [column.name for column in tables.lifetimes(more).columns]
 
 
+def test_a_metric_that_only_a_file_of_scores_knows_is_in_the_tables(material: Material, tmp_path: Path) -> None:
+    facts = json.loads(json.dumps(material.survey.as_json()))
+    for one in facts["lifetimes"]:
+        one["metrics"]["mystery"] = one["metrics"]["mean_learning_performance"]
+    (tmp_path / "scores.json").write_text(json.dumps(facts))
+    found = gather([tmp_path / "scores.json"])
+    page, _ = html.body(report_of(found))
+    assert "mystery" in page
+    for kind in KINDS:
+        draw(kind, found)
+
+
 def test_a_second_reading_is_left_to_tables_unless_it_is_asked_for(material: Material) -> None:
     shown = shown_metrics(material, View())
     assert "forward_transfer" in shown

@@ -104,7 +104,7 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
         if not judged:
             rows.append((name, one.mean, interval_text(one), one.sd, one.n))
             continue
-        metric = material.survey.metrics[name]
+        metric = material.survey.metrics.get(name)
         beyond = "" if one.above_count is None else f"{one.above_count}/{one.n}"
         rows.append(
             (
@@ -113,7 +113,7 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
                 interval_text(one),
                 one.sd,
                 one.n,
-                metric.bar,
+                metric.bar if metric else f"{one.bar.threshold:g}",
                 beyond,
                 "" if one.p is None else p_text(one.p),
                 one.verdict or "",
@@ -215,8 +215,9 @@ def values(told: Life, declared: Mapping[str, Metric]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, one in told.score.metrics.items():
         if one.value is not None:
-            beyond = declared[name].demonstrated(one.value)
-            rows.append((name, one.value, declared[name].bar, _YES[beyond], "; ".join(one.flags)))
+            metric = declared.get(name)  # a file of scores may hold metrics that nothing here declares
+            beyond = metric.demonstrated(one.value) if metric else None
+            rows.append((name, one.value, metric.bar if metric else "", _YES[beyond], "; ".join(one.flags)))
     heads = (
         Column("metric", "id"),
         Column("value", "number"),
