@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +11,26 @@ import pytest
 
 import perdure
 from perdure.curves.model import Prep
-from perdure.errors import ScenarioError
+from perdure.errors import PerdureError, ScenarioError
 from perdure.gather.survey import score
+from perdure.log.model import Lifetime
 from perdure.metrics.score import Score
+from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario
-from perdure.simulate import NOTIONAL, IdealLearner, expert, experts, lifetime, lifetimes, metric_values, write_log
-from perdure.simulate.learner import performance
+from perdure.simulate import (
+    NOTIONAL,
+    NULL,
+    IdealLearner,
+    as_lifetimes,
+    expert,
+    experts,
+    lifetime,
+    lifetimes,
+    metric_values,
+    performance,
+    truth,
+    write_log,
+)
 
 LEARN, EVALUATE = 100, 10
 METRICS = (
@@ -54,7 +70,8 @@ def points(performance: float) -> float:
 
 def total(start: float, pace: float) -> float:
     """What a block of learning from `start` sums to, value by value."""
-    return sum(points(start + (SATURATION - start) * min(at / pace, 1)) for at in range(1, LEARN + 1))
+    step = (SATURATION - START) / pace
+    return sum(points(min(start + at * step, SATURATION)) for at in range(1, LEARN + 1))
 
 
 NEUTRAL = {
@@ -95,8 +112,14 @@ def test_backward_transfer_moves_maintenance_and_backward_transfer_and_nothing_e
 def test_forward_transfer_moves_forward_transfer_and_the_second_tasks_head_start() -> None:
     lifted = START + 0.3 * (1 - START)
     head_start = total(lifted, PACE) / total(START, PACE)
+    left = math.ceil((SATURATION - lifted) / (SATURATION - START) * PACE)  # experiences of the second task
     assert values(LEARNER.but(forward=0.3)) == pytest.approx(
-        NEUTRAL | {"forward_transfer": points(lifted) / points(START), "relative_performance": (1 + head_start) / 2}
+        NEUTRAL
+        | {
+            "forward_transfer": points(lifted) / points(START),
+            "relative_performance": (1 + head_start) / 2,
+            "sample_efficiency": (1 + PACE / left) / 2,
+        }
     )
 
 
@@ -136,7 +159,7 @@ def test_with_noise_and_smoothing_a_metric_still_follows_its_cause(
         steps = np.diff([one[name] for one in means])
         if name in moved:
             assert (np.sign(steps) == moved[name]).all(), name
-        elif not (trait == "forward" and name == "relative_performance"):  # the head start, worked out above
+        elif trait != "forward" or name not in ("relative_performance", "sample_efficiency"):  # the head start
             scale = 100.0 if name == "performance_maintenance" else 1.0
             assert np.abs(steps).max() < 0.02 * scale, name
 
@@ -145,7 +168,7 @@ def test_relearning_what_was_forgotten_shows_as_recovery() -> None:
     lived = scenario("ab", superblocks=4)
     prep = Prep(window="none", bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
     found = score(lifetime(LEARNER.but(forgetting=0.5, pace=20), lived), prep=prep)
-    assert found["recovery_time"] == pytest.approx(19)  # back at its level with the 20th experience, counted from 0
+    assert found["recovery_time"] == pytest.approx(9)  # half of 20 experiences' worth is lost; counted from 0
     assert found["droop"] is not None
     assert found["droop"] > 0
 
@@ -190,6 +213,107 @@ def test_a_simulated_log_is_read_back_as_it_was(tmp_path: Path) -> None:
     assert perdure.check(path).ok
 
 
+LAYOUTS = ("condensed", "dispersed", "alternating", "permuted", "ant-a", "ant-b", "continual", "ant-c")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_without_forgetting_and_transfer_every_layout_is_a_null(layout: str) -> None:
+    tasks = {"continual": ("a:x", "a:y"), "ant-c": ("a:x", "a:y", "b:x", "b:y")}.get(layout, ("a", "b", "c"))
+    lived = compose(layout, tasks, learn=90, evaluate=5, seed=3).scenario
+    labels = [task.label for task in lived.tasks]
+    # Each task's learning, joined, is what an expert lives, however many blocks it comes in.
+    alike = lifetime(LEARNER, lived).passage()
+    for task in labels:
+        joined = np.concatenate(
+            [alike.values[alike.starts[at] : alike.starts[at + 1]] for at in lived.where("learn", task)]
+        )
+        assert joined == pytest.approx(expert(LEARNER, task, len(joined)).passage().values)
+    prep = Prep(window="none", bounds=dict.fromkeys(labels, (0.0, 1.0)))
+    found = score(lifetime(LEARNER, lived), experts(LEARNER, lived), prep=prep)
+    for name, neutral in NEUTRAL.items():
+        assert found[name] is None or found[name] == pytest.approx(neutral), name
+    answered = {name for name in METRICS if found[name] is not None}
+    assert {"relative_performance", "sample_efficiency"} <= answered
+
+
+@pytest.mark.parametrize(
+    ("cause", "values"),
+    [
+        ({"forgetting": 0.25}, {"performance_maintenance": -100 * 0.25 * (SATURATION - START)}),
+        ({"backward": 0.5}, {"performance_maintenance": 100 * 0.5 * (1 - SATURATION)}),
+        ({"forward": 0.3}, {"forward_transfer": points(START + 0.3 * (1 - START)) / points(START)}),
+        ({"noise": 0.4}, NEUTRAL),
+        ({"rewards": "binary"}, NEUTRAL),
+    ],
+)
+def test_the_truth_is_what_the_causes_put_there_whatever_the_noise(
+    cause: dict[str, float], values: dict[str, float]
+) -> None:
+    found = truth(LEARNER.but(**cause), scenario())
+    assert {name: found[name] for name in values} == pytest.approx(values)
+
+
+@pytest.mark.parametrize("rewards", ["normal", "binary"])
+def test_the_same_seed_is_the_same_noise_in_another_setting(rewards: str) -> None:
+    learner = NULL.but(noise=0.2 if rewards == "normal" else 0.0, rewards=rewards)
+    one, other = (
+        performance(learner.but(forgetting=amount), scenario(), 3, np.random.default_rng(4)) for amount in (0, 0.5)
+    )
+    before_anything_is_forgotten = 2 * EVALUATE + LEARN + 2 * EVALUATE + LEARN
+    assert (one[:, :before_anything_is_forgotten] == other[:, :before_anything_is_forgotten]).all()
+    assert (one != other).any()
+    assert (other <= one + 1e-12).all()
+
+
+def test_binary_rewards_are_one_as_often_as_performance_says() -> None:
+    values = performance(LEARNER.but(rewards="binary"), scenario(), 4000, np.random.default_rng(0))
+    assert set(np.unique(values)) == {0.0, 1.0}
+    assert values[:, :EVALUATE].mean() == pytest.approx(START, abs=0.01)
+    assert values[:, -EVALUATE:].mean() == pytest.approx(SATURATION, abs=0.01)
+
+
+@pytest.mark.parametrize("by_task", [False, True])
+def test_what_fails_stays_at_its_start(by_task: bool) -> None:
+    lives = performance(LEARNER.but(failing=0.2, by_task=by_task), scenario(), 4000, np.random.default_rng(0))
+    ends = lives[:, [-EVALUATE - 1, -1]] == START  # both tasks, in the last evaluation
+    assert ends.mean() == pytest.approx(0.2, abs=0.02)
+    assert (ends[:, 0] & ends[:, 1]).mean() == pytest.approx(0.04 if by_task else 0.2, abs=0.02)
+
+
+def test_traits_are_drawn_for_each_task_where_each_has_a_model_of_its_own() -> None:
+    learner = LEARNER.but(spread=0.3)
+    for by_task in (False, True):
+        lives = performance(learner.but(by_task=by_task), scenario(), 500, np.random.default_rng(0))
+        agreement = np.corrcoef(lives[:, -EVALUATE - 1], lives[:, -1])[0, 1]
+        assert agreement < 0.2 if by_task else agreement > 0.99
+
+
+def test_many_lifetimes_made_at_once_are_cut_as_each_would_be() -> None:
+    lived = scenario("ab", superblocks=2)
+    values = performance(NULL, lived, 3, np.random.default_rng(0))
+    for number, one in enumerate(as_lifetimes(NULL, lived, values, seed=7)):
+        assert (one.seed, one.learner) == (7 + number, "null")
+        known = one.passage()
+        plain = Lifetime(one.id, one.experiences, one.measures, info=one.info).passage()
+        assert known.scenario == plain.scenario
+        assert (known.values == values[number]).all()
+        assert (known.values == plain.values).all()
+        assert (known.starts == plain.starts).all()
+        assert known.rows.equals(plain.rows)
+        other = replace(one, experiences=one.experiences.head(10)).passage()
+        assert len(other.values) == 10
+
+
+def test_experts_are_each_drawn_anew_in_the_numbers_and_lengths_asked_for() -> None:
+    found = experts(NULL, scenario("ab"), seed=5, each={"a": 3, "b": 2}, lengths=(0.5, 2.0))
+    assert [(one.scenario.blocks[0].task, one.seed, one.experiences.height) for one in found] == [
+        ("a", 5, 50), ("a", 6, 200), ("a", 7, 50), ("b", 5, 50), ("b", 6, 200),
+    ]  # fmt: skip
+    assert len({one.id for one in found}) == 5
+    first = {tuple(one.passage().values[:50]) for one in found}
+    assert len(first) == 5
+
+
 def test_an_expert_learns_its_task_alone() -> None:
     found = experts(LEARNER, scenario("abc", superblocks=2))
     assert [(one.role, one.scenario.blocks[0].task, len(one.experiences)) for one in found] == [
@@ -206,11 +330,19 @@ def test_an_expert_learns_its_task_alone() -> None:
         ("noise", -1.0, "noise is -1.0"),
         ("pace", 0.0, "pace is 0.0"),
         ("spread", float("nan"), "spread is nan"),
+        ("failing", 1.2, "failing is 1.2"),
     ],
 )
 def test_an_impossible_learner_is_refused(trait: str, value: float, said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         LEARNER.but(**{trait: value})
+
+
+def test_rewards_of_an_unknown_kind_and_noise_beside_binary_ones_are_refused() -> None:
+    with pytest.raises(PerdureError, match="rewards"):
+        LEARNER.but(rewards="gaussian")
+    with pytest.raises(ScenarioError, match=r"noise is 0\.1"):
+        LEARNER.but(rewards="binary", noise=0.1)
 
 
 def test_an_unknown_trait_is_refused() -> None:

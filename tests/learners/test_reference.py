@@ -66,6 +66,21 @@ def test_what_was_learned_last_meets_a_similar_task(tmp_path: Path) -> None:
     assert after_its_own > first + 1.0
 
 
+def test_a_table_per_task_that_begins_empty_learns_as_if_alone(tmp_path: Path) -> None:
+    def table(tasks: tuple[Task, ...], name: str) -> Any:
+        learner = make_learner("separate-q", 1, {})
+        blocks = [Block("learn", task.label, 20, task.params, group=at) for at, task in enumerate(tasks)]
+        lead(live(Scenario.of("test", blocks, tasks), tmp_path, name, seed=2, learner=learner), learner)
+        return learner.tables
+
+    alone, among = table((PONG,), "alone"), table((PONG, INVERTED, BREAKOUT), "among")
+    assert (among[PONG.label] == alone[PONG.label]).all()  # what came after took nothing from it
+    assert set(among) == {PONG.label, INVERTED.label, BREAKOUT.label}
+    unlearned = make_learner("separate-q", 1, {})
+    unlearned.tables = among
+    assert not unlearned.beginning().size  # and what comes next begins with nothing
+
+
 @pytest.mark.parametrize(("use", "params"), [("replay", {"capacity": 2000, "recalled": 96}), ("joint", {})])
 def test_who_rehearses_keeps_and_who_does_not_forgets(tmp_path: Path, use: str, params: dict[str, Any]) -> None:
     tasks = (UPRIGHT, TILTED, SCRAMBLED)
@@ -93,7 +108,7 @@ def test_a_grid_is_learned_by_one_row_for_each_observation(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", [name for name in REFERENCE if name != "ppo"])
 def test_a_learner_saved_and_restored_is_the_same_learner(tmp_path: Path, name: str) -> None:
-    batches = name not in ("forgetful-q", "keeping-q")
+    batches = not name.endswith("-q")
     tasks = (UPRIGHT, TILTED) if batches else (PONG, INVERTED)
     learner = make_learner(name, 1, {})
     lead(live(compose("condensed", tasks, learn=3, evaluate=1, seed=0), tmp_path, "life"), learner)

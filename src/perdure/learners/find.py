@@ -16,6 +16,7 @@ __all__ = ["LEARNERS", "REFERENCE", "find_learner", "find_maker", "make_learner"
 REFERENCE: Mapping[str, str] = {
     "forgetful-q": "perdure.learners.forgetful_q:ForgetfulQ",
     "keeping-q": "perdure.learners.keeping_q:KeepingQ",
+    "separate-q": "perdure.learners.separate_q:SeparateQ",
     "naive": "perdure.learners.naive:Naive",
     "replay": "perdure.learners.replay:Replay",
     "consolidating": "perdure.learners.consolidating:Consolidating",

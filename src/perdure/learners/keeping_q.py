@@ -9,9 +9,10 @@ from perdure.learners.forgetful_q import ForgetfulQ, Table, widened
 from perdure.learners.interface import Situation
 from perdure.learners.state import Arrays
 
-__all__ = ["KeepingQ"]
+__all__ = ["NOTHING", "KeepingQ"]
 
-_NOTHING = np.zeros((ROWS, 0))
+NOTHING = np.zeros((ROWS, 0))
+"""A table for no action yet."""
 
 
 class KeepingQ(ForgetfulQ):
@@ -28,14 +29,17 @@ class KeepingQ(ForgetfulQ):
         self.last = ""
 
     def table_for(self, situation: Situation) -> Table:
-        """The task's own table, or, for one never learned, that of the last one learned."""
+        """The task's own table, or, for one never learned, what it begins with."""
         own = self.tables.get(situation.task)
+        table = widened(self.beginning() if own is None else own, self.actions)
         if situation.learning:
-            table = widened(self.tables.get(self.last, _NOTHING).copy() if own is None else own, self.actions)
             self.tables[situation.task] = table
             self.last = situation.task
-            return table
-        return widened(self.tables.get(self.last, _NOTHING) if own is None else own, self.actions)
+        return table
+
+    def beginning(self) -> Table:
+        """What a task that was never learned begins with: a copy of the table learned last."""
+        return self.tables.get(self.last, NOTHING).copy()
 
     def knowledge(self) -> Arrays:
         """All tables, by task, and which was learned last."""

@@ -1,7 +1,20 @@
-"""Known-answer learners: lifetimes whose forgetting, transfer, speed and noise were put there on purpose."""
+"""Known-answer learners: lifetimes whose forgetting, transfer, speed, height and noise were put there on purpose."""
 
-from perdure.simulate.learner import NOTIONAL, IdealLearner
-from perdure.simulate.lifetimes import expert, experts, lifetime, lifetimes, write_log
-from perdure.simulate.many import metric_values
+from perdure.simulate.learner import NOTIONAL, NULL, IdealLearner, performance
+from perdure.simulate.lifetimes import as_lifetimes, expert, experts, lifetime, lifetimes, write_log
+from perdure.simulate.many import metric_values, truth
 
-__all__ = ["NOTIONAL", "IdealLearner", "expert", "experts", "lifetime", "lifetimes", "metric_values", "write_log"]
+__all__ = [
+    "NOTIONAL",
+    "NULL",
+    "IdealLearner",
+    "as_lifetimes",
+    "expert",
+    "experts",
+    "lifetime",
+    "lifetimes",
+    "metric_values",
+    "performance",
+    "truth",
+    "write_log",
+]

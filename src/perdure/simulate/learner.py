@@ -1,9 +1,10 @@
 """An idealised learner: what it knows of each task after each block, as a formula.
 
-These are the notional curves of New et al. 2022, Figs. 7–10. A learning block lifts its task in a straight
-ramp from where it stands to `saturation`, within `pace` experiences. Meanwhile every other task moves once:
-one learned before gains `backward` of its way to the ceiling and loses `forgetting` of what it has above
-`start`; one not learned yet gains `forward` of its way to the ceiling. Evaluations change nothing.
+These are the notional curves of New et al. 2022, Figs. 7–10. Each experience of a learning block lifts its task by
+the same step, so that `saturation` is reached from `start` within `pace` experiences, whether they come in one block
+or in several. Meanwhile every other task moves once: one learned before gains `backward` of its way to the ceiling
+and loses `forgetting` of what it has above `start`; one not learned yet gains `forward` of its way to the ceiling.
+Evaluations change nothing. So without these three each task is learned as it would be alone: a null in every layout.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
+from typing import Literal, get_args
 
 import numpy as np
 
 from perdure.curves.model import Array
-from perdure.errors import ScenarioError
+from perdure.errors import ScenarioError, UnknownName
 from perdure.scenario.model import Scenario
 
-__all__ = ["CEILING", "NOTIONAL", "IdealLearner", "performance"]
+__all__ = ["CEILING", "NOTIONAL", "NULL", "IdealLearner", "Rewards", "performance"]
 
 CEILING = 1.0
 """No task can be done better than this; performance is 0 to 1."""
+Rewards = Literal["normal", "binary"]
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,9 @@ class IdealLearner:
     start: float = 0.1
     """Performance before anything is learned."""
     saturation: float = 0.8
-    """Where learning a task ends."""
+    """Where learning a task ends: its height."""
     pace: float = 50.0
-    """Experiences until it is reached."""
+    """Experiences from `start` until it is reached: its speed."""
     forgetting: float = 0.0
     """The share of what a learned task has above `start` that is lost each time another is learned."""
     forward: float = 0.0
@@ -42,12 +45,18 @@ class IdealLearner:
     backward: float = 0.0
     """The same for a task learned before."""
     noise: float = 0.0
-    """Standard deviation of each logged value."""
+    """Standard deviation of each logged value; 0/1 rewards vary by themselves, and have none."""
     spread: float = 0.0
     """How much lives differ: the relative standard deviation of each trait between them."""
+    rewards: Rewards = "normal"
+    """What is logged: performance with normal noise, or 1 with the probability that performance is, else 0."""
+    failing: float = 0.0
+    """The share of lives that learn nothing."""
+    by_task: bool = False
+    """Whether spread and failing are drawn anew for each task of a life, as where each has a model of its own."""
 
     def __post_init__(self) -> None:
-        for name in ("start", "saturation", "forgetting", "forward", "backward"):
+        for name in ("start", "saturation", "forgetting", "forward", "backward", "failing"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ScenarioError(f"{name} is {getattr(self, name)}; an idealised learner's {name} lies in 0 … 1")
         for name in ("noise", "spread"):
@@ -55,6 +64,10 @@ class IdealLearner:
                 raise ScenarioError(f"{name} is {getattr(self, name)}; give 0 or more")
         if not 1 <= self.pace < float("inf"):
             raise ScenarioError(f"pace is {self.pace}; a learner needs one experience or more")
+        if self.rewards not in get_args(Rewards):
+            raise UnknownName("rewards", str(self.rewards), get_args(Rewards))
+        if self.rewards == "binary" and self.noise:
+            raise ScenarioError(f"noise is {self.noise}, and rewards are 0/1, which vary by themselves; leave one out")
 
     def but(self, **traits: float | str) -> IdealLearner:
         """The same learner with other traits."""
@@ -62,6 +75,10 @@ class IdealLearner:
         if unknown:
             raise ScenarioError(f"an idealised learner has no {', '.join(sorted(unknown))}")
         return replace(self, **traits)  # type: ignore[arg-type]
+
+    def without_noise(self) -> IdealLearner:
+        """The same learner, logging its performance itself."""
+        return replace(self, noise=0.0, rewards="normal")
 
 
 NOTIONAL: Mapping[str, IdealLearner] = MappingProxyType(
@@ -73,20 +90,30 @@ NOTIONAL: Mapping[str, IdealLearner] = MappingProxyType(
 )
 """The learners of New et al. 2022: `lifelong` in Figs. 7 and 8, `forgetful` in Figs. 9 and 10, beside one expert."""
 
+NULL = IdealLearner("null", noise=0.2, spread=0.2, by_task=True)
+"""A separate model per task: nothing is forgotten, nothing carried over, and its experts are drawn as it is."""
+
 
 def performance(learner: IdealLearner, scenario: Scenario, count: int, rng: np.random.Generator) -> Array:
     """What `count` lives of `learner` log in `scenario`: one row per life, one column per experience.
 
-    Each life draws its own traits where the learner has a spread; then noise is added to every value.
+    Each life draws its own traits where the learner has a spread; then noise is added to every value. The draws do
+    not depend on the traits: two learners given equal generators differ by their causes alone.
     """
-    factors = 1 + learner.spread * rng.standard_normal((5, count))
+    labels = [task.label for task in scenario.tasks]
+    drawn = (len(labels) if learner.by_task else 1, count)
+    factors = 1 + learner.spread * rng.standard_normal((5, *drawn))
+    # A stream of its own, so that lives drawn before there were failures stay the same.
+    failed = rng.spawn(1)[0].random(drawn) < learner.failing
     forgetting, forward, backward = (
-        np.clip(trait * factor, 0, 1)
+        dict(zip(labels, np.broadcast_to(np.clip(trait * factor, 0, 1), (len(labels), count)), strict=True))
         for trait, factor in zip((learner.forgetting, learner.forward, learner.backward), factors[:3], strict=True)
     )
-    pace = np.maximum(learner.pace * factors[3], 1.0)
-    saturation = learner.start + (learner.saturation - learner.start) * np.maximum(factors[4], 0.0)
-    level = {task.label: np.full(count, learner.start) for task in scenario.tasks}
+    height = np.where(failed, 0.0, (learner.saturation - learner.start) * np.maximum(factors[4], 0.0))
+    step = height / np.maximum(learner.pace * factors[3], 1.0)
+    heights = dict(zip(labels, np.broadcast_to(height, (len(labels), count)), strict=True))
+    steps = dict(zip(labels, np.broadcast_to(step, (len(labels), count)), strict=True))
+    level = {label: np.full(count, learner.start) for label in labels}
     learned: set[str] = set()
     parts: list[Array] = []
     for index, block in enumerate(scenario.blocks):
@@ -96,18 +123,20 @@ def performance(learner: IdealLearner, scenario: Scenario, count: int, rng: np.r
         if block.mode == "evaluate":
             parts.append(np.repeat(here[:, None], block.length, axis=1))
             continue
-        goal = np.maximum(saturation, here)
-        done = np.minimum(np.arange(1, block.length + 1) / pace[:, None], 1.0)
-        parts.append(here[:, None] + (goal - here)[:, None] * done)
+        goal = np.maximum(learner.start + heights[block.task], here)
+        climbed = np.arange(1, block.length + 1) * steps[block.task][:, None]
+        parts.append(np.minimum(here[:, None] + climbed, goal[:, None]))
         learned.add(block.task)
         for task, now in level.items():
             if task == block.task:
                 level[task] = parts[-1][:, -1].copy()
             elif task in learned:
-                level[task] = now + backward * (CEILING - now) - forgetting * (now - learner.start)
+                level[task] = now + backward[task] * (CEILING - now) - forgetting[task] * (now - learner.start)
             else:
-                level[task] = now + forward * (CEILING - now)
+                level[task] = now + forward[task] * (CEILING - now)
     values = np.concatenate(parts, axis=1) if parts else np.empty((count, 0))
+    if learner.rewards == "binary":
+        return (rng.random(values.shape) < values).astype(np.float64)
     if learner.noise:
         values = values + learner.noise * rng.standard_normal(values.shape)
     return values

@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
 import polars as pl
 
 from perdure.curves.model import Array
 from perdure.log.journal import Journal
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate.learner import IdealLearner, performance
 
-__all__ = ["MEASURE", "expert", "experts", "lifetime", "lifetimes", "write_log"]
+__all__ = [
+    "MEASURE",
+    "alone",
+    "as_lifetimes",
+    "expert",
+    "experts",
+    "learned_lengths",
+    "lifetime",
+    "lifetimes",
+    "write_log",
+]
 
 MEASURE = "performance"
 _TYPES = {"learn": "train", "evaluate": "test"}
 
 
 def lifetime(learner: IdealLearner, scenario: Scenario, seed: int = 0, id: str | None = None) -> Lifetime:  # noqa: A002
-    """One life of `learner` in `scenario`; the same seed is the same life."""
-    values = performance(learner, scenario, 1, np.random.default_rng([seed, 1]))[0]
-    return _lifetime(learner, scenario, values, seed, id or f"{learner.name}-{seed}", "life")
+    """One life of `learner` in `scenario`; the same seed is the same life, and the same noise in any other."""
+    values = performance(learner, scenario, 1, np.random.default_rng([seed, 1]))
+    (made,) = as_lifetimes(learner, scenario, values, seed)
+    return made if id is None else replace(made, id=id)
 
 
 def lifetimes(learner: IdealLearner, scenario: Scenario, count: int, seed: int = 0) -> tuple[Lifetime, ...]:
@@ -34,19 +47,44 @@ def lifetimes(learner: IdealLearner, scenario: Scenario, count: int, seed: int =
 
 
 def expert(learner: IdealLearner, task: str, length: int, seed: int = 0) -> Lifetime:
-    """The same learner on one task alone."""
-    scenario = Scenario.of(f"{task} alone", [Block("learn", task, length)])
-    values = performance(learner, scenario, 1, np.random.default_rng([seed, 2]))[0]
-    return _lifetime(learner, scenario, values, seed, f"{learner.name}-{task}-{seed}", "expert")
+    """The same learner on one task alone; each task and each seed is another draw."""
+    scenario = alone(task, length)
+    values = performance(learner, scenario, 1, np.random.default_rng([seed, 2, crc32(task.lower().encode())]))
+    return as_lifetimes(learner, scenario, values, seed, role="expert")[0]
 
 
-def experts(learner: IdealLearner, scenario: Scenario, seed: int = 0) -> tuple[Lifetime, ...]:
-    """One expert for each task that `scenario` teaches, as long as the task is learned there."""
+def experts(
+    learner: IdealLearner,
+    scenario: Scenario,
+    seed: int = 0,
+    *,
+    each: int | Mapping[str, int] = 1,
+    lengths: Sequence[float] = (1.0,),
+) -> tuple[Lifetime, ...]:
+    """`each` experts for each task that `scenario` teaches, each drawn anew, with the seeds that follow `seed`.
+
+    `lengths` are shares of how long the task is learned there, which the experts of a task take in turn.
+    """
+    made: list[Lifetime] = []
+    for task, length in learned_lengths(scenario).items():
+        for number in range(each if isinstance(each, int) else each[task]):
+            share = lengths[number % len(lengths)]
+            made.append(expert(learner, task, max(1, round(share * length)), seed + number))
+    return tuple(made)
+
+
+def alone(task: str, length: int) -> Scenario:
+    """What an expert lives: one task, nothing else."""
+    return Scenario.of(f"{task} alone", [Block("learn", task, length)])
+
+
+def learned_lengths(scenario: Scenario) -> dict[str, int]:
+    """Each task that is learned, and for how many experiences altogether."""
     lengths: dict[str, int] = {}
     for block in scenario.blocks:
         if block.mode == "learn":
             lengths[block.task] = lengths.get(block.task, 0) + (block.length or 0)
-    return tuple(expert(learner, task, length, seed) for task, length in lengths.items())
+    return lengths
 
 
 def write_log(lived: Lifetime, into: str | os.PathLike[str], protocol: str | None = None) -> Path:
@@ -75,18 +113,65 @@ def write_log(lived: Lifetime, into: str | os.PathLike[str], protocol: str | Non
     return Path(into) / lived.id
 
 
-def _lifetime(
-    learner: IdealLearner, scenario: Scenario, values: Array, seed: int, name: str, role: Literal["life", "expert"]
-) -> Lifetime:
-    lengths = np.array([block.length or 0 for block in scenario.blocks])
-    which = np.repeat(np.arange(len(lengths)), lengths)
+def as_lifetimes(
+    learner: IdealLearner,
+    scenario: Scenario,
+    values: Array,
+    seed: int = 0,
+    *,
+    role: Literal["life", "expert"] = "life",
+) -> tuple[Lifetime, ...]:
+    """Rows of `performance` as lifetimes with the seeds that follow `seed`; they share all columns but their values."""
+    shared = _columns(scenario)
+    name = learner.name if role == "life" else f"{learner.name}-{scenario.blocks[0].task}"
+    made: list[Lifetime] = []
+    cut: Passage | None = None
+    for number, row in enumerate(np.ascontiguousarray(values)):
+        rows = shared.with_columns(pl.Series(MEASURE, row))
+        one = _Simulated(
+            id=f"{name}-{seed + number}",
+            experiences=rows,
+            measures={MEASURE: "higher"},
+            learner=learner.name,
+            seed=seed + number,
+            role=role,
+            complete=True,
+            info=dict(scenario.info),
+        )
+        if cut is None:
+            cut = one.passage() if len(row) else None
+        else:
+            named = replace(cut.scenario, name=one.id)
+            one = replace(one, lived=replace(cut, scenario=named, values=rows[MEASURE].to_numpy(), rows=rows))
+        made.append(one)
+    return tuple(made)
+
+
+@dataclass(frozen=True, eq=False)
+class _Simulated(Lifetime):
+    """A lifetime that was cut into blocks before: thousands of one scenario are cut alike."""
+
+    lived: Passage | None = None
+
+    def passage(self, measure: str | None = None, variants: Literal["aware", "agnostic"] = "aware") -> Passage:
+        """As of any lifetime; asked of other rows than it was made with, it cuts them."""
+        known = self.lived is not None and self.lived.rows is self.experiences
+        if known and variants == "aware" and self.measure(measure) == MEASURE:
+            assert self.lived is not None
+            return self.lived
+        return super().passage(measure, variants)
+
+
+def _columns(scenario: Scenario) -> pl.DataFrame:
+    """All that a log of `scenario` holds beside the values."""
     blocks = scenario.blocks
+    which = np.repeat(np.arange(len(blocks)), [block.length or 0 for block in blocks])
     text: Mapping[str, list[Any]] = {
         "block_type": [_TYPES[block.mode] for block in blocks],
         "block_subtype": [block.subtype for block in blocks],
         "task_name": [block.task for block in blocks],
     }
-    rows = pl.DataFrame(
+    return pl.DataFrame(
         {
             "block_num": which,
             "exp_num": np.arange(len(which)),
@@ -95,17 +180,6 @@ def _lifetime(
             "task_params": pl.Series(["{}"], dtype=pl.String).new_from_index(0, len(which)),
             "exp_status": pl.Series(["complete"], dtype=pl.String).new_from_index(0, len(which)),
             "timestamp": pl.Series([None], dtype=pl.String).new_from_index(0, len(which)),
-            MEASURE: values,
         },
         schema_overrides=dict(STANDARD_COLUMNS),
-    )
-    return Lifetime(
-        id=name,
-        experiences=rows.select(*STANDARD_COLUMNS, MEASURE),
-        measures={MEASURE: "higher"},
-        learner=learner.name,
-        seed=seed,
-        role=role,
-        complete=True,
-        info=dict(scenario.info),
-    )
+    ).select(*STANDARD_COLUMNS)

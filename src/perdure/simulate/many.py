@@ -15,7 +15,7 @@ from perdure.scenario import sites
 from perdure.scenario.model import Scenario
 from perdure.simulate.learner import CEILING, IdealLearner, performance
 
-__all__ = ["BOUNDS", "metric_values"]
+__all__ = ["BOUNDS", "metric_values", "truth"]
 
 BOUNDS = Range(0.0, CEILING, given=True)
 _AT_ONCE = 20_000
@@ -32,9 +32,24 @@ def metric_values(
 
     Each task has one expert, `expert` without noise or spread, as long as the task is learned.
     """
-    beside = _expert_curves((expert or learner).but(noise=0.0, spread=0.0), scenario)
+    beside = _expert_curves((expert or learner).without_noise().but(spread=0.0, failing=0.0), scenario)
     parts = [_values(learner, scenario, min(_AT_ONCE, count - done), rng, beside) for done in range(0, count, _AT_ONCE)]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def truth(
+    learner: IdealLearner,
+    scenario: Scenario,
+    expert: IdealLearner | None = None,
+    lives: int = 1,
+    seed: int = 0,
+) -> dict[str, float]:
+    """What the causes alone come to: the five metrics without noise, over `lives` draws of the traits.
+
+    The same `expert` without noise stands beside it; without forgetting and transfer all are at their thresholds.
+    """
+    found = metric_values(learner.without_noise(), scenario, lives, np.random.default_rng(seed), expert)
+    return {name: float(np.nanmean(values)) if len(values) else np.nan for name, values in found.items()}
 
 
 def _values(

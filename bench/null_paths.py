@@ -1,0 +1,255 @@
+"""From lives to verdicts: by what Perdure does today, or by the definitions it is to follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from bench.null_cells import Drawn
+from bench.null_real import LivedGroup
+from tests.metrics import new_definitions as definitions
+
+from perdure.curves.experts import Experts
+from perdure.log.model import Lifetime
+from perdure.metrics.presets import preset as preset_called
+from perdure.metrics.score import Scorer
+from perdure.metrics.settings import Settings
+from perdure.simulate.lifetimes import alone, as_lifetimes
+from perdure.stats.compare import compare_lives
+from perdure.stats.estimate import estimates
+from perdure.stats.model import Bar, ScoredLife
+from perdure.stats.sources import bar_of
+
+__all__ = ["HEADLINE", "PATHS", "Outcome", "joined"]
+
+Array = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+HEADLINE = (
+    "performance_maintenance",
+    "forward_transfer",
+    "backward_transfer",
+    "relative_performance",
+    "sample_efficiency",
+)
+MAINTENANCE, BESIDE_EXPERTS = HEADLINE[0], HEADLINE[3:]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the groups came to, metric by metric; a metric that the layout cannot answer is absent."""
+
+    values: Mapping[str, Array]
+    """The mean of each group, as it is shown."""
+    verdicts: Mapping[str, npt.NDArray[np.int64]]
+    """1 met (PM: gains, where words exist), −1 not met (PM: forgets), 0 undecided."""
+    covered: Mapping[str, Bools]
+    """Whether the interval holds the truth."""
+    differs: Mapping[str, Bools] = field(default_factory=dict)
+    """Whether a learner is told from itself, by metric and (`any`) by any of the family after Holm."""
+    absent: Mapping[str, int] = field(default_factory=dict)
+    """Lives without a value."""
+
+
+def joined(parts: Sequence[Outcome]) -> Outcome:
+    """Several parts of one cell as one."""
+
+    def together(pick: str) -> dict[str, Any]:
+        found = [getattr(one, pick) for one in parts]
+        names = dict.fromkeys(chain.from_iterable(found))
+        return {name: np.concatenate([one[name] for one in found if name in one]) for name in names}
+
+    return Outcome(
+        *(together(pick) for pick in ("values", "verdicts", "covered", "differs")),
+        {name: sum(one.absent.get(name, 0) for one in parts) for name in parts[0].values},
+    )
+
+
+# --- as Perdure does it ---------------------------------------------------------------------------
+
+
+def drawn_as_scored(drawn: Drawn, preset: str, compared: int | None) -> Outcome:
+    """Simulated groups by the public path: curves, score, estimates, compare."""
+    cell = drawn.cell
+    bounds = cell.bounds and dict.fromkeys(cell.tasks, cell.bounds)
+    settings = _settings(preset, replace(preset_called(preset).prep, bounds=bounds))
+    lives = [as_lifetimes(cell.learner, one, rows) for one, rows in zip(cell.scenarios, drawn.lives, strict=True)]
+    experts = [
+        as_lifetimes(cell.learner, alone(task, rows.shape[1]), rows, role="expert")
+        for task, each in drawn.experts.items()
+        for rows in each
+    ]
+    groups = [
+        _scored(settings, [slot[at] for slot in lives], [slot[at] for slot in experts]) for at in range(drawn.groups)
+    ]
+    return _judged(groups, _bars(settings), compared)
+
+
+def lived_as_scored(groups: Sequence[LivedGroup], preset: str, compared: int | None) -> Outcome:
+    """Real groups by the same path, with the bounds that their logs record."""
+    settings = _settings(preset, None)
+    return _judged([_scored(settings, one.lives, one.experts) for one in groups], _bars(settings), compared)
+
+
+def _settings(preset: str, prep: Any) -> Settings:
+    metrics = tuple(name for name in HEADLINE if name in preset_called(preset).metrics)
+    return Settings(preset, prep=prep, metrics=metrics)
+
+
+def _bars(settings: Settings) -> dict[str, Bar]:
+    return {name: bar_of(metric) for name, metric in Scorer(settings).metrics.items()}
+
+
+def _scored(settings: Settings, lives: Sequence[Lifetime], experts: Sequence[Lifetime]) -> list[ScoredLife]:
+    scorer = Scorer(settings, Experts(tuple(experts)))
+    found = [scorer.score(life) for life in lives]
+    # Numbered, so that two groups can be paired life by life.
+    return [
+        ScoredLife(f"life-{at}", {name: value.value for name, value in one.metrics.items()}, seed=at, order=one.order)
+        for at, one in enumerate(found)
+    ]
+
+
+def _judged(groups: Sequence[Sequence[ScoredLife]], bars: Mapping[str, Bar], compared: int | None) -> Outcome:
+    """The verdict on each group, and whether it is told from the next one."""
+    found = [estimates(lives, bars, resamples=1) for lives in groups]  # the interquartile mean is not looked at
+    names = [name for name in bars if any(one[name].mean is not None for one in found)]
+    pairs = list(zip(groups[::2], groups[1::2], strict=False))[:compared]
+    comparisons = [compare_lives(ours, theirs, bars).differences for ours, theirs in pairs]
+    code = {"met": 1, "not met": -1}
+
+    def holds(name: str, low: float | None, high: float | None) -> bool:
+        truth = bars[name].threshold
+        return low is None or high is None or truth is None or low <= truth <= high
+
+    return Outcome(
+        {name: np.array([np.nan if one[name].mean is None else one[name].mean for one in found]) for name in names},
+        {name: np.array([code.get(str(one[name].verdict), 0) for one in found]) for name in names},
+        {name: np.array([holds(name, one[name].low, one[name].high) for one in found]) for name in names},
+        {
+            **{name: np.array([(one[name].p or 1.0) < 0.05 for one in comparisons if name in one]) for name in names},
+            "any": np.array([any((each.p_holm or 1.0) < 0.05 for each in one.values()) for one in comparisons]),
+        },
+        {name: sum(one[name].missing for one in found) for name in names},
+    )
+
+
+# --- as defined -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Read:
+    """What the lives of some groups say: groups × lives, and beside experts by task groups × lives × experts."""
+
+    plain: Mapping[str, Array]
+    crossed: Mapping[str, Sequence[Array]]
+
+
+def drawn_as_defined(drawn: Drawn, preset: str, compared: int | None) -> Outcome:  # noqa: ARG001
+    """Simulated groups by the definitions' own model and its decision rule; all groups at once."""
+    cell = drawn.cell
+    bounds = cell.bounds and dict.fromkeys(cell.tasks, cell.bounds)
+    experts = {task: [[definitions.Part("learn", task, one)] for one in each] for task, each in drawn.experts.items()}
+    lives: list[definitions.Life] = []
+    for scenario, rows in zip(cell.scenarios, drawn.lives, strict=True):
+        edges = np.cumsum([0, *(block.length or 0 for block in scenario.blocks)])
+        parts = [
+            definitions.Part(block.mode, block.task, rows[:, edges[at] : edges[at + 1]], block.subtype)
+            for at, block in enumerate(scenario.blocks)
+        ]
+        lives.append(definitions.Life(parts, experts, bounds))
+    return _decided(_read(lives), compared)
+
+
+def lived_as_defined(groups: Sequence[LivedGroup], preset: str, compared: int | None) -> Outcome:  # noqa: ARG001
+    """Real groups by the same model, with the bounds that their logs record."""
+    found = [_read([_life(life, one.experts) for life in one.lives]) for one in groups]
+    plain = {name: np.stack([one.plain[name] for one in found]) for name in found[0].plain}
+    crossed = {
+        name: [np.stack(each) for each in zip(*(one.crossed[name] for one in found), strict=True)]
+        for name in found[0].crossed
+    }
+    return _decided(Read(plain, crossed), compared)
+
+
+def _life(life: Lifetime, experts: Sequence[Lifetime]) -> definitions.Life:
+    by_task: dict[str, list[list[definitions.Part]]] = {}
+    for one in experts:
+        parts = [part for part in _parts(one) if part.mode == "learn"]
+        by_task.setdefault(parts[0].task, []).append(parts)
+    described = life.manifest["scenario"]["tasks"]
+    bounds = {str(one["label"]).lower(): tuple(one["bounds"]) for one in described if one.get("bounds")}
+    # A task without recorded bounds would need its range from the data, and the model takes all or none.
+    return definitions.Life(_parts(life), by_task, bounds if len(bounds) == len(described) else None)
+
+
+def _parts(life: Lifetime) -> list[definitions.Part]:
+    passage = life.passage()
+    return [
+        definitions.Part(
+            block.mode, block.task, passage.values[passage.starts[at] : passage.starts[at + 1]], block.subtype
+        )
+        for at, block in enumerate(passage.scenario.blocks)
+    ]
+
+
+def _read(lives: Sequence[definitions.Life]) -> Read:
+    """Lives on the second axis where each holds many groups, else on the first."""
+    plain: dict[str, list[Array]] = {name: [] for name in HEADLINE[:3]}
+    crossed: dict[str, dict[str, list[Array]]] = {name: {} for name in BESIDE_EXPERTS}
+    for life in lives:
+        values = (life.maintenance(), life.transfer(backward=False), life.transfer(backward=True))
+        for name, value in zip(plain, values, strict=True):
+            if value is not None:
+                plain[name].append(value)
+        for name, by_task in zip(BESIDE_EXPERTS, life.beside_experts(), strict=True):
+            for task in sorted(by_task):
+                crossed[name].setdefault(task, []).append(by_task[task])
+    return Read(
+        {name: np.stack(values, axis=-1) for name, values in plain.items() if len(values) > 1},
+        {name: [np.stack(values, axis=-2) for values in by_task.values()] for name, by_task in crossed.items()},
+    )
+
+
+def _decided(read: Read, compared: int | None) -> Outcome:
+    few = any(values.shape[-1] < 3 for by_task in read.crossed.values() for values in by_task)
+    values: dict[str, Sequence[Array]] = {**{name: [one] for name, one in read.plain.items()}, **read.crossed}
+    found = {
+        name: definitions.of_lives(one[0]) if name in read.plain else definitions.against_experts(one)
+        for name, one in values.items()
+    }
+    pairs = len(next(iter(values.values()))[0]) // 2
+    p_values = {
+        name: definitions.of_difference(
+            [part[0 : 2 * pairs : 2][:compared] for part in one],
+            [part[1 : 2 * pairs : 2][:compared] for part in one],
+            paired=True,
+            experts=name in read.crossed,
+        ).p()
+        for name, one in values.items()
+        if not (few and name in read.crossed)
+    }
+    family = definitions.holm(np.stack(list(p_values.values()), axis=-1))
+    return Outcome(
+        {name: one.mean if name == MAINTENANCE else np.exp(one.mean) for name, one in found.items()},
+        {name: _verdict(name, one, told=not (few and name in read.crossed)) for name, one in found.items()},
+        {name: (one.low <= 0) & (one.high >= 0) for name, one in found.items()},
+        {**{name: p < 0.05 for name, p in p_values.items()}, "any": (family < 0.05).any(axis=-1)},
+    )
+
+
+def _verdict(name: str, found: definitions.Interval, *, told: bool) -> npt.NDArray[np.int64]:
+    if name == MAINTENANCE:
+        words = definitions.word_of_maintenance(found)
+        return np.asarray((words == "gains").astype(np.int64) - (words == "forgets").astype(np.int64))
+    return definitions.verdict(found) * told
+
+
+PATHS: Mapping[str, tuple[Callable[..., Outcome], Callable[..., Outcome]]] = {
+    "now": (drawn_as_scored, lived_as_scored),
+    "new": (drawn_as_defined, lived_as_defined),
+}
+"""How simulated and how real groups are read."""

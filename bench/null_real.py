@@ -1,0 +1,44 @@
+"""The real null: lives of `separate-q` in the arcade, and experts of its own, lived group by group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perdure.log.model import Lifetime
+from perdure.log.read import find, read
+from perdure.run.runner import run_protocol
+
+__all__ = ["LivedGroup", "lived_groups"]
+
+PROTOCOL = Path(__file__).parents[1] / "examples" / "protocols" / "null.toml"
+
+
+@dataclass(frozen=True)
+class LivedGroup:
+    """Lives of one scenario type, in order of seed, and the experts beside them."""
+
+    scenario_type: str
+    lives: Sequence[Lifetime]
+    experts: Sequence[Lifetime]
+
+
+def lived_groups(into: Path, count: int, workers: int) -> list[LivedGroup]:
+    """`count` runs of the protocol, each from a seed of its own; what is lived already is kept."""
+    text = PROTOCOL.read_text(encoding="utf-8")
+    found: list[LivedGroup] = []
+    for number in range(1, count + 1):
+        folder = into / f"seed-{number}"
+        protocol = into / f"seed-{number}.toml"
+        into.mkdir(parents=True, exist_ok=True)
+        protocol.write_text(re.sub(r"^seed = .*$", f"seed = {number}", text, flags=re.MULTILINE), encoding="utf-8")
+        run_protocol(protocol, folder, workers=workers)
+        lives = [read(path) for path in sorted(find(folder / "lives"))]
+        experts = [read(path) for path in sorted(find(folder / "experts"))]
+        found += [
+            LivedGroup(kind, [life for life in lives if life.scenario_type == kind], experts)
+            for kind in dict.fromkeys(str(life.scenario_type) for life in lives)
+        ]
+    return found
