@@ -15,14 +15,13 @@ from tests.metrics import new_definitions as definitions
 
 from perdure.curves.experts import Experts
 from perdure.log.model import Lifetime
+from perdure.metrics.declare import Bar
 from perdure.metrics.presets import preset as preset_called
-from perdure.metrics.score import Scorer
+from perdure.metrics.score import Score, Scorer
 from perdure.metrics.settings import Settings
 from perdure.simulate.lifetimes import alone, as_lifetimes
 from perdure.stats.compare import compare_lives
 from perdure.stats.estimate import estimates
-from perdure.stats.model import Bar, ScoredLife
-from perdure.stats.sources import bar_of
 
 __all__ = ["HEADLINE", "PATHS", "Outcome", "joined"]
 
@@ -63,7 +62,10 @@ def joined(parts: Sequence[Outcome]) -> Outcome:
         return {name: np.concatenate([one[name] for one in found if name in one]) for name in names}
 
     return Outcome(
-        *(together(pick) for pick in ("values", "verdicts", "covered", "differs")),
+        together("values"),
+        together("verdicts"),
+        together("covered"),
+        together("differs"),
         {name: sum(one.absent.get(name, 0) for one in parts) for name in parts[0].values},
     )
 
@@ -100,20 +102,17 @@ def _settings(preset: str, prep: Any) -> Settings:
 
 
 def _bars(settings: Settings) -> dict[str, Bar]:
-    return {name: bar_of(metric) for name, metric in Scorer(settings).metrics.items()}
+    return {name: metric.held_against for name, metric in Scorer(settings).metrics.items()}
 
 
-def _scored(settings: Settings, lives: Sequence[Lifetime], experts: Sequence[Lifetime]) -> list[ScoredLife]:
+def _scored(settings: Settings, lives: Sequence[Lifetime], experts: Sequence[Lifetime]) -> list[Score]:
     scorer = Scorer(settings, Experts(tuple(experts)))
     found = [scorer.score(life) for life in lives]
     # Numbered, so that two groups can be paired life by life.
-    return [
-        ScoredLife(f"life-{at}", {name: value.value for name, value in one.metrics.items()}, seed=at, order=one.order)
-        for at, one in enumerate(found)
-    ]
+    return [replace(one, identity=replace(one.identity, seed=at)) for at, one in enumerate(found)]
 
 
-def _judged(groups: Sequence[Sequence[ScoredLife]], bars: Mapping[str, Bar], compared: int | None) -> Outcome:
+def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Bar], compared: int | None) -> Outcome:
     """The verdict on each group, and whether it is told from the next one."""
     found = [estimates(lives, bars, resamples=1) for lives in groups]  # the interquartile mean is not looked at
     names = [name for name in bars if any(one[name].mean is not None for one in found)]
@@ -160,7 +159,7 @@ def drawn_as_defined(drawn: Drawn, preset: str, compared: int | None) -> Outcome
             definitions.Part(block.mode, block.task, rows[:, edges[at] : edges[at + 1]], block.subtype)
             for at, block in enumerate(scenario.blocks)
         ]
-        lives.append(definitions.Life(parts, experts, bounds))
+        lives.append(definitions.Life(parts, experts, bounds or {}))
     return _decided(_read(lives), compared)
 
 
@@ -182,8 +181,7 @@ def _life(life: Lifetime, experts: Sequence[Lifetime]) -> definitions.Life:
         by_task.setdefault(parts[0].task, []).append(parts)
     described = life.manifest["scenario"]["tasks"]
     bounds = {str(one["label"]).lower(): tuple(one["bounds"]) for one in described if one.get("bounds")}
-    # A task without recorded bounds would need its range from the data, and the model takes all or none.
-    return definitions.Life(_parts(life), by_task, bounds if len(bounds) == len(described) else None)
+    return definitions.Life(_parts(life), by_task, bounds)
 
 
 def _parts(life: Lifetime) -> list[definitions.Part]:
@@ -237,7 +235,7 @@ def _decided(read: Read, compared: int | None) -> Outcome:
         {name: one.mean if name == MAINTENANCE else np.exp(one.mean) for name, one in found.items()},
         {name: _verdict(name, one, told=not (few and name in read.crossed)) for name, one in found.items()},
         {name: (one.low <= 0) & (one.high >= 0) for name, one in found.items()},
-        {**{name: p < 0.05 for name, p in p_values.items()}, "any": (family < 0.05).any(axis=-1)},
+        {**{name: p < 0.05 for name, p in p_values.items()}, "any": np.asarray((family < 0.05).any(axis=-1))},
     )
 
 

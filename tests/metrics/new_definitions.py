@@ -93,7 +93,8 @@ class Life:
 
     parts: Sequence[Part]
     experts: Mapping[str, Sequence[Sequence[Part]]] = field(default_factory=dict)
-    bounds: Bounds | None = None
+    bounds: Bounds = field(default_factory=dict)
+    """Of the tasks whose bounds are given."""
 
     @cached_property
     def tasks(self) -> list[str]:
@@ -103,11 +104,12 @@ class Life:
 
     @cached_property
     def ranges(self) -> dict[str, tuple[Array, Array]]:
-        """Given bounds, or the span of smoothed learning values, evaluations and experts' smoothed learning values."""
-        if self.bounds is not None:
-            return {task: (np.float64(low), np.float64(high)) for task, (low, high) in self.bounds.items()}  # type: ignore[misc]
+        """Given bounds, or the span of smoothed learning values, the experts' too, and of evaluations."""
         found: dict[str, tuple[Array, Array]] = {}
         for task in self.tasks:
+            if task in self.bounds:
+                found[task] = (np.asarray(self.bounds[task][0]), np.asarray(self.bounds[task][1]))
+                continue
             own = [
                 smoothed(part.values) if part.mode == "learn" else part.values
                 for part in self.parts
@@ -134,7 +136,7 @@ class Life:
     def counts(self, task: str, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
         """Whether a task carries information: a constant one is left out of lifetime means."""
         low, high = self.ranges[task]
-        return np.broadcast_to(np.asarray(high > low) | (self.bounds is not None), shape)
+        return np.broadcast_to(np.asarray(high > low) | (task in self.bounds), shape)
 
     @cached_property
     def evaluations(self) -> dict[str, list[int]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from math import log
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -233,3 +235,28 @@ def test_words_follow_from_where_the_interval_lies() -> None:
 
 def test_holm_by_hand() -> None:
     assert list(holm(np.array([0.01, 0.04, 0.03]))) == pytest.approx([0.03, 0.06, 0.06])
+
+
+NULLS = (
+    "condensed/binary/evaluate-10",
+    "condensed/normal/bounds-none",
+    "condensed/binary/bounds-under",
+    "condensed/normal/experts-mixed",
+    "dispersed/normal/evaluate-30",
+    "dispersed/binary/experts-3-5-10",
+    "dispersed/normal/flat",
+    "dispersed/normal/high-start",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NULLS)
+def test_of_a_null_hardly_anything_is_said(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+    cells, paths = import_module("bench.null_cells"), import_module("bench.null_paths")
+    found = paths.drawn_as_defined(cells.drawn(cells.CELLS[name], 200, seed=1), "standard", None)
+    for metric, verdicts in found.verdicts.items():
+        assert (verdicts > 0).mean() <= 0.06, metric
+        assert (verdicts < 0).mean() <= 0.06, metric
+        centre = np.log(found.values[metric]).mean() if metric != "performance_maintenance" else 0.0
+        assert abs(centre) < 0.06, metric

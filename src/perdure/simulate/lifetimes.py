@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
 import numpy as np
@@ -16,7 +16,11 @@ from perdure.curves.model import Array
 from perdure.log.journal import Journal
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
 from perdure.scenario.model import Block, Scenario
+from perdure.scenario.variants import Variants, mode
 from perdure.simulate.learner import IdealLearner, performance
+
+if TYPE_CHECKING:
+    from perdure.log.variants import Settled
 
 __all__ = [
     "MEASURE",
@@ -153,13 +157,18 @@ class _Simulated(Lifetime):
 
     lived: Passage | None = None
 
-    def passage(self, measure: str | None = None, variants: Literal["aware", "agnostic"] = "aware") -> Passage:
+    def passage(
+        self,
+        measure: str | Mapping[str, str] | None = None,
+        variants: Variants | None = None,
+        settled: Settled | None = None,
+    ) -> Passage:
         """As of any lifetime; asked of other rows than it was made with, it cuts them."""
-        known = self.lived is not None and self.lived.rows is self.experiences
-        if known and variants == "aware" and self.measure(measure) == MEASURE:
-            assert self.lived is not None
-            return self.lived
-        return super().passage(measure, variants)
+        lived = self.lived
+        known = lived is not None and lived.rows is self.experiences and measure in (None, MEASURE)
+        if lived is None or not known or mode(variants or self.variants) != "name":
+            return super().passage(measure, variants, settled)
+        return lived
 
 
 def _columns(scenario: Scenario) -> pl.DataFrame:
