@@ -116,7 +116,7 @@ def test_a_batch_scores_each_life_as_it_is_scored_alone(preset: str, prep: str) 
         rng = np.random.default_rng([seed, len(preset), len(prep)])
         lives = lives_of(rng)
         experts = Experts(experts_for(lives, rng), {"task0_0": 3.0} if rng.random() < 0.3 else {})
-        wanted = {
+        wanted: dict[str, Any] = {
             "aggregate": "median",
             "expert_average": "time",
             "lower_is_better": True,

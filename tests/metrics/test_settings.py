@@ -96,13 +96,14 @@ def test_what_is_not_there_is_left_to_those_who_read_it(tmp_path: Path) -> None:
 
 SOME: dict[str, Any] = {
     "window": "hanning", "width": 6, "smooth_evaluation": True, "clamp": True, "scale": "run",
-    "bounds": {"a": (0.0, 1.0)}, "aggregate": "median", "measure": {"a": "reward"}, "joint": 1.0,
+    "bounds": {"a": (0.0, 1.0)}, "aggregate": "median", "measure": {"a": "reward"}, "variants": "params",
+    "joint": 1.0,
 }  # fmt: skip
 REFUSED = {
     "standard": set(),
     "new-2022": {"window", "width", "smooth_evaluation", "clamp", "scale", "bounds", "aggregate", "joint"},
     "baker-2023": {"window", "width", "smooth_evaluation", "clamp", "scale", "bounds", "aggregate", "joint"},
-    "l2metrics-3.1": {"measure", "joint"},
+    "l2metrics-3.1": {"measure", "variants", "joint"},
     "framework-2019": {"window", "width", "smooth_evaluation", "clamp", "scale", "bounds", "aggregate", "joint"},
 }
 

@@ -42,12 +42,6 @@ def test_settings_can_be_told_apart_by_hash() -> None:
     assert Settings(level=0.9) != Settings()
 
 
-def test_rows_learned_is_a_transposed_matrix() -> None:
-    assert Settings(rows="learned").transposed
-    assert Settings(rows="learned").reading().rows == "learned"
-    assert not Settings(rows="evaluated").transposed
-
-
 def test_how_logs_are_read_follows_from_the_settings() -> None:
     reading = Settings(
         columns={"exp_num": "episode"}, unverified=True, shape="wide", unit="raw", as_given=True

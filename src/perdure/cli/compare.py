@@ -67,7 +67,7 @@ def compare(
         seed=seed,
     )
     if json:
-        emit_json({**result.as_json(), **settings_facts(found)}, json)
+        emit_json({**result.as_json(), **settings_facts(found, settings)}, json)
     if json != "-":
         _show(result, quiet)
     raise typer.Exit(1 if result.left_out or any(one.left_out for one in result.comparisons) else 0)

@@ -57,7 +57,7 @@ def correlate(
     if json:
         facts = {
             "perdure": __version__,
-            **settings_facts(pool),
+            **settings_facts(pool, settings),
             "n": len(lives),
             "correlations": [one.as_json() for one in found],
             "left_out": [{"id": name, "why": why} for name, why in left_out],

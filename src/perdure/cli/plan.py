@@ -72,7 +72,7 @@ def plan(
     if pilot:
         pool = _restricted(_pool(pilot, experts, settings, quiet), settings.ids)
         found = _said(pool, at, alpha, beta, _distances(detect), simulate, seed)
-        note, how = _note(pool, settings.level), settings_facts(pool)
+        note, how = _note(pool, settings.level), settings_facts(pool, settings)
     speed = _seconds_per_experience(pilot) if pilot else None
     cost = _cost(protocol, at, speed, machines) if protocol else None
     made = make_plan(k, alpha, beta, lifetimes=lifetimes, pilot=found, cost=cost, notes=[note] if note else ())

@@ -83,6 +83,9 @@ def surveyed(
         return survey(logs, experts or (), settings, look=look, jobs=jobs, progress=progress)
 
 
-def settings_facts(found: Survey) -> dict[str, Any]:
-    """What decided the scores and where it came from, as every JSON carries it."""
-    return {"settings": dict(found.settings), "settings_from": dict(found.settings_from)}
+def settings_facts(found: Survey, settings: Settings) -> dict[str, Any]:
+    """What decided the scores and where it came from, as every JSON carries it, metrics as they were asked for."""
+    return {
+        "settings": {**found.settings, "metrics": list(settings.metrics)},
+        "settings_from": settings.sources(),
+    }

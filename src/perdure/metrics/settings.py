@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from perdure import files
 from perdure.curves.model import Prep
 from perdure.errors import LogError, MetricError, PerdureError
 from perdure.log.read import find, locate
@@ -23,7 +24,6 @@ __all__ = ["FILE", "Settings", "prepared", "settings_for"]
 
 FILE = "perdure.toml"
 _PROTOCOL = "protocol.json"
-_MOST_BYTES = 1 << 26  # a protocol holds whole syllabi
 
 
 def prepared(settings: Settings, preset: Preset) -> Prep:
@@ -57,9 +57,9 @@ def settings_for(
     given = dict(given or {})
     found: dict[_Files, Path] = {}
     for log in logs:
-        for files, path in _files_of(log):
-            found.setdefault(files, path)
-    layers = [(files.settings(), path) for files, path in found.items()] or [({}, Path())]
+        for speaking, path in _files_of(log):
+            found.setdefault(speaking, path)
+    layers = [(speaking.settings(), path) for speaking, path in found.items()] or [({}, Path())]
     first, where = layers[0]
     for other, path in layers[1:]:
         _refuse_unlike(first, where, other, path, given)
@@ -149,9 +149,7 @@ def _of_protocol(file: Path) -> dict[str, Any]:
 
 def _text(file: Path) -> str:
     try:
-        if file.stat().st_size > _MOST_BYTES:
-            raise PerdureError(f"{file}: larger than {_MOST_BYTES} bytes, more than settings need; remove it")
-        return file.read_text(encoding="utf-8")
+        return files.read_text(file, files.HEADER_LIMIT)
     except OSError as problem:
         raise PerdureError(f"{file}: cannot be read ({problem.strerror})") from problem
     except UnicodeDecodeError as problem:

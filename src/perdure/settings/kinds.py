@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from perdure import files
 from perdure.errors import PerdureError
 
 __all__ = [
@@ -262,7 +263,7 @@ def _from_json(given: str, read: Callable[[Any], Any], what: str) -> Any:
     """What a JSON file holds; what is wrong with it is said of the file, and of the entry where there is one."""
     path = Path(given)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(files.read_text(path, files.HEADER_LIMIT))
     except OSError as problem:
         raise PerdureError(f"{path}: cannot be read ({problem.strerror})") from problem
     except ValueError as problem:

@@ -143,6 +143,7 @@ class Settings:
         "A column of your own table, e.g. exp_num=episode. Repeatable.",
         READING,
         otherwise="log",
+        decides=False,
     )
     """Perdure's column name → the name in the file, for tables of one's own."""
     shape: Literal["long", "wide", "triplets"] | None = option(
@@ -173,7 +174,7 @@ class Settings:
         None,
         "--unit",
         kinds.choice("percent", "fraction", "raw"),
-        "Of accuracies; percent unless all are at most 1.",
+        "Of accuracies; percent where one exceeds 1.",
         MATRICES,
         otherwise="log",
     )
@@ -250,11 +251,6 @@ class Settings:
                 object.__setattr__(self, name, declared.kind.read(value))  # further words become the first
 
     @property
-    def transposed(self) -> bool:
-        """Whether the rows of an accuracy matrix are the tasks learned."""
-        return self.rows == "learned"
-
-    @property
     def ids(self) -> tuple[str, ...]:
         """The metrics that were asked for by name."""
         return tuple(one for one in self.metrics if not one.endswith(".py"))
@@ -276,8 +272,6 @@ class Settings:
     def prepared(self, prep: Prep) -> Prep:
         """The preparation `prep`, a preset's, or the one given in its place, with what was given beside it."""
         changed = {name: value for name, value in self.given.items() if OPTIONS[name].prepares}
-        if changed.get("variants") == "name":
-            changed["variants"] = "aware"
         return dataclasses.replace(self.prep or prep, **changed)
 
     def reading(self) -> Options:
