@@ -10,6 +10,7 @@ import pytest
 import perdure
 from perdure.curves.experts import read_experts, seconds_learning
 from perdure.errors import LogError, NotALog
+from perdure.log.read import Options
 from perdure.metrics.contract import lifetime_of
 from perdure.scenario.model import Block
 
@@ -38,7 +39,7 @@ def test_a_broken_expert_is_left_out_and_the_others_serve(tmp_path: Path) -> Non
     written(tmp_path / "two", "good", "a_1")
     bad = written(tmp_path / "two", "bad", "a_1")
     next(bad.rglob("data-log.tsv")).write_bytes(b"\xff\xfe nonsense\n")
-    found = read_experts([tmp_path / "two"], cache=False)
+    found = read_experts([tmp_path / "two"], Options(cache=False))
     assert [one.id for one in found.lifetimes] == ["good"]
     assert [path for path, _ in found.left_out] == [str(bad)]
 
@@ -54,7 +55,7 @@ TABLE = "lifetime,role,env,block_type,reward\n" + "".join(
 def test_a_table_gives_its_experts_by_their_role(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "all.csv").write_text(TABLE)
-    found = read_experts([tmp_path / "runs"], columns={"task_name": "env"})
+    found = read_experts([tmp_path / "runs"], Options({"task_name": "env"}))
     assert [one.inside for one in found.lifetimes] == ["one", "two"]
     assert found.left_out == ()
 

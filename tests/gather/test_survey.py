@@ -28,7 +28,7 @@ def test_experts_of_a_run_folder_are_used_and_never_counted_as_lives(tmp_path: P
     written(tmp_path / "run" / "experts", "a", [("train", "a_1", [1.0, 2.0, 3.0])])
     lives, experts = find_lifetimes([tmp_path / "run"])
     assert [one.path.name for one in lives] == ["one"]
-    assert [path.name for path in experts] == ["a"]
+    assert [(Path(path).name, run) for path, run in experts] == [("a", tmp_path / "run")]
     scores = survey([tmp_path / "run"])
     assert len(scores.scores) == 1
     assert scores.scores[0]["relative_performance"] is not None

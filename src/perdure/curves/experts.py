@@ -37,6 +37,8 @@ __all__ = [
     "values_of",
 ]
 
+_DEFAULTS = Options()
+
 
 @dataclass(frozen=True, eq=False)
 class Experts:
@@ -66,16 +68,13 @@ class ExpertLog:
     saturation: float | None = None
 
 
-def read_experts(
-    paths: Iterable[str | os.PathLike[str]], *, cache: bool = True, columns: Mapping[str, str] | None = None
-) -> Experts:
+def read_experts(paths: Iterable[str | os.PathLike[str]], options: Options = _DEFAULTS) -> Experts:
     """The experts at `paths`: logs, tables, folders of them, or the 2019 `taskinfo/info.json`.
 
     Of a file that holds several lifetimes, those serve whose role is expert or, where it states no
     role, those that learn one task alone. What cannot serve is left out, and said so; a path with
     nothing on it is an error.
     """
-    options = Options(dict(columns or {}), cache=cache)
     lifetimes: list[Lifetime] = []
     saturations: dict[str, float] = {}
     left_out: list[tuple[str, str]] = []

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from perdure.errors import PerdureError
 from perdure.files import HEADER_LIMIT, read_bytes
-from perdure.gather.serving import run_of
+from perdure.gather.serving import OwnExpert, run_of
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text
-from perdure.log.read import Options, find, locate, parts
+from perdure.log.read import Options, find, holds_experts, locate, parts
 
 __all__ = ["Found", "find_lifetimes", "named_apart"]
 
@@ -36,6 +37,8 @@ class Found:
     """Which piece of a file of many lifetimes."""
     run: Path | None = None
     """The run folder whose `lives/` holds it: the experts found in it serve this lifetime, and no other's do."""
+    rows: Literal["evaluated", "learned"] | None = None
+    """What the rows of a matrix are, where the matrices beside it tell."""
     lifetime: Lifetime | None = None
     """Where it was given as it is, and need not be read."""
 
@@ -50,33 +53,39 @@ def find_lifetimes(
     logs: Sequence[str | os.PathLike[str]],
     given: Sequence[str | os.PathLike[str]] = (),
     options: Options | None = None,
-) -> tuple[tuple[Found, ...], tuple[Path, ...]]:
+) -> tuple[tuple[Found, ...], tuple[OwnExpert, ...]]:
     """The lifetimes at or below `logs`, and the experts among them, which are no lives.
 
     What lies there and was also `given` as an expert is no life either.
     """
     options = options or Options()
     lives: list[Found] = []
-    experts: list[Path] = []
+    experts: list[OwnExpert] = []
     for log in logs:
         place = locate(log)
         if _is_matrix(place):
             lives.append(_found(place, place, log))
             continue
-        below = list(find(place))
+        below = list(find(place, options))
         if not below and place.is_dir():
+            from perdure.log.matrix import ways_round
+
             matrices = sorted(one for one in place.iterdir() if _is_matrix(one))
             if matrices:
-                lives.extend(_found(one, place, log) for one in matrices)
+                ways = ways_round(matrices, options)  # files that decide must agree, the others follow them
+                lives.extend(replace(_found(one, place, log), rows=ways[one].rows) for one in matrices)
                 continue
         if not below:
             below = [place]  # the readers say best what is wrong with it
         for path in below:
             if path != place and _is_expert(path, place):
-                experts.append(path)
-            else:
-                found = _found(path, place, log)
-                lives.extend(replace(found, part=piece) for piece in _pieces(path, options))
+                experts.append((str(path), run_of(path)))
+                continue
+            found, pieces = _found(path, place, log), _pieces(path, options)
+            if pieces != (None,) and holds_experts(path, options):
+                experts.append((str(path), path))  # those among them serve the others
+                found = replace(found, run=path)
+            lives.extend(replace(found, part=piece) for piece in pieces)
     return _without(lives, given), tuple(experts)
 
 
@@ -100,7 +109,7 @@ def _found(path: Path, place: Path, typed: str | os.PathLike[str]) -> Found:
             argument=as_text(os.fspath(typed)) if rest else "",
             holder=_holder(path, place, top),
         ),
-        typed=f"{as_text(place)}/{rest}" if rest else as_text(place),
+        typed=f"{as_text(os.fspath(typed)).rstrip('/')}/{rest}" if rest else as_text(os.fspath(typed)),
         run=run_of(path),
     )
 

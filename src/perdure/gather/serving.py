@@ -8,8 +8,14 @@ from pathlib import Path
 
 from perdure.curves.experts import Experts, joined, read_experts
 from perdure.log.model import Lifetime
+from perdure.log.read import Options
 
-__all__ = ["Serving", "idle", "run_of"]
+__all__ = ["OwnExpert", "Serving", "idle", "run_of"]
+
+OwnExpert = tuple[str, Path | None]
+"""Where an expert lies, and the run folder, or file of several lifetimes, whose lifetimes alone it serves."""
+
+_DEFAULTS = Options()
 
 
 def run_of(path: Path) -> Path | None:
@@ -30,18 +36,17 @@ class Serving:
     def __init__(
         self,
         given: Iterable[str | os.PathLike[str] | Lifetime] = (),
-        found: Iterable[str | os.PathLike[str]] = (),
-        *,
-        cache: bool = True,
+        found: Iterable[OwnExpert] = (),
+        options: Options = _DEFAULTS,
     ) -> None:
-        self._cache = cache
-        self._paths: dict[Path | None, list[str | os.PathLike[str]]] = {}
-        for path in found:
-            self._paths.setdefault(run_of(Path(path)), []).append(path)
+        self._options = options
+        self._paths: dict[Path | None, list[str]] = {}
+        for path, run in found:
+            self._paths.setdefault(run, []).append(path)
         # What is wrong with a path that was given is an error of the call, and raised at once.
         given = tuple(given)
         paths = [one for one in given if not isinstance(one, Lifetime)]
-        read = read_experts([*paths, *self._paths.pop(None, ())], cache=cache)
+        read = read_experts([*paths, *self._paths.pop(None, ())], options)
         self._to_all = joined(Experts(tuple(one for one in given if isinstance(one, Lifetime))), read)
         self._to_run: dict[Path | None, Experts] = {}
 
@@ -49,15 +54,20 @@ class Serving:
         """The experts of a lifetime in the run folder `run`, or in none."""
         if run not in self._to_run:
             own = self._paths.get(run)
-            self._to_run[run] = joined(self._to_all, read_experts(own, cache=self._cache)) if own else self._to_all
+            self._to_run[run] = joined(self._to_all, read_experts(own, self._options)) if own else self._to_all
         return self._to_run[run]
 
+    def everywhere(self) -> tuple[Lifetime, ...]:
+        """Every expert there is, of every run."""
+        found = {id(one): one for run in (None, *self._paths) for one in self.of(run).lifetimes}
+        return tuple(found.values())
 
-def idle(found: Iterable[Path], runs: Iterable[Path | None]) -> tuple[tuple[str, str], ...]:
+
+def idle(found: Iterable[OwnExpert], runs: Iterable[Path | None]) -> tuple[tuple[str, str], ...]:
     """The experts found in run folders that are none of `runs`, so that they serve nothing, and why."""
     alive = set(runs)
     return tuple(
-        (str(path), f"{path}: an expert of {run}, of which no lifetime is scored; give it by --experts to serve all")
-        for path in found
-        if (run := run_of(path)) is not None and run not in alive
+        (path, f"{path}: an expert of {run}, of which no lifetime is scored; give it by --experts to serve all")
+        for path, run in found
+        if run is not None and run not in alive
     )

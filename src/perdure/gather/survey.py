@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ from perdure.errors import NotALog, PerdureError
 from perdure.gather.find import Found, find_lifetimes, named_apart
 from perdure.gather.model import Life, Survey
 from perdure.gather.processes import processes, worked
-from perdure.gather.serving import Serving, idle
+from perdure.gather.serving import OwnExpert, Serving, idle
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text
-from perdure.log.read import lifetimes
+from perdure.log.read import READERS, lifetimes, locate, recognise
+from perdure.log.variants import Sets, Settled, settle
 from perdure.metrics.declare import Bar
 from perdure.metrics.score import Score, Scorer
 from perdure.metrics.settings import Settings
@@ -28,6 +29,7 @@ Source = str | os.PathLike[str] | Lifetime
 Look = Callable[[Curves, int], Any]
 """What is to be kept of a lifetime's curves, given how many lifetimes there are; it must survive a pickle."""
 
+_ROWS_AT_ONCE = 200_000
 _WORTH_A_POOL = 8  # fewer lifetimes are scored before a second process has started
 
 
@@ -38,7 +40,6 @@ def survey(
     *,
     look: Look | None = None,
     jobs: int | None = None,
-    columns: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Survey:
     """Every lifetime at or below `logs`, scored the same way: logs, tables, matrices, and scores made before.
@@ -53,21 +54,24 @@ def survey(
     settings = settings or Settings()
     given, experts = _several(logs), _several(experts)
     scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
-    files = [Path(one) for one in given if not isinstance(one, Lifetime) and is_score_file(Path(one))]
-    kept = [read_score_file(one, settings.metrics, settings.margins) for one in files]
-    places = [one for one in given if not isinstance(one, Lifetime) and Path(one) not in files]
-    found, own = find_lifetimes(places, [one for one in experts if not isinstance(one, Lifetime)])
+    files = [one for one in given if not isinstance(one, Lifetime) and is_score_file(locate(one))]
+    kept = [read_score_file(locate(one), settings.metrics, settings.margins) for one in files]
+    places = [one for one in given if not isinstance(one, Lifetime) and one not in files]
+    found, own = find_lifetimes(places, [one for one in experts if not isinstance(one, Lifetime)], settings.reading())
     found = (*(_in_memory(one) for one in given if isinstance(one, Lifetime)), *found)
     how = How(
         settings,
         experts=tuple(one if isinstance(one, Lifetime) else os.fspath(one) for one in experts),
-        own_experts=tuple(map(str, own)),
-        columns=dict(columns or settings.columns),
+        own_experts=own,
         look=look,
         count=len(found),
     )
     surveyor = Surveyor(how)  # what is wrong with experts that were given fails here
     count = processes(len(found), jobs, _WORTH_A_POOL)
+    settled = _settled(surveyor, found, count)
+    if settled is not None:
+        how = replace(how, settled=settled)
+        surveyor = Surveyor(how, surveyor.serving)
     done = worked(Surveyor, how, found, count, progress, here=surveyor) if found else []
     lives = _told_apart([pair for one in done for pair in one.lives])
     lives += [Life(score) for one in kept for score in one.scores]
@@ -84,7 +88,7 @@ def survey(
     return Survey(
         lives=tuple(lives),
         left_out=(*problems, *((as_text(name), as_text(why)) for name, why in unserved.items())),
-        settings=described(settings, scorer, [_called(one) for one in (*how.experts, *how.own_experts)], how.columns),
+        settings=described(settings, scorer, [_called(one) for one in (*how.experts, *(path for path, _ in own))]),
         preset=scorer.preset.name if found or not kept else kept[0].preset,
         metrics=scorer.metrics if found else {key: one for key, one in scorer.metrics.items() if key in written},
         settings_from=settings.sources(),
@@ -100,7 +104,6 @@ def score(
     measure: str | None = None,
     *,
     metrics: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     **more: Any,
 ) -> Score:
     """Every metric of one lifetime, a log or one read before, beside its experts.
@@ -108,7 +111,7 @@ def score(
     `more` are the further fields of `Settings`, e.g. `lower_is_better=True`.
     """
     named = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    found = survey(log, experts, Settings(preset=preset, measure=measure, metrics=named, **more), columns=columns)
+    found = survey(log, experts, Settings(preset=preset, measure=measure, metrics=named, **more))
     if len(found.lives) > 1:
         ids = ", ".join(one.id for one in found.lives[:3])
         raise PerdureError(f"{_called(log)}: {len(found.lives)} lifetimes ({ids}, …); perdure.survey takes several")
@@ -116,13 +119,9 @@ def score(
     return replace(made, notes=(*made.notes, *(f"expert left out: {why}" for _, why in found.left_out)))
 
 
-def described(settings: Settings, scorer: Scorer, experts: Sequence[str], columns: Mapping[str, str]) -> dict[str, Any]:
+def described(settings: Settings, scorer: Scorer, experts: Sequence[str]) -> dict[str, Any]:
     """Everything that decided the scores, as every output carries it."""
-    return {
-        **settings.as_json(scorer.prep),
-        "experts": [as_text(one) for one in experts],
-        "columns": dict(columns),
-    }
+    return {**settings.as_json(scorer.prep), "experts": [as_text(one) for one in experts]}
 
 
 def _several(given: Source | Sequence[Source]) -> tuple[Source, ...]:
@@ -165,9 +164,10 @@ class How:
     settings: Settings
     experts: tuple[str | Lifetime, ...] = ()
     """Given, so they serve every lifetime."""
-    own_experts: tuple[str, ...] = ()
+    own_experts: tuple[OwnExpert, ...] = ()
     """Found among the lifetimes; those of a run folder serve its lifetimes alone."""
-    columns: Mapping[str, str] = field(default_factory=dict)
+    settled: Settled | None = None
+    """What parameter sets are called in all of them, where parameters make tasks."""
     look: Look | None = None
     count: int = 1
     """How many lifetimes, or files of them, there are."""
@@ -188,9 +188,10 @@ class Done:
 class Surveyor:
     """What one process keeps between lifetimes: the experts, read and smoothed once."""
 
-    def __init__(self, how: How) -> None:
+    def __init__(self, how: How, serving: Serving | None = None) -> None:
         self.how = how
-        self.serving = Serving(how.experts, how.own_experts, cache=how.cache)
+        self.options = replace(how.settings.reading(), cache=how.cache)
+        self.serving = serving or Serving(how.experts, how.own_experts, self.options)
         self._scorers: dict[Path | None, Scorer] = {}
         self.raised: PerdureError | None = None
         """The last reason for leaving something out, as it was raised."""
@@ -203,11 +204,8 @@ class Surveyor:
         unserved: tuple[tuple[str, str], ...] = ()
         try:
             scorer = self.scorer(found.run)
-            for one, lifetime in self._read(found, scorer):
-                try:
-                    lives.append((one, self.told(one, lifetime, scorer)))
-                except Exception as problem:
-                    left_out.append((one.identity.source or one.identity.id, self._why(one, problem)))
+            for some in _in_pieces(self.read(found)):
+                self._tell(some, scorer, lives, left_out)
             served, unserved = tuple(scorer.served), tuple(scorer.left_out.items())
         except Exception as problem:
             left_out.append((found.identity.source or found.identity.id, self._why(found, problem)))
@@ -216,25 +214,49 @@ class Surveyor:
         return Done(kept, tuple(left_out), unserved, served)
 
     def scorer(self, run: Path | None) -> Scorer:
-        """The scorer of a run folder's lifetimes, with its own experts and those given."""
+        """The scorer of a run folder's or a file's lifetimes, with its own experts and those given."""
         if run not in self._scorers:
-            self._scorers[run] = Scorer(self.how.settings, self.serving.of(run))
+            self._scorers[run] = Scorer(self.how.settings, self.serving.of(run), self.how.settled)
         return self._scorers[run]
 
-    def told(self, found: Found, lifetime: Lifetime, scorer: Scorer) -> Life:
-        """One lifetime scored, and looked at where that was asked for."""
-        made, curves = scorer.scored(lifetime, found.identity)
-        if self.how.look is None:
-            return Life(made)
-        return Life(made, self.how.look(curves, self.how.count), lifetime.manifest, lifetime.info)
-
-    def _read(self, found: Found, scorer: Scorer) -> Iterator[tuple[Found, Lifetime]]:
+    def read(self, found: Found) -> Iterator[tuple[Found, Lifetime]]:
+        """The lifetimes at a place, the experts among those of one file left out."""
         if found.lifetime is not None:
             yield found, found.lifetime
             return
-        options = replace(scorer.settings.reading(), columns=self.how.columns, cache=self.how.cache)
+        options = replace(self.options, rows=self.options.rows or found.rows)
         for one in lifetimes(found.path, options, found.part):
-            yield (found.inside(one.inside) if one.inside else found), one
+            if not one.inside:
+                yield found, one
+            elif one.role != "expert":
+                yield found.inside(one.inside), one
+
+    def _tell(
+        self,
+        some: Sequence[tuple[Found, Lifetime]],
+        scorer: Scorer,
+        lives: list[tuple[Found, Life]],
+        left_out: list[tuple[str, str]],
+    ) -> None:
+        """Score lifetimes together or, where one of them cannot be, each by itself."""
+        told: list[Life] = []
+        try:
+            scored = scorer.scored_together((lifetime, one.identity) for one, lifetime in some)
+            told = [self._life(*made, lifetime) for made, (_, lifetime) in zip(scored, some, strict=True)]
+        except Exception as problem:
+            if len(some) == 1:
+                one = some[0][0]
+                left_out.append((one.identity.source or one.identity.id, self._why(one, problem)))
+            else:
+                for each in some:
+                    self._tell([each], scorer, lives, left_out)
+            return
+        lives += [(one, life) for (one, _), life in zip(some, told, strict=True)]
+
+    def _life(self, made: Score, curves: Curves, lifetime: Lifetime) -> Life:
+        if self.how.look is None:
+            return Life(made)
+        return Life(made, self.how.look(curves, self.how.count), lifetime.manifest, lifetime.info)
 
     def _why(self, found: Found, problem: Exception) -> str:
         if isinstance(problem, PerdureError):
@@ -243,3 +265,58 @@ class Surveyor:
         if os.environ.get("PERDURE_TRACEBACK"):
             raise problem
         return as_text(f"{found.path}: internal error: {type(problem).__name__}: {problem}")
+
+
+def _in_pieces(lives: Iterable[tuple[Found, Lifetime]]) -> Iterator[list[tuple[Found, Lifetime]]]:
+    """Neighbours that are scored in one go: some thousands of rows, so that long lives are held one at a time."""
+    some: list[tuple[Found, Lifetime]] = []
+    rows = 0
+    for one, lifetime in lives:
+        if some and rows + lifetime.experiences.height > _ROWS_AT_ONCE:
+            yield some
+            some, rows = [], 0
+        some.append((one, lifetime))
+        rows += lifetime.experiences.height
+    if some:
+        yield some
+
+
+# --- whose variants ------------------------------------------------------------------------------
+
+
+class _Sets:
+    """What one process does where parameters make tasks: it looks at the sets of each lifetime first."""
+
+    def __init__(self, how: How) -> None:
+        self.surveyor = Surveyor(how)
+
+    def __call__(self, found: Found) -> tuple[Sets, ...]:
+        how = self.surveyor.how.settings
+        try:
+            return tuple(one.sets for _, one in self.surveyor.read(found) if (how.variants or one.variants) == "params")
+        except Exception:
+            return ()  # what is wrong with it is said when it is scored
+
+
+def _settled(surveyor: Surveyor, found: Sequence[Found], count: int) -> Settled | None:
+    """What parameter sets are called over the whole survey, experts included; None where names make tasks."""
+    asked = surveyor.how.settings
+    preset = Scorer(asked).prep.variants
+    several = len(found) > 1 or any(one.part is not None for one in found)
+    if preset not in (None, "params") or not several:
+        return None
+    if preset is None and not any(_by_parameters(one) for one in found):
+        return None
+    sets = worked(_Sets, surveyor.how, found, count)
+    experts = [one.sets for one in surveyor.serving.everywhere()]
+    return settle([each for one in sets for each in one] + experts)
+
+
+def _by_parameters(found: Found) -> bool:
+    """Whether a place holds lifetimes whose source takes parameters for a part of the task."""
+    if found.lifetime is not None:
+        return found.lifetime.variants == "params"
+    try:
+        return recognise(found.path) is READERS.get("learnkit")
+    except PerdureError:
+        return False

@@ -99,6 +99,11 @@ class _Bulk:
             for first, last in _pieces(_Part(path, file, options).lengths)
         ]
 
+    def holds_experts(self, path: Path, options: Options) -> bool:
+        """Whether experts are among its lifetimes; a role that all share is no column."""
+        shared = (_Part(path, file, options).shared.filled for file in _files(path))
+        return any(one.get("role", "expert") == "expert" for one in shared)
+
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
         """The lifetimes in their order, of one piece or of all; never more than a piece in memory."""
         files = _files(path)

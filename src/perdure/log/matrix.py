@@ -58,6 +58,10 @@ class _MatrixReader:
         """One piece: which way round a matrix is may follow from the others."""
         return ("",)
 
+    def holds_experts(self, path: Path, options: Options) -> bool:  # noqa: ARG002
+        """Never: a matrix is of a life."""
+        return False
+
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[MatrixLifetime]:  # noqa: ARG002
         """Every matrix of the file, all one way round and in one unit."""
         yield from _lifetimes(raw_matrices(path), options, as_text(path.stem), path)

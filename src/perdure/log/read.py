@@ -20,6 +20,7 @@ __all__ = [
     "ReaderOfFiles",
     "ReaderOfMany",
     "find",
+    "holds_experts",
     "lifetimes",
     "locate",
     "parts",
@@ -78,6 +79,10 @@ class ReaderOfMany(Reader, Protocol):
         """Names of pieces that can be read apart, by several processes; one piece where dividing is not worth it."""
         ...
 
+    def holds_experts(self, path: Path, options: Options) -> bool:
+        """Whether some of its lifetimes are experts, as the others' rows do not tell."""
+        ...
+
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
         """The lifetimes at `path`, or of one piece of it, in order; `Lifetime.inside` tells them apart."""
         ...
@@ -120,6 +125,12 @@ def parts(place: Path, options: Options) -> Sequence[str | None]:
     """The pieces in which `place` can be read by several processes; `(None,)` for a log of one lifetime."""
     reader = recognise(place)
     return tuple(reader.parts(place, options)) if isinstance(reader, ReaderOfMany) else (None,)
+
+
+def holds_experts(place: Path, options: Options) -> bool:
+    """Whether a file of several lifetimes says that some of them are experts."""
+    reader = recognise(place)
+    return isinstance(reader, ReaderOfMany) and reader.holds_experts(place, options)
 
 
 def lifetimes(place: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:

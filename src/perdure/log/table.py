@@ -81,6 +81,13 @@ class _Tables:
             return (_WHOLE,)
         return _pieces(_whose(path, how, options))
 
+    def holds_experts(self, path: Path, options: Options) -> bool:
+        """Whether a column of roles calls some of its lifetimes experts."""
+        column = options.columns.get("role", "role").lower()
+        if column not in {name.lower() for name in _header(path) or ()}:
+            return False
+        return any(one.role == "expert" for one in self.lifetimes(path, options))
+
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
         """Every lifetime in this table, in order of appearance; columns of other names by `options.columns`."""
         if part is None:

@@ -13,6 +13,7 @@ from typing import Any
 from perdure.errors import PerdureError
 from perdure.gather.find import find_lifetimes, named_apart
 from perdure.gather.model import Survey
+from perdure.gather.serving import OwnExpert
 from perdure.gather.survey import How, Surveyor, described, renamed
 from perdure.log.l2logger import ended
 from perdure.log.read import find, locate
@@ -52,7 +53,7 @@ class Follower:
         """Which of these scores a report may be asked for; it follows `scored` as far as time allows."""
         self._publish_from = 0.0
         self._experts = list(experts)
-        self._known_experts: tuple[str, ...] = ()
+        self._known_experts: tuple[OwnExpert, ...] = ()
         self._scorer = Scorer(self.settings)
         self._surveyor = self._with(())
         self._searched = -1e9
@@ -68,7 +69,9 @@ class Follower:
     @property
     def how(self) -> dict[str, dict[str, Any]]:
         """What decides the scores, and where it came from."""
-        settings = described(self.settings, self._scorer, self._known_experts, self.settings.columns)
+        settings = described(
+            self.settings, self._scorer, [*map(str, self._experts), *(path for path, _ in self._known_experts)]
+        )
         return {"settings": settings, "settings_from": self.settings.sources()}
 
     def poll(self) -> bool:
@@ -133,7 +136,8 @@ class Follower:
         self._searched = now
         changed = False
         try:
-            found, own = find_lifetimes([place for place in self.logs if place.exists()], self._experts)
+            places = [place for place in self.logs if place.exists()]
+            found, own = find_lifetimes(places, self._experts, self.settings.reading())
         except PerdureError:
             return False  # a folder vanished while it was listed; the next search will know
         for one in named_apart(found):
@@ -142,15 +146,15 @@ class Follower:
             elif one.path.is_dir() and any(find(one.path)):
                 self.lives[one.path] = Followed(one, now, self.settings.measure)
                 changed = True
-        experts = tuple(map(str, [*self._experts, *(path for path in own if ended(path))]))
+        experts = tuple((path, run) for path, run in own if ended(Path(path)))
         if experts != self._known_experts:
             self._known_experts = experts
-            self._surveyor = self._with(experts[len(self._experts) :])
+            self._surveyor = self._with(experts)
             for followed in self.lives.values():
                 followed.told_blocks = -1
         return changed
 
-    def _with(self, found: Sequence[str]) -> Surveyor:
+    def _with(self, found: Sequence[OwnExpert]) -> Surveyor:
         """What scores lifetimes beside the experts that are there by now; nothing is written beside a log."""
         look = partial(sketched, columns=300)
         how = How(self.settings, tuple(map(str, self._experts)), tuple(found), look=look, cache=False)
