@@ -50,6 +50,7 @@ def test_a_table_is_known_by_its_header_and_a_matrix_by_its_cells(tmp_path: Path
     path = written(tmp_path, text, f"t.{suffix}")
     assert shape_of(path) == shape
     assert READERS.get("matrix").recognises(path) == (shape == "matrix")
+    assert not (shape == "matrix" and READERS.get("table").recognises(path))
 
 
 def test_a_mapped_column_makes_a_table_long_and_what_is_said_decides_the_rest(tmp_path: Path) -> None:

@@ -37,8 +37,18 @@ def test_avalanches_results_are_an_accuracy_matrix(tmp_path: Path) -> None:
     np.testing.assert_array_equal(lifetime.matrix.values, [[0.1, 0.9, 0.5], [np.nan, 0.0, 0.8]])
     assert lifetime.matrix.tasks == ("task1", "task2")
     assert lifetime.matrix.unit == "fraction"
-    assert "eval_results.csv: experience 0 is task1" in lifetime.notes
+    assert lifetime.notes == (
+        "eval_results.csv: experience 0 is task1",
+        "eval_results.csv: an accuracy matrix in fraction: 2 tasks",
+    )
     check_reader(TABLE, tmp_path / "eval_results.csv")
+
+
+def test_triplets_are_not_asked_which_way_round_they_are(tmp_path: Path) -> None:
+    alone = read(put(tmp_path, ["0,None,0.1,2,0", "0,0,0.9,1,0"]))
+    np.testing.assert_array_equal(alone.matrix.values, [[0.1, 0.9]])
+    unseen = read(put(tmp_path, ["0,0,0.9,1,0", "1,0,0.2,1,0", "1,1,0.8,1,0"]))
+    np.testing.assert_array_equal(unseen.matrix.after, [[0.9, np.nan], [0.2, 0.8]])
 
 
 def test_zeros_of_triplets_were_measured(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from perdure.log.accuracy import LIMITS, AccuracyMatrix, Array, Baseline, Unit, 
 from perdure.log.labels import unlabelled
 from perdure.log.orientation import ROWS, Orientation, Rows, orientations, undecided
 
-__all__ = ["Cells", "RawMatrix", "accuracy_matrices", "accuracy_matrix", "as_numbers"]
+__all__ = ["Cells", "RawMatrix", "accuracy_matrices", "accuracy_matrix", "as_numbers", "matrix_of_cells"]
 
 Cells = npt.ArrayLike | Sequence[Sequence[float | None]]
 """Lists or an array of numbers, None or NaN where nothing was evaluated."""
@@ -69,6 +69,15 @@ def accuracy_matrix(
     return accuracy_matrices((raw,), rows=rows, unit=unit, as_given=as_given)[0]
 
 
+def matrix_of_cells(
+    values: Array, tasks: Sequence[str], unit: Unit | None = None, source: str = "matrix"
+) -> AccuracyMatrix:
+    """A matrix whose every cell is known for what it is: one row per task, column 0 from before any learning."""
+    known: Unit = unit or ("percent" if (values > 1.0).any() else "fraction")
+    note = f"an accuracy matrix in {known}: {_counted(len(values))}"
+    return _checked(values, _names(tasks, len(values), source), known, (note,), source)
+
+
 def accuracy_matrices(
     raws: Sequence[RawMatrix], *, rows: Rows | None = None, unit: Unit | None = None, as_given: bool = False
 ) -> tuple[AccuracyMatrix, ...]:
@@ -106,12 +115,7 @@ def _settled(raw: RawMatrix, way: Orientation, said: Unit | None, seen: Unit, as
     turned = raw.cells if rows == "evaluated" else raw.cells.T
     count, square = len(turned), turned.shape[0] == turned.shape[1]
     values = np.hstack([np.full((count, 1), np.nan), turned]) if square else turned.copy()
-    if np.isnan(values).all():
-        raise LogError(f"{raw.source}: no cell holds a value; expected the evaluations of {count} tasks")
-    if np.isinf(values).any():
-        raise LogError(f"{raw.source}: {_cell(np.isinf(values))} is infinite; leave empty what was not evaluated")
     unit = said or seen
-    _refuse_outside(values, unit, raw.source)
     unlearned = np.tril(np.ones((count, count + 1), dtype=bool), k=0)
     unlearned[:, 0] = False
     unmeasured = bool((count > 2 or way.either) and unlearned.any() and (values[unlearned] == 0.0).all())
@@ -120,19 +124,18 @@ def _settled(raw: RawMatrix, way: Orientation, said: Unit | None, seen: Unit, as
     evaluated, learned = (raw.row_names, raw.column_names)[:: 1 if rows == "evaluated" else -1]
     names = _names(raw.tasks or evaluated or (learned and learned[-count:]), count, raw.source)
     _refuse_two_orders(evaluated, learned and learned[-count:], raw.source)
-    return with_baselines(
-        AccuracyMatrix(
-            tasks=names,
-            values=values,
-            unit=unit,
-            **extremes(values),
-            notes=(*_how(count, unit, rows, way, unmeasured, as_given), *raw.notes, *_doubts(values[:, 1:], way)),
-        ),
-        random_init=raw.random_init,
-        joint=raw.joint,
-        unit=said,
-        source=raw.source,
-    )
+    notes = (*_how(count, unit, rows, way, unmeasured, as_given), *raw.notes, *_doubts(values[:, 1:], way))
+    made = _checked(values, names, unit, notes, raw.source)
+    return with_baselines(made, random_init=raw.random_init, joint=raw.joint, unit=said, source=raw.source)
+
+
+def _checked(values: Array, tasks: tuple[str, ...], unit: Unit, notes: tuple[str, ...], source: str) -> AccuracyMatrix:
+    if np.isnan(values).all():
+        raise LogError(f"{source}: no cell holds a value; expected the evaluations of {len(values)} tasks")
+    if np.isinf(values).any():
+        raise LogError(f"{source}: {_cell(np.isinf(values))} is infinite; leave empty what was not evaluated")
+    _refuse_outside(values, unit, source)
+    return AccuracyMatrix(tasks=tasks, values=values, unit=unit, **extremes(values), notes=notes)
 
 
 def _refuse_outside(values: Array, unit: Unit, source: str) -> None:
@@ -149,12 +152,16 @@ def _how(count: int, unit: Unit, rows: Rows, way: Orientation, unmeasured: bool,
     """How a matrix was read, in words."""
     told = f" ({way.because})" if way.because else ""
     read = "" if count == 1 else f", {'the same either way round' if way.either else ROWS[rows]}{told}"
-    yield f"an accuracy matrix in {unit}: {count} task{'s' if count > 1 else ''}{read}"
+    yield f"an accuracy matrix in {unit}: {_counted(count)}{read}"
     if unmeasured and as_given:
-        yield "zeros before a task is learned count as measured, as told"
+        yield "zeros before a task is learned count as measured"
     elif unmeasured:
         after = ", those after it as measured" if way.either else ""
         yield f"zeros before a task is learned count as not evaluated{after}; say --as-given if they were measured"
+
+
+def _counted(count: int) -> str:
+    return f"{count} task{'s' if count > 1 else ''}"
 
 
 def _doubts(after: Array, way: Orientation) -> Iterator[str]:

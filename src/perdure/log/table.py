@@ -18,6 +18,7 @@ from perdure.log.model import Lifetime
 from perdure.log.names import NEEDED, Layout, layout, table_shape
 from perdure.log.places import as_text
 from perdure.log.read import Options
+from perdure.log.shapes import shape_of
 
 __all__ = ["TABLE"]
 
@@ -41,13 +42,13 @@ class _Tables:
     )
 
     def recognises(self, path: Path) -> bool:
-        """By its suffix and, for text, by a first line of names; a line of numbers alone starts a matrix."""
+        """By its suffix and, for text, by a first line of names, unless what they stand about is a matrix."""
         if not packed.is_table_name(path) or not path.is_file():
             return False
         if packed.kind(path) in packed.BINARY:
             return not _is_bulk(path)
         written = [cell for cell in packed.first_line(path) or () if cell]
-        return len(written) > 1 and not all(map(cells.is_number, written))
+        return len(written) > 1 and not all(map(cells.is_number, written)) and shape_of(path) != "matrix"
 
     def claims(self, path: Path, options: Options) -> bool:
         """Whether a file that nobody named is such a table: its header has every column that its shape needs."""

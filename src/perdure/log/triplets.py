@@ -19,7 +19,7 @@ from perdure.log.identity import Lives
 from perdure.log.matrix import MatrixLifetime, lifetime_of
 from perdure.log.names import plain
 from perdure.log.read import Options
-from perdure.log.settled import RawMatrix, accuracy_matrices
+from perdure.log.settled import matrix_of_cells
 
 __all__ = ["lifetimes"]
 
@@ -83,12 +83,9 @@ def _matrix(rows: pl.DataFrame, options: Options, source: str, chosen: str) -> A
         notes.append(f"{again} cells were evaluated again; the last value of each counts")
     values = np.full((len(tasks), len(tasks) + 1), np.nan)
     values[row, column] = rows["value"].to_numpy()  # numpy keeps the last of several
-    if np.isnan(values[:, 0]).all():
-        values = values[:, 1:]  # nothing was evaluated before training
     unit = options.unit or (None if plain(chosen).endswith(("accuracy", "acc")) else "raw")
     names, renamed = _names(tasks)
-    raw = RawMatrix(values, source, tasks=tuple(names))  # not looked at for labels: every cell is a value
-    (made,) = accuracy_matrices((raw,), rows="evaluated", unit=unit, as_given=True)
+    made = matrix_of_cells(values, names, unit, source)
     return replace(made, notes=(*notes, *renamed, *made.notes))
 
 
