@@ -204,9 +204,10 @@ class Scorer:
 
     def scored_together(self, lifetimes: Iterable[tuple[Lifetime, Identity | None]]) -> Iterator[tuple[Score, Curves]]:
         """What `scored` gives for each; neighbours that share their blocks are measured together."""
-        for asked, group in groupby(lifetimes, lambda life: self._asked(life[0])):
+        kinds = groupby(lifetimes, lambda life: (self._asked(life[0]), isinstance(life[0], MatrixLifetime)))
+        for (asked, is_matrix), group in kinds:
             lives, to_prepare = tee(group)
-            experts = self._expert_logs(asked)
+            experts = () if is_matrix else self._expert_logs(asked)
             for together in alike((lifetime for lifetime, _ in to_prepare), asked, experts):
                 metrics = self._measured(together)
                 for (lifetime, identity), curves, found in zip(
