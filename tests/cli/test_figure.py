@@ -50,9 +50,11 @@ def test_the_same_facts_as_json(life: Path, tmp_path: Path) -> None:
     target = tmp_path / "life.svg"
     done = run_verb("figure", "lifetime", life, "--to", target, "--json", "-")
     facts = json.loads(done.stdout)
+    data = facts.pop("data")
     assert facts["settings"]["preset"] == "standard"
     said = {name: facts[name] for name in facts if not name.startswith("settings")}
     assert said == {"figure": "lifetime", "to": str(target), "lifetimes": ["small"], "left_out": []}
+    assert data["id"] == "small"
 
 
 def test_a_bad_lifetime_among_good_ones_is_named_and_the_exit_says_so(life: Path, tmp_path: Path) -> None:

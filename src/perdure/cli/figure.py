@@ -55,6 +55,7 @@ def figure(
 
     from perdure.errors import PerdureError, UnknownName
     from perdure.report.figures import KINDS, View, save
+    from perdure.report.figures.data import plain_data
     from perdure.report.material import material, sketched
 
     if kind == "list":
@@ -75,7 +76,7 @@ def figure(
     left_out = [{"path": path, "why": why} for path, why in found.survey.left_out]
     if json:
         facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lives], "left_out": left_out}
-        emit_json({**facts, **settings_facts(found.survey, settings)}, json)
+        emit_json({**facts, "data": plain_data(data), **settings_facts(found.survey, settings)}, json)
     if not quiet and json != "-":
         typer.echo(str(target))
     for path, why in found.survey.left_out:
