@@ -328,10 +328,8 @@ def test_an_expert_serves_the_task_that_has_its_set() -> None:
     made = perdure.score(learner, experts)
     assert made.tasks == ("pong_v2", "pong_v1")  # the experts' ids come first
     assert set(made.metrics["relative_performance"].by) == set(made.tasks)
-    assert made == Scorer(
-        experts=Experts(tuple(experts)),
-        settled=settle([one.sets for one in (learner, *experts)]),
-    ).score(learner)
+    settled = settle([one.sets for one in (learner, *experts)])
+    assert facts(made) == facts(Scorer(experts=Experts(tuple(experts)), settled=settled).score(learner))
     alone = perdure.score(learner, experts[:1])
     assert list(alone.metrics["relative_performance"].by) == ["pong_v1"]
     named = perdure.score(learner, experts, prep=Prep(variants="name"))
