@@ -19,7 +19,7 @@ def test_a_clean_log_checks_clean(life: Path, run_cli: Run) -> None:
     done = run_cli("check", life)
     assert (done.returncode, done.stdout.strip()) == (0, "14 records, no errors, no warnings")
     facts = json.loads(run_cli("check", life, "--json", "-").stdout)
-    assert facts == {"ok": True, "rows": 14, "problems": []}
+    assert facts == {"ok": True, "rows": 14, "problems": [], "what": "", "notes": []}
 
 
 def test_the_json_of_a_check_says_what_the_table_says(life: Path, run_cli: Run) -> None:

@@ -27,7 +27,7 @@ def test_once_says_where_everything_stands_and_ends(life: Path) -> None:
 def test_the_same_facts_as_json(life: Path) -> None:
     done = run_verb("watch", life.parent, "--json", "-")
     (one,) = json.loads(done.stdout)["lifetimes"]
-    assert (one["id"], one["state"], one["done"]) == ("small", "done", 14)
+    assert (one["id"], one["state"], one["done"]) == ("logs/small", "done", 14)
 
 
 def test_an_empty_folder_is_waited_for(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_experts_of_a_run_folder_serve_and_are_not_followed(tmp_path: Path, told
     run = Path(material.lives[0].score.identity.source).parents[1]
     follower = Follower([run])
     follower.settle()
-    assert [one.id for one in follower.progress()] == ["keeper-0"]
+    assert [one.id for one in follower.progress()] == [material.lives[0].id]
     assert follower.progress()[0].values["relative_performance"] == material.lives[0].score["relative_performance"]
 
 

@@ -312,7 +312,7 @@ def test_a_worker_that_cannot_write_its_output_says_so_and_goes_on(
     for name in ("life-000.txt", "worker-0.txt"):
         (tmp_path / "run" / ".run" / "output" / name).mkdir(parents=True)
     result = run_protocol(write_protocol("toys:Still", lifetimes=2), tmp_path / "run", workers=1)
-    assert "life-000.txt: the disk refuses: Is a directory" in result.failed["life-000"]
+    assert "life-000.txt: the disk refuses: a folder, where a regular file is expected" in result.failed["life-000"]
     assert result.lived == ("life-001",)
 
 

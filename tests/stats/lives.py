@@ -23,7 +23,10 @@ _WHO = frozenset(one.name for one in fields(Identity))
 
 
 def measured(values: Mapping[str, float | None], why: Mapping[str, str] | None = None) -> dict[str, Measured]:
-    return {name: Measured(value, why=(why or {}).get(name)) for name, value in values.items()}
+    return {
+        name: Measured(values.get(name), why=(why or {}).get(name) if values.get(name) is None else None)
+        for name in (*values, *(one for one in why or () if one not in values))
+    }
 
 
 def life(name: str, **facts: Any) -> Score:

@@ -293,7 +293,11 @@ class _Sets:
     def __call__(self, found: Found) -> tuple[Sets, ...]:
         how = self.surveyor.how.settings
         try:
-            return tuple(one.sets for _, one in self.surveyor.read(found) if (how.variants or one.variants) == "params")
+            return tuple(
+                replace(one.sets, id=place.identity.id)
+                for place, one in self.surveyor.read(found)
+                if (how.variants or one.variants) == "params"
+            )
         except Exception:
             return ()  # what is wrong with it is said when it is scored
 
