@@ -2,7 +2,7 @@
 
     python bench/report_speed.py --lifetimes 50 --experiences 100000
 
-Each time is a fresh process, start-up included: scoring all, then writing the report, on the same
+Each time is a fresh process, start-up included: `perdure score`, then `perdure report`, on the same
 lifetimes, first without and then with the copies that reading leaves behind.
 """
 
@@ -23,14 +23,11 @@ from score_speed import write_lifetime  # type: ignore[import-not-found]
 TASKS = ("pong", "breakout", "freeway", "chess")
 
 
-SCORE = "import sys; from perdure.gather.survey import survey; survey(sys.argv[1:])"
-REPORT = "import sys; from perdure.report import write_report; write_report(sys.argv[1], sys.argv[2])"
-
-
-def timed(code: str, *arguments: object) -> float:
-    """Seconds that a process takes, from its start."""
+def timed(*arguments: object) -> float:
+    """Seconds that a command takes, from its start."""
     started = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code, *map(str, arguments)], check=True)
+    command = [sys.executable, "-m", "perdure", *map(str, arguments)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - started
 
 
@@ -49,11 +46,11 @@ def main() -> None:
         target = run / "report.html"
         print(f"{given.lifetimes} lifetimes of {given.experiences} learning experiences")
         for what in ("first", "again"):
-            score = timed(SCORE, run)
+            score = timed("score", run)
             if what == "first":
                 for copy in run.rglob(".perdure"):
                     shutil.rmtree(copy)
-            report = timed(REPORT, run, target)
+            report = timed("report", run, "--to", target)
             print(f"{what}: score {score:.2f} s, report {report:.2f} s, {report / score:.2f} ×")
         print(f"report.html: {target.stat().st_size / 1e6:.2f} MB")
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024

@@ -53,10 +53,15 @@ def compare(
     """
     from dataclasses import replace
 
+    from perdure.cli.editions import show_editions
+    from perdure.stats.editions import two_editions
     from perdure.stats.systems import compare_systems, systems_of
 
     # Metrics asked for by name restrict what is shown, not what is tested beside it.
     found = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)
+    if two_editions(found.scores):
+        show_editions(found, settings, json)
+        raise typer.Exit(1 if found.left_out else 0)
     result = compare_systems(
         systems_of(_apart(found, settings.group)),
         baseline,

@@ -13,7 +13,10 @@ import numpy.typing as npt
 from perdure.metrics.declare import Bar, Metric
 from perdure.metrics.score import DEFINITIONS, Score
 
-__all__ = ["Life", "Survey"]
+__all__ = ["SCHEMA", "Life", "Survey"]
+
+SCHEMA = 2
+"""The form of the JSON; raised where a field changes its meaning or goes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +95,7 @@ class Survey:
 
         return {
             "perdure": __version__,
+            "schema": SCHEMA,
             "definitions": DEFINITIONS,
             "preset": self.preset,
             "settings": dict(self.settings),

@@ -20,7 +20,7 @@ from perdure.metrics.load import chosen
 from perdure.metrics.presets import PRESETS
 from perdure.metrics.score import DEFINITIONS, Score, deciding
 
-__all__ = ["OLD_NAMES", "ScoreFile", "edition", "is_score_file", "read_score_file"]
+__all__ = ["FIRST_EDITION", "OLD_NAMES", "ScoreFile", "edition", "is_score_file", "read_score_file"]
 
 # Column names of l2metrics' ll_metrics.tsv, and what the same numbers are called here.
 L2METRICS_COLUMNS: Mapping[str, str] = {
@@ -45,6 +45,8 @@ _DESCRIBING = frozenset(
 _OURS = frozenset({"preset", "learning_experiences", "evaluation_experiences"})
 """Columns of every table that `perdure score --out` writes, whatever its metrics are called."""
 
+FIRST_EDITION = "-0.1"
+"""Behind a preset's name: scored by the definitions of version 0.1."""
 OLD_NAMES: Mapping[str, str] = {"fwt": "above_chance", "fwt_gem": "fwt"}
 """What metrics of the first edition are called now."""
 _GLANCE = 1 << 16
@@ -67,7 +69,7 @@ class ScoreFile:
 
 def edition(preset: str, definitions: int) -> str:
     """The preset's name, with the version that had the first edition of the definitions where a file is that old."""
-    return preset if definitions >= DEFINITIONS or preset == "l2metrics-3.1" else f"{preset}-0.1"
+    return preset if definitions >= DEFINITIONS or preset == "l2metrics-3.1" else f"{preset}{FIRST_EDITION}"
 
 
 def is_score_file(path: Path) -> bool:
@@ -101,7 +103,7 @@ def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str,
     settings = made.settings
     bars = _bars(
         dict.fromkeys(name for one in made.scores for name in one.metrics),
-        made.preset.removesuffix("-0.1"),
+        made.preset.removesuffix(FIRST_EDITION),
         files,
         {**settings.get("margins", {}), **(margins or {})},
         made.bars,

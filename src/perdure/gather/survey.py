@@ -16,7 +16,7 @@ from perdure.gather.processes import processes, worked
 from perdure.gather.serving import OwnExpert, Serving, idle
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text
-from perdure.log.read import READERS, lifetimes, locate, recognise
+from perdure.log.read import READERS, Options, lifetimes, locate, recognise
 from perdure.log.variants import Sets, Settled, settle
 from perdure.metrics.declare import Bar
 from perdure.metrics.score import Score, Scorer
@@ -25,7 +25,7 @@ from perdure.metrics.settings import Settings
 __all__ = ["Done", "How", "Look", "Source", "Surveyor", "described", "renamed", "score", "survey"]
 
 Source = str | os.PathLike[str] | Lifetime
-"""What can be surveyed: a path, or a lifetime that was read before."""
+"""What can be surveyed: a path, or a lifetime that was read before. Lists and arrays of numbers are matrices."""
 Look = Callable[[Curves, int], Any]
 """What is to be kept of a lifetime's curves, given how many lifetimes there are; it must survive a pickle."""
 
@@ -52,7 +52,7 @@ def survey(
     from perdure.gather.score_files import is_score_file, read_score_file
 
     settings = settings or Settings()
-    given, experts = _several(logs), _several(experts)
+    given, experts = _several(logs, settings.reading()), _several(experts)
     scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
     files = [one for one in given if not isinstance(one, Lifetime) and is_score_file(locate(one))]
     kept = [read_score_file(locate(one), settings.metrics, settings.margins) for one in files]
@@ -124,9 +124,15 @@ def described(settings: Settings, scorer: Scorer, experts: Sequence[str]) -> dic
     return {**settings.as_json(scorer.prep), "experts": [as_text(one) for one in experts]}
 
 
-def _several(given: Source | Sequence[Source]) -> tuple[Source, ...]:
-    """One path is a list of one, not of its letters."""
-    return (given,) if isinstance(given, str | os.PathLike | Lifetime) else tuple(given)
+def _several(given: Any, options: Options | None = None) -> tuple[Source, ...]:
+    """One path is a list of one, not of its letters; one matrix, or a stack of them, is what it tells of."""
+    if isinstance(given, str | os.PathLike | Lifetime):
+        return (given,)
+    if hasattr(given, "__array__") or (given and not isinstance(given[0], str | os.PathLike | Lifetime)):
+        from perdure.log.matrix import matrix_lifetimes
+
+        return matrix_lifetimes(given, options=options or Options())
+    return tuple(given)
 
 
 def _called(one: Source, *, brief: bool = False) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -84,7 +84,9 @@ def matrix_lifetimes(
     options: Options = _DEFAULTS,
     name: str = "matrix",
 ) -> tuple[MatrixLifetime, ...]:
-    """One lifetime per matrix of a stack, an array (seeds, T, T) or a list of matrices."""
+    """One lifetime per matrix of a stack, an array (seeds, T, T) or a list of matrices; one matrix is one lifetime."""
+    if _depth(stack) <= 2:
+        return (matrix_lifetime(cast("Cells", stack), tasks, options, name),)
     raws = tuple(
         RawMatrix.of(as_numbers(cells, f"{name}#{at}"), f"{name}#{at}", tasks=tasks and tuple(tasks), inside=str(at))
         for at, cells in enumerate(_each(stack))

@@ -14,7 +14,18 @@ from perdure.curves.model import Curve, Curves, Expert
 from perdure.metrics.declare import ADAPTERS, LIFETIME, Aggregate, Context, Key, Metric, NoValue, Site, Value, key_text
 from perdure.scenario.model import Scenario
 
-__all__ = ["Broken", "Measured", "Result", "Sites", "averaged", "evaluate", "experts_at", "measure", "measure_all"]
+__all__ = [
+    "Broken",
+    "Measured",
+    "Result",
+    "Sites",
+    "averaged",
+    "evaluate",
+    "experts_at",
+    "measure",
+    "measure_all",
+    "restricted",
+]
 
 
 class Result(NamedTuple):
@@ -307,6 +318,15 @@ def _combined(
     if not math.isfinite(value):
         raise Broken(f"the values of {metric.name} combine to {value}")
     return Measured(float(value), frozen, None, said)
+
+
+def restricted(metric: Metric, measured: Measured, tasks: frozenset[str], aggregate: Aggregate = "mean") -> Measured:
+    """What a lifetime's metric comes to over some of its tasks alone, from the values behind it."""
+    kept = {key: values for key, values in measured.by.items() if tasks.issuperset(key.split("→"))}
+    counted = [values for values in kept.values() if values]
+    if measured.value is None or not counted:
+        return Measured(None, kept, measured.why or f"no value of {', '.join(sorted(tasks))} alone", measured.flags)
+    return Measured(float(metric.combine(tuple(counted), aggregate)), kept, None, measured.flags)
 
 
 def _why(results: Sequence[Result]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from perdure.curves.model import Prep
@@ -11,7 +12,7 @@ from perdure.metrics.combine import flat
 from perdure.metrics.declare import Metric, Preset
 from perdure.registry import Registry
 
-__all__ = ["PRESETS", "preset"]
+__all__ = ["CHANGED", "PRESETS", "preset"]
 
 
 def _standard() -> dict[str, Metric]:
@@ -68,6 +69,14 @@ _PAPER = "the paper's own preparation and averages are what the preset stands fo
 _FIXED_BY_PAPERS = dict.fromkeys(
     ("window", "width", "smooth_evaluation", "clamp", "scale", "bounds", "aggregate"), _PAPER
 )
+
+CHANGED: Mapping[str, str] = {
+    "fwt": "forward transfer is Lopez-Paz and Ranzato's now; what was called fwt is above_chance",
+    "omega_new": "it is no longer divided by the joint learner's accuracy, as in Hayes et al. 2018",
+    "dr_remembering": "a measure counts as an accuracy only where it is called so, or its bounds say so",
+    "memory_stability": "a measure counts as an accuracy only where it is called so, or its bounds say so",
+}
+"""Metric → what its definition changed since the first edition (version 0.1)."""
 
 PRESETS: Registry[Preset] = Registry("preset", "perdure.presets")
 

@@ -12,6 +12,7 @@ from perdure.errors import PerdureError
 from perdure.gather.model import Survey
 from perdure.log.model import Identity
 from perdure.metrics.declare import Bar
+from perdure.metrics.engine import restricted
 from perdure.metrics.score import Score
 from perdure.stats.estimate import estimates
 from perdure.stats.model import LEVEL, Group
@@ -55,10 +56,12 @@ def groups(
     pool = bool(survey.settings.get("pool")) if pool is None else pool
     level = survey.settings.get("level", LEVEL) if level is None else level
     found: list[Group] = []
-    for name, lives in split(survey.scores, pattern, pool=pool).items():
+    for name, alike in split(survey.scores, pattern, pool=pool).items():
+        lives, notes = _on_shared_tasks(alike, survey) if pool else (alike, ())
         check_poolable(lives, f"group {name!r}")
         counted, left_out = usable(lives)
         made = _group(name, counted, survey.bars, level, seed, resamples)
+        made = replace(made, notes=(*notes, *made.notes))
         if survey.guarded:
             learned = tuple(life for life in counted if not life.not_learned)
             made = replace(made, learned_only=_group(name, learned, survey.bars, level, seed, resamples))
@@ -84,6 +87,30 @@ def _group(
         preset=first.preset if first else "standard",
         notes=_differences(lives),
     )
+
+
+def _on_shared_tasks(lives: Sequence[Score], survey: Survey) -> tuple[tuple[Score, ...], tuple[str, ...]]:
+    """Lifetimes of different task sets on the tasks that all of them have, and what to say of it."""
+    sets = [frozenset(life.tasks) for life in lives if life.tasks]
+    shared = frozenset[str]().union(*sets[:1]).intersection(*sets) if sets else frozenset[str]()
+    if len(set(sets)) < 2:
+        return tuple(lives), ()
+    if not shared:
+        raise PerdureError(f"--pool: {lives[0].id} and the others have no task in common; score them apart")
+    aggregate = survey.settings.get("aggregate", "mean")
+    kept = tuple(
+        replace(
+            life,
+            identity=replace(life.identity, tasks=tuple(task for task in life.tasks if task in shared)),
+            metrics={
+                name: restricted(survey.metrics[name], one, shared, aggregate)
+                for name, one in life.metrics.items()
+                if name in survey.metrics
+            },
+        )
+        for life in lives
+    )
+    return kept, (f"pooled on the tasks that all its lifetimes have: {', '.join(sorted(shared))}",)
 
 
 def _differences(lives: Sequence[Score]) -> tuple[str, ...]:

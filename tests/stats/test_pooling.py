@@ -1,0 +1,123 @@
+"""Who is with whom: nothing unlike is pooled unless it is asked for, and what is not said is stood for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.metrics.written import LIFE, written
+
+from perdure.errors import PerdureError
+from perdure.gather.survey import survey
+from perdure.metrics.settings import Settings
+from perdure.stats.editions import moved, two_editions
+from perdure.stats.groups import groups, not_pooled
+
+
+def grouped(*logs: Path, **settings: object) -> dict[str, int]:
+    return {one.group: one.n for one in groups(survey(logs, settings=Settings(**settings)))}  # type: ignore[arg-type]
+
+
+def anonymous(folder: Path, name: str, blocks: object = LIFE) -> Path:
+    """A log whose learner nobody noted."""
+    path = written(folder, name, blocks)  # type: ignore[arg-type]
+    manifest = path / "manifest.json"
+    facts = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**facts, "learner": None, "id": f"{folder.name}-{name}"}))
+    return path
+
+
+def test_folders_stand_for_learners_that_nobody_named(tmp_path: Path) -> None:
+    for method in ("ewc", "der"):
+        for seed in range(2):
+            anonymous(tmp_path / "runs" / method, f"seed{seed}")
+    assert grouped(tmp_path / "runs") == {"der": 2, "ewc": 2}
+    assert grouped(tmp_path / "runs" / "ewc", tmp_path / "runs" / "der") == {"ewc": 2, "der": 2}
+
+
+def test_lives_and_logs_are_passed_by_when_a_folder_stands_for_a_learner(tmp_path: Path) -> None:
+    for method in ("ewc", "der"):
+        anonymous(tmp_path / "runs" / method / "lives", "life-000")
+    assert grouped(tmp_path / "runs") == {"der": 1, "ewc": 1}
+
+
+def test_methods_under_seeds_are_not_pooled_by_seed_and_a_note_names_the_way(tmp_path: Path) -> None:
+    for seed in range(2):
+        for method in ("ewc", "der"):
+            anonymous(tmp_path / "runs" / f"seed{seed}", method)
+    found = survey(tmp_path / "runs")
+    assert [one.n for one in groups(found)] == [1, 1, 1, 1]
+    assert "--group" in not_pooled(found.scores)[0]
+    assert grouped(tmp_path / "runs", group="([^/]+)$") == {"der": 2, "ewc": 2}
+
+
+def test_two_arguments_that_hold_lifetimes_are_two_groups_unless_pooled(tmp_path: Path) -> None:
+    for place in ("a", "b"):
+        for seed in range(2):
+            written(tmp_path / place, f"{place}{seed}", LIFE, learner="ppo", seed=seed)
+    assert list(grouped(tmp_path / "a", tmp_path / "b").values()) == [2, 2]
+    assert grouped(tmp_path / "a", tmp_path / "b", pool=True) == {"ppo": 4}
+
+
+def test_arguments_that_are_lifetimes_count_as_one(tmp_path: Path) -> None:
+    paths = [written(tmp_path, f"life{seed}", LIFE, learner="ppo", seed=seed) for seed in range(3)]
+    assert grouped(*paths) == {"ppo": 3}
+
+
+def test_recorded_learners_are_never_pooled(tmp_path: Path) -> None:
+    for learner in ("ppo", "dqn"):
+        written(tmp_path / learner, learner, LIFE, learner=learner)
+    assert grouped(tmp_path / "ppo", tmp_path / "dqn", pool=True) == {"ppo": 1, "dqn": 1}
+
+
+def test_task_sets_are_told_apart_and_pooled_on_the_tasks_they_share(tmp_path: Path) -> None:
+    short = [block for block in LIFE if block[1] == "a_1"]
+    written(tmp_path / "x", "whole", LIFE, learner="ppo", seed=1)
+    written(tmp_path / "x", "part", short, learner="ppo", seed=2)
+    assert list(grouped(tmp_path / "x").values()) == [1, 1]
+    found = survey(tmp_path / "x", settings=Settings(pool=True))
+    (group,) = groups(found)
+    assert group.n == 2
+    assert group.notes[0] == "pooled on the tasks that all its lifetimes have: a_1"
+    alone = [one.metrics["mean_learning_performance"].by["a_1"] for one in found.scores]
+    expected = sum(sum(values) / len(values) for values in alone) / 2
+    assert group.estimates["mean_learning_performance"].mean == pytest.approx(expected)
+
+
+def test_no_task_in_common_is_refused(tmp_path: Path) -> None:
+    for task in ("a_1", "b_1"):
+        written(tmp_path / "x", task, [block for block in LIFE if block[1] == task], learner="ppo")
+    with pytest.raises(PerdureError, match="no task in common"):
+        grouped(tmp_path / "x", pool=True)
+
+
+def old_json(path: Path, found: dict[str, object]) -> Path:
+    """The file as version 0.1 wrote it."""
+    found = {key: value for key, value in found.items() if key != "definitions"}
+    path.write_text(json.dumps(found))
+    return path
+
+
+def test_scores_of_two_editions_are_never_pooled_and_what_moved_is_named(tmp_path: Path) -> None:
+    (tmp_path / "matrix.csv").write_text("10,98,60\n10,20,97\n")
+    new = survey(tmp_path / "matrix.csv", settings=Settings(random_init=10.0))
+    (tmp_path / "new.json").write_text(json.dumps(new.as_json()))
+    facts = new.as_json()
+    metrics = facts["lifetimes"][0]["metrics"]  # version 0.1 called above_chance fwt
+    metrics["fwt"], metrics["fwt_gem"] = metrics.pop("above_chance"), {**metrics["fwt"], "value": 3.0}
+    old = old_json(tmp_path / "old.json", facts)
+    both = survey([old, tmp_path / "new.json"])
+    assert [one.preset for one in both.scores] == ["standard-0.1", "standard"]
+    assert len(groups(both)) == 2
+    assert two_editions(both.scores)
+    told = {one.metric: one for one in moved(both.scores)}
+    assert (told["above_chance"].changed, told["bwt"].changed, told["fwt"].changed) == (0, 0, 1)
+    assert "Lopez-Paz" in told["fwt"].because
+
+
+def test_l2metrics_scores_are_the_same_in_every_edition(tmp_path: Path) -> None:
+    life = written(tmp_path, "one", LIFE)
+    found = survey(life, settings=Settings("l2metrics-3.1"))
+    file = old_json(tmp_path / "old.json", found.as_json())
+    assert survey(file).scores[0].preset == "l2metrics-3.1"
