@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perdure.cli.options import emit_json
+from perdure.cli.scoring import settings_facts
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
