@@ -23,10 +23,10 @@ _NARROW = ("mean", "interval", "above", "p")
 def grouped(scores: Survey) -> tuple[tuple[Group, ...], str | None]:
     """The lifetimes in groups, or why they cannot be; a pattern that someone gave is an error to them instead."""
     from perdure.errors import PerdureError
-    from perdure.stats.groups import groups
+    from perdure.stats.groups import groups, not_pooled
 
     try:
-        return groups(scores), None
+        return groups(scores), "; ".join(not_pooled(scores.scores)) or None
     except PerdureError as problem:
         if scores.settings.get("group"):
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from perdure.gather.model import Survey
+    from perdure.log.model import Lifetime
     from perdure.settings import Settings
     from perdure.stats.plan import Cost, PilotMetric, Plan
 
@@ -181,10 +182,18 @@ def _distances(pairs: list[str] | None) -> dict[str, float]:
 
 def _seconds_per_experience(pilot: list[Path]) -> float | None:
     """How long the pilot's experiences took, by their timestamps; None where there are none."""
+    from contextlib import suppress
+
+    from perdure.errors import PerdureError
     from perdure.log.read import find, read
     from perdure.stats.pace import seconds_per_experience
 
-    return seconds_per_experience(read(one) for path in pilot if path.is_dir() for one in find(path))
+    def readable() -> Iterator[Lifetime]:
+        for one in (one for path in pilot if path.is_dir() for one in find(path)):
+            with suppress(PerdureError):  # what cannot be read was left out, and said so
+                yield read(one)
+
+    return seconds_per_experience(readable())
 
 
 def _cost(protocol: Path, lifetimes: int, speed: float | None, machines: int) -> Cost:

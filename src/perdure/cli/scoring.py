@@ -26,9 +26,9 @@ Experts = Annotated[
 
 
 class Variadic(TyperCommand):
-    """A command whose `--experts` and `--metrics` take several values in a row, once its LOG, if any, was given."""
+    """A command whose `--experts` and the like take several values in a row, once its LOG, if any, was given."""
 
-    greedy = ("--experts", "--metrics")
+    greedy: tuple[str, ...] = ("--experts", "--metrics", "--pilot")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """`LOG --experts A B` as `LOG --experts A --experts B`."""
@@ -80,7 +80,10 @@ def surveyed(
     from perdure.gather.survey import survey
 
     with progress_bar(quiet) as progress:
-        return survey(logs, experts or (), settings, look=look, jobs=jobs, progress=progress)
+        found = survey(logs, experts or (), settings, look=look, jobs=jobs, progress=progress)
+    for note in () if quiet else found.notes:
+        typer.echo(f"note: {note}", err=True)
+    return found
 
 
 def settings_facts(found: Survey, settings: Settings) -> dict[str, Any]:

@@ -61,9 +61,15 @@ def _once(follower: Follower, json: str | None, quiet: bool) -> None:
     follower.settle()
     if json:
         facts = state(follower)
-        emit_json({**follower.how, **{name: facts[name] for name in ("warnings", "lifetimes")}}, json)
+        left_out = [{"path": path, "why": why} for path, why in follower.left_out()]
+        shown = {name: facts[name] for name in ("warnings", "lifetimes")}
+        emit_json({**follower.how, **shown, "left_out": left_out}, json)
     if not quiet and json != "-":
         Console().print(table(follower))
+    for path, why in follower.left_out():
+        typer.echo(f"left out: {why if path in why else f'{path}: {why}'}", err=True)
+    if follower.left_out():
+        raise typer.Exit(1)
 
 
 def _in_terminal(follower: Follower) -> None:

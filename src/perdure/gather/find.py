@@ -68,12 +68,9 @@ def find_lifetimes(
             continue
         below = list(find(place, options))
         if not below and place.is_dir():
-            from perdure.log.matrix import ways_round
-
-            matrices = sorted(one for one in place.iterdir() if _is_matrix(one))
+            matrices = _matrices_below(place, log, options)
             if matrices:
-                ways = ways_round(matrices, options)  # files that decide must agree, the others follow them
-                lives.extend(replace(_found(one, place, log), rows=ways[one].rows) for one in matrices)
+                lives.extend(matrices)
                 continue
         if not below:
             below = [place]  # the readers say best what is wrong with it
@@ -86,7 +83,40 @@ def find_lifetimes(
                 experts.append((str(path), path))  # those among them serve the others
                 found = replace(found, run=path)
             lives.extend(replace(found, part=piece) for piece in pieces)
-    return _without(lives, given), tuple(experts)
+    return _without(_once(lives), given), tuple(experts)
+
+
+def _once(lives: Sequence[Found]) -> list[Found]:
+    """The lives, each place counted once however often it was given."""
+    seen: dict[tuple[Path, str | None], Found] = {}
+    for one in lives:
+        seen.setdefault((one.path.resolve(), one.part), one)
+    return list(seen.values())
+
+
+def _matrices_below(place: Path, typed: str | os.PathLike[str], options: Options) -> list[Found]:
+    """The accuracy matrices of a folder that holds nothing else; those of one folder belong together."""
+    from perdure.log.matrix import ways_round
+
+    found: list[Found] = []
+    paths = sorted(one for one in place.rglob("*") if not one.name.startswith(".") and _is_matrix(one))
+    for folder in dict.fromkeys(one.parent for one in paths):
+        beside = [one for one in paths if one.parent == folder]
+        sound = [one for one in beside if _reads(one, options)]  # what is wrong with the others is said of each
+        ways = ways_round(sound, options)  # files that decide must agree, the others follow them
+        rows = {path: way.rows for path, way in ways.items()}
+        found += [replace(_found(one, place, typed), rows=rows.get(one)) for one in beside]
+    return found
+
+
+def _reads(path: Path, options: Options) -> bool:
+    from perdure.log.matrix import ways_round
+
+    try:
+        ways_round([path], options)
+    except PerdureError:
+        return False
+    return True
 
 
 def _pieces(path: Path, options: Options) -> Sequence[str | None]:

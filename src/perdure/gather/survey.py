@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from perdure.log.variants import Sets, Settled, settle
 from perdure.metrics.declare import Bar
 from perdure.metrics.score import Score, Scorer
 from perdure.metrics.settings import Settings
+from perdure.settings import OPTIONS
 
 __all__ = ["Done", "How", "Look", "Source", "Surveyor", "described", "renamed", "score", "survey"]
 
@@ -55,7 +57,8 @@ def survey(
     given, experts = _several(logs, settings.reading()), _several(experts)
     scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
     files = [one for one in given if not isinstance(one, Lifetime) and is_score_file(locate(one))]
-    kept = [read_score_file(locate(one), settings.metrics, settings.margins) for one in files]
+    once = dict.fromkeys(locate(one).resolve() for one in files)  # given twice, it counts once
+    kept = [read_score_file(one, settings.metrics, settings.margins) for one in once]
     places = [one for one in given if not isinstance(one, Lifetime) and one not in files]
     found, own = find_lifetimes(places, [one for one in experts if not isinstance(one, Lifetime)], settings.reading())
     found = (*(_in_memory(one) for one in given if isinstance(one, Lifetime)), *found)
@@ -74,7 +77,7 @@ def survey(
         surveyor = Surveyor(how, surveyor.serving)
     done = worked(Surveyor, how, found, count, progress, here=surveyor) if found else []
     lives = _told_apart([pair for one in done for pair in one.lives])
-    lives += [Life(score) for one in kept for score in one.scores]
+    lives += _scored_before([score for one in kept for score in one.scores], {one.id for one in lives}, settings)
     problems = [pair for one in done for pair in one.left_out] + [pair for one in kept for pair in one.left_out]
     if not lives and len(problems) == 1 and surveyor.raised is not None:
         raise surveyor.raised
@@ -94,6 +97,7 @@ def survey(
         settings_from=settings.sources(),
         written=written,
         name=", ".join(_called(one, brief=True) for one in given),
+        notes=_unheeded(settings) if kept else (),
     )
 
 
@@ -153,6 +157,28 @@ def _told_apart(lives: Sequence[tuple[Found, Life]]) -> list[Life]:
         life if life.id == found.identity.id else renamed(life, found.identity.id)
         for found, (_, life) in zip(apart, lives, strict=True)
     ]
+
+
+def _scored_before(scores: Sequence[Score], taken: set[str], settings: Settings) -> list[Life]:
+    """Lives of which only the scores are known, as far as they were asked for; where an id is taken, with the file."""
+    again = Counter(one.id for one in scores)
+
+    def told(one: Score) -> Score:
+        who = one.identity
+        clash = again[who.id] > 1 or who.id in taken
+        asked = {name: found for name, found in one.metrics.items() if not settings.ids or name in settings.ids}
+        named = replace(who, id=f"{who.argument}#{who.id}") if clash else who
+        return replace(one, identity=named, metrics=asked)
+
+    return [Life(told(one)) for one in scores]
+
+
+def _unheeded(settings: Settings) -> tuple[str, ...]:
+    """What cannot change scores that were made before."""
+    late = [
+        OPTIONS[name].flag for name in settings.given if name in OPTIONS and (OPTIONS[name].decides or name == "preset")
+    ]
+    return (f"scores made before are shown as they were made, whatever {', '.join(late)} says",) if late else ()
 
 
 def renamed(life: Life, name: str) -> Life:

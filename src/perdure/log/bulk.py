@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from perdure import files
 from perdure.errors import LogError, nearest
 from perdure.log.alike import Alike
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
@@ -60,6 +61,8 @@ class Shared(msgspec.Struct, kw_only=True):
     part: int = 0
     last: bool = True
     """Whether no part of a folder comes after this one."""
+    write: str = ""
+    """Which writing the parts of a folder come from."""
     sha256: str = BLANK  # the last field, where the seal looks for it
 
 
@@ -78,8 +81,8 @@ class _Bulk:
     summary = f"a {SUFFIX} file, or a folder of part-*{SUFFIX}, that perdure.write_lives wrote: many lifetimes in one"
 
     def recognises(self, path: Path) -> bool:
-        """By the key in its footer, or in that of its first part."""
-        file = path / part_name(0) if path.is_dir() else path
+        """By the key in its footer, or in that of one of its parts."""
+        file = next(iter(sorted(path.glob(f"part-*{SUFFIX}"))), path) if path.is_dir() else path
         found = footer_of(file) if file.suffix.lower() == SUFFIX else None
         return found is not None and KEY.encode() in found[1]
 
@@ -100,9 +103,8 @@ class _Bulk:
         ]
 
     def holds_experts(self, path: Path, options: Options) -> bool:
-        """Whether experts are among its lifetimes; a role that all share is no column."""
-        shared = (_Part(path, file, options).shared.filled for file in _files(path))
-        return any(one.get("role", "expert") == "expert" for one in shared)
+        """Whether experts are among its lifetimes; a role that all share may be no column."""
+        return any(_Part(path, file, options).holds_experts() for file in _files(path))
 
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
         """The lifetimes in their order, of one piece or of all; never more than a piece in memory."""
@@ -123,6 +125,11 @@ class _Bulk:
 def part_name(number: int) -> str:
     """What the files of a folder are called."""
     return f"part-{number:05d}{SUFFIX}"
+
+
+def _write_of(folder: Path) -> str:
+    """Which writing the first part of a folder comes from."""
+    return msgspec.json.decode(pl.read_parquet_metadata(folder / part_name(0))[KEY], type=Shared).write
 
 
 def _files(path: Path) -> list[Path]:
@@ -175,6 +182,12 @@ class _Part:
             raise self._unreadable(problem) from problem
         if shared.version != VERSION:
             raise LogError(f"{file}: of version {shared.version}, and this Perdure reads {VERSION}; use a newer one")
+        if file == self.place and (shared.part or not shared.last):
+            raise LogError(f"{file}: part {shared.part} of a folder that perdure.write_lives wrote; give the folder")
+        if file != self.place and file.is_symlink():
+            files.refuse_way_out(file, self.place)
+        if file != self.place and shared.write != _write_of(self.place):
+            raise LogError(f"{file}: of another writing than {part_name(0)}; restore the folder from a copy")
         if file != self.place and file.name != part_name(shared.part):
             raise LogError(f"{file}: was written as {part_name(shared.part)}; restore the folder from a copy")
         following = file.with_name(part_name(shared.part + 1))
@@ -185,6 +198,16 @@ class _Part:
         if stated != rows or not rows or any(length < 1 or count < 1 for length, count in shared.lives):
             raise LogError(f"{file}: {rows} rows, and its metadata speaks of {stated}; write it again")
         return shared
+
+    def holds_experts(self) -> bool:
+        """Whether some lifetime here is an expert."""
+        if "role" in self.shared.filled:
+            return bool(self.shared.filled["role"] == "expert")
+        try:
+            roles = self._scan().select(pl.col("role").cast(pl.String).unique()).collect().to_series()
+        except _UNREADABLE as problem:
+            raise self._unreadable(problem) from problem
+        return "expert" in roles.to_list()
 
     def _measures(self, asked: Mapping[str, Direction] | None) -> dict[str, Direction]:
         known = self.shared.measures

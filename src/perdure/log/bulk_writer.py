@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
@@ -89,9 +90,9 @@ def _whole(target: Path, write: Callable[[Path], None]) -> None:
 def _in_parts(folder: Path, source: Source) -> None:
     folder.mkdir()
     ahead = _Ahead(source.pieces)
-    number = 0
+    number, shared = 0, msgspec.structs.replace(source.shared, write=secrets.token_hex(8))
     while ahead.following is not None:
-        part = Source(source.schema, source.shared, ahead.some(_PER_FILE))
+        part = Source(source.schema, shared, ahead.some(_PER_FILE))
         _written(folder / part_name(number), part, number, ahead)
         number += 1
 

@@ -11,7 +11,7 @@ import msgspec
 import polars as pl
 
 from perdure import files
-from perdure.errors import LogError, nearest
+from perdure.errors import LogError, Unverified, nearest
 from perdure.log import cache
 from perdure.log.blocks import in_order
 from perdure.log.cells import folded, typed
@@ -72,6 +72,12 @@ class _L2Logger:
     def read(self, path: Path, options: Options) -> Lifetime:
         """The lifetime in this folder; every row is kept, and notes say what was torn."""
         manifest = object_in(path / MANIFEST) if (path / MANIFEST).exists() else {}
+        if not manifest and options.verified and (path / BLOCKS_FILE).exists():
+            raise Unverified(
+                f"{path / MANIFEST}: is gone, though {BLOCKS_FILE} says that a journal wrote this log; restore it "
+                "from a copy (it says who learned, and whether lower is better), or see the log as it stands "
+                "with --unverified"
+            )
         info = object_in(path / SCENARIO_INFO) if (path / SCENARIO_INFO).exists() else {}
         measures = options.measures or measures_of(path, manifest)
         ledger, rows, notes = self._verified(path, measures, options)
@@ -168,6 +174,11 @@ def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]
         raise LogError(f"{file}: 'metrics_columns' must be a list of one or more column names, found {names!r}")
     declared = manifest.get("measures")
     directions = declared if isinstance(declared, dict) else {}
+    for name in names:
+        if directions.get(name, "higher") not in ("higher", "lower"):
+            raise LogError(
+                f"{path / MANIFEST}: the measure {name!r} is {directions[name]!r}-better; expected higher or lower"
+            )
     return {name: "lower" if directions.get(name) == "lower" else "higher" for name in names}
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from perdure.errors import LogError
 
-__all__ = ["Array", "Labelled", "fits", "is_matrix", "number", "taken_apart", "unlabelled"]
+__all__ = ["Array", "Labelled", "blank", "fits", "is_matrix", "number", "taken_apart", "unlabelled"]
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -33,6 +33,11 @@ class Labelled:
 def fits(rows: int, columns: int) -> bool:
     """Whether a table of this shape can be an accuracy matrix: one task, T × T, or one more row or column."""
     return (rows, columns) == (1, 1) or (min(rows, columns) > 1 and abs(rows - columns) <= 1)
+
+
+def blank(text: str) -> bool:
+    """Whether a cell says that nothing was measured: it is empty, or NaN as numpy.savetxt writes it."""
+    return not text or text.lower() == "nan"
 
 
 def number(text: str) -> float | None:
@@ -97,7 +102,7 @@ def _parsed(lines: Sequence[Sequence[str]]) -> tuple[Array, Mask]:
     """The numbers, NaN where there is none, and which cells hold something that is no number."""
     found = [[number(cell) for cell in line] for line in lines]
     values = np.array([[np.nan if one is None else one for one in row] for row in found], dtype=np.float64)
-    filled = np.array([[bool(cell) for cell in line] for line in lines], dtype=bool)
+    filled = np.array([[not blank(cell) for cell in line] for line in lines], dtype=bool)
     return values, filled & np.isnan(values)
 
 

@@ -31,6 +31,10 @@ _JSON = re.compile(r'\s*(?:\[\s*[\]\[\d.nN-]|\{.*"matri(?:x|ces)"\s*:)', re.DOTA
 _NumberOrTasks = float | tuple[float, ...] | dict[str, float]
 
 
+_UNPACKED_AT_MOST = 1 << 28  # bytes: a thousand matrices of 180 tasks
+_TOO_MANY = "an accuracy matrix has a row and a column per task, and a thousand tasks at most"
+
+
 def raw_matrices(path: Path) -> tuple[RawMatrix, ...]:
     """Every matrix in a file; LogError, naming line and cell, says why one cannot be read. Nothing is unpickled."""
     found = tuple(_loaded(path, _LOADERS, "accuracy matrix"))
@@ -229,6 +233,9 @@ def _arrays(path: Path, content: bytes) -> Mapping[str, npt.NDArray[Any]]:
         if isinstance(loaded, np.ndarray):
             return {"matrix": loaded}
         with loaded as archive:
+            unpacked = sum(one.file_size for one in archive.zip.infolist())
+            if unpacked > _UNPACKED_AT_MOST:
+                raise LogError(f"{path}: {unpacked / 1e6:,.0f} MB unpacked; {_TOO_MANY}")
             return {name: archive[name] for name in archive.files}
     except (
         ValueError,

@@ -20,6 +20,9 @@ Cells = npt.ArrayLike | Sequence[Sequence[float | None]]
 """Lists or an array of numbers, None or NaN where nothing was evaluated."""
 
 
+_MOST_TASKS = 1000
+
+
 @dataclass(frozen=True, eq=False)
 class RawMatrix:
     """A matrix as a file holds it, NaN where a cell is empty: which way round it is, is not known yet."""
@@ -85,6 +88,11 @@ def accuracy_matrices(
     for kind, word, known in (("unit", unit, get_args(Unit)), ("rows", rows, get_args(Rows))):
         if word is not None and word not in known:
             raise UnknownName(kind, word, known)
+    for one in raws:
+        if max(one.cells.shape, default=0) > _MOST_TASKS + 1:
+            raise LogError(
+                f"{one.source}: a table of {one.cells.shape}; an accuracy matrix has {_MOST_TASKS} tasks at most"
+            )
     directions = orientations([(one.source, one.cells) for one in raws], rows)
     exceeding = any(bool((one.cells > 1.0).any()) for one in raws)
     seen: Unit = "percent" if exceeding else "fraction"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from perdure import files
-from perdure.log.labels import is_matrix, number
+from perdure.log.labels import blank, is_matrix, number
 from perdure.log.names import table_shape
 from perdure.log.read import Options
 
@@ -52,7 +52,7 @@ def _shape(path: Path, head: str, options: Options) -> Shape | None:
     first = next(split(head, separator_of(head)), [])
     if not any(first):
         return None
-    if all(not cell or number(cell) is not None for cell in first):
+    if all(blank(cell) or number(cell) is not None for cell in first):
         return "matrix" if len(first) > 1 or not head.strip().count("\n") else None
     named = table_shape(first, options)
     if named is not None:
@@ -99,7 +99,7 @@ def _is_small_matrix(path: Path, head: str) -> bool:
     """Whether a table with names about it is a matrix; one look at its second line rules most others out."""
     lines = split(head, separator_of(head))
     next(lines)
-    if any(cell and number(cell) is None for cell in next(lines, [""])[1:]):
+    if any(not blank(cell) and number(cell) is None for cell in next(lines, [""])[1:]):
         return False
     text = beginning(path, _MATRIX_AT_MOST + 1).rstrip()
     if len(text) > _MATRIX_AT_MOST:

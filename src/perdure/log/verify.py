@@ -158,6 +158,11 @@ def compared(ledger: Ledger, found: Mapping[str, Seen]) -> Iterator[Problem]:
                 f"bytes (checksum {closed.crc32}), and {said}"
             )
             yield Problem("error", file, None, what, _RESTORE)
+    if ledger.ended and not ledger.problems:
+        for file in found:
+            if file not in ledger.closed:
+                what = "the journal that ended this log never wrote it"
+                yield Problem("error", file, None, what, "remove it, or put it into a log of its own")
 
 
 def _difference(closed: Closed, seen: Seen) -> str | None:

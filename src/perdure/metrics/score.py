@@ -341,6 +341,7 @@ def _identified(identity: Identity, lifetime: Lifetime, curves: Curves) -> Ident
         order=tuple(block.task for block in scenario.blocks if block.mode == "learn"),
         tasks=tuple(task.label for task in scenario.tasks),
         measure=curves.passage.measure,
+        variants=curves.prep.variants or "name",
         unit=lifetime.matrix.unit if isinstance(lifetime, MatrixLifetime) else None,
         role=lifetime.role,
         recorded=str(lifetime.manifest.get("id") or ""),

@@ -103,13 +103,22 @@ def _files_of(log: str | os.PathLike[str]) -> Iterator[tuple[_Files, Path]]:
         lives = list(find(place)) or [place]
     except LogError:
         return
-    there = cache(Path.is_file)  # many lives share their folders
+    there = cache(_there)  # many lives share their folders
     top = place if place.is_dir() else place.parent
     for path in lives:
         folders = [one for one in (path, *path.parents) if one == top or top in one.parents]
         beside = (one / FILE for one in folders)
         run = (one.parent / _PROTOCOL for one in path.resolve().parents if one.name == "lives")
         yield _Files(next(filter(there, beside), None), next(filter(there, run), None)), path
+
+
+def _there(file: Path) -> bool:
+    """Whether there is a file of settings; what stands there and cannot be read as one is refused."""
+    if not os.path.lexists(file):
+        return False
+    if not file.is_file():
+        raise PerdureError(f"{file}: no regular file, so that nobody knows what it sets; remove it, or write it anew")
+    return True
 
 
 def _refuse_unlike(

@@ -6,19 +6,20 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from perdure.errors import PerdureError
-from perdure.gather.find import find_lifetimes, named_apart
+from perdure.gather.find import Found, find_lifetimes, named_apart
 from perdure.gather.model import Survey
 from perdure.gather.serving import OwnExpert
-from perdure.gather.survey import How, Surveyor, described, renamed
+from perdure.gather.survey import Done, How, Surveyor, described, renamed
 from perdure.log.l2logger import ended
 from perdure.log.read import find, locate
 from perdure.metrics.declare import Metric
-from perdure.metrics.score import Scorer
+from perdure.metrics.score import Score, Scorer
 from perdure.metrics.settings import Settings
 from perdure.report.followed import Followed, Progress
 from perdure.report.material import Material, material, sketched
@@ -45,6 +46,8 @@ class Follower:
         self.settings = settings or Settings()
         self.clock = clock
         self.lives: dict[Path, Followed] = {}
+        self.still: dict[Path, tuple[tuple[int, int], Done]] = {}
+        """What does not grow record by record, as tables and matrices: told anew when its file changes."""
         self.version = 0
         """Raised whenever anything has grown."""
         self.scored = 0
@@ -104,7 +107,13 @@ class Follower:
     def progress(self) -> tuple[Progress, ...]:
         """Where every lifetime stands."""
         now = self.clock()
-        return tuple(one.progress(now, self.metrics) for one in self.lives.values())
+        followed = (one.progress(now, self.metrics) for one in self.lives.values())
+        return (*followed, *(_ended(life.score) for _, done in self.still.values() for _, life in done.lives))
+
+    def left_out(self) -> tuple[tuple[str, str], ...]:
+        """What was given and cannot be scored, with the reason."""
+        told = [(str(one.path), one.problem) for one in self.lives.values() if one.problem]
+        return (*told, *(pair for _, done in self.still.values() for pair in done.left_out))
 
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with the place rather than with a lifetime."""
@@ -117,12 +126,13 @@ class Follower:
                 continue
             if free < _LOW_DISK:
                 found.append(f"{place}: the disk is filling, {free / 1e6:.0f} MB are left")
-        return tuple(found)
+        return (*found, *(f"{path}: {why}" for _, done in self.still.values() for path, why in done.left_out))
 
     def material(self) -> Material | None:
         """What the lifetimes that hold something came to, as a report takes it; None while there is nothing."""
         if self._told_version != self.scored:
-            lives = tuple(renamed(one.told, one.id) for one in self.lives.values() if one.told is not None)
+            grown = (renamed(one.told, one.id) for one in self.lives.values() if one.told is not None)
+            lives = (*grown, *(life for _, done in self.still.values() for _, life in done.lives))
             scorer, how = self._scorer, self.how
             # Lives that still run are shown as they stand, though no group counts them.
             survey = Survey(lives, (), how["settings"], scorer.preset.name, scorer.metrics, how["settings_from"])
@@ -146,6 +156,8 @@ class Follower:
             elif one.path.is_dir() and any(find(one.path)):
                 self.lives[one.path] = Followed(one, now, self.settings.measure)
                 changed = True
+            elif one.part in (None, "") or one.path not in self.still:
+                changed = self._tell(replace(one, part=None)) or changed
         experts = tuple((path, run) for path, run in own if ended(Path(path)))
         if experts != self._known_experts:
             self._known_experts = experts
@@ -153,6 +165,19 @@ class Follower:
             for followed in self.lives.values():
                 followed.told_blocks = -1
         return changed
+
+    def _tell(self, found: Found) -> bool:
+        """Score what lies in a file, unless it was scored as it is now."""
+        try:
+            state = found.path.stat()
+        except OSError:
+            return False
+        mark = (state.st_size, state.st_mtime_ns)
+        if found.path in self.still and self.still[found.path][0] == mark:
+            return False
+        self.still[found.path] = (mark, self._surveyor(found))
+        self.scored += 1
+        return True
 
     def _with(self, found: Sequence[OwnExpert]) -> Surveyor:
         """What scores lifetimes beside the experts that are there by now; nothing is written beside a log."""
@@ -186,3 +211,11 @@ class Follower:
             one.told_at = now = self.clock()
             self._score_from = now + (time.perf_counter() - started) * (1 / _SHARE - 1)
         return changed
+
+
+def _ended(score: Score) -> Progress:
+    """Where a lifetime stands that a file holds whole."""
+    count = score.learning_experiences + score.evaluation_experiences
+    return Progress(
+        score.id, "done", count, count, "", None, learner=score.learner, seed=score.seed, values=score.values
+    )

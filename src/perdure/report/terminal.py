@@ -64,9 +64,9 @@ def table(follower: Follower, *, rows: int = 40) -> Table:
     shown.add_column("left", justify="right", no_wrap=True)
     shown.add_column("learning", no_wrap=True)
     shown.add_column("PM", justify="right", no_wrap=True)
-    pairs = sorted(
-        zip(follower.progress(), follower.lives.values(), strict=True), key=lambda pair: pair[0].state != "running"
-    )
+    followed = {one.id: one for one in follower.lives.values()}
+    found = ((one, followed.get(one.id)) for one in follower.progress())
+    pairs = sorted(found, key=lambda pair: pair[0].state != "running")
     for one, life in pairs[:rows]:
         colour = _STATES.get(one.state, "white")
         value = one.values.get("performance_maintenance")
@@ -75,7 +75,7 @@ def table(follower: Follower, *, rows: int = 40) -> Table:
             f"[{colour}]{one.state}[/]",
             _done(one),
             time_left(one.left_s),
-            sparkline(_learning(life)),
+            sparkline(_learning(life) if life else ()),
             "…" if value is None else number(value),
         )
     said = [f"{one.id}: {warning}" for one, _ in pairs for warning in one.warnings] + list(follower.warnings())

@@ -333,6 +333,8 @@ def checked(content: Mapping[str, Any], where: str, lines: Mapping[str, int] | N
         at = f"{where}, line {lines[key]}" if lines and key in lines else where
         if key not in OPTIONS:
             raise PerdureError(f"{at}: unknown key {key!r}; {nearest(key, OPTIONS)}")
+        if key == "unverified":
+            raise PerdureError(f"{at}: {key!r} can only be said on the command line: data cannot vouch for itself")
         try:
             found[key] = OPTIONS[key].kind.read(value)
         except ValueError:

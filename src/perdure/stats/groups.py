@@ -179,12 +179,22 @@ def _methods_under_seeds(lives: Sequence[Score]) -> frozenset[str]:
 
 def not_pooled(lives: Sequence[Score]) -> tuple[str, ...]:
     """What to say where folders do not tell whose lifetimes they hold."""
-    alone = _methods_under_seeds(lives)
+    alone = sorted(_methods_under_seeds(lives))
     if not alone:
         return ()
-    shown = ", ".join(sorted(alone)[:3])
-    advice = "say what a group is with --group, as in --group '([^/]+)$'"
+    shown = ", ".join(alone[:3]) + (f" and {len(alone) - 3} more" if len(alone) > 3 else "")
+    advice = f"say what a group is, as in --group '{_telling([life.id for life in lives])}'"
     return (f"the same names recur under {shown}, and no learner is recorded, so nothing is pooled there; {advice}",)
+
+
+def _telling(ids: Sequence[str]) -> str:
+    """A pattern for the part of these ids that differs and does not count: which learner, not which seed."""
+    parts = [one.split("/") for one in ids]
+    for at in range(1, min(map(len, parts))):
+        names = {one[at] for one in parts}
+        if len(names) > 1 and not any(_COUNTED.fullmatch(name) for name in names):
+            return "^" + "[^/]+/" * at + "([^/]+)"
+    return "([^/]+)$"
 
 
 def _names(firsts: Sequence[Score], alone: frozenset[str], *, pool: bool) -> list[str]:

@@ -13,7 +13,7 @@ from perdure.metrics.declare import Bar
 from perdure.metrics.presets import PRESETS
 from perdure.metrics.score import Score
 from perdure.stats.compare import Comparison, compare_lives
-from perdure.stats.groups import check_poolable, differing, usable
+from perdure.stats.groups import check_poolable, differing, not_pooled, usable
 from perdure.stats.model import LEVEL
 from perdure.stats.pairing import Want
 
@@ -100,6 +100,8 @@ def systems_of(survey: Survey) -> tuple[System, ...]:
 
 def _by_learner(survey: Survey) -> dict[str, tuple[Score, ...]]:
     """The lives by learner; where none is named, by the folder or file that stands for one."""
+    for why in not_pooled(survey.scores):
+        raise PerdureError(f"{survey.name}: {why}")
     parts: dict[str, list[Score]] = {}
     for life in survey.scores:
         parts.setdefault(life.learner or life.identity.holder or "not named", []).append(life)
@@ -248,6 +250,9 @@ def _compared(one: System, against: System, metrics: Sequence[str]) -> dict[str,
     judged = {name: bar for name, bar in known.items() if bar.threshold is not None}
     ours = {name for preset in PRESETS.names() for name in PRESETS.get(preset).metrics}
     family = {name: bar for name, bar in judged.items() if name in _FAMILY or name not in ours}
+    if not any(life.values.get(name) is not None for life in one.lives for name in family):
+        declared = PRESETS.get("standard").metrics  # matrices have a headline of their own
+        family = {name: bar for name, bar in known.items() if name in declared and declared[name].headline == "matrix"}
     return next(found for found in (family, judged, known) if found or found is known)
 
 
