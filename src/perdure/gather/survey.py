@@ -57,8 +57,8 @@ def survey(
     given, experts = _several(logs, settings.reading()), _several(experts)
     scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
     files = [one for one in given if not isinstance(one, Lifetime) and is_score_file(locate(one))]
-    once = dict.fromkeys(locate(one).resolve() for one in files)  # given twice, it counts once
-    kept = [read_score_file(one, settings.metrics, settings.margins) for one in once]
+    once = {locate(one).resolve(): locate(one) for one in files}  # given twice, it counts once
+    kept = [read_score_file(one, settings.metrics, settings.margins) for one in once.values()]
     places = [one for one in given if not isinstance(one, Lifetime) and one not in files]
     found, own = find_lifetimes(places, [one for one in experts if not isinstance(one, Lifetime)], settings.reading())
     found = (*(_in_memory(one) for one in given if isinstance(one, Lifetime)), *found)

@@ -110,8 +110,8 @@ class _Bulk:
         """The lifetimes in their order, of one piece or of all; never more than a piece in memory."""
         files = _files(path)
         if part is None:
-            for file in files:
-                yield from _Part(path, file, options).lifetimes()
+            for one in [_Part(path, file, options) for file in files]:  # all found whole before the first is read
+                yield from one.lifetimes()
             return
         try:
             which, _, span = part.partition(":")

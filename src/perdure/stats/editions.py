@@ -64,4 +64,5 @@ def moved(lives: Sequence[Score]) -> tuple[Moved, ...]:
 def _same(life: Score) -> tuple[Any, ...]:
     """What a lifetime goes by in both: its recorded id and seed, else the last name of its id."""
     who = life.identity
-    return (who.recorded, who.seed) if who.recorded else (who.id.removeprefix(f"{who.argument}#").rpartition("/")[2], who.seed)
+    name = who.recorded or who.id.removeprefix(f"{who.argument}#").rpartition("/")[2]
+    return name, who.seed
