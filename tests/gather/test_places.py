@@ -97,7 +97,12 @@ def test_data_cannot_vouch_for_itself(tmp_path: Path) -> None:
 def test_settings_that_are_no_file_are_refused(tmp_path: Path, kind: str) -> None:
     written(tmp_path / "logs", "one", LIFE)
     file = tmp_path / "logs" / "perdure.toml"
-    {"dangling": lambda: file.symlink_to("nowhere"), "pipe": lambda: os.mkfifo(file), "folder": file.mkdir}[kind]()
+    if kind == "dangling":
+        file.symlink_to("nowhere")
+    elif kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.mkdir()
     done = run_verb("score", tmp_path / "logs")
     assert "no regular file" in str(done.exception)
 
