@@ -280,7 +280,9 @@ def _check_once(lives: Sequence[Score], where: str) -> None:
     seen: dict[object, Identity] = {}
     for life in lives:
         who = life.identity
-        for key in (who.id, (who.recorded, who.seed) if who.recorded else None):
+        # A name alone may recur, as seed0 does; with every value the same it is a copy.
+        copied = (who.recorded, who.seed, tuple(sorted(life.values.items()))) if who.recorded else None
+        for key in (who.id, copied):
             if key is not None and seen.setdefault(key, who) is not who:
                 raise PerdureError(
                     f"{where}: lifetime {who.recorded or who.id!r} is there twice "
