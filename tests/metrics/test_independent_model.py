@@ -9,6 +9,7 @@ import random
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import exp, log
 from statistics import mean, median
 from typing import Any
 
@@ -30,6 +31,7 @@ class Part:
     task: str
     rows: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     unsmoothed: list[float] = field(default_factory=list)
+    measured: list[float] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
 
     def terminal(self) -> float:
@@ -85,24 +87,27 @@ class Model:
         first_learned = [part.task for part in self.parts if part.kind == "train"]
         self.tasks = list(dict.fromkeys(first_learned + [part.task for part in self.parts]))
         self.constant = set()
+        self.span: dict[str, tuple[float, float]] = {}
         for task in self.tasks:
             own = [part for part in self.parts if part.task == task]
             theirs = [part for expert in self.experts[task] for part in expert]
             pooled = [value for part in own + theirs for value in part.values]
-            low, high = min(pooled), max(pooled)
+            self.span[task] = low, high = min(pooled), max(pooled)
             if high == low:
                 self.constant.add(task)
             for part in own + theirs:
-                part.values = [100 * (one - low) / (high - low) + 1 if high > low else 1.0 for one in part.values]
-                part.unsmoothed = [
-                    100 * (one - low) / (high - low) + 1 if high > low else 1.0 for one in part.unsmoothed
-                ]
+                part.measured = part.unsmoothed
+                part.values, part.unsmoothed = self.scaled(task, part.values), self.scaled(task, part.unsmoothed)
         sleeps = any(part.kind == "test" and part.subtype == "sleep" for part in self.parts)
         self.seen = [
             index
             for index, part in enumerate(self.parts)
             if part.kind == "test" and (not sleeps or part.subtype == "sleep")
         ]
+
+    def scaled(self, task: str, values: list[float]) -> list[float]:
+        low, high = self.span[task]
+        return [100 * (one - low) / (high - low) + 1 if high > low else 1.0 for one in values]
 
     def evaluations(self, task: str) -> list[int]:
         return [index for index in self.seen if self.parts[index].task == task]
@@ -148,29 +153,38 @@ class Model:
                 if any(index < between[0] for index in self.learnings(task)) != backward:
                     continue
                 then, now = self.worth(before), self.worth(after)
-                below = then + now if contrast else then
-                if below > TINY * 100:
-                    pairs.setdefault((sources.pop(), task), (now - then) / below if contrast else now / then)
-        return mean(pairs.values()) if pairs else None
+                pairs.setdefault((sources.pop(), task), (now - then) / (now + then) if contrast else log(now / then))
+        if not pairs:
+            return None
+        return mean(pairs.values()) if contrast else exp(mean(pairs.values()))
 
-    def beside_experts(self, *, efficiency: bool) -> float | None:
-        found: dict[str, list[float]] = defaultdict(list)
+    def beside_experts(self) -> tuple[float | None, float | None]:
+        """RP and SE: joined as measured, cut to the shorter, then smoothed once, then scaled."""
+        performance: dict[str, list[float]] = defaultdict(list)
+        efficiency: dict[str, list[float]] = defaultdict(list)
         for task in self.tasks:
-            curve = [one for index in self.learnings(task, wake=True) for one in self.parts[index].values]
+            own = [one for index in self.learnings(task, wake=True) for one in self.parts[index].measured]
+            pairs = []
             for expert in self.experts[task]:
-                theirs = [one for part in expert if part.subtype == "wake" for one in part.values]
-                if not curve or not theirs:
-                    continue
-                cut = min(len(curve), len(theirs))
-                if not efficiency:
-                    found[task].append(sum(curve[:cut]) / sum(theirs[:cut]))
-                    continue
-                centre = (len(curve) - 1) / 2
-                falls = sum((index - centre) * one for index, one in enumerate(curve)) < 0
-                (height, soon), (expert_height, expert_soon) = peak(curve[:cut]), peak(theirs[:cut])
-                if not falls and soon > 1 and expert_soon > 1 and height >= 0.2 * expert_height:
-                    found[task].append(height / expert_height * expert_soon / soon)
-        return self.over_tasks(found)
+                theirs = [one for part in expert if part.subtype == "wake" for one in part.measured]
+                cut = min(len(own), len(theirs))
+                if cut:
+                    pairs.append([self.scaled(task, smoothed(some[:cut])) for some in (own, theirs)])
+            if not pairs:
+                continue
+            target = 0.0
+            for part, weight in ((first_tenth, 0.1), (last_tenth, 0.9)):
+                learner = mean(part(mine) for mine, _ in pairs)
+                target += weight * mean([learner, *(part(other) for _, other in pairs)])
+            for mine, other in pairs:
+                performance[task].append(log(max(1, mean(mine)) / max(1, mean(other))))
+                height = max(1, last_tenth(mine)) / max(1, last_tenth(other))
+                efficiency[task].append(log(height * reached(other, target) / reached(mine, target)))
+        return self.geometric(performance), self.geometric(efficiency)
+
+    def geometric(self, values: dict[str, list[float]]) -> float | None:
+        found = self.over_tasks(values)
+        return None if found is None else exp(found)
 
     def recoveries(self) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
         times: dict[str, list[float]] = defaultdict(list)
@@ -196,6 +210,7 @@ class Model:
 
     def all(self) -> dict[str, float | None]:
         times, droops = self.recoveries()
+        performance, efficiency = self.beside_experts()
         return {
             "performance_maintenance": self.maintenance(terminal=False),
             "performance_maintenance_terminal": self.maintenance(terminal=True),
@@ -203,18 +218,26 @@ class Model:
             "forward_transfer_contrast": self.transfer(backward=False, contrast=True),
             "backward_transfer": self.transfer(backward=True, contrast=False),
             "backward_transfer_contrast": self.transfer(backward=True, contrast=True),
-            "relative_performance": self.beside_experts(efficiency=False),
-            "sample_efficiency": self.beside_experts(efficiency=True),
+            "relative_performance": performance,
+            "sample_efficiency": efficiency,
             "recovery_time": self.over_tasks(times),
             "droop": self.over_tasks(droops),
             "performance_recovery": self.recovery(),
         }
 
 
-def peak(values: list[float]) -> tuple[float, int]:
-    """The maximum, and the experience, counted from 1, at which it is first reached."""
-    high = max(values)
-    return high, next(at for at, one in enumerate(values, 1) if one >= high - TINY * max(1, abs(high)))
+def first_tenth(values: list[float]) -> float:
+    return mean(values[: max(1, len(values) // 10)])
+
+
+def last_tenth(values: list[float]) -> float:
+    return mean(values[9 * len(values) // 10 :])
+
+
+def reached(values: list[float], target: float) -> int:
+    """The experience, counted from 1, at which the target is first reached; one more than there are if never."""
+    there = (at for at, one in enumerate(values, 1) if one >= target - TINY * max(1, abs(target)))
+    return next(there, len(values) + 1)
 
 
 def random_rows(rng: random.Random, tasks: list[str], blocks: int, kinds: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from perdure.curves.experts import ExpertLog, expert_log, matching, oriented, scaled_for, values_of
+from perdure.curves.joined import Joined
 from perdure.curves.matrix import matrix_curves
 from perdure.curves.model import Array, Curves, Expert, Prep, Range, Ranges
 from perdure.curves.prepare import SCALED, clamp, scale, smooth
@@ -210,22 +211,22 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
     if prep.scale != "none":
         _each_block(blocks, starts, smoothed, lambda values, task: scale(values, bounds[task]))
         _each_block(blocks, starts, raw, lambda values, task: scale(values, bounds[task]))
-    if prep.noise:
-        for row, life in enumerate(group):
-            rng = np.random.default_rng([prep.noise_seed, crc32(life.lifetime.id.encode())])
-            noise = rng.normal(0.0, prep.noise, smoothed.shape[-1])
-            smoothed[row] += noise
-            raw[row] += noise
+    noise = _noise(group, prep)
+    if noise is not None:
+        smoothed += noise
+        raw += noise
     for array in (smoothed, raw):
         array.flags.writeable = False
     experts = {task: _scaled(found, task, bounds, clamps, prep, count) for task, found in matched.items()}
+    joined = Joined(measured, starts, prep, bounds, clamps, matched, noise)
     among: Together | None = None
     if count > 1:
         widths = {
             task: [SCALED if prep.scale != "none" else found[task].high - found[task].low for found in by_life]
             for task in tasks
         }
-        among = Together(smoothed, raw, measured, starts, [widths[block.task] for block in blocks])
+        floor = None if prep.scale == "none" else 1.0
+        among = Together(smoothed, raw, measured, starts, [widths[block.task] for block in blocks], floor)
     return [
         Curves(
             lifetime=life.lifetime.id,
@@ -241,9 +242,18 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
             notes=notes[row],
             among=among,
             row=row,
+            joined=joined,
         )
         for row, life in enumerate(group)
     ]
+
+
+def _noise(group: Sequence[_Life], prep: Prep) -> Array | None:
+    """What is added to the prepared values of each life, told by its name alone."""
+    if not prep.noise:
+        return None
+    seeds = [[prep.noise_seed, crc32(life.lifetime.id.encode())] for life in group]
+    return np.stack([np.random.default_rng(seed).normal(0.0, prep.noise, len(group[0].values)) for seed in seeds])
 
 
 def _sharing(passage: Passage, scenario: Scenario) -> Passage:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +35,7 @@ __all__ = [
     "oriented",
     "read_experts",
     "scaled_for",
+    "seconds_elapsed",
     "seconds_learning",
     "values_of",
 ]
@@ -66,6 +69,20 @@ class ExpertLog:
     seconds: float | None = None
     intervals: int = 0
     saturation: float | None = None
+    elapsed: float | None = None
+    """The time from its first to its last experience, evaluations and all."""
+
+    @cached_property
+    def awake_values(self) -> Array:
+        """Its wake learning blocks joined, as measured."""
+        if len(self.awake) == len(self.starts) - 1:
+            return self.measured
+        return gathered(self.measured, self.starts, self.awake) if self.awake else self.measured[:0]
+
+    @cached_property
+    def mark(self) -> str:
+        """Its id with a digest of what it measured: folders of several learners often name their experts alike."""
+        return f"{self.id}@{hashlib.sha256(self.measured.tobytes()).hexdigest()[:8]}"
 
 
 def read_experts(paths: Iterable[str | os.PathLike[str]], options: Options = _DEFAULTS) -> Experts:
@@ -218,7 +235,22 @@ def expert_log(
         numbers=np.concatenate([row_numbers[first:last] for first, last in row_pieces]),
         seconds=seconds,
         intervals=intervals,
+        elapsed=seconds_elapsed(passage),
     )
+
+
+def seconds_elapsed(passage: Passage) -> float | None:
+    """The time from the first to the last experience of any kind; None where a timestamp of theirs cannot be read."""
+    times = passage.rows["timestamp"]
+    return _seconds(times[0], times[-1]) if len(times) else None
+
+
+def _seconds(first: str | None, last: str | None) -> float | None:
+    try:
+        span = datetime.strptime(last, TIMESTAMP_FORMAT) - datetime.strptime(first, TIMESTAMP_FORMAT)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    return span.total_seconds()
 
 
 def seconds_learning(passage: Passage) -> tuple[float | None, int]:
@@ -231,12 +263,10 @@ def seconds_learning(passage: Passage) -> tuple[float | None, int]:
     for index, block in enumerate(passage.scenario.blocks):
         if block.mode != "learn" or not block.length or block.length < 2:
             continue
-        first, last = times[int(passage.row_starts[index])], times[int(passage.row_starts[index + 1]) - 1]
-        try:
-            span = datetime.strptime(last, TIMESTAMP_FORMAT) - datetime.strptime(first, TIMESTAMP_FORMAT)
-        except (TypeError, ValueError):
+        span = _seconds(times[int(passage.row_starts[index])], times[int(passage.row_starts[index + 1]) - 1])
+        if span is None:
             return None, 0
-        total += span.total_seconds()
+        total += span
         intervals += block.length - 1
     return total, intervals
 
@@ -271,6 +301,7 @@ def scaled_for(
 
     smoothed, raw = prepared(log.smoothed), prepared(log.measured)
     width = SCALED if prep.scale != "none" else bounds.high - bounds.low
+    floor = None if prep.scale == "none" else 1.0
     several = smoothed.ndim > 1 or np.ndim(width) > 0
     count = lives if several else 1
 
@@ -281,10 +312,10 @@ def scaled_for(
             pieces = [gathered(array, log.starts, blocks) if blocks else array[..., :0] for array in (smoothed, raw)]
             values, beside = pieces
         if not several:
-            return (Curve(values, beside, float(width)),)
+            return (Curve(values, beside, float(width), floor),)
         shape = (lives, values.shape[-1])
         extents: list[float] = np.broadcast_to(np.ravel(width), lives).tolist()
-        return Rows(np.broadcast_to(values, shape), np.broadcast_to(beside, shape), extents).curves
+        return Rows(np.broadcast_to(values, shape), np.broadcast_to(beside, shape), extents, floor).curves
 
     blocks = len(log.starts) - 1
     everything = cut(range(blocks))
@@ -301,6 +332,9 @@ def scaled_for(
             saturation=log.saturation,
             seconds=log.seconds,
             intervals=log.intervals,
+            mark=log.mark,
+            elapsed=log.elapsed,
+            experiences=len(log.measured),
         )
         for row in range(count)
     ]

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
+from perdure.curves.beside import Beside
 from perdure.errors import MetricError, UnknownName
 from perdure.log.model import Direction, Passage
 from perdure.scenario.model import Scenario
@@ -32,7 +33,9 @@ __all__ = [
     "dot",
     "gathered",
     "mean",
+    "near",
     "slope",
+    "start",
     "terminal",
 ]
 
@@ -160,6 +163,16 @@ def terminal(values: Array) -> Any:
     return mean(values[..., 9 * values.shape[-1] // 10 :])
 
 
+def start(values: Array) -> Any:
+    """The mean of the first tenth, which is one value or more."""
+    return mean(values[..., : max(1, values.shape[-1] // 10)])
+
+
+def near(target: Any) -> Any:
+    """From where on a value counts as having reached `target`, so that rounding decides nothing."""
+    return target - 1e-9 * np.maximum(1.0, np.abs(target))
+
+
 def dot(first: Array, second: Array) -> Any:
     """The sum of the products.
 
@@ -185,6 +198,8 @@ class Curve:
     """The same experiences scaled but not smoothed."""
     range: float = 100.0
     """The width of the task's range on the prepared scale; guards against tiny denominators use it."""
+    floor: float | None = None
+    """Where the scale begins, which given bounds do not keep values from passing; None for values as measured."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -216,11 +231,11 @@ class Curve:
 
     def first(self, count: int) -> Curve:
         """The first `count` experiences, as a view."""
-        return Curve(self.values[:count], self.raw[:count], self.range)
+        return Curve(self.values[:count], self.raw[:count], self.range, self.floor)
 
     def reached(self, target: float) -> int | None:
         """The 0-based index at which the curve first reaches `target`, up to rounding; None if never."""
-        at_least = self.values >= target - 1e-9 * max(1.0, abs(target))
+        at_least = self.values >= near(target)
         index = int(at_least.argmax())
         return index if at_least[index] else None
 
@@ -245,6 +260,22 @@ class Expert:
     """The time between its experiences, summed over learning blocks; None without timestamps."""
     intervals: int = 0
     """How many times between experiences `seconds` sums."""
+    mark: str = ""
+    """What it is called wherever values beside it are told apart: its id, and what it measured as a digest."""
+    elapsed: float | None = None
+    """The time from its first to its last experience of any kind; None without timestamps."""
+    experiences: int = 0
+    """How many learning experiences it had."""
+
+
+class BesideExperts(Protocol):
+    """Lives of the same blocks and their experts, as measured."""
+
+    def beside(
+        self, task: str, blocks: tuple[int, ...], average: Literal["metrics", "time"]
+    ) -> Sequence[tuple[Beside, ...]]:
+        """The blocks of every life beside each expert of the task."""
+        ...
 
 
 class Among(Protocol):
@@ -295,6 +326,8 @@ class Curves:
     """The lives of the same blocks that were prepared with it; what is asked of one is then computed for all."""
     row: int = 0
     """Which of them it is."""
+    joined: BesideExperts | None = field(default=None, repr=False)
+    """The same lives as measured, to be compared with experts; None where nothing was learned."""
 
     @property
     def scenario(self) -> Scenario:
@@ -324,13 +357,21 @@ class Curves:
         if self.among is not None:
             return self.among.over(tuple(blocks))[self.row]
         if len(blocks) != 1:
-            return Curve(self._gather(self.values, blocks), self._gather(self.raw, blocks), self.extent(blocks))
+            return self._stitched(blocks)
         index = blocks[0]
         if index not in self._kept:
-            self._kept[index] = Curve(
-                self._gather(self.values, blocks), self._gather(self.raw, blocks), self.extent(blocks)
-            )
+            self._kept[index] = self._stitched(blocks)
         return self._kept[index]
+
+    def _stitched(self, blocks: Sequence[int]) -> Curve:
+        values, raw = self._gather(self.values, blocks), self._gather(self.raw, blocks)
+        return Curve(values, raw, self.extent(blocks), None if self.prep.scale == "none" else 1.0)
+
+    def beside(
+        self, task: str, blocks: Sequence[int], average: Literal["metrics", "time"] = "metrics"
+    ) -> tuple[Beside, ...]:
+        """The blocks joined, beside each expert of `task`."""
+        return self.joined.beside(task, tuple(blocks), average)[self.row] if self.joined else ()
 
     @cached_property
     def _kept(self) -> dict[int, Curve]:

@@ -20,10 +20,11 @@ __all__ = ["Rows", "Together"]
 class Rows:
     """The same place in many lives, a row each."""
 
-    def __init__(self, values: Array, raw: Array, extents: Sequence[float]) -> None:
+    def __init__(self, values: Array, raw: Array, extents: Sequence[float], floor: float | None = None) -> None:
         self.values = values
         self.raw = raw
         self.extents = extents
+        self.floor = floor
         self._first: dict[int, Rows] = {}
 
     @cached_property
@@ -61,7 +62,7 @@ class Rows:
         if count >= self.values.shape[-1]:
             return self
         if count not in self._first:
-            self._first[count] = Rows(self.values[:, :count], self.raw[:, :count], self.extents)
+            self._first[count] = Rows(self.values[:, :count], self.raw[:, :count], self.extents, self.floor)
         return self._first[count]
 
 
@@ -89,6 +90,10 @@ class _Row(Curve):
     @property
     def range(self) -> float:
         return self._rows.extents[self._row]
+
+    @property
+    def floor(self) -> float | None:
+        return self._rows.floor
 
     def __len__(self) -> int:
         return int(self._rows.values.shape[-1])
@@ -132,8 +137,10 @@ class Together:
         measured: Array,
         starts: npt.NDArray[np.int64],
         extents: Sequence[Sequence[float]],
+        floor: float | None = None,
     ) -> None:
         """`extents` has the width of the range of each block's task on the prepared scale, life by life."""
+        self.floor = floor
         self.values = values
         self.raw = raw
         self.measured = measured
@@ -146,7 +153,7 @@ class Together:
         """The blocks stitched together, of every life."""
         if blocks not in self._over:
             values, raw = (gathered(array, self.starts, blocks) for array in (self.values, self.raw))
-            self._over[blocks] = Rows(values, raw, self.extents[blocks[0]]).curves
+            self._over[blocks] = Rows(values, raw, self.extents[blocks[0]], self.floor).curves
         return self._over[blocks]
 
     def measured_means(self, block: int) -> Sequence[float]:

@@ -198,6 +198,7 @@ def _life(path: Path, one: Mapping[str, Any], preset: str, definitions: int, how
                 {key: tuple(values) for key, values in (each.get("by") or {}).items()},
                 each.get("why"),
                 tuple(each.get("flags", ())),
+                {task: tuple(marks) for task, marks in (each.get("experts") or {}).items()},
             )
             for name, each in one["metrics"].items()
         },

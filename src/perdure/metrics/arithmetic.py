@@ -7,9 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from perdure.curves.model import Array, Curve
-from perdure.metrics.declare import NoValue
+from perdure.metrics.declare import NoValue, Value
 
-__all__ = ["contrast", "experiences_until", "median", "ratio", "recovery_time", "theil_sen"]
+__all__ = [
+    "contrast",
+    "experiences_until",
+    "floored",
+    "lift",
+    "lift_contrast",
+    "median",
+    "ratio",
+    "recovery_time",
+    "theil_sen",
+]
+
+BELOW = "a mean below the scale's minimum counts as 1"
 
 _TINY = 1e-9
 
@@ -38,6 +50,33 @@ def contrast(after: float, before: float, extent: float) -> float:
     return (after - before) / (after + before)
 
 
+def floored(floor: float | None, *means: float) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """The means, none below where the scale begins, and a flag where one was.
+
+    Given bounds allow values under the minimum. To leave their sites out would be selection on the outcome.
+    """
+    if floor is None or min(means) >= floor:
+        return (), means
+    rounding = _TINY * max(1.0, abs(floor))
+    return (BELOW,) if min(means) < floor - rounding else (), tuple(max(one, floor) for one in means)
+
+
+def lift(after: float, before: float, extent: float, floor: float | None) -> float | Value:
+    """`after / before`, both counted from the floor; where there is none, both have to be worth a logarithm."""
+    flags, (above, below) = floored(floor, after, before)
+    if floor is None and above <= max(0.0, _TINY * extent):
+        raise NoValue(f"a ratio of {above:.6g} has no logarithm that means anything; it needs a positive value")
+    value = ratio(above, below, extent)
+    return Value(value, flags) if flags else value
+
+
+def lift_contrast(after: float, before: float, extent: float, floor: float | None) -> float | Value:
+    """The contrast of two means, both counted from the floor where there is one."""
+    flags, (above, below) = floored(floor, after, before)
+    value = contrast(above, below, extent)
+    return Value(value, flags) if flags else value
+
+
 def experiences_until(curve: Curve, target: float) -> int:
     """How many experiences it takes to reach `target`, counted from 1; the curve does reach it."""
     index = curve.reached(target)
@@ -50,11 +89,12 @@ def recovery_time(previous: Curve, later: Curve) -> int | None:
     return later.reached(previous.terminal)
 
 
-def theil_sen(values: Sequence[float]) -> float:
-    """The median of the slopes between all pairs of values, one step apart each (Theil 1950, Sen 1968)."""
+def theil_sen(values: Sequence[float], at: Sequence[float] | None = None) -> float:
+    """The median of the slopes between all pairs of values (Theil 1950, Sen 1968), one step apart unless told."""
     ordinates = np.asarray(values, dtype=np.float64)
     first, second = np.triu_indices(len(ordinates), k=1)
-    return median((ordinates[second] - ordinates[first]) / (second - first))
+    abscissae = np.arange(len(ordinates)) if at is None else np.asarray(at, dtype=np.float64)
+    return median((ordinates[second] - ordinates[first]) / (abscissae[second] - abscissae[first]))
 
 
 def median(values: Array) -> float:

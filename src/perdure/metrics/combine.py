@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perdure.metrics.declare import Value
+
 if TYPE_CHECKING:
     from perdure.metrics.declare import Aggregate
 
-__all__ = ["first_of_each", "flat", "over_tasks"]
+__all__ = ["first_of_each", "flat", "over_tasks", "transfer_contrasts", "transfer_logarithms", "transfer_ratios"]
+
+_ROUNDING = 1e-9  # a mean this close to nothing has no sign
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -37,6 +42,41 @@ def over_tasks(values: Sequence[Sequence[float]], aggregate: Aggregate) -> float
 def first_of_each(values: Sequence[Sequence[float]], aggregate: Aggregate) -> float:
     """The mean or median over tasks (or pairs) of each one's first value."""
     return _AGGREGATES[aggregate]([of_one[0] for of_one in values])
+
+
+def transfer_logarithms(values: Sequence[Sequence[float]], aggregate: Aggregate) -> Value:
+    """As `first_of_each` for logarithms of ratios; says so where the contrasts of the same pairs say the opposite."""
+    return _beside(values, aggregate, 0.0, lambda one: math.tanh(one / 2), 0.0, "contrast")
+
+
+def transfer_ratios(values: Sequence[Sequence[float]], aggregate: Aggregate) -> Value:
+    """As `first_of_each` for ratios; says so where the contrasts of the same pairs say the opposite."""
+    return _beside(values, aggregate, 1.0, lambda one: (one - 1) / (one + 1), 0.0, "contrast")
+
+
+def transfer_contrasts(values: Sequence[Sequence[float]], aggregate: Aggregate) -> Value:
+    """As `first_of_each` for contrasts; says so where the ratios of the same pairs say the opposite."""
+    return _beside(values, aggregate, 0.0, _ratio, 1.0, "ratio")
+
+
+def _ratio(contrast: float) -> float:
+    return (1 + contrast) / (1 - contrast) if contrast < 1 else math.inf
+
+
+def _beside(
+    values: Sequence[Sequence[float]],
+    aggregate: Aggregate,
+    threshold: float,
+    other: Callable[[float], float],
+    its_threshold: float,
+    called: str,
+) -> Value:
+    firsts = [of_one[0] for of_one in values]
+    value = _AGGREGATES[aggregate](firsts)
+    theirs = _AGGREGATES[aggregate]([other(one) for one in firsts])
+    ours, its = value - threshold, theirs - its_threshold
+    opposite = min(abs(ours), abs(its)) > _ROUNDING and (ours > 0) != (its > 0)
+    return Value(value, (f"the mean {called} of the same pairs, {theirs:.3g}, says the opposite",) if opposite else ())
 
 
 def flat(values: Sequence[Sequence[float]], aggregate: Aggregate) -> float:  # noqa: ARG001

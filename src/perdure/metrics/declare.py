@@ -40,11 +40,12 @@ __all__ = [
 ]
 
 Aggregate = Literal["mean", "median"]
-Combine = Callable[[Sequence[Sequence[float]], Aggregate], float]
-"""The values of each key, in order, none empty → the lifetime's value."""
+Combine = Callable[[Sequence[Sequence[float]], Aggregate], "float | Value"]
+"""The values of each key, in order, none empty → the lifetime's value; their logarithms on a log scale, and back."""
 Sites = Callable[[Scenario], Iterator[Site]]
 Better = Literal["higher", "lower"]
 Headline = Literal["log", "matrix", ""]
+AveragedAs = Literal["log", "linear"]
 
 
 class NoValue(Exception):
@@ -93,6 +94,7 @@ Adapter = Callable[[Curves, Site, Context], Any]
 ADAPTERS: dict[Any, Adapter] = {
     Curves: lambda curves, _site, _context: curves,
     Site: lambda _curves, site, _context: site,
+    Context: lambda _curves, _site, context: context,
 }
 """Role type → what builds it. `Curve`, `Expert` and their tuples are the engine's own."""
 
@@ -127,6 +129,8 @@ class Metric:
     """Other names under which it may be asked for; outputs use `name` alone."""
     headline: Headline = ""
     """Of what it is one of the few numbers to lead with: a log, an accuracy matrix, or nothing."""
+    scale: AveragedAs = "linear"
+    """What is averaged, over sites and over lifetimes: values, or their logarithms; shown are values either way."""
 
     @cached_property
     def roles(self) -> Mapping[str, Any]:
@@ -196,14 +200,16 @@ def metric(
     preset: str = "standard",
     aliases: tuple[str, ...] = (),
     headline: Headline = "",
+    scale: AveragedAs = "linear",
     register: bool = True,
 ) -> Callable[[Callable[..., float | Value]], Metric]:
     """Declare the decorated formula as a metric over `sites`; its parameters are the roles.
 
     A role annotated `Curve` receives its blocks stitched, `tuple[Curve, ...]` one per block. A
-    parameter `expert` receives the experts of the site's task one after the other, `experts` all
-    at once. Any other type is looked up in `ADAPTERS`. The formula returns a float or a `Value`,
-    or raises `NoValue`. Unless told otherwise the values of a task are averaged, then the tasks.
+    parameter `expert` receives the experts of the site's task one after the other (annotated `Beside`,
+    the blocks of the role `learned` joined beside each), `experts` all at once. Any other type is looked
+    up in `ADAPTERS`. The formula returns a float or a `Value`, or raises `NoValue`. Unless told otherwise
+    the values of a task are averaged, then the tasks; their logarithms where `scale` is log.
     """
     from perdure.metrics.combine import over_tasks
 
@@ -229,6 +235,7 @@ def metric(
             preset=preset,
             aliases=aliases,
             headline=headline,
+            scale=scale,
         )
         if register:
             _register(made)

@@ -2,73 +2,96 @@
 
 from __future__ import annotations
 
-from perdure.curves.model import Curve
-from perdure.metrics.arithmetic import experiences_until, ratio
-from perdure.metrics.declare import NoValue, metric
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from perdure.curves.beside import Beside
+from perdure.curves.model import Curves
+from perdure.metrics.arithmetic import lift, theil_sen
+from perdure.metrics.declare import Context, NoValue, Site, Value, metric
 from perdure.scenario import sites
 
-__all__ = ["relative_performance", "sample_efficiency", "sample_efficiency_uncut"]
+__all__ = ["plasticity", "relative_performance", "sample_efficiency"]
 
-_ROUNDING = 1e-9  # a curve that falls by less than this part of its range does not fall
-_FAILED = 0.2  # a learner below a fifth of the expert's best did not learn the task
+_ROUNDING = 1e-9  # a curve that rises by less than this part of its range does not rise
 
 
 @metric(
     sites.each_task_learned,
+    scale="log",
     unit="ratio",
     threshold=1,
     condition="Scalability",
     capability="continual learning",
-    source="Baker et al. 2023, Alg. 3",
+    source="Baker et al. 2023, Alg. 3, averaged as logarithms",
 )
-def relative_performance(learned: Curve, expert: Curve) -> float:
+def relative_performance(expert: Beside) -> float | Value:
     """How much is achieved while learning a task, beside an expert of that task alone."""
-    shared = min(len(learned), len(expert))
-    return ratio(learned.first(shared).total, expert.first(shared).total, shared * learned.range)
+    return lift(expert.mean, expert.expert_mean, expert.range, expert.floor)
 
 
 @metric(
     sites.each_task_learned,
+    scale="log",
     unit="ratio",
     threshold=1,
     condition="Scalability",
     capability="continual learning",
-    source="Baker et al. 2023, Alg. 4, cut to equal length",
+    source="after Baker et al. 2023, Alg. 4, by a common target",
 )
-def sample_efficiency(learned: Curve, expert: Curve) -> float:
-    """How high and how soon a task's learning saturates, beside an expert of that task alone.
+def sample_efficiency(expert: Beside) -> float | Value:
+    """How high and how soon a task's learning ends up, beside an expert of that task alone.
 
-    Both curves are cut to the shorter length: uncut, an expert that ran four times as long would
-    triple the value.
+    How high: the last tenth of each. How soon: when each reaches one target, nine tenths of the way from where the
+    learner and all experts begin to where they end. Nobody is left out for failing: that would flatter.
     """
-    shared = min(len(learned), len(expert))
-    return _efficiency(learned, learned.first(shared), expert.first(shared))
+    height = lift(expert.end, expert.expert_end, expert.range, expert.floor)
+    value, flags = (height.value, height.flags) if isinstance(height, Value) else (height, ())
+    said = (*flags, *_remarks(expert))
+    value *= expert.expert_reached / expert.reached
+    return Value(value, said) if said else value
+
+
+def _remarks(pair: Beside) -> Iterator[str]:
+    if pair.reached > pair.length:
+        yield "the target was never reached, and counts as reached after the end"
+    if pair.expert_reached > pair.length:
+        yield "an expert never reached the target, which counts as reached after its end"
+    least = _ROUNDING * max(1.0, pair.range)
+    if pair.end <= pair.start + least:
+        yield "did not learn: the curve ends no higher than it begins"
+    if pair.expert_end <= pair.expert_start + least:
+        yield "an expert did not learn: its curve ends no higher than it begins"
 
 
 @metric(
-    sites.each_task_learned,
-    name="sample_efficiency",
-    unit="ratio",
-    threshold=1,
-    condition="Scalability",
+    sites.first_learning_of_each,
+    unit="log ratio per task",
+    expert=True,
     capability="continual learning",
-    source="Baker et al. 2023, Alg. 4",
-    register=False,
+    source="Perdure",
 )
-def sample_efficiency_uncut(learned: Curve, expert: Curve) -> float:
-    """How high and how soon a task's learning saturates, beside an expert's whole curve."""
-    return _efficiency(learned, learned, expert)
+def plasticity(life: Curves, at: Site, how: Context) -> float | Value:
+    """Whether new tasks are learned ever better or worse beside their experts, per task newly learned.
 
-
-def _efficiency(whole: Curve, learned: Curve, expert: Curve) -> float:
-    if whole.slope * len(whole) < -_ROUNDING * whole.range:
-        raise NoValue("the learning curve falls, so it does not saturate")
-    reached, expert_reached = experiences_until(learned, learned.peak), experiences_until(expert, expert.peak)
-    if reached == 1:
-        raise NoValue("the learning curve is highest at its first experience, so it does not saturate")
-    if expert_reached == 1:
-        raise NoValue("the expert's curve is highest at its first experience, so it does not saturate")
-    height = ratio(learned.peak, expert.peak, expert.range)
-    if height < _FAILED:
-        raise NoValue("the learner stays below a fifth of the expert's best, so it did not learn the task")
-    return height * expert_reached / reached
+    The Theil–Sen slope, over the order in which tasks are first learned, of the logarithm of the relative
+    performance of each task's first learning block.
+    """
+    order: list[float] = []
+    found: list[float] = []
+    flags: dict[str, None] = {}
+    for number, block in enumerate(at.blocks["first"]):
+        task = life.scenario.blocks[block].task
+        pairs = life.beside(task, (block,), how.expert_average)
+        if not pairs or task in life.uninformative:
+            continue
+        values = [lift(one.mean, one.expert_mean, one.range, one.floor) for one in pairs]
+        flags |= dict.fromkeys(flag for one in values if isinstance(one, Value) for flag in one.flags)
+        ratios = [one.value if isinstance(one, Value) else one for one in values]
+        order.append(number)
+        found.append(float(np.mean([math.log(one) for one in ratios])))
+    if len(found) < sites.NEW_TASKS:
+        raise NoValue(f"needs {sites.NEW_TASKS} newly learned tasks with experts; {len(found)} have one")
+    return Value(theil_sen(found, order), tuple(flags))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from perdure.curves.beside import Beside
 from perdure.curves.model import Curve, Curves, Expert
-from perdure.metrics.declare import ADAPTERS, LIFETIME, Aggregate, Context, Key, Metric, NoValue, Site, Value, key_text
+from perdure.metrics.declare import ADAPTERS, Aggregate, Context, Metric, NoValue, Site, Value, key_text
+from perdure.metrics.measured import Broken, Measured, Result, combined, restricted
 from perdure.scenario.model import Scenario
 
 __all__ = [
@@ -28,32 +30,7 @@ __all__ = [
 ]
 
 
-class Result(NamedTuple):
-    """What one metric gave at one site: a value, or None and the reason.
-
-    A tuple, because dozens are made for every metric of every life.
-    """
-
-    lifetime: str
-    metric: str
-    key: Key
-    value: float | None
-    why: str | None = None
-    flags: tuple[str, ...] = ()
-
-
 _NOTHING: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One metric of one lifetime: its value or the reason for its absence, and the values behind it."""
-
-    value: float | None
-    by: Mapping[str, tuple[float, ...]] = field(default_factory=dict, hash=False)
-    """A task, or a pair written `a→b`, to its values in order; a site without a value leaves its list shorter."""
-    why: str | None = None
-    flags: tuple[str, ...] = ()
 
 
 class Sites:
@@ -68,10 +45,6 @@ class Sites:
         if metric.sites not in self._found:
             self._found[metric.sites] = tuple(metric.sites(self.scenario))
         return self._found[metric.sites]
-
-
-class Broken(Exception):
-    """A formula or its sites failed in a way they must not."""
 
 
 def measure(
@@ -125,7 +98,7 @@ def measure_all(
                     else:
                         results += here
                 left_out = curves.uninformative if reads_curves else _NOTHING
-                measured.append(_combined(metric, results, tuple(dict.fromkeys(without)), left_out, aggregate))
+                measured.append(combined(metric, results, tuple(dict.fromkeys(without)), left_out, aggregate))
             except Exception as problem:
                 measured.append(_failed(metric, found, problem))
     return measured
@@ -165,15 +138,26 @@ def evaluate(
         common["experts"] = experts
     if "expert" not in kinds:
         return (_called(metric, curves, site, common),)
-    each = experts if kinds["expert"] is Expert else tuple(one.curve for one in experts if len(one.curve))
-    return tuple(_called(metric, curves, site, {**common, "expert": one}) for one in each) or None
+    named: Iterable[tuple[str, Any]]
+    if kinds["expert"] is Beside:
+        if site.task is None:
+            raise Broken(f"{metric.name}: there is one joined curve per task, and its sites are of the whole lifetime")
+        beside = curves.beside(site.task, _blocks(metric, site, "learned"), context.expert_average)
+        named = ((one.expert, one) for one in beside)
+    elif kinds["expert"] is Expert:
+        named = ((one.mark, one) for one in experts)
+    else:
+        named = ((one.mark, one.curve) for one in experts if len(one.curve))
+    return tuple(_called(metric, curves, site, {**common, "expert": one}, mark) for mark, one in named) or None
 
 
-def _called(metric: Metric, curves: Curves, site: Site, arguments: Mapping[str, Any]) -> Result:
+def _called(
+    metric: Metric, curves: Curves, site: Site, arguments: Mapping[str, Any], expert: str | None = None
+) -> Result:
     try:
         given = metric.formula(**arguments)
     except NoValue as reason:
-        return Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags)
+        return Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags, expert)
     except (Exception, SystemExit) as problem:  # a formula must not end the program either
         raise Broken(f"{metric.name} raised {type(problem).__name__}: {problem} (at {key_text(site.key)})") from problem
     flags = site.flags
@@ -190,7 +174,9 @@ def _called(metric: Metric, curves: Curves, site: Site, arguments: Mapping[str, 
         raise Broken(
             f"{metric.name} returned {number} (at {key_text(site.key)}); where there is no value it must raise NoValue"
         )
-    return Result(curves.lifetime, metric.name, site.key, number, None, flags)
+    if number <= 0 and metric.scale == "log":
+        raise Broken(f"{metric.name} returned {number} (at {key_text(site.key)}), which has no logarithm")
+    return Result(curves.lifetime, metric.name, site.key, number, None, flags, expert)
 
 
 # --- roles ---------------------------------------------------------------------------------------
@@ -209,7 +195,7 @@ def _plan(metric: Metric) -> _Plan:
 
 def _builder(metric: Metric, name: str, kind: Any) -> _Build | None:
     if name in ("expert", "experts"):
-        allowed = (Curve, Expert) if name == "expert" else (tuple[Expert, ...],)
+        allowed = (Curve, Expert, Beside) if name == "expert" else (tuple[Expert, ...],)
         if kind not in allowed:
             raise Broken(f"{metric.name}: the role {name!r} must be annotated {_names(allowed)}, not {kind}")
         return None
@@ -262,12 +248,14 @@ def averaged(experts: Sequence[Expert]) -> Expert:
             np.mean([curve.values[:shortest] for curve in curves], axis=0),
             np.mean([curve.raw[:shortest] for curve in curves], axis=0),
             curves[0].range,
+            curves[0].floor,
         )
 
     whole = mean(lambda one: one.all_learning)
     return replace(
         logged[0],
         id="mean of " + ", ".join(one.id for one in logged),
+        mark="mean of " + ", ".join(one.mark for one in logged),
         curve=mean(lambda one: one.curve),
         last=mean(lambda one: one.last),
         all_learning=whole,
@@ -275,91 +263,6 @@ def averaged(experts: Sequence[Expert]) -> Expert:
     )
 
 
-# --- combination ---------------------------------------------------------------------------------
-
-
 def _reads_curves(metric: Metric) -> bool:
     """Whether it reads prepared curves; a value as measured means something even where it never changes."""
-    return any(kind in (Curve, tuple[Curve, ...]) for kind in metric.roles.values())
-
-
-def _task(key: Key) -> str:
-    return key if isinstance(key, str) else key[1]
-
-
-def _combined(
-    metric: Metric,
-    results: Sequence[Result],
-    without: tuple[str, ...],
-    constant: frozenset[str],
-    aggregate: Aggregate,
-) -> Measured:
-    by: dict[str, list[float]] = {}
-    task: dict[str, str] = {}
-    silent = not constant and not without  # whether there is nothing to say about the values
-    for _, _, key, value, _, flags in results:
-        text = key_text(key)
-        if text not in by:
-            by[text] = []
-            task[text] = _task(key)
-        if value is None:
-            silent = False
-        else:
-            by[text].append(value)
-        silent = silent and not flags
-    counted = [values for text, values in by.items() if values and task[text] not in constant]
-    frozen = {text: tuple(values) for text, values in by.items()}
-    if not results:
-        return Measured(None, frozen, f"needs an expert for {_listed(without)}")
-    said = () if silent else tuple(_flags(results, without, constant))
-    if not counted:
-        return Measured(None, frozen, _why(results), said)
-    value = metric.combine(tuple(counted), aggregate)
-    if not math.isfinite(value):
-        raise Broken(f"the values of {metric.name} combine to {value}")
-    return Measured(float(value), frozen, None, said)
-
-
-def restricted(metric: Metric, measured: Measured, tasks: frozenset[str], aggregate: Aggregate = "mean") -> Measured:
-    """What a lifetime's metric comes to over some of its tasks alone, from the values behind it."""
-    kept = {key: values for key, values in measured.by.items() if tasks.issuperset(key.split("→"))}
-    counted = [values for values in kept.values() if values]
-    if measured.value is None or not counted:
-        return Measured(None, kept, measured.why or f"no value of {', '.join(sorted(tasks))} alone", measured.flags)
-    return Measured(float(metric.combine(tuple(counted), aggregate)), kept, None, measured.flags)
-
-
-def _why(results: Sequence[Result]) -> str:
-    """The reasons why these sites have no value that counts, each with where it holds if there are several."""
-    reasons: dict[str, list[str]] = {}
-    for one in results:
-        why = one.why or "all its values are the same, so it carries no information"
-        reasons.setdefault(why, []).append(key_text(one.key))
-    whole = {key_text(LIFETIME)}
-    if len(reasons) == 1 and (len(results) > 1 or set(*reasons.values()) <= whole):
-        return next(iter(reasons))
-    return "; ".join(f"{_listed(tuple(dict.fromkeys(keys)))}: {why}" for why, keys in reasons.items())
-
-
-def _flags(results: Sequence[Result], without: tuple[str, ...], constant: frozenset[str]) -> Iterator[str]:
-    """What a reader of the value should know: the values' own flags, and how many are missing."""
-    own: dict[str, int] = {}
-    for one in results:
-        if one.value is not None:
-            for flag in one.flags:
-                own[flag] = own.get(flag, 0) + 1
-    total = sum(one.value is not None for one in results)
-    for flag, count in own.items():
-        yield flag if count == total else f"{flag} ({count} of {total} values)"
-    missing = [one for one in results if one.value is None]
-    if missing and total:
-        yield f"{len(missing)} of {len(results)} left out: {_why(missing)}"
-    still = sorted({_task(one.key) for one in results if one.value is not None} & constant)
-    if still and total:
-        yield f"constant, so not counted: {_listed(tuple(still))}"
-    if without and results:
-        yield f"no expert for {_listed(without)}"
-
-
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return any(kind in (Curve, Beside, tuple[Curve, ...]) for kind in metric.roles.values())

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from perdure.curves.model import Prep
-from perdure.metrics import METRICS, efficiency, framework2019, l2metrics31, transfer
+from perdure.metrics import METRICS, framework2019, l2metrics31, papers
 from perdure.metrics.blocks import summaries
-from perdure.metrics.combine import flat
 from perdure.metrics.declare import Metric, Preset
 from perdure.registry import Registry
 
@@ -19,58 +17,19 @@ def _standard() -> dict[str, Metric]:
     return {one.name: one for one in METRICS if one.preset == "standard"}
 
 
-def _new_2022() -> dict[str, Metric]:
-    """Transfer as a contrast, maintenance as a flat mean, sample efficiency on whole curves."""
-    registered = {
-        name: METRICS.get(name)
-        for name in (
-            "performance_maintenance",
-            "forward_transfer",
-            "forward_transfer_contrast",
-            "backward_transfer",
-            "backward_transfer_contrast",
-            "relative_performance",
-            "sample_efficiency",
-            "performance_recovery",
-            "recovery_time",
-            "droop",
-            "recovery_rate",
-            "cumulative_gain",
-            "learn_burn",
-            "terminal_performance",
-        )
-    }
-    return registered | {
-        "performance_maintenance": replace(
-            registered["performance_maintenance"], combine=flat, source="New et al. 2022"
-        ),
-        "forward_transfer": replace(transfer.forward_transfer_contrast, name="forward_transfer"),
-        "backward_transfer": replace(transfer.backward_transfer_contrast, name="backward_transfer"),
-        "relative_performance": replace(
-            registered["relative_performance"], condition="Transfer and Adaptation", source="New et al. 2022"
-        ),
-        "sample_efficiency": efficiency.sample_efficiency_uncut,
-    }
-
-
-def _baker_2023() -> dict[str, Metric]:
-    names = (
-        "performance_maintenance",
-        "forward_transfer",
-        "backward_transfer",
-        "relative_performance",
-        "sample_efficiency",
-        "cost_overhead",
-    )
-    return {name: METRICS.get(name) for name in names} | {"sample_efficiency": efficiency.sample_efficiency_uncut}
-
-
-_PAPER = "the paper's own preparation and averages are what the preset stands for; standard takes it"
-_FIXED_BY_PAPERS = dict.fromkeys(
-    ("window", "width", "smooth_evaluation", "clamp", "scale", "bounds", "aggregate"), _PAPER
+_PREPARED = "the papers' presets clamp and scale by the data now, as the papers do"
+_AS_LOGARITHMS = f"pairs are averaged as logarithms, because a mean of ratios lies above 1 by chance; {_PREPARED}"
+_JOINED = (
+    "curves are joined and cut before they are smoothed, and experts and tasks averaged as logarithms; " + _PREPARED
 )
-
 CHANGED: Mapping[str, str] = {
+    "forward_transfer": _AS_LOGARITHMS,
+    "backward_transfer": _AS_LOGARITHMS,
+    "relative_performance": _JOINED,
+    "sample_efficiency": f"{_JOINED}; it goes by a common target, no longer by each curve's highest value",
+    "cumulative_gain": f"new-2022 counts every slope now, however uncertain; {_PREPARED}",
+    "cost_overhead": "baker-2023 takes the time of whole lives per learning experience now, as the paper's App. G does",
+    "performance_maintenance": _PREPARED,
     "fwt": "forward transfer is Lopez-Paz and Ranzato's now; what was called fwt is above_chance",
     "omega_new": "it is no longer divided by the joint learner's accuracy, as in Hayes et al. 2018",
     "dr_remembering": "a measure counts as an accuracy only where it is called so, or its bounds say so",
@@ -83,7 +42,7 @@ PRESETS: Registry[Preset] = Registry("preset", "perdure.presets")
 for _one in (
     Preset(
         "standard",
-        "The definitions: corrected algorithms, ratio transfer, values scaled per task to 1–101.",
+        "The definitions: corrected algorithms, ratios averaged as logarithms, values scaled per task to 1–101.",
         Prep(),
         _standard,
         summaries,
@@ -91,21 +50,21 @@ for _one in (
     ),
     Preset(
         "new-2022",
-        "Contrast transfer, maintenance as a flat mean, clamped values, efficiency on whole curves.",
-        Prep(clamp=True),
-        _new_2022,
+        "The metrics of 2022 to the letter: contrast transfer, maintenance as a flat mean, efficiency on whole curves.",
+        papers.PREP,
+        papers.new_2022,
         summaries,
         "New et al. 2022",
-        _FIXED_BY_PAPERS,
+        papers.FIXES,
     ),
     Preset(
         "baker-2023",
-        "The five lifelong-learning metrics and cost overhead of the 2023 paper, efficiency on whole curves.",
-        Prep(),
-        _baker_2023,
+        "The five metrics and the cost overhead of 2023 to the letter: arithmetic ratios, efficiency on whole curves.",
+        papers.PREP,
+        papers.baker_2023,
         summaries,
         "Baker et al. 2023",
-        _FIXED_BY_PAPERS,
+        papers.FIXES,
     ),
     Preset(
         "l2metrics-3.1",

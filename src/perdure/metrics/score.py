@@ -151,6 +151,7 @@ class Score:
                     "by": {key: list(values) for key, values in one.by.items()},
                     "why": one.why,
                     "flags": list(one.flags),
+                    "experts": {task: list(marks) for task, marks in one.experts.items()},
                 }
                 for name, one in self.metrics.items()
             },

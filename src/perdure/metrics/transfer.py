@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from perdure.curves.model import Curve
-from perdure.metrics.arithmetic import contrast, ratio
-from perdure.metrics.combine import first_of_each
-from perdure.metrics.declare import metric
+from perdure.metrics.arithmetic import lift, lift_contrast
+from perdure.metrics.combine import transfer_contrasts, transfer_logarithms
+from perdure.metrics.declare import Value, metric
 from perdure.scenario import sites
 
 __all__ = ["backward_transfer", "backward_transfer_contrast", "forward_transfer", "forward_transfer_contrast"]
@@ -15,55 +15,57 @@ _CONDITION = "Transfer and Adaptation"
 
 @metric(
     sites.around_learning_another,
-    combine=first_of_each,
+    combine=transfer_logarithms,
+    scale="log",
     unit="ratio",
     threshold=1,
     condition=_CONDITION,
     capability="adapting to new tasks",
-    source="Baker et al. 2023, Alg. 1",
+    source="Baker et al. 2023, Alg. 1, averaged as logarithms",
 )
-def forward_transfer(before: Curve, after: Curve) -> float:
+def forward_transfer(before: Curve, after: Curve) -> float | Value:
     """How much learning one task lifts another that has not been learned yet."""
-    return ratio(after.mean, before.mean, before.range)
+    return lift(after.mean, before.mean, before.range, before.floor)
 
 
 @metric(
     sites.around_learning_another,
-    combine=first_of_each,
+    combine=transfer_contrasts,
     unit="contrast",
     threshold=0,
     condition=_CONDITION,
     capability="adapting to new tasks",
     source="New et al. 2022",
 )
-def forward_transfer_contrast(before: Curve, after: Curve) -> float:
+def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     """How much learning one task lifts another not learned yet, as a contrast from −1 to 1."""
-    return contrast(after.mean, before.mean, before.range)
+    return lift_contrast(after.mean, before.mean, before.range, before.floor)
 
 
 @metric(
     sites.around_learning_another_later,
-    combine=first_of_each,
+    combine=transfer_logarithms,
+    scale="log",
     unit="ratio",
     threshold=1,
     condition=_CONDITION,
     capability="continual learning",
-    source="Baker et al. 2023, Alg. 2",
+    source="Baker et al. 2023, Alg. 2, averaged as logarithms",
 )
-def backward_transfer(before: Curve, after: Curve) -> float:
+def backward_transfer(before: Curve, after: Curve) -> float | Value:
     """How much learning one task lifts another that was learned before."""
-    return ratio(after.mean, before.mean, before.range)
+    return lift(after.mean, before.mean, before.range, before.floor)
 
 
 @metric(
     sites.around_learning_another_later,
-    combine=first_of_each,
+    combine=transfer_contrasts,
     unit="contrast",
     threshold=0,
     condition=_CONDITION,
     capability="continual learning",
     source="New et al. 2022",
 )
-def backward_transfer_contrast(before: Curve, after: Curve) -> float:
+def backward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     """How much learning one task lifts another learned before, as a contrast from −1 to 1."""
-    return contrast(after.mean, before.mean, before.range)
+    return lift_contrast(after.mean, before.mean, before.range, before.floor)

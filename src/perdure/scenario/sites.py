@@ -20,6 +20,7 @@ from perdure.scenario.variants import under
 
 __all__ = [
     "LIFETIME",
+    "NEW_TASKS",
     "Confounded",
     "Key",
     "Site",
@@ -31,6 +32,7 @@ __all__ = [
     "each_evaluation_block",
     "each_learning_block",
     "each_task_learned",
+    "first_learning_of_each",
     "key_text",
     "last_evaluations",
     "last_evaluations_of_seen",
@@ -47,6 +49,9 @@ Key = str | tuple[str, str]
 
 LIFETIME = "whole lifetime"
 """The key of a site that is not about one task; no task label holds a space."""
+
+NEW_TASKS = 4
+"""How many tasks have to be learned anew before a trend over them says anything."""
 
 
 @dataclass(frozen=True)
@@ -281,6 +286,13 @@ def after_a_change(scenario: Scenario) -> Iterator[Site]:
     )
     if changed:
         yield Site(LIFETIME, {"changed": changed, "learned": learning})
+
+
+def first_learning_of_each(scenario: Scenario) -> Iterator[Site]:
+    """four tasks newly learned while awake"""
+    first = tuple(blocks[0] for blocks in _learning_by_task(scenario, wake_only=True).values())
+    if len(first) >= NEW_TASKS:
+        yield Site(LIFETIME, {"first": first})
 
 
 def timed_learning(scenario: Scenario) -> Iterator[Site]:

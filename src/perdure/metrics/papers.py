@@ -1,0 +1,173 @@
+"""The papers of 2022 and 2023 to the letter, for checking published numbers.
+
+Where they differ from `standard`: values are clamped at their own 10th and 90th percentile and scaled from the data,
+whatever bounds are known; ratios are averaged as they are; efficiency compares the maxima of whole curves, and leaves
+out who falls or fails; a block's gain is the sign of its slope, however uncertain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from perdure.curves.experts import seconds_elapsed
+from perdure.curves.model import Array, Curve, Curves, Expert, Prep, slope
+from perdure.curves.prepare import smooth
+from perdure.metrics import METRICS, transfer
+from perdure.metrics.arithmetic import experiences_until, ratio
+from perdure.metrics.combine import flat, transfer_ratios
+from perdure.metrics.declare import Metric, NoValue, Value, metric
+from perdure.scenario import sites
+
+__all__ = ["FIXES", "PREP", "baker_2023", "new_2022"]
+
+PREP = Prep(clamp=True, recorded_bounds=False)
+"""Appendix A of New et al. 2022, which Appendix C.1 of Baker et al. 2023 recommends."""
+
+_FIXED = "the paper's own preparation and averages are what the preset stands for; standard takes it"
+FIXES: Mapping[str, str] = dict.fromkeys(
+    ("window", "width", "smooth_evaluation", "clamp", "scale", "bounds", "aggregate", "expert_average"), _FIXED
+)
+
+_NEW, _BAKER = "New et al. 2022", "Baker et al. 2023"
+_ROUNDING = 1e-9  # a curve that falls or rises by less than this part of its range does neither
+_FAILED = 0.2  # a learner below a fifth of the expert's best did not learn the task
+
+_declared = partial(metric, register=False)
+_beside_experts = partial(
+    _declared, sites.each_task_learned, unit="ratio", threshold=1, capability="continual learning"
+)
+
+
+@_beside_experts(name="relative_performance", condition="Transfer and Adaptation", source=_NEW)
+def _relative_performance(learned: Curve, expert: Curve) -> float:
+    """How much is achieved while learning a task, beside an expert of that task alone."""
+    shared = min(len(learned), len(expert))
+    return ratio(learned.first(shared).total, expert.first(shared).total, shared * learned.range)
+
+
+@_beside_experts(name="relative_performance", condition="Scalability", source=f"{_BAKER}, Alg. 3")
+def _relative_performance_of_equals(learned: Curve, expert: Curve) -> float | Value:
+    """How much is achieved while learning a task, beside an expert of that task alone."""
+    value = float(_relative_performance.formula(learned, expert))  # type: ignore[arg-type]
+    if len(learned) == len(expert):
+        return value
+    return Value(value, ("the paper takes learner and expert to be equally long; both are cut to the shorter",))
+
+
+@_beside_experts(name="sample_efficiency", condition="Scalability", source=_NEW)
+def _sample_efficiency(learned: Curve, expert: Curve) -> float:
+    """How high and how soon a task's learning saturates, beside an expert's whole curve."""
+    return _efficiency(learned, expert)
+
+
+@_beside_experts(name="sample_efficiency", condition="Scalability", source=f"{_BAKER}, Alg. 4")
+def _sample_efficiency_smoothed(learned: Curve, expert: Curve) -> float:
+    """How high and how soon a task's learning saturates, joined and smoothed again, beside an expert's whole curve."""
+    return _efficiency(_smoothed_again(learned), _smoothed_again(expert))
+
+
+def _smoothed_again(curve: Curve) -> Curve:
+    """The joined curve smoothed as one, after each block of it was: Alg. 4's own smoothing is of the whole."""
+    values: Array = smooth(curve.values, np.array([0, len(curve)]), (0,))
+    return Curve(values, curve.raw, curve.range, curve.floor)
+
+
+def _efficiency(learned: Curve, expert: Curve) -> float:
+    if learned.slope * len(learned) < -_ROUNDING * learned.range:
+        raise NoValue("the learning curve falls, so it does not saturate")
+    reached, expert_reached = experiences_until(learned, learned.peak), experiences_until(expert, expert.peak)
+    if reached == 1:
+        raise NoValue("the learning curve is highest at its first experience, so it does not saturate")
+    if expert_reached == 1:
+        raise NoValue("the expert's curve is highest at its first experience, so it does not saturate")
+    height = ratio(learned.peak, expert.peak, expert.range)
+    if height < _FAILED:
+        raise NoValue("the learner stays below a fifth of the expert's best, so it did not learn the task")
+    return height * expert_reached / reached
+
+
+@_declared(
+    sites.each_learning_block,
+    name="cumulative_gain",
+    combine=flat,
+    unit="sign",
+    threshold=0,
+    inclusive=True,
+    condition="Continuous Learning",
+    capability="continual learning",
+    source=f"{_NEW}, App. B.2",
+)
+def _cumulative_gain(learned: Curve) -> float:
+    """How many more learning blocks rise than fall, as a share of all."""
+    if len(learned) < 2:
+        raise NoValue("a single experience has no trend")
+    rise = float(slope(learned.values))
+    return 0.0 if abs(rise) * len(learned) <= _ROUNDING * learned.range else float(np.sign(rise))
+
+
+@_declared(
+    sites.timed_learning,
+    name="cost_overhead",
+    unit="ratio",
+    better="lower",
+    condition="Sustainability",
+    source=f"{_BAKER}, App. G",
+)
+def _cost_overhead(life: Curves, experts: tuple[Expert, ...]) -> float:
+    """How long a life takes per learning experience, evaluations and all, beside its experts."""
+    elapsed = seconds_elapsed(life.passage)
+    if elapsed is None or any(expert.elapsed is None for expert in experts):
+        raise NoValue("needs timestamps of the first and the last experience, of the experts too")
+    each = elapsed / life.scenario.learning_experiences
+    beside = sum(expert.elapsed or 0.0 for expert in experts) / sum(expert.experiences for expert in experts)
+    return ratio(each, beside, 0.0)
+
+
+def new_2022() -> dict[str, Metric]:
+    """Transfer as a contrast, maintenance as a flat mean, gain as a plain sign, efficiency on whole curves."""
+    names = (
+        "performance_maintenance",
+        "forward_transfer",
+        "forward_transfer_contrast",
+        "backward_transfer",
+        "backward_transfer_contrast",
+        "relative_performance",
+        "sample_efficiency",
+        "performance_recovery",
+        "recovery_time",
+        "droop",
+        "recovery_rate",
+        "cumulative_gain",
+        "learn_burn",
+        "terminal_performance",
+    )
+    return {name: METRICS.get(name) for name in names} | {
+        "performance_maintenance": replace(METRICS.get("performance_maintenance"), combine=flat, source=_NEW),
+        "forward_transfer": replace(transfer.forward_transfer_contrast, name="forward_transfer"),
+        "backward_transfer": replace(transfer.backward_transfer_contrast, name="backward_transfer"),
+        "relative_performance": _relative_performance,
+        "sample_efficiency": _sample_efficiency,
+        "cumulative_gain": _cumulative_gain,
+    }
+
+
+def baker_2023() -> dict[str, Metric]:
+    """Ratios averaged as they are, with the contrasts beside them, and the cost of whole lives."""
+
+    def arithmetic(declared: Metric, source: str) -> Metric:
+        return replace(declared, scale="linear", combine=transfer_ratios, source=f"{_BAKER}, {source}")
+
+    return {
+        "performance_maintenance": METRICS.get("performance_maintenance"),
+        "forward_transfer": arithmetic(transfer.forward_transfer, "Alg. 1"),
+        "forward_transfer_contrast": transfer.forward_transfer_contrast,
+        "backward_transfer": arithmetic(transfer.backward_transfer, "Alg. 2"),
+        "backward_transfer_contrast": transfer.backward_transfer_contrast,
+        "relative_performance": _relative_performance_of_equals,
+        "sample_efficiency": _sample_efficiency_smoothed,
+        "cost_overhead": _cost_overhead,
+    }
