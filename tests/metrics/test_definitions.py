@@ -1,7 +1,8 @@
 """The standard preset against the definitions said a second time, as plainly as possible.
 
 Nothing of Perdure but the scenario's blocks and the raw values is used here: smoothing, ranges,
-sites and formulas are written again with loops, sentence by sentence from the definitions.
+sites and formulas are written again with loops, sentence by sentence from the definitions. What is
+compared with experts stands in `test_independent_model` and `test_against_definitions`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from math import exp, log
 from statistics import fmean, median
 
 import numpy as np
@@ -129,40 +131,12 @@ def transfers(life: Plain, already: bool) -> Iterator[tuple[str, float]]:
         learned = any(one < after for one in life.learning(task))
         if len(sources) == 1 and task not in sources and learned == already:
             top, bottom = fmean(life.values[after]), fmean(life.values[before])
-            if bottom > 0 and bottom >= 1e-7 and top >= 0:
-                yield f"{sources.pop()}→{task}", top / bottom
-
-
-def stitched(life: Plain, task: str) -> list[float]:
-    return [value for at in life.learning(task, awake=True) for value in life.values[at]]
-
-
-def relative(life: Plain) -> Iterator[tuple[str, float]]:
-    for task in life.tasks():
-        learned = stitched(life, task)
-        for expert in life.experts.get(task, []) if learned else []:
-            shared = min(len(learned), len(expert))
-            yield task, sum(learned[:shared]) / sum(expert[:shared])
+            yield f"{sources.pop()}→{task}", top / bottom
 
 
 def first_reach(curve: list[float], target: float) -> int | None:
     reached = [at for at, value in enumerate(curve) if value >= target - 1e-9 * max(1, abs(target))]
     return reached[0] if reached else None
-
-
-def efficiency(life: Plain) -> Iterator[tuple[str, float]]:
-    for task in life.tasks():
-        whole = stitched(life, task)
-        if len(whole) > 1 and np.polyfit(range(len(whole)), whole, 1)[0] * len(whole) < -1e-7:
-            continue
-        for expert in life.experts.get(task, []) if whole else []:
-            shared = min(len(whole), len(expert))
-            mine, theirs = whole[:shared], expert[:shared]
-            my_time, their_time = first_reach(mine, max(mine)), first_reach(theirs, max(theirs))
-            assert my_time is not None
-            assert their_time is not None
-            if my_time > 0 and their_time > 0 and max(mine) >= 0.2 * max(theirs):
-                yield task, max(mine) / max(theirs) * (their_time + 1) / (my_time + 1)
 
 
 def recoveries(life: Plain) -> Iterator[tuple[str, int, int, int | None]]:
@@ -214,8 +188,8 @@ def over_tasks(by: dict[str, list[float]]) -> float:
     return fmean(fmean(values) for values in by.values())
 
 
-def firsts(by: dict[str, list[float]]) -> float:
-    return fmean(values[0] for values in by.values())
+def geometric(by: dict[str, list[float]]) -> float:
+    return exp(fmean(log(values[0]) for values in by.values()))
 
 
 def flat(by: dict[str, list[float]]) -> float:
@@ -225,10 +199,8 @@ def flat(by: dict[str, list[float]]) -> float:
 SAID_AGAIN = {
     "performance_maintenance": (maintenance, over_tasks),
     "performance_maintenance_terminal": (maintenance_terminal, over_tasks),
-    "forward_transfer": (lambda life: transfers(life, already=False), firsts),
-    "backward_transfer": (lambda life: transfers(life, already=True), firsts),
-    "relative_performance": (relative, over_tasks),
-    "sample_efficiency": (efficiency, over_tasks),
+    "forward_transfer": (lambda life: transfers(life, already=False), geometric),
+    "backward_transfer": (lambda life: transfers(life, already=True), geometric),
     "recovery_time": (recovery_times, over_tasks),
     "performance_recovery": (recovery_slopes, over_tasks),
     "droop": (droops, over_tasks),

@@ -13,6 +13,7 @@ from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.log.model import Lifetime
 from perdure.metrics import METRICS
 from perdure.metrics.arithmetic import contrast, ratio, theil_sen
+from perdure.metrics.combine import transfer_ratios
 from perdure.metrics.contract import lifetime_of
 from perdure.metrics.declare import NoValue
 from perdure.metrics.engine import Measured, measure
@@ -106,7 +107,7 @@ def test_all_values_are_kept_and_each_pairs_first_counts() -> None:
     made = as_measured(("b?", [1]), ("A", [1]), ("b?", [3]), ("A", [1]), ("b?", [30]))
     found = value("forward_transfer", made)
     assert found.by == {"a→b": (3.0, 10.0)}
-    assert found.value == 3.0
+    assert found.value == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize(("before", "after"), [(0.0, 1.0), (-1.0, 1.0), (1.0, -1.0), (1e-12, 1.0)])
@@ -132,8 +133,32 @@ def test_a_contrast_of_nothing_has_no_value() -> None:
 
 def test_median_replaces_the_mean_over_pairs() -> None:
     made = as_measured(("b?", [1]), ("c?", [1]), ("d?", [1]), ("A", [1]), ("b?", [2]), ("c?", [3]), ("d?", [10]))
-    assert value("forward_transfer", made).value == 5.0
-    assert value("forward_transfer", made, "median").value == 3.0
+    assert value("forward_transfer", made).value == pytest.approx(60 ** (1 / 3))
+    assert value("forward_transfer", made, "median").value == pytest.approx(3.0)
+
+
+def test_a_median_of_ratios_is_one_of_their_logarithms() -> None:
+    made = as_measured(("b?", [1]), ("c?", [1]), ("A", [1]), ("b?", [2]), ("c?", [8]))
+    assert value("forward_transfer", made, "median").value == pytest.approx(4.0)
+
+
+def test_where_ratio_and_contrast_of_the_same_pairs_disagree_both_say_so() -> None:
+    pairs = (("b?", [1]), ("c?", [1]), ("A", [1]))
+    apart = as_measured(*pairs, ("b?", [9]), ("c?", [1 / 8.9]))
+    # One pair is lifted ninefold, the other falls to a ninth: any average of both is next to nothing's sign.
+    ratios = replace(METRICS.get("forward_transfer"), scale="linear", combine=transfer_ratios)
+    arithmetic, contrasted = measure(ratios, apart), value("forward_transfer_contrast", apart)
+    assert arithmetic.value is not None
+    assert arithmetic.value > 4
+    assert value("forward_transfer", apart).value == pytest.approx((9 / 8.9) ** 0.5)
+    assert contrasted.value is not None
+    assert contrasted.value > 0
+    assert not arithmetic.flags
+    opposed = as_measured(*pairs, ("b?", [9]), ("c?", [1 / 20]))
+    assert measure(ratios, opposed).flags == ("the mean contrast of the same pairs, -0.0524, says the opposite",)
+    assert value("forward_transfer_contrast", opposed).flags == (
+        "the mean ratio of the same pairs, 4.53, says the opposite",
+    )
 
 
 # --- experts --------------------------------------------------------------------------------------
@@ -144,7 +169,7 @@ def test_relative_performance_compares_the_first_values_of_both() -> None:
     made = as_measured(("A", [1, 3]), ("B", [7]), ("A", [2, 2]), experts=experts)
     found = value("relative_performance", made)
     assert found.by == {"a": (2.0, 1.0)}
-    assert found.value == 1.5
+    assert found.value == pytest.approx(2**0.5)
     assert found.flags == ("no expert for b",)
 
 
@@ -154,42 +179,46 @@ def test_relative_performance_reads_wake_learning_of_both() -> None:
     assert value("relative_performance", made).by == {"a": (2.0,)}
 
 
-def test_sample_efficiency_is_height_times_speed_on_equal_lengths() -> None:
+def test_sample_efficiency_is_height_times_speed_by_a_common_target() -> None:
     expert = life(("A", [1, 2, 4, 8, 16, 32]), name="e")
     made = as_measured(("A", [1, 4, 3, 4]), experts=(expert,))
-    # Cut to four: the learner is at its best, 4, after 2; the expert at 8 after 4.
-    assert value("sample_efficiency", made).by == {"a": (4 / 8 * 4 / 2,)}
-
-
-@pytest.mark.parametrize(
-    ("learned", "expert", "why"),
-    [
-        ([5, 4, 3, 2], [1, 2, 3], "falls"),
-        ([3, 1, 1, 3], [1, 2, 3], "highest at its first experience"),
-        ([1, 2, 3], [3, 2, 1], "expert's curve is highest at its first experience"),
-        ([1, 2, 3], [1, 2, 40], "below a fifth"),
-    ],
-)
-def test_sample_efficiency_leaves_out_what_did_not_saturate(
-    learned: list[float], expert: list[float], why: str
-) -> None:
-    made = as_measured(("A", learned), experts=(life(("A", expert), name="e"),))
+    # Cut to four: both begin at 1, and end at 4 and 8, so the target is 1 + 0.9 · 5 = 5.5. The learner never gets
+    # there, which counts as its fifth; the expert does with its fourth.
     found = value("sample_efficiency", made)
-    assert found.value is None
-    assert why in str(found.why)
+    assert found.by == {"a": (4 / 8 * 4 / 5,)}
+    assert found.flags == ("the target was never reached, and counts as reached after the end",)
 
 
-def test_how_many_experts_were_left_out_stands_beside_the_mean() -> None:
+def test_sample_efficiency_leaves_nobody_out_for_failing() -> None:
     experts = (life(("A", [1, 2, 3]), name="good"), life(("A", [3, 2, 1]), name="bad"))
     found = value("sample_efficiency", as_measured(("A", [1, 2, 3]), experts=experts))
-    assert found.value == 1.0
-    assert any(flag.startswith("1 of 2 left out") for flag in found.flags)
+    # All begin at 5/3 and end at 7/3 on average: the target, 34/15, is reached third, third and first.
+    assert found.by["a"] == pytest.approx((1.0, 3 * 1 / 3))
+    assert found.flags == ("an expert did not learn: its curve ends no higher than it begins (1 of 2 values)",)
+    assert found.experts["a"][0].startswith("good@")
 
 
 def test_a_plateau_that_differs_by_rounding_is_reached_at_its_start() -> None:
-    expert = life(("A", [1, 2, 2 + 1e-12, 2]), name="e")
-    made = as_measured(("A", [1, 1, 1, 2]), experts=(expert,))
-    assert value("sample_efficiency", made).by["a"] == pytest.approx((0.5,))
+    expert = life(("A", [2, 2 + 1e-12, 2, 2]), name="e")
+    made = as_measured(("A", [2, 2, 2, 2]), experts=(expert,))
+    assert value("sample_efficiency", made).by["a"] == pytest.approx((1.0,))
+
+
+FIVE_TASKS = "ABCDE"
+
+
+def test_plasticity_is_the_trend_of_how_well_new_tasks_are_learned_at_first() -> None:
+    experts = tuple(life((task, [10.0] * 6), name=task) for task in FIVE_TASKS)
+    blocks = [(task, [10.0 * 0.5**number] * 4) for number, task in enumerate(FIVE_TASKS)]
+    made = as_measured(*blocks, ("A", [99.0] * 4), experts=experts)  # learned again: only a first time counts
+    assert value("plasticity", made).value == pytest.approx(np.log(0.5))
+
+
+def test_plasticity_needs_four_new_tasks_with_experts() -> None:
+    blocks = [(task, [1.0, 2.0]) for task in FIVE_TASKS]
+    made = as_measured(*blocks, experts=tuple(life((task, [1.0, 2.0]), name=task) for task in "ABC"))
+    assert value("plasticity", made).why == "needs 4 newly learned tasks with experts; 3 have one"
+    assert "four tasks" in str(value("plasticity", as_measured(*blocks[:3])).why)
 
 
 def test_without_experts_the_reason_names_the_tasks() -> None:

@@ -85,6 +85,7 @@ def test_each_preset_scores_and_its_json_fits_the_schema(preset: str, tmp_path: 
 def test_a_schema_that_allowed_anything_would_be_noticed() -> None:
     assert violations({"value": "1", "by": {}, "flags": []}, SCHEMA["$defs"]["metric"]) == [
         "$: why is missing",
+        "$: experts is missing",
         "$.value: '1' is no number or null",
     ]
 
@@ -286,7 +287,12 @@ def test_bounds_in_the_manifest_scale_a_lifetime_except_as_old_tools_did(tmp_pat
     assert made["standard"].scores[0]["mean_learning_performance"] == pytest.approx(1 + 200 / 3)
     assert score(path, prep=Prep(recorded_bounds=False))["mean_learning_performance"] == pytest.approx(1 + 100 / 3)
     told = {name: one.settings["recorded_bounds"] for name, one in made.items()}
-    assert [name for name, used in told.items() if not used] == ["l2metrics-3.1", "framework-2019"]
+    assert [name for name, used in told.items() if not used] == [
+        "new-2022",
+        "baker-2023",
+        "l2metrics-3.1",
+        "framework-2019",
+    ]
     assert violations(made["standard"].as_json(), SCHEMA) == []
 
 

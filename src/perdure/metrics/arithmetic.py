@@ -65,7 +65,7 @@ def lift(after: float, before: float, extent: float, floor: float | None) -> flo
     """`after / before`, both counted from the floor; where there is none, both have to be worth a logarithm."""
     flags, (above, below) = floored(floor, after, before)
     if floor is None and above <= max(0.0, _TINY * extent):
-        raise NoValue(f"a ratio of {above:.6g} has no logarithm that means anything; it needs a positive value")
+        raise NoValue(f"a ratio of {above:.6g} means nothing; it needs a positive value above the line")
     value = ratio(above, below, extent)
     return Value(value, flags) if flags else value
 
