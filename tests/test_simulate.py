@@ -68,10 +68,24 @@ def points(performance: float) -> float:
     return 1 + 100 * performance
 
 
+def curve(start: float, pace: float, saturation: float = SATURATION) -> list[float]:
+    """A block of learning from `start`, value by value."""
+    step = (saturation - START) / pace
+    return [points(min(start + at * step, saturation)) for at in range(1, LEARN + 1)]
+
+
 def total(start: float, pace: float) -> float:
-    """What a block of learning from `start` sums to, value by value."""
-    step = (SATURATION - START) / pace
-    return sum(points(min(start + at * step, SATURATION)) for at in range(1, LEARN + 1))
+    """What a block of learning from `start` sums to."""
+    return sum(curve(start, pace))
+
+
+def until(own: list[float], other: list[float]) -> int:
+    """When `own` is nine tenths of the way from where both begin to where both end; after its end if never."""
+    tenth = LEARN // 10
+    base = (sum(own[:tenth]) + sum(other[:tenth])) / (2 * tenth)
+    end = (sum(own[-tenth:]) + sum(other[-tenth:])) / (2 * tenth)
+    target = base + 0.9 * (end - base)
+    return next((at for at, value in enumerate(own, 1) if value >= target - 1e-6), LEARN + 1)
 
 
 NEUTRAL = {
@@ -112,13 +126,13 @@ def test_backward_transfer_moves_maintenance_and_backward_transfer_and_nothing_e
 def test_forward_transfer_moves_forward_transfer_and_the_second_tasks_head_start() -> None:
     lifted = START + 0.3 * (1 - START)
     head_start = total(lifted, PACE) / total(START, PACE)
-    left = math.ceil((SATURATION - lifted) / (SATURATION - START) * PACE)  # experiences of the second task
+    second, expert = curve(lifted, PACE), curve(START, PACE)
     assert values(LEARNER.but(forward=0.3)) == pytest.approx(
         NEUTRAL
         | {
             "forward_transfer": points(lifted) / points(START),
-            "relative_performance": (1 + head_start) / 2,
-            "sample_efficiency": (1 + PACE / left) / 2,
+            "relative_performance": math.sqrt(head_start),
+            "sample_efficiency": math.sqrt(until(expert, second) / until(second, expert)),
         }
     )
 
@@ -130,9 +144,11 @@ def test_pace_moves_sample_efficiency_and_relative_performance_and_nothing_else(
     )
 
 
-def test_saturation_moves_sample_efficiency_by_its_height() -> None:
+def test_saturation_moves_sample_efficiency_by_its_height_and_by_what_is_never_reached() -> None:
     found = values(LEARNER.but(saturation=0.6))
-    assert found["sample_efficiency"] == pytest.approx(points(0.6) / points(0.8))
+    expert, low = curve(START, PACE), curve(START, PACE, 0.6)
+    assert until(low, expert) == LEARN + 1
+    assert found["sample_efficiency"] == pytest.approx(points(0.6) / points(0.8) * until(expert, low) / (LEARN + 1))
     assert found["relative_performance"] < 1
     assert (found["performance_maintenance"], found["forward_transfer"]) == pytest.approx((0.0, 1.0))
 

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.metrics.new_definitions import Life, Part
 
 from perdure.curves.experts import Experts
 from perdure.curves.model import Prep
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.metrics.score import Score, Scorer
 from perdure.metrics.settings import Settings
-from tests.metrics.new_definitions import Life, Part
 
 LENGTHS = (1, 2, 9, 10, 15, 40, 61, 130, 520)
-AGREES = {"rel": 1e-9, "abs": 1e-9}
+AGREES = 1e-9
 
 
 def lifetime_of(name: str, parts: list[Part], bounds: dict[str, tuple[float, float]] | None = None) -> Lifetime:
@@ -107,12 +107,12 @@ def assert_agrees(found: Score, life: Life) -> None:
         if value is None or np.isnan(value):
             assert here is None, name
         else:
-            assert here == pytest.approx(value, **AGREES), name
+            assert here == pytest.approx(value, rel=AGREES, abs=AGREES), name
     for name, by_task in zip(("relative_performance", "sample_efficiency"), life.beside_experts(), strict=True):
         measured = found.metrics[name]
         assert set(measured.experts) == set(by_task)
         for task, logs in by_task.items():
-            assert list(measured.by[task]) == pytest.approx(np.exp(logs).tolist(), **AGREES)
+            assert list(measured.by[task]) == pytest.approx(np.exp(logs).tolist(), rel=AGREES, abs=AGREES)
             assert [mark.partition("@")[0] for mark in measured.experts[task]] == [
                 f"{task} {number}" for number in range(len(logs))
             ]
@@ -178,7 +178,7 @@ def test_a_median_over_tasks_is_one_of_logarithms() -> None:
     found = Scorer(Settings(aggregate="median"), experts_of(life)).score(lifetime_of("life", parts))
     performance, _ = life.beside_experts()
     median = np.median([logs.mean() for logs in performance.values()])
-    assert found["relative_performance"] == pytest.approx(float(np.exp(median)), **AGREES)
+    assert found["relative_performance"] == pytest.approx(float(np.exp(median)), rel=AGREES, abs=AGREES)
 
 
 def test_experts_of_one_name_that_measured_different_things_are_told_apart() -> None:

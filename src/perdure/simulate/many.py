@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from perdure.curves.model import Array, Range
+from perdure.curves.model import Array, Range, mean, near, start, terminal
 from perdure.curves.prepare import scale, smooth
 from perdure.scenario import sites
 from perdure.scenario.model import Scenario
@@ -49,7 +49,12 @@ def truth(
     The same `expert` without noise stands beside it; without forgetting and transfer all are at their thresholds.
     """
     found = metric_values(learner.without_noise(), scenario, lives, np.random.default_rng(seed), expert)
-    return {name: float(np.nanmean(values)) if len(values) else np.nan for name, values in found.items()}
+    return {
+        name: float(np.exp(np.log(values).mean()) if name != "performance_maintenance" else values.mean())
+        if len(values)
+        else np.nan
+        for name, values in found.items()
+    }
 
 
 def _values(
@@ -59,27 +64,27 @@ def _values(
     edges = np.cumsum([0, *(block.length or 0 for block in scenario.blocks)])
     blocks = [lived[:, edges[at] : edges[at + 1]] for at in range(len(scenario.blocks))]
     means = [scale(block.mean(axis=1), BOUNDS) if block.shape[1] else block for block in blocks]
-    stitched: dict[str, list[Array]] = {}
+    joined: dict[str, list[Array]] = {}
     for index in scenario.where("learn"):
-        stitched.setdefault(scenario.blocks[index].task, []).append(_smoothed(blocks[index]))
-    curves = {task: np.concatenate(parts, axis=1) for task, parts in stitched.items()}
+        joined.setdefault(scenario.blocks[index].task, []).append(blocks[index])
+    pairs = [_pair(np.concatenate(parts, axis=1), beside[task]) for task, parts in joined.items()]
     return {
         "performance_maintenance": _over_tasks(
             (str(site.key), means[site.blocks["evaluation"][0]] - means[site.blocks["reference"][0]])
             for site in sites.since_learning(scenario)
         ),
-        "forward_transfer": _firsts(scenario, sites.around_learning_another, means),
-        "backward_transfer": _firsts(scenario, sites.around_learning_another_later, means),
-        "relative_performance": _mean([curve.sum(axis=1) / beside[task].sum() for task, curve in curves.items()]),
-        "sample_efficiency": _mean([_efficiency(curve, beside[task]) for task, curve in curves.items()]),
+        "forward_transfer": np.exp(_firsts(scenario, sites.around_learning_another, means)),
+        "backward_transfer": np.exp(_firsts(scenario, sites.around_learning_another_later, means)),
+        "relative_performance": np.exp(_mean([_log(mean(own)) - _log(mean(other)) for own, other in pairs])),
+        "sample_efficiency": np.exp(_mean([_efficiency(own, other) for own, other in pairs])),
     }
 
 
-def _smoothed(rows: Array) -> Array:
-    """Each row smoothed as a learning block of its own, and scaled."""
-    count, length = rows.shape
-    starts = np.arange(count + 1, dtype=np.int64) * length
-    return scale(smooth(rows.ravel(), starts, range(count)).reshape(rows.shape), BOUNDS)
+def _pair(own: Array, expert: Array) -> tuple[Array, Array]:
+    """Learners and the one expert, a row each, cut to the shorter, then smoothed and scaled."""
+    length = min(own.shape[1], expert.shape[1])
+    one, other = (scale(smooth(curve[:, :length], np.array([0, length]), (0,)), BOUNDS) for curve in (own, expert))
+    return one, other
 
 
 def _expert_curves(expert: IdealLearner, scenario: Scenario) -> dict[str, Array]:
@@ -88,7 +93,7 @@ def _expert_curves(expert: IdealLearner, scenario: Scenario) -> dict[str, Array]
     found: dict[str, Array] = {}
     for one in experts(expert, scenario):
         passage = one.passage()
-        found[passage.scenario.blocks[0].task] = _smoothed(passage.values[None, :])[0]
+        found[passage.scenario.blocks[0].task] = passage.values[None, :]
     return found
 
 
@@ -100,25 +105,31 @@ def _over_tasks(values: Iterator[tuple[str, Array]]) -> Array:
     return _mean([np.mean(of_one, axis=0) for of_one in by_task.values()])
 
 
+def _log(means: Array) -> Array:
+    """Of a mean; one below the scale's minimum counts as 1."""
+    return np.asarray(np.log(np.maximum(means, 1.0)))
+
+
 def _firsts(scenario: Scenario, where: Callable[[Scenario], Iterator[sites.Site]], means: list[Array]) -> Array:
-    """The first ratio of each ordered pair, averaged over pairs; none where a ratio means nothing."""
+    """The logarithm of the first ratio of each ordered pair, averaged over pairs."""
     first: dict[sites.Key, Array] = {}
     for site in where(scenario):
         before, after = means[site.blocks["before"][0]], means[site.blocks["after"][0]]
-        sound = (before > 1e-7) & (after >= 0)
-        value = np.divide(after, before, out=np.full_like(before, np.nan), where=sound)
-        first[site.key] = np.where(np.isnan(first[site.key]), value, first[site.key]) if site.key in first else value
+        first.setdefault(site.key, _log(after) - _log(before))
     return _mean(list(first.values()))
 
 
-def _efficiency(curve: Array, beside: Array) -> Array:
-    index = np.arange(curve.shape[1]) - (curve.shape[1] - 1) / 2
-    peak = curve.max(axis=1)
-    reached = (curve >= (peak - 1e-9 * np.maximum(1.0, np.abs(peak)))[:, None]).argmax(axis=1) + 1
-    best = float(beside.max())
-    expert_reached = int((beside >= best - 1e-9 * max(1.0, abs(best))).argmax()) + 1
-    sound = (curve @ index >= 0) & (reached > 1) & (peak >= 0.2 * best)
-    return np.where(sound & (expert_reached > 1), peak / best * expert_reached / reached, np.nan)
+def _efficiency(own: Array, expert: Array) -> Array:
+    """The logarithm, by the target that is common to each learner and the expert."""
+    height, base = ((part(own) + part(expert)) / 2 for part in (terminal, start))
+    target = near(base + 0.9 * (height - base))
+    heights = _log(terminal(own)) - _log(terminal(expert))
+    return np.asarray(heights + np.log(_reached(expert, target) / _reached(own, target)))
+
+
+def _reached(curve: Array, target: Array) -> Array:
+    there = curve >= target[:, None]
+    return np.asarray(np.where(there.any(axis=1), there.argmax(axis=1) + 1.0, curve.shape[1] + 1.0))
 
 
 def _mean(columns: list[Array]) -> Array:
