@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
 
+from perdure.curves.beside import Beside
 from perdure.curves.build import curves
 from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.errors import MetricError
@@ -226,3 +227,70 @@ def test_a_metric_gives_a_result_exactly_where_its_sites_and_experts_are(seed: i
         assert set(found.by) == {sites.key_text(site.key) for site in there}, (preset, name)
         assert (found.value is None) == (found.why is not None)
         assert not re.search(" raised | returned | failed: ", str(found.why)), (preset, name, found.why)
+
+
+def _lives_with_experts() -> Curves:
+    blocks = [Block("learn", "a", 20), Block("learn", "b", 10)]
+    rng = np.random.default_rng(3)
+    experts = [lifetime_of([Block("learn", task, 15)], rng, name=f"{task} {at}") for task in "ab" for at in range(2)]
+    return curves(lifetime_of(blocks, rng), None, experts)
+
+
+def test_on_a_log_scale_logarithms_are_averaged_and_transformed_back() -> None:
+    def level(expert: Beside) -> float:
+        """A number."""
+        return expert.mean
+
+    one = metric(sites.each_task_learned, scale="log", register=False)(level)
+    found = measure(one, _lives_with_experts())
+    logs = [np.mean(np.log(values)) for values in found.by.values()]
+    assert found.value == pytest.approx(float(np.exp(np.mean(logs))))
+
+
+@pytest.mark.parametrize("number", [0.0, -1.0])
+def test_what_has_no_logarithm_is_named(number: float) -> None:
+    def odd(expert: Beside) -> float:
+        """A number."""
+        return number * expert.length
+
+    one = metric(sites.each_task_learned, scale="log", register=False)(odd)
+    assert "has no logarithm" in str(measure(one, _lives_with_experts()).why)
+
+
+def test_values_beside_experts_say_which_and_others_nothing() -> None:
+    def shorter(expert: Beside) -> float:
+        """A number."""
+        if expert.expert.startswith("a 0"):
+            raise NoValue("not this one")
+        return expert.length
+
+    one = metric(sites.each_task_learned, register=False)(shorter)
+    found = measure(one, _lives_with_experts())
+    assert {task: [mark.partition("@")[0] for mark in marks] for task, marks in found.experts.items()} == {
+        "a": ["a 1"],
+        "b": ["b 0", "b 1"],
+    }
+    assert found.by == {"a": (15.0,), "b": (10.0, 10.0)}
+    assert measure(METRICS.get("mean_learning_performance"), _lives_with_experts()).experts == {}
+
+
+def test_joined_curves_are_of_a_task() -> None:
+    def whole(expert: Beside) -> float:
+        """A number."""
+        return expert.mean
+
+    one = metric(sites.timed_learning, register=False)(whole)
+    assert "one joined curve per task" in str(measure(one, _lives_with_experts()).why)
+
+
+def test_a_combination_may_say_something_of_the_value() -> None:
+    def level(learned: Curve) -> float:
+        """A number."""
+        return learned.mean
+
+    def remarked(values: Sequence[Sequence[float]], _aggregate: object) -> Value:
+        return Value(float(len(values)), ("counted, not averaged",))
+
+    one = metric(sites.each_task_learned, combine=remarked, register=False)(level)
+    found = measure(one, _lives_with_experts())
+    assert (found.value, found.flags) == (2.0, ("counted, not averaged",))
