@@ -76,8 +76,10 @@ def joined(parts: Sequence[Outcome]) -> Outcome:
 def drawn_as_scored(drawn: Drawn, preset: str, compared: int | None) -> Outcome:
     """Simulated groups by the public path: curves, score, estimates, compare."""
     cell = drawn.cell
-    bounds = cell.bounds and dict.fromkeys(cell.tasks, cell.bounds)
-    settings = _settings(preset, replace(preset_called(preset).prep, bounds=bounds))
+    way = preset_called(preset)
+    # The papers scale by the data, whatever is known.
+    bounds = dict.fromkeys(cell.tasks, cell.bounds) if cell.bounds and "bounds" not in way.fixes else None
+    settings = _settings(preset, replace(way.prep, bounds=bounds))
     lives = [as_lifetimes(cell.learner, one, rows) for one, rows in zip(cell.scenarios, drawn.lives, strict=True)]
     experts = [
         as_lifetimes(cell.learner, alone(task, rows.shape[1]), rows, role="expert")
