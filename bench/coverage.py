@@ -10,11 +10,13 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.log.model import Identity
+from perdure.metrics import METRICS
 from perdure.metrics.declare import Bar
 from perdure.metrics.engine import Measured
 from perdure.metrics.score import Score
@@ -85,9 +87,22 @@ def measured(
     many = metric_values(LEARNER, scenario(), truth_lives, rng, EXPERT)
     drawn = metric_values(LEARNER, scenario(), groups * size, rng, EXPERT)
     return tuple(
-        _trust(name, causes[name], many[name], drawn[name].reshape(groups, size), rng, resamples, pilots)
+        _trust(
+            name,
+            float(_averaged(name, np.float64(causes[name]))),
+            _averaged(name, many[name]),
+            _averaged(name, drawn[name]).reshape(groups, size),
+            rng,
+            resamples,
+            pilots,
+        )
         for name in many
     )
+
+
+def _averaged(name: str, values: Any) -> Any:
+    """What is averaged of a metric over lifetimes: the logarithms of a ratio."""
+    return np.log(values) if METRICS.get(name).scale == "log" else values
 
 
 def _foretold(
@@ -170,7 +185,7 @@ def main() -> None:
             + (f"  ({one.without_value} without a value)" if one.without_value else "")
         )
     print(
-        "truth: what the causes alone come to; bias: how far the metric's own mean lies from it; "
+        "ratios as logarithms; truth: what the causes alone come to; bias: how far the metric's own mean lies from it; "
         "covered: nominal 95 % t intervals that hold the truth; bootstrap: the same of percentile intervals; "
         "rejected: one-tailed t at .05 with the truth as threshold; normal, foretold, found: power to see one sd if "
         f"values were normal, as `perdure plan` says from a pilot of {LONG_PILOT} lives, and in the groups"

@@ -126,7 +126,13 @@ def test_a_custom_metric_reaches_table_and_json_and_one_that_raises_is_named(log
         '    """A metric that gives no number."""\n    return float("nan")\n'
     )
     metrics = as_json(logs / "life", "--metrics", logs / "mine.py")["lifetimes"][0]["metrics"]
-    assert metrics["length"] == {"value": 15.0, "by": {"a_1": [10.0], "b_1": [20.0]}, "why": None, "flags": []}
+    assert metrics["length"] == {
+        "value": 15.0,
+        "by": {"a_1": [10.0], "b_1": [20.0]},
+        "why": None,
+        "flags": [],
+        "experts": {},
+    }
     assert metrics["broken"]["value"] is None
     assert "broken raised ZeroDivisionError" in metrics["broken"]["why"]
     assert "missing returned nan" in metrics["missing"]["why"]
