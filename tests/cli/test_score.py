@@ -187,6 +187,7 @@ def test_the_settings_hold_groups_and_columns_too(logs: Path) -> None:
 
 def test_a_folder_whose_name_is_no_text_is_scored_and_written(logs: Path, run_cli: Run) -> None:
     (logs / "life" / "manifest.json").unlink()  # which would name it
+    (logs / "life" / "blocks.jsonl").unlink()
     odd = os.fsencode(logs) + b"/odd-\xff\x1b[31m"
     try:
         os.rename(os.fsencode(logs / "life"), odd)

@@ -62,12 +62,11 @@ def test_parts_of_a_folder_belong_together(tmp_path: Path, monkeypatch: pytest.M
         survey(folder)
 
 
-def test_a_log_that_lost_its_manifest_is_not_believed(tmp_path: Path) -> None:
+def test_a_log_that_lost_its_manifest_says_what_is_no_longer_known(tmp_path: Path) -> None:
     life = written(tmp_path, "one", LIFE)
     (life / "manifest.json").unlink()
-    with pytest.raises(Unverified, match="is gone"):
-        survey(life)
-    assert survey(life, settings=Settings(unverified=True)).scores
+    (score,) = survey(life).scores
+    assert any("manifest.json is gone" in note and "lower is better" in note for note in score.notes)
 
 
 def test_a_direction_that_is_no_word_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import polars as pl
 
 from perdure import files
-from perdure.errors import LogError, Unverified, nearest
+from perdure.errors import LogError, nearest
 from perdure.log import cache
 from perdure.log.blocks import in_order
 from perdure.log.cells import folded, typed
@@ -51,6 +51,10 @@ SCENARIO_INFO = "scenario_info.json"
 MANIFEST = "manifest.json"
 OPTIONAL_COLUMNS = frozenset({"block_subtype"})
 
+_NO_MANIFEST = (
+    "not verified: a journal wrote this log, and its manifest.json is gone; who learned, with which seed, and whether "
+    "lower is better is not known (--lower-is-better says so)"
+)
 _BLOCK_FOLDER = re.compile(r"\d+-(train|test)")
 
 
@@ -72,15 +76,11 @@ class _L2Logger:
     def read(self, path: Path, options: Options) -> Lifetime:
         """The lifetime in this folder; every row is kept, and notes say what was torn."""
         manifest = object_in(path / MANIFEST) if (path / MANIFEST).exists() else {}
-        if not manifest and options.verified and (path / BLOCKS_FILE).exists():
-            raise Unverified(
-                f"{path / MANIFEST}: is gone, though {BLOCKS_FILE} says that a journal wrote this log; restore it "
-                "from a copy (it says who learned, and whether lower is better), or see the log as it stands "
-                "with --unverified"
-            )
         info = object_in(path / SCENARIO_INFO) if (path / SCENARIO_INFO).exists() else {}
         measures = options.measures or measures_of(path, manifest)
         ledger, rows, notes = self._verified(path, measures, options)
+        if ledger is not None and not manifest:
+            notes = [_NO_MANIFEST, *notes]
         return Lifetime(
             id=str(manifest.get("id") or as_text(path.resolve().name)),
             experiences=rows,

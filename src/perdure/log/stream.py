@@ -214,6 +214,9 @@ class Stream:
                     "give each its own worker_id"
                 ) from None
         self._writes = True
+        if self._ledger.exists():
+            # Before any file of this journal: until it is closed, a log that had ended has not.
+            self._note({"event": "opened", "worker": self._worker})
 
     def _continue_file(self) -> None:
         """Take up a file that is there already; a torn last line is cut off and kept in the ledger."""
