@@ -68,7 +68,7 @@ def test_a_users_own_metric_gets_all_of_it(logs: Path, tmp_path: Path) -> None:
         "from perdure.curves.model import Curve\n"
         "from perdure.metrics.declare import metric\n"
         "from perdure.scenario import sites\n"
-        "@metric(sites.each_task_learned, threshold=200)\n"
+        "@metric(sites.each_task_learned, threshold=200, headline='log')\n"
         "def doubled(learned: Curve) -> float:\n"
         '    """Twice the mean of learning a task."""\n'
         "    return 2 * learned.mean\n"

@@ -15,7 +15,7 @@ from perdure.errors import MetricError, PerdureError, UnknownName
 from perdure.metrics import METRICS
 from perdure.metrics.contract import check_metric
 from perdure.metrics.declare import declaring, metric
-from perdure.metrics.load import chosen, from_file
+from perdure.metrics.load import HEADLINE, chosen, from_file
 from perdure.metrics.presets import PRESETS, preset
 from perdure.scenario import sites
 
@@ -140,8 +140,9 @@ def test_a_file_adds_to_the_preset_and_ids_restrict_it(mine: Path) -> None:
 
 def test_an_id_is_taken_from_the_preset_before_the_registry() -> None:
     theirs = preset("l2metrics-3.1")
-    assert chosen(theirs, ["forward_transfer"])["forward_transfer"] is theirs.metrics["forward_transfer"]
-    assert chosen(theirs, ["bwt"])["bwt"] is METRICS.get("bwt")
+    found = chosen(theirs, ["forward_transfer"])["forward_transfer"]
+    assert found.formula is theirs.metrics["forward_transfer"].formula
+    assert chosen(theirs, ["bwt"])["bwt"].formula is METRICS.get("bwt").formula
 
 
 def test_an_unknown_metric_offers_the_nearest() -> None:
@@ -159,14 +160,26 @@ def test_an_unknown_preset_offers_the_nearest() -> None:
 def test_a_margin_belongs_to_one_metric_of_one_scoring() -> None:
     assert chosen(preset("standard"), margins={"forward_transfer": 0.5})["forward_transfer"].margin == 0.5
     assert METRICS.get("forward_transfer").margin == 0
-    with pytest.raises(MetricError, match="bwt has no threshold"):
-        chosen(preset("standard"), margins={"bwt": 0.5})
+    assert chosen(preset("standard"), margins={"bwt": 0.5})["bwt"].margin_given
+    with pytest.raises(MetricError, match="fwt has no threshold"):
+        chosen(preset("standard"), margins={"fwt": 0.5})
+
+
+def test_only_the_headline_leads_and_only_standard_averages_ratios_on_logarithms() -> None:
+    for name in PRESETS.names():
+        found = chosen(preset(name))
+        leading = {one for one in found if found[one].headline == "log"}
+        assert leading == (set() if name == "framework-2019" else set(HEADLINE))
+        if name == "standard":
+            assert {one for one in found if found[one].scale == "log"} >= set(HEADLINE[1:])
+        assert name == "standard" or not any(one.margin for one in found.values())
+    assert chosen(preset("standard"))["performance_maintenance"].margin == 5
 
 
 def test_what_a_value_is_held_against_is_said_in_one_way() -> None:
     higher, inclusive = METRICS.get("forward_transfer"), METRICS.get("cumulative_gain")
     lower = replace(higher, better="lower", threshold=5.0)
-    assert [one.bar for one in (higher, inclusive, lower, METRICS.get("bwt"))] == ["> 1", "≥ 0", "< 5", ""]
+    assert [one.bar for one in (higher, inclusive, lower, METRICS.get("fwt"))] == ["> 1", "≥ 0", "< 5", ""]
     assert (replace(higher, margin=0.5).bar, replace(lower, margin=1.0).bar) == ("> 1 − 0.5", "< 5 + 1")
     for one in (replace(higher, margin=0.5), replace(lower, margin=1.0)):  # the text is what decides
         assert one.threshold is not None

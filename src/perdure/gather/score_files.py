@@ -6,7 +6,7 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ from perdure.errors import PerdureError
 from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, read_bytes
 from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.model import Identity
+from perdure.metrics.blocks import BlockSummary
 from perdure.metrics.declare import Bar, Metric
 from perdure.metrics.engine import Measured
 from perdure.metrics.load import chosen
 from perdure.metrics.presets import PRESETS
 from perdure.metrics.score import DEFINITIONS, Score, deciding
+from perdure.scenario.model import Block
 
 __all__ = ["FIRST_EDITION", "OLD_NAMES", "ScoreFile", "edition", "is_score_file", "read_score_file"]
 
@@ -136,7 +138,7 @@ def _bars(
     bars: dict[str, Bar] = {}
     for name in (*(one for one in declared if one in set(names)), *(one for one in names if one not in declared)):
         bar = declared[name].held_against if name in declared else written.get(name, Bar())
-        bars[name] = Bar(bar.threshold, margins.get(name, bar.margin), bar.better, bar.inclusive)
+        bars[name] = replace(bar, margin=margins[name], margin_given=True) if name in margins else bar
     return bars
 
 
@@ -204,12 +206,26 @@ def _life(path: Path, one: Mapping[str, Any], preset: str, definitions: int, how
         },
         preset=edition(preset, definitions),
         how=how,
+        blocks=tuple(map(_block, blocks)),
         learning_experiences=int(one.get("learning_experiences") or 0),
         evaluation_experiences=int(one.get("evaluation_experiences") or 0),
         notes=tuple(one.get("notes", ())),
         not_learned=tuple(one.get("not_learned", ())),
         protocol=one.get("protocol"),
         complete=one.get("complete"),
+    )
+
+
+def _block(one: Mapping[str, Any]) -> BlockSummary:
+    return BlockSummary(
+        int(one["block"]),
+        Block(one["mode"], str(one["task"]), one["length"], {}, one["subtype"], int(one["group"])),
+        one["mean"],
+        one["terminal"],
+        one["saturation"],
+        one["experiences_to_saturation"],
+        one.get("squares"),
+        one.get("lagged"),
     )
 
 
@@ -245,7 +261,11 @@ def _written_bar(path: Path, name: str, facts: Mapping[str, Any]) -> Bar:
     if better not in ("higher", "lower") or not isinstance(inclusive, bool):
         raise PerdureError(f"{path}: {where} is {dict(facts)!r}; better is higher or lower, inclusive true or false")
     margin = _number(path, where, "margin", facts.get("margin", 0.0)) or 0.0
-    return Bar(_number(path, where, "value", facts.get("threshold")), margin, better, inclusive)
+    headline, scale = facts.get("headline", ""), facts.get("scale", "linear")
+    if headline not in ("log", "matrix", "") or scale not in ("log", "linear"):
+        raise PerdureError(f"{path}: {where} is {dict(facts)!r}; headline is log, matrix or empty, scale log or linear")
+    threshold = _number(path, where, "value", facts.get("threshold"))
+    return Bar(threshold, margin, better, inclusive, headline, scale, bool(facts.get("expert")))
 
 
 def _measured(value: float | None, path: Path) -> Measured:

@@ -22,6 +22,10 @@ class BlockSummary:
     terminal: float | None
     saturation: float | None = None
     experiences_to_saturation: int | None = None
+    squares: float | None = None
+    """Of an evaluation: the sum of squared deviations from its mean, and …"""
+    lagged: float | None = None
+    """… of products of neighbouring deviations; what one lifetime can say of itself rests on both."""
 
     def as_json(self) -> dict[str, Any]:
         """The block as one JSON object."""
@@ -36,6 +40,8 @@ class BlockSummary:
             "terminal": self.terminal,
             "saturation": self.saturation,
             "experiences_to_saturation": self.experiences_to_saturation,
+            "squares": self.squares,
+            "lagged": self.lagged,
         }
 
 
@@ -49,5 +55,7 @@ def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
                 BlockSummary(index, block, curve.mean, curve.terminal, curve.peak, experiences_until(curve, curve.peak))
             )
         else:
-            found.append(BlockSummary(index, block, curve.mean, curve.mean))
+            away = curve.raw - curve.raw.mean() if len(curve.raw) else curve.raw
+            squares, lagged = float(away @ away), float(away[1:] @ away[:-1])
+            found.append(BlockSummary(index, block, curve.mean, curve.mean, squares=squares, lagged=lagged))
     return tuple(found)

@@ -82,6 +82,14 @@ class Bar:
     better: Better = "higher"
     inclusive: bool = False
     """Whether a single value at the threshold itself counts as beyond it."""
+    headline: Headline = ""
+    """Of what it is a headline number; only those get a verdict."""
+    scale: AveragedAs = "linear"
+    """On what scale lifetimes are averaged and compared; ratios on logarithms."""
+    expert: bool = False
+    """Whether its values depend on experts, which are a sample as lifetimes are."""
+    margin_given: bool = False
+    """Whether somebody set the margin; one that was declared is meant on a scale of 100."""
 
     @property
     def sign(self) -> float:
@@ -118,6 +126,8 @@ class Metric:
     inclusive: bool = False
     """Whether the threshold itself demonstrates it."""
     margin: float = 0.0
+    margin_given: bool = False
+    """Whether somebody set the margin; a declared one is meant on a scale of 100."""
     condition: str = ""
     capability: str = ""
     expert: bool = False
@@ -147,7 +157,16 @@ class Metric:
     @property
     def held_against(self) -> Bar:
         """What its values are held against, as data."""
-        return Bar(self.threshold, self.margin, self.better, self.inclusive)
+        return Bar(
+            self.threshold,
+            self.margin,
+            self.better,
+            self.inclusive,
+            self.headline,
+            self.scale,
+            self.expert,
+            self.margin_given,
+        )
 
     @property
     def bar(self) -> str:

@@ -13,6 +13,7 @@ __all__ = ["performance_maintenance", "performance_maintenance_terminal"]
     sites.since_learning,
     unit="points",
     threshold=0,
+    margin=5,
     condition="Continuous Learning",
     capability="continual learning",
     source="Baker et al. 2023, Alg. 5",

@@ -54,7 +54,7 @@ def learning_accuracy(at: Place) -> float:
     return at.learned
 
 
-@_headline(sites.old_tasks, source=GEM)
+@_headline(sites.old_tasks, threshold=0, margin=5, source=GEM)
 def bwt(at: Place) -> float:
     """How much learning the later tasks changed the earlier ones; negative is forgetting (BWT)."""
     return at.final - at.learned
