@@ -15,8 +15,8 @@ from perdure.metrics.engine import Measured
 from perdure.metrics.score import Score
 
 BARS = {
-    "performance_maintenance": Bar(0.0),
-    "forward_transfer": Bar(1.0),
+    "performance_maintenance": Bar(0.0, headline="log"),
+    "forward_transfer": Bar(1.0, headline="log"),
     "recovery_time": Bar(None, better="lower"),
 }
 _WHO = frozenset(one.name for one in fields(Identity))
@@ -48,6 +48,21 @@ def lives(values: Sequence[float | None], metric: str = "performance_maintenance
         life(f"life-{at:03d}", values={metric: value}, seed=at, order=("a", "b"), **facts)
         for at, value in enumerate(values)
     )
+
+
+def beside_experts(
+    tables: Mapping[str, np.ndarray], metric: str = "relative_performance", experts: Any = None, **facts: Any
+) -> tuple[Score, ...]:
+    """Lives held against experts: of each task lives × experts, on logarithms; `experts(life, task)` names them."""
+    count = len(next(iter(tables.values())))
+    made = []
+    for at in range(count):
+        by = {task: tuple(float(one) for one in np.exp(table[at])) for task, table in tables.items()}
+        value = float(np.exp(np.mean([table[at].mean() for table in tables.values()])))
+        named = {} if experts is None else {task: tuple(experts(at, task)) for task in tables}
+        found = Measured(value, by, experts=named)
+        made.append(Score(Identity(f"life-{at:03d}", seed=at, source=f"{at}"), {metric: found}, **facts))
+    return tuple(made)
 
 
 def normal(mean: float, sd: float, n: int, seed: int = 0) -> list[float]:

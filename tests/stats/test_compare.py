@@ -4,41 +4,222 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
-from tests.stats.lives import BARS, altered, lives, normal
+from tests.metrics import new_definitions as oracle
+from tests.stats.lives import BARS, beside_experts, life, lives, normal
 
 from perdure.metrics.declare import Bar
-from perdure.stats.compare import Difference, compare_lives, compare_values, hedges_g, smallest_p
+from perdure.metrics.score import Score
+from perdure.stats.beside import hedges_g
+from perdure.stats.compare import Comparison, Difference, compare_lives
+from perdure.stats.decide import EQUAL
 from perdure.stats.exact import sign_flip_test
 from perdure.stats.order import almost_stochastic_order, violation_ratio
 from perdure.stats.words import sentence
 
+PM = {"performance_maintenance": Bar(0.0, headline="log")}
+RATIO = {"forward_transfer": Bar(1.0, headline="log", scale="log")}
+RP = {"relative_performance": Bar(1.0, headline="log", scale="log", expert=True)}
+
 A, B = np.array(normal(1.0, 1.0, 11, 1)), np.array(normal(0.2, 1.5, 11, 2))
 
 
-def test_unpaired_systems_are_held_apart_by_mann_whitney_and_welch() -> None:
-    one = compare_values(A, B, Bar(0.0))
-    theirs = stats.mannwhitneyu(A, B, alternative="two-sided")
-    interval = stats.ttest_ind(A, B, equal_var=False).confidence_interval(0.95)
-    assert (one.test, one.statistic, one.p) == ("Mann–Whitney", theirs.statistic, theirs.pvalue)
-    assert (one.low, one.high) == pytest.approx((interval.low, interval.high))
-    assert one.improvement == pytest.approx(theirs.statistic / 121)
-    assert one.cliffs_delta == pytest.approx(2 * theirs.statistic / 121 - 1)
+def compared(ours: Any, theirs: Any, bar: Bar | None = None, *, paired: bool = False, **how: Any) -> Difference:
+    """One metric of two systems whose values these are; NaN stands for a lifetime without one."""
+
+    def made(values: Any) -> tuple[Score, ...]:
+        return lives([None if np.isnan(one) else float(one) for one in np.asarray(values, dtype=float)])
+
+    bars = {"performance_maintenance": bar or PM["performance_maintenance"]}
+    found = compare_lives(made(ours), made(theirs), bars, paired="yes" if paired else "no", **how)
+    return found.differences["performance_maintenance"]
 
 
-def test_paired_systems_are_held_apart_by_wilcoxon_and_by_flipping_signs() -> None:
-    one = compare_values(A, B, Bar(0.0), paired=True)
-    interval = stats.ttest_rel(A, B).confidence_interval(0.95)
-    assert (one.test, one.p) == ("Wilcoxon signed-rank", stats.wilcoxon(A, B).pvalue)
-    assert (one.low, one.high) == pytest.approx((interval.low, interval.high))
-    assert one.permutation_p is not None
+# --- the test that decides ------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10_000), st.integers(3, 20), st.integers(3, 20), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_the_test_is_scipys_paired_t_or_welchs(seed: int, n: int, m: int, paired: bool) -> None:
+    rng = np.random.default_rng(seed)
+    ours, theirs = rng.normal(0.5, 1, n), rng.normal(0, 2, n if paired else m)
+    one = compared(ours, theirs, paired=paired)
+    test = stats.ttest_rel(ours, theirs) if paired else stats.ttest_ind(ours, theirs, equal_var=False)
+    interval = test.confidence_interval(0.95)
+    assert one.test == ("paired t" if paired else "Welch's t")
+    assert (one.statistic, one.p) == pytest.approx((test.statistic, test.pvalue), rel=1e-9)
+    assert (one.low, one.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
+    assert one.p_holm == one.p  # a family of one
+    if paired:
+        assert one.rank_p == pytest.approx(stats.wilcoxon(ours, theirs).pvalue)
+    else:
+        theirs_u = stats.mannwhitneyu(ours, theirs, alternative="two-sided")
+        assert one.rank_p == pytest.approx(theirs_u.pvalue)
+        assert one.improvement == pytest.approx(theirs_u.statistic / (n * m))
+
+
+@given(st.integers(0, 10_000), st.booleans(), st.integers(3, 6), st.integers(3, 6))
+@settings(max_examples=60, deadline=None)
+def test_sides_with_experts_of_their_own_are_tested_as_defined(seed: int, paired: bool, k: int, other_k: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def tables(count: int, mean: float) -> dict[str, np.ndarray]:
+        noise = {task: rng.normal(0, 0.1, (8, 1)) + rng.normal(0, 0.1, (1, count)) for task in "ab"}
+        return {task: mean + one + rng.normal(0, 0.02, (8, count)) for task, one in noise.items()}
+
+    ours, theirs = tables(k, 0.2), tables(other_k, 0.0)
+    sides = [
+        beside_experts(
+            one, experts=lambda _, task, side=side, one=one: [f"{side}{at}" for at in range(one[task].shape[1])]
+        )
+        for side, one in (("x", ours), ("y", theirs))
+    ]
+    found = compare_lives(sides[0], sides[1], RP, paired="yes" if paired else "no").differences["relative_performance"]
+    expected = oracle.of_difference(list(ours.values()), list(theirs.values()), paired=paired, experts=True)
+    assert found.p == pytest.approx(float(expected.p()), rel=1e-6)
+    assert (found.low, found.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    assert found.df == pytest.approx(float(expected.freedom))
+
+
+def test_one_set_of_experts_for_both_is_the_plain_test_at_any_number() -> None:
+    rng = np.random.default_rng(0)
+    ours, theirs = ({"a": mean + rng.normal(0, 0.1, (8, 1))} for mean in (0.5, 0.0))
+    sides = [beside_experts(one, experts=lambda *_: ("the one",)) for one in (ours, theirs)]
+    found = compare_lives(sides[0], sides[1], RP).differences["relative_performance"]
+    assert found.p == pytest.approx(stats.ttest_rel(ours["a"][:, 0], theirs["a"][:, 0]).pvalue, rel=1e-6)
+    assert found.word == "better"
+    apart = [
+        beside_experts(one, experts=lambda *_, name=name: (name,)) for one, name in ((ours, "mine"), (theirs, "yours"))
+    ]
+    alone = compare_lives(apart[0], apart[1], RP).differences["relative_performance"]
+    assert (alone.word, alone.p) == ("undecided", None)
+    assert "too few experts" in str(alone.why)
+
+
+def test_experts_that_only_some_share_tell_nothing_apart() -> None:
+    rng = np.random.default_rng(0)
+    sides = [
+        beside_experts(
+            {"a": rng.normal(0, 0.1, (8, 3))}, experts=lambda *_, first=first: (first, "both", f"{first} too")
+        )
+        for first in ("x", "y")
+    ]
+    found = compare_lives(sides[0], sides[1], RP).differences["relative_performance"]
+    assert "experts partly shared" in str(found.why)
+    assert found.p is None
+
+
+@given(st.integers(0, 1000))
+@settings(max_examples=30, deadline=None)
+def test_ratios_are_compared_as_a_ratio(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ours, theirs = rng.normal(0.3, 0.2, 7), rng.normal(0, 0.2, 7)
+    sides = [lives([float(one) for one in np.exp(logs)], "forward_transfer") for logs in (ours, theirs)]
+    one = compare_lives(sides[0], sides[1], RATIO).differences["forward_transfer"]
+    expected = oracle.of_difference([ours], [theirs], paired=True)
+    assert one.scale == "ratio"
+    assert one.difference == pytest.approx(math.exp(float(expected.mean)))
+    assert (one.low, one.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    other = compare_lives(sides[1], sides[0], RATIO).differences["forward_transfer"]
+    assert (one.difference, one.p) == pytest.approx((1 / (other.difference or 0), other.p))
+
+
+def test_five_pairs_can_decide() -> None:
+    one = compared([3.1, 2.9, 3.3, 3.0, 3.2], [1.0, 1.1, 0.9, 1.2, 1.0], paired=True)
+    assert one.word == "better"
+
+
+# --- one question, one p --------------------------------------------------------------------------
+
+
+def test_eight_pairs_of_a_tenth_have_one_p_as_fractions_and_as_percent() -> None:
+    base = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+    away = np.array([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, -0.1, -0.1])
+    fractions, percent = (
+        compared(base + away, base, paired=True),
+        compared(100 * (base + away), 100 * base, paired=True),
+    )
+    for name in ("p", "rank_p", "permutation_p", "improvement"):
+        assert getattr(fractions, name) == pytest.approx(getattr(percent, name), rel=1e-9), name
+    exact = np.mean([abs(sum(signs)) >= 4 for signs in product((1, -1), repeat=8)])
+    assert fractions.rank_p == fractions.permutation_p == pytest.approx(exact)
+
+
+def test_one_outlier_leaves_words_interval_and_effect_in_agreement() -> None:
+    ours = np.array([1.1, 1.2, 1.15, 1.1, 1.2, 1.12, -3.0])
+    one = compared(ours, np.ones(7) + np.linspace(0, 0.01, 7), paired=True)
+    assert one.improvement == pytest.approx(6 / 7)
+    assert one.ahead < 0
+    assert (one.hedges_g or 0) < 0
+    assert one.word == "undecided"
+    assert "do not tell" in sentence(one, "ours", "theirs")
+    assert (one.low or 0) < 0 < (one.high or 0)
+
+
+@given(st.lists(st.floats(-30, 30), min_size=3, max_size=12), st.sampled_from([0.8, 0.95, 0.99]))
+@settings(max_examples=80, deadline=None)
+def test_words_interval_and_effect_size_never_contradict_each_other(values: list[float], level: float) -> None:
+    one = compared(values, np.zeros(len(values)), paired=True, level=level)
+    assert one.word is not None
+    if one.word == "undecided":
+        return
+    assert one.low is not None
+    assert one.high is not None
+    assert not one.low <= 0 <= one.high or EQUAL in str(one.why)
+    assert one.word.endswith("better") == (one.ahead > 0)
+    assert one.hedges_g is None or (one.hedges_g > 0) == (one.ahead > 0)
+
+
+def test_a_family_is_corrected_whole_and_words_say_so() -> None:
+    names = [f"metric_{at}" for at in range(5)]
+    bars = {name: Bar(0.0, headline="log") for name in names}
+
+    def side(shift: float, seed: int) -> list[Score]:
+        drawn = [normal(0, 1, 10, seed + at) for at in range(5)]
+        return [
+            life(
+                f"{at}", seed=at, values={name: drawn[m][at] + (shift if m == 0 else 0) for m, name in enumerate(names)}
+            )
+            for at in range(10)
+        ]
+
+    found = compare_lives(side(1.25, 10), side(0.0, 50), bars, names=("ours", "theirs"))
+    first = found.differences["metric_0"]
+    p = [1.0 if one.p is None else one.p for one in found.differences.values()]
+    assert [one.p_holm for one in found.differences.values()] == pytest.approx(list(oracle.holm(np.array(p))))
+    assert first.p is not None
+    assert first.p_holm is not None
+    assert first.p < 0.05 <= first.p_holm
+    said = sentence(first, "ours", "theirs")
+    assert "likely does better" in said
+    assert "alone), not shown after correcting for 5 metrics" in said
+
+
+def test_what_cannot_be_tested_costs_the_others_nothing() -> None:
+    bars = {**PM, **RP}
+    rng = np.random.default_rng(0)
+
+    def side(shift: float) -> list[Score]:
+        return [
+            life(
+                f"{at}", seed=at, values={"performance_maintenance": shift + one, "relative_performance": 1.0 + one / 9}
+            )
+            for at, one in enumerate(rng.normal(0, 1, 9))
+        ]
+
+    one = compare_lives(side(1.0), side(0.0), bars).differences["performance_maintenance"]
+    assert one.family == 1  # relative performance has no experts to be tested by
+    assert one.p_holm == one.p
+
+
+# --- beside it ------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(-20, 20), min_size=2, max_size=8))
@@ -70,77 +251,85 @@ def test_hedges_g_by_hand() -> None:
 
 
 def test_lower_is_better_turns_effect_sizes_but_not_the_difference() -> None:
-    up, down = compare_values(A, B, Bar()), compare_values(A, B, Bar(better="lower"))
+    up, down = compared(A, B), compared(A, B, Bar(0.0, better="lower", headline="log"))
     assert up.difference == down.difference
     assert up.hedges_g == pytest.approx(-(down.hedges_g or 0))
     assert (up.cliffs_delta, up.improvement) == pytest.approx((-(down.cliffs_delta or 0), 1 - (down.improvement or 0)))
-    assert "better" in sentence(compared(down), "A", "B") or "apart" in sentence(compared(down), "A", "B")
-
-
-def compared(one: Difference) -> Difference:
-    return replace(one, metric="m", p_holm=one.p)
+    assert up.ahead == -down.ahead
 
 
 def test_swapping_the_systems_swaps_the_signs_and_keeps_p() -> None:
-    one, other = compare_values(A, B), compare_values(B, A)
+    one, other = compared(A, B), compared(B, A)
     assert (one.p, one.difference) == pytest.approx((other.p, -(other.difference or 0)))
     assert (one.low, one.high) == pytest.approx((-(other.high or 0), -(other.low or 0)))
 
 
+@given(
+    st.lists(st.integers(0, 3), min_size=2, max_size=5),
+    st.lists(st.integers(0, 3), min_size=2, max_size=5),
+)
+@settings(max_examples=60, deadline=None)
+def test_tied_values_of_few_lifetimes_are_no_surer_than_all_ways_to_share_them_out(a: list[int], b: list[int]) -> None:
+    if len({*a, *b}) == len(a) + len(b):
+        return
+    one = compared(a, b)
+    ranks = stats.rankdata([*a, *b])
+    sums = [sum(chosen) for chosen in combinations(ranks, len(a))]
+    found = abs(ranks[: len(a)].sum() - np.mean(sums))
+    assert one.rank_p == pytest.approx(np.mean([abs(each - np.mean(sums)) >= found - 1e-9 for each in sums]))
+
+
+# --- few, equal, rounded, missing -----------------------------------------------------------------
+
+
 def test_systems_that_agree_in_every_pair_have_p_1() -> None:
-    one = compare_values(A, A.copy(), paired=True)
-    assert (one.p, one.permutation_p, one.improvement) == (1.0, 1.0, 0.5)
-    assert one.why == "the systems agree in every pair"
+    one = compared(A, A.copy(), paired=True)
+    assert (one.p, one.permutation_p, one.improvement, one.word) == (1.0, 1.0, 0.5, "undecided")
+    assert one.why == "the systems agree"
 
 
-def test_two_constant_systems_have_a_difference_and_no_g() -> None:
-    one = compare_values(np.full(4, 2.0), np.full(4, 1.0))
+def test_two_constant_systems_differ_by_what_they_are_untested() -> None:
+    one = compared(np.full(4, 2.0), np.full(4, 1.0))
     assert (one.difference, one.low, one.high, one.hedges_g) == (1.0, 1.0, 1.0, None)
-    assert one.why == "both systems have sd 0"
-    assert one.p is not None
+    assert (one.p, one.word) == (None, "better")
+    assert EQUAL in str(one.why)
 
 
-def test_one_lifetime_each_is_compared_but_not_tested() -> None:
-    one = compare_values(np.array([2.0]), np.array([1.0]))
-    assert (one.difference, one.p, one.sd) == (1.0, None, None)
-    assert one.why is not None
-    assert "nothing is tested" in one.why
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_or_two_lifetimes_are_compared_but_not_tested(n: int) -> None:
+    one = compared([2.0, 2.5][:n], [1.0, 1.5][:n])
+    assert (one.difference, one.p, one.low, one.word) == (1.0, None, None, "undecided")
+    assert "values only" in str(one.why)
 
 
 def test_a_pair_with_one_value_missing_is_left_out_and_counted() -> None:
-    one = compare_values(np.array([1.0, np.nan, 3.0]), np.array([0.0, 1.0, 1.0]), paired=True)
-    assert (one.n, one.difference, one.why) == (2, 1.5, "1 pairs without a value are left out")
+    one = compared([1.0, np.nan, 3.0, 5.0], [0.0, 1.0, 1.0, 2.0], paired=True)
+    assert (one.n, one.difference) == (3, 2.0)
+    assert "1 pairs without a value are left out" in str(one.why)
 
 
-def test_holm_runs_over_the_metrics_that_were_tested() -> None:
-    def both(shift: float, seed: int) -> tuple:  # type: ignore[type-arg]
-        from tests.stats.lives import life
-
-        return tuple(
-            life(f"{at}", seed=at, values={"x": x + shift, "y": y, "z": None})
-            for at, (x, y) in enumerate(zip(normal(0, 1, 12, seed), normal(0, 1, 12, seed + 50), strict=True))
-        )
-
-    found = compare_lives(both(3.0, 1), both(0.0, 2), {"x": Bar(), "y": Bar(), "z": Bar()}, paired="no")
-    assert list(found.differences) == ["x", "y"]
-    assert found.differences["x"].p_holm == pytest.approx(2 * (found.differences["x"].p or 0))
-    assert found.differences["y"].p_holm == pytest.approx(found.differences["y"].p)
+def test_the_last_bits_of_a_float_are_no_difference() -> None:
+    apart = compared(np.full(5, 0.1 + 0.2), np.full(5, 0.3))
+    assert (apart.difference, apart.p, apart.improvement, apart.hedges_g) == (0.0, 1.0, 0.5, None)
+    noise = np.array([0.1 + 0.2] * 6 + [1.0])
+    paired = compared(noise, np.array([0.3] * 6 + [1.0]), paired=True)
+    assert (paired.p, paired.permutation_p, paired.improvement) == (1.0, 1.0, 0.5)
 
 
 def test_metrics_that_only_one_system_has_are_named() -> None:
-    ours = lives([1.0, 2.0], "forward_transfer")
-    theirs = lives([1.0, 2.0], "performance_maintenance")
-    found = compare_lives(ours, theirs, {"forward_transfer": Bar(1.0), "performance_maintenance": Bar(0.0)})
+    ours, theirs = lives([1.0, 2.0], "forward_transfer"), lives([1.0, 2.0], "performance_maintenance")
+    found = compare_lives(ours, theirs, {**RATIO, **PM})
     assert found.only_in == {"A": ("forward_transfer",), "B": ("performance_maintenance",)}
     assert not found.differences
 
 
-def test_a_sentence_says_better_worse_or_not_told_apart() -> None:
-    def said(shift: float) -> str:
-        ours, theirs = lives(normal(shift, 1, 15, 1)), lives(normal(0, 1, 15, 2))
-        found = compare_lives(ours, theirs, {"performance_maintenance": Bar(0.0)}, names=("ours", "theirs"))
-        return sentence(found.differences["performance_maintenance"], "ours", "theirs")
+def said(shift: float, n: int = 15) -> str:
+    ours, theirs = lives(normal(shift, 1, n, 1)), lives(normal(0, 1, n, 2))
+    found = compare_lives(ours, theirs, PM, names=("ours", "theirs"))
+    return sentence(found.differences["performance_maintenance"], "ours", "theirs")
 
+
+def test_a_sentence_says_better_worse_or_not_told_apart() -> None:
     assert "ours does better than theirs by" in said(5.0)
     assert "ours does worse than theirs by" in said(-5.0)
     assert "do not tell ours and theirs apart" in said(0.0)
@@ -148,13 +337,47 @@ def test_a_sentence_says_better_worse_or_not_told_apart() -> None:
 
 
 def test_json_of_a_comparison_is_finite_and_carries_the_sentence() -> None:
-    found = compare_lives(
-        lives(normal(1, 1, 5)), lives(normal(0, 1, 5)), {"performance_maintenance": Bar(0.0)}, order=True
-    )
+    found = compare_lives(lives(normal(1, 1, 5)), lives(normal(0, 1, 5)), PM, order=True)
     facts = found.as_json()
     json.dumps(facts, allow_nan=False)
+    assert facts["family"] == ["performance_maintenance"]
     assert facts["metrics"]["performance_maintenance"]["sentence"].startswith("performance maintenance:")
     assert facts["metrics"]["performance_maintenance"]["order"] is not None
+
+
+VALUE = st.one_of(st.none(), st.integers(-3, 3), st.floats(-1e6, 1e6))
+
+
+@given(st.data(), st.booleans(), st.sampled_from(["higher", "lower"]))
+@settings(max_examples=80, deadline=None)
+def test_whatever_the_values_every_number_is_finite_and_nothing_warns(
+    data: st.DataObject, paired: bool, better: str
+) -> None:
+    ours = data.draw(st.lists(VALUE, min_size=2, max_size=14))
+    theirs = data.draw(st.lists(VALUE, min_size=len(ours) if paired else 1, max_size=len(ours) if paired else 14))
+    bars = {"m": Bar(0.0, better=better, headline="log")}  # type: ignore[arg-type]
+    mine, other = lives(ours, "m"), lives(theirs, "m")
+    found: Comparison = compare_lives(mine, other, bars, paired="yes" if paired else "no", order=True)
+    for one in found.differences.values():
+        json.dumps(one.as_json(), allow_nan=False)
+        for share in (one.p, one.p_holm, one.rank_p, one.permutation_p, one.improvement, one.order):
+            assert share is None or 0 <= share <= 1
+        assert sentence(one, "ours", "theirs")
+
+
+def test_lifetimes_without_a_value_are_said_in_the_sentence() -> None:
+    made = compare_lives(lives([1.0, None, 3.0, None, 5.0]), lives([1.5, 2.0, 2.5]), BARS, paired="no")
+    assert "2 lifetimes without a value are left out" in sentence(made.differences["performance_maintenance"], "A", "B")
+
+
+def test_each_system_is_also_summed_up_by_itself() -> None:
+    ours, theirs = lives([1.0, None, 3.0, 2.0]), lives([1.0, 9.0, 3.0, 5.0])
+    made = compare_lives(ours, theirs, BARS, paired="yes")
+    assert made.differences["performance_maintenance"].baseline_mean == pytest.approx(3.0)  # of the pairs with both
+    mine, other = made.alone["performance_maintenance"]
+    assert (mine.n, mine.mean) == (3, 2.0)
+    assert (other.n, other.mean) == (4, 4.5)
+    assert other.sd == pytest.approx(np.std([1.0, 9.0, 3.0, 5.0], ddof=1))
 
 
 # --- almost stochastic order ---------------------------------------------------------------------
@@ -181,95 +404,3 @@ def test_a_system_above_at_every_quantile_is_in_stochastic_order() -> None:
     assert almost_stochastic_order(A, B, np.random.default_rng(3)) == almost_stochastic_order(
         A, B, np.random.default_rng(3)
     )
-
-
-VALUE = st.one_of(st.none(), st.integers(-3, 3), st.floats(-1e6, 1e6))
-
-
-@given(st.data(), st.booleans(), st.sampled_from(["higher", "lower"]))
-@settings(max_examples=80, deadline=None)
-def test_whatever_the_values_every_number_is_finite_and_nothing_warns(
-    data: st.DataObject, paired: bool, better: str
-) -> None:
-    ours = data.draw(st.lists(VALUE, min_size=1, max_size=14))
-    theirs = data.draw(st.lists(VALUE, min_size=len(ours) if paired else 1, max_size=len(ours) if paired else 14))
-    mine, other = (np.array([np.nan if one is None else one for one in side], dtype=float) for side in (ours, theirs))
-    one = compare_values(mine, other, Bar(0.0, better=better), "m", paired=paired, order=True)  # type: ignore[arg-type]
-    json.dumps(one.as_json(), allow_nan=False)
-    assert (one.difference is not None) == bool(one.n and one.baseline_n)
-    for share in (one.p, one.permutation_p, one.improvement, one.order):
-        assert share is None or 0 <= share <= 1
-    assert sentence(one, "ours", "theirs")
-
-
-@pytest.mark.parametrize(
-    ("count", "paired", "warned"), [(5, True, True), (6, True, False), (3, False, True), (4, False, False)]
-)
-def test_too_few_lifetimes_for_any_p_below_5_percent_are_told(count: int, paired: bool, warned: bool) -> None:
-    ours, theirs = lives([10.0 + at for at in range(count)]), lives([0.5 * at for at in range(count)])
-    found = compare_lives(ours, theirs, {"performance_maintenance": Bar(0.0)}, paired="yes" if paired else "no")
-    assert bool(found.notes) == warned
-    p = found.differences["performance_maintenance"].p_holm
-    assert p is not None
-    assert (p >= 0.05) == warned  # the clearest difference there can be
-
-
-@pytest.mark.parametrize(("n", "few"), [(5, True), (7, False)])
-def test_a_sentence_says_where_the_lifetimes_are_too_few_for_any_result(n: int, few: bool) -> None:
-    values = [1.0 if at % 2 else -1.1 for at in range(n)]
-    bars = {"performance_maintenance": Bar(0.0)}
-    found = compare_lives(lives(values), lives([0.0] * n), bars, names=("ours", "theirs"))
-    said = sentence(found.differences["performance_maintenance"], "ours", "theirs", found.least_p)
-    assert f"{n} pairs {'are too few to' if few else 'do not'} tell ours and theirs apart" in said
-    assert ("no result could have given p < .05" in said) == few == (found.least_p >= 0.05) == bool(found.notes)
-
-
-def test_more_metrics_can_make_lifetimes_too_few() -> None:
-    bars = {f"metric_{at}": Bar(0.0) for at in range(5)}
-    ours = [altered(one, values=dict.fromkeys(bars, float(at % 3 - 1))) for at, one in enumerate(lives([0.0] * 6))]
-    theirs = [altered(one, values=dict.fromkeys(bars, 0.1)) for one in lives([0.0] * 6)]
-    found = compare_lives(ours, theirs, bars)
-    assert found.least_p == pytest.approx(5 * 2 / 2**6)
-    assert "are too few to" in found.as_json()["metrics"]["metric_0"]["sentence"]
-
-
-@given(
-    st.lists(st.integers(0, 3), min_size=2, max_size=5),
-    st.lists(st.integers(0, 3), min_size=2, max_size=5),
-)
-@settings(max_examples=60, deadline=None)
-def test_tied_values_of_few_lifetimes_are_no_surer_than_all_ways_to_share_them_out(a: list[int], b: list[int]) -> None:
-    if len({*a, *b}) == len(a) + len(b):
-        return
-    one = compare_values(np.array(a, dtype=float), np.array(b, dtype=float), Bar(0.0))
-    ranks = stats.rankdata([*a, *b])
-    sums = [sum(chosen) for chosen in combinations(ranks, len(a))]
-    found = abs(ranks[: len(a)].sum() - np.mean(sums))
-    assert one.p == pytest.approx(np.mean([abs(each - np.mean(sums)) >= found - 1e-9 for each in sums]))
-    assert one.p is not None
-    assert one.p >= smallest_p(len(a), len(b), paired=False) / 2
-
-
-def test_the_last_bits_of_a_float_are_no_difference() -> None:
-    ours, theirs = np.full(5, 0.1 + 0.2), np.full(5, 0.3)
-    apart = compare_values(ours, theirs, Bar(0.0))
-    assert (apart.difference, apart.p, apart.improvement, apart.hedges_g) == (0.0, 1.0, 0.5, None)
-    noise = np.array([0.1 + 0.2] * 6 + [1.0])
-    paired = compare_values(noise, np.array([0.3] * 6 + [1.0]), Bar(0.0), paired=True)
-    assert (paired.p, paired.permutation_p, paired.improvement) == (1.0, 1.0, 0.5)
-
-
-def test_lifetimes_without_a_value_are_said_in_the_sentence() -> None:
-    made = compare_lives(lives([1.0, None, 3.0, None, 5.0]), lives([1.5, 2.0, 2.5]), BARS, paired="no")
-    said = sentence(made.differences["performance_maintenance"], "A", "B")
-    assert "2 lifetimes without a value are left out" in said
-
-
-def test_each_system_is_also_summed_up_by_itself() -> None:
-    ours, theirs = lives([1.0, None, 3.0, 2.0]), lives([1.0, 9.0, 3.0, 5.0])
-    made = compare_lives(ours, theirs, BARS, paired="yes")
-    assert made.differences["performance_maintenance"].baseline_mean == pytest.approx(3.0)  # of the pairs with both
-    mine, other = made.alone["performance_maintenance"]
-    assert (mine.n, mine.mean) == (3, 2.0)
-    assert (other.n, other.mean) == (4, 4.5)
-    assert other.sd == pytest.approx(np.std([1.0, 9.0, 3.0, 5.0], ddof=1))

@@ -163,15 +163,19 @@ def test_t_and_sign_test_disagree_on_condensed_backward_transfer(shared: Path) -
     assert one.p == pytest.approx(0.907, abs=5e-4)
     assert one.verdict == "undecided"
     assert one.why is not None
-    assert "sign test says otherwise" in one.why
+    assert "sign test (p = 0.032) says otherwise" in one.why
 
 
 def test_groups_need_nothing_heavier_than_scipy_special() -> None:
     code = (
-        "import numpy as np, sys\n"
+        "import sys\n"
+        "from perdure.log.model import Identity\n"
+        "from perdure.metrics.engine import Measured\n"
+        "from perdure.metrics.score import Score\n"
         "from perdure.stats.estimate import estimate\n"
         "from perdure.stats.model import Bar\n"
-        "estimate(np.arange(12.0), Bar(1.0))\n"
+        "lives = [Score(Identity(str(at)), {'m': Measured(float(at))}) for at in range(12)]\n"
+        "assert estimate(lives, 'm', Bar(1.0, headline='log')).verdict\n"
         "assert 'scipy.special' in sys.modules and 'scipy.stats' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

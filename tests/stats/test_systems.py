@@ -100,13 +100,21 @@ def test_partial_lives_are_left_out_and_counted() -> None:
     assert found.left_out == (("life-000", "it did not reach its end"),)
 
 
-def test_metrics_with_a_threshold_are_compared_unless_others_are_named() -> None:
+def test_headline_metrics_are_compared_and_what_is_shown_changes_no_p() -> None:
     def with_two(name: str) -> Place:
-        return tuple(altered(one, values={**one.values, "plain": 1.0 * at}) for at, one in enumerate(place(name, 0)))
+        return tuple(
+            altered(one, values={**one.values, "forward_transfer": 1.0 + at, "plain": 1.0 * at})
+            for at, one in enumerate(place(name, 0))
+        )
 
     systems = of(with_two("a"), with_two("b"), bars={**BARS, "plain": Bar()})
-    assert list(compare_systems(systems).comparisons[0].differences) == ["performance_maintenance"]
-    assert list(compare_systems(systems, metrics=["plain"]).comparisons[0].differences) == ["plain"]
+    every = compare_systems(systems).comparisons[0].differences
+    assert list(every) == ["performance_maintenance", "forward_transfer"]
+    (only,) = compare_systems(systems, metrics=["performance_maintenance"]).comparisons[0].differences.values()
+    assert only == every["performance_maintenance"]
+    plain = compare_systems(systems, metrics=["plain"]).comparisons[0].differences["plain"]
+    assert (plain.p, plain.p_holm, plain.word) == (None, None, None)  # exploratory: a difference and its interval
+    assert plain.low is not None
     with pytest.raises(UnknownName, match="did you mean 'plain'"):
         compare_systems(systems, metrics=["plane"])
 
@@ -124,12 +132,12 @@ def test_a_system_that_states_no_scenario_type_is_taken_to_have_the_only_one_and
     assert found.notes == ("b does not state its scenario type; taken to be condensed, as the others'",)
 
 
-def test_near_copies_are_compared_only_when_asked_and_a_users_own_metric_always() -> None:
+def test_near_copies_are_compared_only_when_asked_and_a_users_own_metric_where_it_is_a_headline() -> None:
     bars = {
-        "performance_maintenance": Bar(0.0),
+        "performance_maintenance": Bar(0.0, headline="log"),
         "performance_maintenance_terminal": Bar(0.0),
         "forward_transfer_contrast": Bar(0.0),
-        "mine": Bar(2.0),
+        "mine": Bar(2.0, headline="log"),
     }
 
     def with_all(name: str) -> Place:
@@ -139,3 +147,14 @@ def test_near_copies_are_compared_only_when_asked_and_a_users_own_metric_always(
     assert list(compare_systems(systems).comparisons[0].differences) == ["performance_maintenance", "mine"]
     asked = compare_systems(systems, metrics=["forward_transfer_contrast"]).comparisons[0]
     assert list(asked.differences) == ["forward_transfer_contrast"]
+    assert list(asked.tested) == ["performance_maintenance", "mine"]
+
+
+def test_three_systems_get_letters_over_all_pairs_and_metrics() -> None:
+    found = compare_systems(of(place("high", 9), place("top", 9), place("bottom", 0)))
+    (letters,) = found.letters
+    shown = letters.by_metric["performance_maintenance"]
+    assert letters.tests == 3
+    assert not set(shown["high"]) & set(shown["bottom"])
+    assert set(shown["high"]) & set(shown["top"])
+    assert compare_systems(of(place("a", 1), place("b", 2))).letters == ()

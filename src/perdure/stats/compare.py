@@ -1,34 +1,27 @@
-"""Two systems, metric by metric: the difference, how sure it is, and how large."""
+"""Two systems, metric by metric: one estimand, from which direction, interval, p and words all come."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from perdure.metrics.declare import Bar
 from perdure.metrics.score import Score
-from perdure.stats.exact import shared_out_test, sign_flip_test
+from perdure.stats.beside import beside
+from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, apart, crossed, one_set
+from perdure.stats.decide import EQUAL, FEWEST, STANDARD, averaged_first, leads, on_scale, rounding
+from perdure.stats.interval import Part, interval_of, part_of
 from perdure.stats.model import LEVEL, Array
 from perdure.stats.multiple import holm
-from perdure.stats.order import almost_stochastic_order
 from perdure.stats.pairing import Pairing, Want, pair
-from perdure.stats.robust import probability_of_improvement
-from perdure.stats.threshold import ALPHA, constant
 
-__all__ = [
-    "Comparison",
-    "Difference",
-    "Summary",
-    "compare_lives",
-    "compare_values",
-    "decided",
-    "hedges_g",
-    "smallest_p",
-]
+__all__ = ["Comparison", "Difference", "Summary", "compare_lives", "compare_metric", "family_of"]
+
+DifferenceScale = Literal["difference", "ratio"]
 
 
 @dataclass(frozen=True)
@@ -39,21 +32,34 @@ class Difference:
     n: int
     baseline_n: int
     """The same as n where lifetimes are paired."""
+    paired: bool = False
+    scale: DifferenceScale = "difference"
+    """Whether `difference` is system minus baseline, or system over baseline (then 1 is none)."""
     mean: float | None = None
     baseline_mean: float | None = None
+    """Of ratios the geometric mean."""
     sd: float | None = None
     baseline_sd: float | None = None
+    """Of logarithms where `scale` is ratio."""
     difference: float | None = None
-    """System minus baseline, as measured: positive is larger, not necessarily better."""
+    """As measured: positive, or above 1, is larger, not necessarily better."""
     low: float | None = None
     high: float | None = None
     level: float = LEVEL
     test: str | None = None
     statistic: float | None = None
+    df: float | None = None
     p: float | None = None
+    """Two-sided, the interval's dual."""
     p_holm: float | None = None
-    """Adjusted over the metrics that were tested."""
+    """Adjusted over the family, whatever of it is shown."""
+    family: int = 0
+    """How many headline metrics were tested, because both could answer them."""
+    word: str | None = None
+    """better, worse, likely better, likely worse, undecided; None for what is exploratory."""
+    rank_p: float | None = None
     permutation_p: float | None = None
+    """Beside the test and never deciding: rank and permutation tests, neither adjusted."""
     improvement: float | None = None
     """How likely a lifetime of the system does better than one of the baseline; ties count half."""
     cliffs_delta: float | None = None
@@ -64,6 +70,19 @@ class Difference:
     better: str = "higher"
     why: str | None = None
 
+    @property
+    def ahead(self) -> float:
+        """How far the system is ahead, on the scale that decides."""
+        if self.difference is None:
+            return 0.0
+        away = math.log(self.difference) if self.scale == "ratio" else self.difference
+        return away if self.better == "higher" else -away
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the adjusted test tells the systems apart."""
+        return self.word in ("better", "worse")
+
     def as_json(self) -> dict[str, Any]:
         """The difference as one JSON object."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "metric"}
@@ -71,7 +90,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Summary:
-    """One metric of one system by itself."""
+    """One metric of one system by itself, on the scale that decides brought back."""
 
     n: int
     mean: float | None
@@ -88,18 +107,15 @@ class Comparison:
     measure: str | None
     pairing: Pairing
     differences: Mapping[str, Difference] = field(hash=False)
+    """What is shown."""
     alone: Mapping[str, tuple[Summary, Summary]] = field(default_factory=dict, hash=False)
     """Metric → what each of the two is by itself, over all its lifetimes, with or without a partner."""
     only_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """System → metrics that the other has no value of."""
     left_out: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
-
-    @property
-    def least_p(self) -> float:
-        """The smallest p that any metric could have after Holm, whatever the lifetimes had shown."""
-        tests = sum(one.p is not None for one in self.differences.values())
-        return tests * smallest_p(len(self.pairing.ours), len(self.pairing.theirs), paired=self.pairing.paired)
+    tested: Mapping[str, Difference] = field(default_factory=dict, hash=False)
+    """The family, whatever of it is shown."""
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as one JSON object, with the result of each metric in words."""
@@ -114,14 +130,25 @@ class Comparison:
             "pairing": self.pairing.told,
             "n": len(self.pairing.ours),
             "baseline_n": len(self.pairing.theirs),
+            "family": list(self.tested),
             "metrics": {
-                name: {**one.as_json(), "sentence": sentence(one, self.system, self.baseline, self.least_p)}
+                name: {**one.as_json(), "sentence": sentence(one, self.system, self.baseline)}
                 for name, one in self.differences.items()
             },
             "only_in": {name: list(metrics) for name, metrics in self.only_in.items()},
             "left_out": [{"id": name, "why": why} for name, why in self.left_out],
             "notes": list(self.notes),
         }
+
+
+def family_of(bars: Mapping[str, Bar], ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
+    """The headline metrics that both sides could answer: what Holm's adjustment runs over, in every verb."""
+    return tuple(
+        name
+        for name, bar in bars.items()
+        if leads(bar, (*ours, *theirs))
+        and all(any(life.values.get(name) is not None for life in side) for side in (ours, theirs))
+    )
 
 
 def compare_lives(
@@ -134,33 +161,32 @@ def compare_lives(
     level: float = LEVEL,
     order: bool = False,
     seed: int = 0,
+    metrics: Sequence[str] = (),
 ) -> Comparison:
-    """Every metric of `bars` that both systems have; Holm's adjustment runs over those that were tested."""
+    """The headline metrics of `bars` that both systems have, or `metrics`; what is shown changes no p."""
     pairing = pair(ours, theirs, paired)
-    differences: dict[str, Difference] = {}
+    family = family_of(bars, pairing.ours, pairing.theirs)
+    shown = tuple(metrics) or _shown(bars, (*ours, *theirs))
+    made: dict[str, Difference] = {}
     only_in: dict[str, list[str]] = {names[0]: [], names[1]: []}
     for place, (metric, bar) in enumerate(bars.items()):
-        mine, other = _column(pairing.ours, metric), _column(pairing.theirs, metric)
-        there = (not np.isnan(mine).all(), not np.isnan(other).all())
+        if metric not in family and metric not in shown:
+            continue
+        there = [any(life.values.get(metric) is not None for life in side) for side in (pairing.ours, pairing.theirs)]
         if there[0] != there[1]:
             only_in[names[0] if there[0] else names[1]].append(metric)
-        if not all(there):
-            continue
-        differences[metric] = compare_values(
-            mine,
-            other,
-            bar,
-            metric,
-            paired=pairing.paired,
-            level=level,
-            order=order,
-            rng=np.random.default_rng([seed, place]),
-        )
-    tested = [name for name, one in differences.items() if one.p is not None]
-    adjusted = holm([differences[name].p or 0.0 for name in tested])
-    for name, p in zip(tested, adjusted, strict=True):
-        differences[name] = replace(differences[name], p_holm=p)
+        if all(there):
+            rng = np.random.default_rng([seed, place])
+            made[metric] = compare_metric(
+                pairing.ours, pairing.theirs, bar, metric, paired=pairing.paired, level=level, order=order, rng=rng
+            )
+    # What cannot be tested, for want of experts or of spread, costs the others nothing.
+    tested = [name for name in family if made[name].p is not None]
+    adjusted = dict(zip(tested, holm([made[name].p or 0.0 for name in tested]), strict=True))
+    for name in family:
+        made[name] = _worded(made[name], adjusted.get(name, 1.0), len(tested))
     first = (*ours, *theirs)[0]
+    differences = {name: made[name] for name in (shown if metrics else bars) if name in made and name in shown}
     return Comparison(
         names[0],
         names[1],
@@ -168,34 +194,57 @@ def compare_lives(
         first.measure,
         pairing,
         differences,
-        {name: (_summary(ours, name), _summary(theirs, name)) for name in differences},
-        {name: tuple(metrics) for name, metrics in only_in.items() if metrics},
+        {name: (_summary(ours, name, bars[name]), _summary(theirs, name, bars[name])) for name in made},
+        {name: tuple(only) for name, only in only_in.items() if only},
         pairing.left_out,
-        _too_few(pairing, len(tested)),
+        _papers(ours, theirs),
+        {name: made[name] for name in family},
     )
 
 
-def _summary(lives: Sequence[Score], metric: str) -> Summary:
+def _shown(bars: Mapping[str, Bar], lives: Sequence[Score]) -> tuple[str, ...]:
+    """The headline metrics; where these lifetimes have none, what has a threshold, else everything, untested."""
+    leading = tuple(name for name, bar in bars.items() if leads(bar, lives))
+    return leading or tuple(name for name, bar in bars.items() if bar.threshold is not None) or tuple(bars)
+
+
+def _papers(ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
+    preset = next((life.preset for life in (*ours, *theirs) if life.preset != STANDARD), "")
+    return (f"{preset}: arithmetic means, experts as constants",) if preset else ()
+
+
+def _worded(one: Difference, p_holm: float, family: int) -> Difference:
+    """The verdict in a word: by the adjusted p, or by the constant where nothing varies."""
+    side = "better" if one.ahead > 0 else "worse"
+    alone = one.p
+    one = replace(one, family=family)
+    if alone is None:
+        equal = one.why is not None and EQUAL in one.why and one.ahead
+        return replace(one, word=side if equal else "undecided")
+    one = replace(one, p_holm=p_holm)
+    if p_holm < 1 - one.level:
+        return replace(one, word=side)
+    return replace(one, word=f"likely {side}" if alone < 1 - one.level else "undecided")
+
+
+def _summary(lives: Sequence[Score], metric: str, bar: Bar) -> Summary:
     values = _column(lives, metric)
     known = values[~np.isnan(values)]
-    return Summary(len(known), float(known.mean()) if len(known) else None, _sd(known) if len(known) > 1 else None)
+    if not len(known):
+        return Summary(0, None, None)
+    scaled, back = _scaled(bar, lives, known)
+    mean = float(scaled.mean())
+    spread = None if len(known) < 2 else 0.0 if np.ptp(scaled) <= 1e-12 else float(scaled.std(ddof=1))
+    return Summary(len(known), math.exp(mean) if back else mean, spread)
 
 
-def smallest_p(n: int, baseline_n: int, *, paired: bool) -> float:
-    """What the clearest difference gives: a rank test knows only so many orders."""
-    return float(2.0 ** (1 - n) if paired else 2 / math.comb(n + baseline_n, n))
-
-
-def _too_few(pairing: Pairing, tests: int) -> tuple[str, ...]:
-    """A warning where even the clearest difference could not pass."""
-    n, m = len(pairing.ours), len(pairing.theirs)
-    if not tests or smallest_p(n, m, paired=pairing.paired) * tests < ALPHA:
-        return ()
-    given = f"{n} pairs" if pairing.paired else f"{n} and {m} lifetimes"
-    advice = "run more lifetimes" + (", or name fewer metrics" if tests > 1 else "")
-    return (
-        f"{given} and {tests} metric{'s' if tests > 1 else ''}: no p can fall below {ALPHA:g} after Holm; {advice}",
-    )
+def _scaled(bar: Bar, lives: Sequence[Score], *values: Array) -> tuple[Array, bool]:
+    """All values on the scale that decides, one after the other, and whether that is of logarithms."""
+    together = np.concatenate(values)
+    if any(life.preset != STANDARD for life in lives):
+        return together, False
+    scaled, scale = on_scale(bar, together)
+    return scaled, scale == "log"
 
 
 def _column(lives: Sequence[Score], metric: str) -> Array:
@@ -203,112 +252,149 @@ def _column(lives: Sequence[Score], metric: str) -> Array:
     return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
 
 
-def compare_values(
-    ours: Array,
-    theirs: Array,
-    bar: Bar | None = None,
-    metric: str = "",
+# --- one metric -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Both systems on the scale that decides, and what experts add to the variance."""
+
+    ours: Array
+    theirs: Array
+    parts: tuple[Part, ...] = ()
+    withheld: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def compare_metric(
+    ours: Sequence[Score],
+    theirs: Sequence[Score],
+    bar: Bar,
+    metric: str,
     *,
     paired: bool = False,
     level: float = LEVEL,
     order: bool = False,
     rng: np.random.Generator | None = None,
 ) -> Difference:
-    """One metric of two systems; NaN stands for a lifetime without a value, and takes its partner with it."""
-    bar, rng = bar or Bar(), rng or np.random.default_rng(0)
-    given = len(ours), len(theirs)
-    ours, theirs = _without_rounding(ours, theirs)
-    if paired:
-        both = ~(np.isnan(ours) | np.isnan(theirs))
-        ours, theirs = ours[both], theirs[both]
-    else:
-        ours, theirs = ours[~np.isnan(ours)], theirs[~np.isnan(theirs)]
-    why = _missing(given, (len(ours), len(theirs)), paired)
-    made = Difference(metric, len(ours), len(theirs), level=level, better=bar.better, why=why)
-    if not len(ours) or not len(theirs):
+    """One metric of two systems; a lifetime without a value is left out, and takes its partner with it."""
+    rng = rng or np.random.default_rng(0)
+    every = (*ours, *theirs)
+    judged = leads(bar, every)
+    mine, other = _valued(ours, theirs, metric, paired=paired)
+    notes = _missing((len(ours), len(theirs)), (len(mine), len(other)), paired)
+    made = Difference(metric, len(mine), len(other), paired, level=level, better=bar.better, why=notes)
+    if not mine or not other:
         return replace(made, why="no pair has both values" if paired else "a system has no value")
+    together, logs = _scaled(bar, every, _column(mine, metric), _column(other, metric))
+    sides = _Sides(together[: len(mine)], together[len(mine) :])
+    if judged and bar.expert and all(life.preset == STANDARD for life in every):
+        sides = _beside_experts(sides, mine, other, metric, logs=logs, paired=paired)
+    none = rounding(bar, every, together, logs=logs)
+    return _tested(made, sides, bar, none, judged=judged, logs=logs, order=order, rng=rng)
+
+
+def _valued(
+    ours: Sequence[Score], theirs: Sequence[Score], metric: str, *, paired: bool
+) -> tuple[list[Score], list[Score]]:
+    def has(life: Score) -> bool:
+        return life.values.get(metric) is not None
+
+    if not paired:
+        return [one for one in ours if has(one)], [one for one in theirs if has(one)]
+    both = [(one, two) for one, two in zip(ours, theirs, strict=True) if has(one) and has(two)]
+    return [one for one, _ in both], [two for _, two in both]
+
+
+def _beside_experts(
+    sides: _Sides, mine: Sequence[Score], other: Sequence[Score], metric: str, *, logs: bool, paired: bool
+) -> _Sides:
+    """One set of experts for both: the plain test. Sets of their own: their choice adds to the variance."""
+    scale: Literal["log", "linear"] = "log" if logs else "linear"
+    if averaged := averaged_first(mine):
+        return replace(sides, withheld=averaged)
+    held, against = crossed(mine, metric, scale), crossed(other, metric, scale)
+    if "unknown" in (held.sharing, against.sharing):
+        return replace(sides, withheld="undecided: experts not in the table")
+    if held.left_out or against.left_out:
+        if paired:
+            kept = {life.id for life in held.lives}, {life.id for life in against.lives}
+            both = [(a, b) for a, b in zip(mine, other, strict=True) if a.id in kept[0] and b.id in kept[1]]
+            mine, other = [a for a, _ in both], [b for _, b in both]
+        else:
+            mine, other = held.lives, against.lives
+        lost = len(held.left_out) + len(against.left_out)
+        if not mine or not other:
+            return replace(sides, withheld="undecided: no lifetime was held against experts of every task")
+        held, against = crossed(mine, metric, scale), crossed(other, metric, scale)
+        sides = replace(sides, notes=(f"{lost} left out: no experts of every task",))
+    sides = replace(sides, ours=held.values, theirs=against.values)
+    if one_set(held, against, paired=paired):
+        return sides
+    if "partly" in (held.sharing, against.sharing) or not apart(held, against):
+        return replace(sides, withheld="undecided: experts partly shared")
+    shared: list[Crossing] = [one for one in (held, against) if one.sharing == "shared"]
+    fewest = min((one.fewest for one in shared), default=FEW_EXPERTS)
+    if fewest < TOO_FEW_EXPERTS:
+        parts = tuple(part for one in shared for part in one.parts()) if fewest > 1 else ()
+        return replace(sides, parts=parts, withheld="undecided: too few experts")
+    notes = (*sides.notes, "few experts") if fewest < FEW_EXPERTS else sides.notes
+    return replace(sides, parts=tuple(part for one in shared for part in one.parts()), notes=notes)
+
+
+def _tested(
+    made: Difference,
+    sides: _Sides,
+    bar: Bar,
+    none: float,
+    *,
+    judged: bool,
+    logs: bool,
+    order: bool,
+    rng: np.random.Generator,
+) -> Difference:
+    back = math.exp if logs else float
+    ours, theirs = sides.ours, sides.theirs
+    middle = float(ours.mean() - theirs.mean())
+    middle = 0.0 if abs(middle) <= none else middle
     made = replace(
         made,
-        mean=float(ours.mean()),
-        baseline_mean=float(theirs.mean()),
-        difference=float(ours.mean() - theirs.mean()),
-        improvement=_improvement(ours, theirs, bar, paired),
+        n=len(ours),
+        baseline_n=len(theirs),
+        scale="ratio" if logs else "difference",
+        mean=back(float(ours.mean())),
+        baseline_mean=back(float(theirs.mean())),
+        difference=back(middle),
+        why=_joined(*sides.notes, made.why),
     )
-    delta = 2 * probability_of_improvement(bar.sign * ours, bar.sign * theirs) - 1
-    made = replace(made, cliffs_delta=delta)
-    if len(ours) < 2 or len(theirs) < 2:
-        return replace(made, why=_joined("one lifetime has no spread, so nothing is tested", why))
-    made = replace(made, sd=_sd(ours), baseline_sd=_sd(theirs), hedges_g=hedges_g(ours, theirs, bar.sign))
-    if order:
-        made = replace(made, order=almost_stochastic_order(bar.sign * ours, bar.sign * theirs, rng))
-    return _tested_pairs(made, ours - theirs, rng) if paired else _tested_apart(made, ours, theirs)
+    made = beside(made, ours, theirs, bar.sign, none, order=order, rng=rng)
+    fewest = min(len(ours), len(theirs))
+    if fewest > 1:
+        made = replace(made, sd=_sd(ours, none), baseline_sd=_sd(theirs, none))
+    if fewest < FEWEST:
+        few = "one lifetime" if fewest == 1 else "two lifetimes"
+        return replace(made, why=_joined(f"{few}: values only", made.why))
+    away = ours - theirs if made.paired else None
+    lives = [part_of(away)] if away is not None else [part_of(ours), part_of(theirs)]
+    parts = [*lives, *sides.parts]
+    if math.sqrt(sum(part for part, _ in parts)) <= none:
+        parts = [(0.0, freedom) for _, freedom in parts]
+    interval = interval_of(middle, parts, made.level)
+    known = not (sides.withheld.endswith("too few experts") and not sides.parts)
+    if known:
+        made = replace(made, low=back(interval.low), high=back(interval.high))
+    if not judged or sides.withheld:
+        return replace(made, why=_joined(sides.withheld, made.why))
+    made = replace(made, test="paired t" if made.paired else "Welch's t")
+    if not interval.variance:
+        if not middle:
+            return replace(made, p=1.0, why=_joined("the systems agree", made.why))
+        return replace(made, why=_joined(EQUAL, made.why))
+    return replace(made, statistic=interval.t(), df=interval.freedom, p=interval.p())
 
 
-def _without_rounding(ours: Array, theirs: Array) -> tuple[Array, Array]:
-    """Both to twelve digits: what the last bits of a float say is no difference between two systems."""
-    known = np.abs(np.concatenate([ours, theirs]))
-    unit = 1e-12 * max(1.0, float(np.nanmax(known, initial=0.0)))
-    return np.round(ours / unit) * unit, np.round(theirs / unit) * unit
-
-
-def _tested_pairs(made: Difference, differences: Array, rng: np.random.Generator) -> Difference:
-    from scipy.special import stdtrit  # type: ignore[import-untyped]
-
-    n = len(differences)
-    half = float(stdtrit(n - 1.0, 0.5 + made.level / 2)) * _sd(differences) / math.sqrt(n)
-    middle = float(differences.mean())
-    made = replace(made, low=middle - half, high=middle + half, test="Wilcoxon signed-rank")
-    if constant(differences) and abs(middle) < 1e-12:
-        return replace(made, p=1.0, permutation_p=1.0, why=_joined("the systems agree in every pair", made.why))
-    statistic, p = _wilcoxon(differences)
-    return replace(made, statistic=statistic, p=p, permutation_p=sign_flip_test(differences, rng))
-
-
-def _wilcoxon(differences: Array) -> tuple[float, float]:
-    from scipy import stats  # type: ignore[import-untyped]
-
-    # Ties and zeros leave the exact table; SciPy then enumerates or approximates, by itself.
-    found = stats.wilcoxon(differences)
-    return float(found.statistic), float(found.pvalue)
-
-
-def _tested_apart(made: Difference, ours: Array, theirs: Array) -> Difference:
-    from scipy import stats
-    from scipy.special import stdtrit
-
-    parts = np.array([ours.var(ddof=1) / len(ours), theirs.var(ddof=1) / len(theirs)])
-    made = replace(made, test="Mann–Whitney")
-    middle = float(ours.mean() - theirs.mean())
-    if parts.sum() > 0:
-        # Welch: the systems need not be equally spread.
-        freedom = parts.sum() ** 2 / float((parts**2 / np.array([len(ours) - 1, len(theirs) - 1])).sum())
-        half = float(stdtrit(freedom, 0.5 + made.level / 2)) * math.sqrt(parts.sum())
-        made = replace(made, low=middle - half, high=middle + half)
-    else:
-        made = replace(made, low=middle, high=middle, why=_joined("both systems have sd 0", made.why))
-    found = stats.mannwhitneyu(ours, theirs, alternative="two-sided")
-    p = shared_out_test(ours, theirs)
-    return replace(made, statistic=float(found.statistic), p=float(found.pvalue) if p is None else p)
-
-
-def hedges_g(ours: Array, theirs: Array, sign: float = 1.0) -> float | None:
-    """The difference in pooled standard deviations, corrected for small n (Hedges 1981); None where both sd are 0."""
-    freedom = len(ours) + len(theirs) - 2
-    pooled = ((len(ours) - 1) * ours.var(ddof=1) + (len(theirs) - 1) * theirs.var(ddof=1)) / freedom
-    if pooled <= 0 or (constant(ours) and constant(theirs)):
-        return None
-    return float(sign * (ours.mean() - theirs.mean()) / math.sqrt(pooled) * (1 - 3 / (4 * freedom - 1)))
-
-
-def _improvement(ours: Array, theirs: Array, bar: Bar, paired: bool) -> float:
-    if not paired:
-        return probability_of_improvement(bar.sign * ours, bar.sign * theirs)
-    ahead = bar.sign * (ours - theirs)
-    return float(np.mean(ahead > 0) + np.mean(ahead == 0) / 2)
-
-
-def _sd(values: Array) -> float:
-    return 0.0 if constant(values) else float(values.std(ddof=1))
+def _sd(values: Array, none: float) -> float:
+    return 0.0 if np.ptp(values) <= none else float(values.std(ddof=1))
 
 
 def _missing(given: tuple[int, int], used: tuple[int, int], paired: bool) -> str | None:
@@ -316,10 +402,5 @@ def _missing(given: tuple[int, int], used: tuple[int, int], paired: bool) -> str
     return f"{lost} {'pairs' if paired else 'lifetimes'} without a value are left out" if lost else None
 
 
-def _joined(first: str, second: str | None) -> str:
-    return f"{first}; {second}" if second else first
-
-
-def decided(one: Difference) -> bool:
-    """Whether the adjusted test tells the systems apart."""
-    return one.p_holm is not None and one.p_holm < ALPHA
+def _joined(*said: str | None) -> str | None:
+    return "; ".join(one for one in said if one) or None

@@ -1,18 +1,19 @@
-"""What a group of lifetimes comes to: mean, spread, interval, robust mean, and verdict, metric by metric."""
+"""What a group of lifetimes comes to, metric by metric: the decision, and robust means beside it."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from perdure.errors import PerdureError
 from perdure.metrics.declare import Bar
 from perdure.metrics.score import Score
+from perdure.stats.decide import decide, on_scale
+from perdure.stats.flags import flags_of_scores
 from perdure.stats.model import LEVEL, Array, Estimate
 from perdure.stats.robust import RESAMPLES, iqm_intervals
-from perdure.stats.threshold import constant, judge, t_interval
 
 __all__ = ["ENOUGH_FOR_BOOTSTRAP", "defined", "estimate", "estimates"]
 
@@ -36,72 +37,42 @@ def estimates(
 ) -> dict[str, Estimate]:
     """Every metric of a group of lifetimes."""
     return {
-        name: estimate(
-            defined(lives, name),
-            bar,
-            name,
-            group,
-            missing=sum(life.values.get(name) is None for life in lives),
-            absent=_reasons(lives, name),
-            level=level,
-            seed=seed,
-            resamples=resamples,
-        )
+        name: estimate(lives, name, bar, group, level=level, seed=seed, resamples=resamples)
         for name, bar in bars.items()
     }
 
 
 def estimate(
-    values: Array,
+    lives: Sequence[Score],
+    metric: str,
     bar: Bar | None = None,
-    metric: str = "",
     group: str = "",
     *,
-    missing: int = 0,
-    absent: str = "",
     level: float = LEVEL,
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Estimate:
-    """One metric over lifetimes: what is known of its mean, and how it stands to its bar.
-
-    One lifetime has a mean and nothing else; lifetimes that agree exactly have no t.
-    """
+    """One metric over lifetimes: what is decided of its mean, and what stands beside it."""
     bar = bar or Bar()
-    values = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise PerdureError(f"{metric or 'a metric'}: a value is not finite; leave it out and say why it is missing")
-    n = len(values)
-    found = judge(values, bar)
-    notes = [found.why] if found.why else []
-    if missing:
-        notes.append(f"{missing} of {missing + n} lifetimes have no value" + (f": {absent}" if absent else ""))
+    made = decide(lives, metric, bar, level)
+    values = defined(lives, metric)
     facts: dict[str, float | None] = {}
-    if n:
-        facts |= {"mean": float(values.mean()), "median": float(np.median(values))}
-    if n > 1:
-        spread = 0.0 if constant(values) else float(values.std(ddof=1))
-        low, high = t_interval(float(values.mean()), spread, n, level)
-        facts |= {"sd": spread, "low": float(low), "high": float(high)}
-    if n >= ENOUGH_FOR_BOOTSTRAP:
-        ((iqm, iqm_low, iqm_high),) = iqm_intervals([values], seed, level, resamples)
-        facts |= {"iqm": iqm, "iqm_low": iqm_low, "iqm_high": iqm_high}
+    if len(values):
+        facts |= {"median": float(np.median(values))}
+    if len(values) >= ENOUGH_FOR_BOOTSTRAP:
+        scaled = on_scale(bar, values)[0] if made.scale == "log" else values
+        back = math.exp if made.scale == "log" else float
+        ((iqm, low, high),) = iqm_intervals([scaled], seed, level, resamples)
+        facts |= {"iqm": back(iqm), "iqm_low": back(low), "iqm_high": back(high)}
     return Estimate(
         metric=metric,
         group=group,
-        n=n,
-        missing=missing,
-        level=level,
+        n=len(values),
+        missing=len(lives) - len(values),
+        decision=made,
         bar=bar,
-        t=found.t,
-        p=found.p,
-        above=found.above,
-        above_count=found.above_count,
-        sign_p=found.sign_p,
-        verdict=found.verdict,
-        why="; ".join(notes) or None,
-        note=found.why,
-        absent=absent or None,
+        absent=_reasons(lives, metric) or None,
+        carried=tuple((one.flag, one.n) for one in flags_of_scores(lives, metric)),
         **facts,
     )
 

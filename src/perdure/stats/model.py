@@ -1,4 +1,4 @@
-"""Estimate and Group: what statistics over lifetimes gives."""
+"""Decision, Estimate and Group: what statistics over lifetimes gives."""
 
 from __future__ import annotations
 
@@ -9,15 +9,59 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from perdure.metrics.declare import Bar
+from perdure.metrics.declare import AveragedAs, Bar
 
-__all__ = ["LEVEL", "Array", "Estimate", "Group", "Verdict"]
+__all__ = ["LEVEL", "Array", "Decision", "Estimate", "Group", "Tails", "Verdict"]
 
 Array = npt.NDArray[np.float64]
 Verdict = Literal["met", "not met", "undecided"]
+Tails = Literal["two", "one"]
 
 LEVEL = 0.95
 """Of intervals, unless asked otherwise."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What lifetimes say about one metric: the estimate, its interval, and whether that decides anything.
+
+    Everything that prints a verdict prints it from here, so that one question has one answer.
+    """
+
+    estimate: float | None = None
+    """The mean over lifetimes on the metric's own scale: of ratios the geometric one."""
+    low: float | None = None
+    high: float | None = None
+    level: float = LEVEL
+    """Of the interval."""
+    sd: float | None = None
+    """Over lifetimes, with ddof 1; of logarithms where `scale` is log."""
+    scale: AveragedAs = "linear"
+    margin: float = 0.0
+    """By how much the threshold may be missed, in the metric's unit."""
+    verdict: Verdict | None = None
+    """None where nothing is to be decided: no headline metric, or no threshold."""
+    word: str | None = None
+    says: str = ""
+    """What the word means here, in words."""
+    against: float | None = None
+    """The value that t, p and the tests beside them are held against."""
+    t: float | None = None
+    """Positive on the better side of `against`."""
+    freedom: float | None = None
+    p: float | None = None
+    tails: Tails = "two"
+    more: int | None = None
+    """About how many more lifetimes would decide it, if mean and spread stay as they are."""
+    above: float | None = None
+    """The share of lifetimes beyond the threshold less its margin."""
+    above_count: int | None = None
+    sign_p: float | None = None
+    """Of the sign test, beside p and never deciding; `rank_p` of the signed-rank test."""
+    rank_p: float | None = None
+    notes: tuple[str, ...] = ()
+    """What kept it from being decided, or from being plain."""
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -30,55 +74,122 @@ class Estimate:
     """Lifetimes with a value."""
     missing: int
     """Lifetimes without one."""
-    mean: float | None = None
-    sd: float | None = None
-    """With ddof = 1."""
-    low: float | None = None
-    high: float | None = None
-    level: float = LEVEL
+    decision: Decision = field(default_factory=Decision)
     median: float | None = None
     iqm: float | None = None
     iqm_low: float | None = None
     iqm_high: float | None = None
     bar: Bar = field(default_factory=Bar)
-    t: float | None = None
-    """Positive on the better side of the threshold."""
-    p: float | None = None
-    """One-tailed: how likely so large a t is at the threshold."""
-    above: float | None = None
-    """The share of lifetimes beyond the threshold."""
-    above_count: int | None = None
-    sign_p: float | None = None
-    verdict: Verdict | None = None
-    """None where the metric has no threshold."""
-    why: str | None = None
-    """What kept a number from being given, or the verdict from being plain."""
-    note: str | None = None
-    """The part of `why` that is about the verdict."""
     absent: str | None = None
-    """The part of `why` that is about the lifetimes without a value: the reason that most of them give."""
+    """The reason that most lifetimes without a value give."""
+    carried: tuple[tuple[str, int], ...] = ()
+    """What lifetimes' values carry, and how many lifetimes' do."""
+
+    @property
+    def mean(self) -> float | None:
+        """The estimate."""
+        return self.decision.estimate
+
+    @property
+    def sd(self) -> float | None:
+        """Over lifetimes, of logarithms where they are averaged so."""
+        return self.decision.sd
+
+    @property
+    def low(self) -> float | None:
+        """The interval's lower end."""
+        return self.decision.low
+
+    @property
+    def high(self) -> float | None:
+        """The interval's upper end."""
+        return self.decision.high
+
+    @property
+    def level(self) -> float:
+        """Of the interval."""
+        return self.decision.level
+
+    @property
+    def t(self) -> float | None:
+        """Positive on the better side of what it is held against."""
+        return self.decision.t
+
+    @property
+    def sign_p(self) -> float | None:
+        """Of the sign test beside it."""
+        return self.decision.sign_p
+
+    @property
+    def p(self) -> float | None:
+        """The interval's dual."""
+        return self.decision.p
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """None where nothing is to be decided."""
+        return self.decision.verdict
+
+    @property
+    def word(self) -> str | None:
+        """The verdict in a word of the metric's own."""
+        return self.decision.word
+
+    @property
+    def above(self) -> float | None:
+        """The share of lifetimes beyond the threshold less its margin."""
+        return self.decision.above
+
+    @property
+    def above_count(self) -> int | None:
+        """How many are beyond it."""
+        return self.decision.above_count
+
+    @property
+    def note(self) -> str | None:
+        """What is to be known of the verdict."""
+        return "; ".join((*self.decision.notes, *self.decision.flags)) or None
+
+    @property
+    def why(self) -> str | None:
+        """What kept a number from being given, or the verdict from being plain."""
+        notes = [self.note] if self.note else []
+        if self.missing:
+            absent = f": {self.absent}" if self.absent else ""
+            notes.append(f"{self.missing} of {self.missing + self.n} lifetimes have no value{absent}")
+        return "; ".join(notes) or None
 
     def as_json(self) -> dict[str, Any]:
         """The estimate as one JSON object; what is not known is null."""
+        made = self.decision
         return {
             "n": self.n,
             "missing": self.missing,
-            "mean": self.mean,
-            "sd": self.sd,
-            "low": self.low,
-            "high": self.high,
-            "level": self.level,
+            "mean": made.estimate,
+            "sd": made.sd,
+            "scale": made.scale,
+            "low": made.low,
+            "high": made.high,
+            "level": made.level,
             "median": self.median,
             "iqm": None if self.iqm is None else {"value": self.iqm, "low": self.iqm_low, "high": self.iqm_high},
             "threshold": self.bar.threshold,
-            "margin": self.bar.margin,
-            "t": self.t,
-            "p": self.p,
-            "above": self.above,
-            "above_count": self.above_count,
-            "sign_p": self.sign_p,
-            "verdict": self.verdict,
+            "margin": made.margin,
+            "t": made.t,
+            "df": made.freedom,
+            "p": made.p,
+            "tails": made.tails,
+            "against": made.against,
+            "above": made.above,
+            "above_count": made.above_count,
+            "sign_p": made.sign_p,
+            "rank_p": made.rank_p,
+            "verdict": made.verdict,
+            "word": made.word,
+            "says": made.says or None,
+            "more_lifetimes": made.more,
             "why": self.why,
+            "flags": [{"flag": flag, "n": count} for flag, count in self.carried],
         }
 
 

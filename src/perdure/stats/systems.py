@@ -10,25 +10,14 @@ from typing import Any
 from perdure.errors import PerdureError, UnknownName
 from perdure.gather.model import Survey
 from perdure.metrics.declare import Bar
-from perdure.metrics.presets import PRESETS
 from perdure.metrics.score import Score
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import check_poolable, differing, not_pooled, usable
+from perdure.stats.letters import Letters, lettered
 from perdure.stats.model import LEVEL
 from perdure.stats.pairing import Want
 
 __all__ = ["Comparisons", "System", "compare_systems", "systems_of"]
-
-_FAMILY = frozenset(
-    {
-        "performance_maintenance",
-        "forward_transfer",
-        "backward_transfer",
-        "relative_performance",
-        "sample_efficiency",
-    }
-)
-"""What is compared unless asked: near-copies of these would cost Holm's adjustment its power."""
 
 _Stratum = tuple[str | None, str | None]
 
@@ -56,6 +45,8 @@ class Comparisons:
     level: float = LEVEL
     left_out: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    letters: tuple[Letters, ...] = ()
+    """Of three systems or more: who differs from whom, apart for every scenario type and measure."""
 
     def as_json(self) -> dict[str, Any]:
         """Everything as one JSON object, as `compare.schema.json` describes it."""
@@ -68,6 +59,7 @@ class Comparisons:
             "systems": list(self.systems),
             "baseline": self.baseline,
             "comparisons": [one.as_json() for one in self.comparisons],
+            "letters": [one.as_json() for one in self.letters],
             "left_out": [{"id": name, "why": why} for name, why in self.left_out],
             "notes": list(self.notes),
         }
@@ -140,8 +132,9 @@ def compare_systems(
 ) -> Comparisons:
     """Each system against the baseline (the last one unless named), in every scenario type and measure they share.
 
-    Compared are maintenance, both transfers, relative performance, sample efficiency, and a user's own metrics
-    with a threshold, or `metrics` where they are named. Different presets or settings are refused.
+    Tested is the family of headline metrics that both could answer, whichever `metrics` are named to be shown.
+    Of three systems or more every two are held against each other as well, and letters say who differs from whom.
+    Different presets or settings are refused.
     """
     chosen = _named(systems, baseline).name
     _check_alike(systems)
@@ -149,6 +142,7 @@ def compare_systems(
     against = next(one for one in systems if one.name == chosen)
     found: list[Comparison] = []
     alone: list[str] = []
+    letters: list[Letters] = []
     strata = dict.fromkeys(_stratum(life) for one in systems for life in one.lives)
     for stratum in strata:
         there = {one.name: tuple(life for life in one.lives if _stratum(life) == stratum) for one in systems}
@@ -163,7 +157,8 @@ def compare_systems(
             made = compare_lives(
                 there[one.name],
                 there[against.name],
-                _compared(one, against, metrics),
+                _bars(one, against, metrics),
+                metrics=metrics,
                 names=(one.name, against.name),
                 paired=paired,
                 level=level,
@@ -171,6 +166,10 @@ def compare_systems(
                 seed=seed,
             )
             found.append(replace(made, notes=(*made.notes, *_notes(there[one.name], there[against.name]))))
+        present = {one.name: there[one.name] for one in systems if there[one.name]}
+        if len(present) > 2:
+            bars = {name: bar for one in systems for name, bar in one.bars.items()}
+            letters.append(lettered(present, bars, paired=paired, level=level))
     if not found:
         raise PerdureError(
             f"nothing to compare with {against.name}: no scenario type and measure in common ({'; '.join(alone)}); "
@@ -186,6 +185,7 @@ def compare_systems(
         level,
         tuple(left for one in systems for left in one.left_out),
         (*assumed, *(f"not compared: {text}" for text in alone)),
+        tuple(letters),
     )
 
 
@@ -240,20 +240,12 @@ def _called(stratum: _Stratum) -> str:
     return " · ".join(one for one in stratum if one) or "all lifetimes"
 
 
-def _compared(one: System, against: System, metrics: Sequence[str]) -> dict[str, Bar]:
+def _bars(one: System, against: System, metrics: Sequence[str]) -> dict[str, Bar]:
     known = {**against.bars, **one.bars}
-    if metrics:
-        for name in metrics:
-            if name not in known:
-                raise UnknownName("metric of these scores", name, known)
-        return {name: known[name] for name in metrics}
-    judged = {name: bar for name, bar in known.items() if bar.threshold is not None}
-    ours = {name for preset in PRESETS.names() for name in PRESETS.get(preset).metrics}
-    family = {name: bar for name, bar in judged.items() if name in _FAMILY or name not in ours}
-    if not any(life.values.get(name) is not None for life in one.lives for name in family):
-        declared = PRESETS.get("standard").metrics  # matrices have a headline of their own
-        family = {name: bar for name, bar in known.items() if name in declared and declared[name].headline == "matrix"}
-    return next(found for found in (family, judged, known) if found or found is known)
+    for name in metrics:
+        if name not in known:
+            raise UnknownName("metric of these scores", name, known)
+    return known
 
 
 def _notes(ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:

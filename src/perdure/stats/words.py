@@ -1,14 +1,99 @@
-"""Results in words: one sentence per metric, for people who do not read tables."""
+"""Results in words: what a verdict is called, what it means, and one sentence per comparison."""
 
 from __future__ import annotations
 
-from perdure.stats.compare import Difference, decided, smallest_p
-from perdure.stats.threshold import ALPHA
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-__all__ = ["counted", "number", "p_text", "sentence"]
+if TYPE_CHECKING:
+    from perdure.stats.compare import Difference
+    from perdure.stats.model import Decision, Verdict
 
-_SIZES = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"), (1.1, "large"))
-"""Bounds on the absolute value of Cliff's δ (Romano et al. 2006)."""
+__all__ = ["MARKS", "RULE", "counted", "number", "p_text", "p_words", "rule_of", "sentence", "shown_interval"]
+
+MARKS: Mapping[str, str] = {"met": "✓", "not met": "✗", "undecided": "?"}
+
+RULE = (
+    "The interval decides: met where all of it lies above the threshold less the margin, not met where all of it lies "
+    "below, else undecided; p is two-sided and says the same. The margin is 0 unless set, and 5 of 100 points for "
+    "performance maintenance and bwt: gains (above 0), keeps (a loss of the margin or more is ruled out), loses (below "
+    "0, the margin open: undecided), forgets (below 0 less the margin). Ratios are averaged on logarithms; experts are "
+    "a sample as lifetimes are. Metrics without a verdict are exploratory."
+)
+_PAPERS = (
+    "Decided as {preset} does: met where a one-tailed t test gives p < .05 above the threshold, not met where it gives "
+    "p < .05 below; the 90 % interval says the same. Arithmetic means, experts as constants."
+)
+
+_KEEPS = ("performance_maintenance", "bwt")
+_WORDS: Mapping[str, tuple[str, str]] = {
+    "forward_transfer": ("helps", "harms"),
+    "backward_transfer": ("helps", "harms"),
+    "relative_performance": ("more", "less"),
+    "sample_efficiency": ("faster", "slower"),
+}
+_MEANS: Mapping[tuple[str, str], str] = {
+    ("forward_transfer", "helps"): "learning a task helps others not learned yet",
+    ("forward_transfer", "harms"): "learning a task harms others not learned yet",
+    ("backward_transfer", "helps"): "learning a task helps others learned before",
+    ("backward_transfer", "harms"): "learning a task harms others learned before",
+    ("relative_performance", "more"): "it achieves more while learning than experts of single tasks",
+    ("relative_performance", "less"): "it achieves less while learning than experts of single tasks",
+    ("sample_efficiency", "faster"): "it learns faster than experts of single tasks",
+    ("sample_efficiency", "slower"): "it learns slower than experts of single tasks",
+}
+
+
+def rule_of(preset: str) -> str:
+    """How verdicts are reached under a preset."""
+    return RULE if preset == "standard" else _PAPERS.format(preset=preset)
+
+
+def word_of(metric: str, verdict: Verdict, ends: tuple[float, float], slack: float, none: float) -> str:
+    """The verdict in the metric's own word; `ends` are the interval's, from the threshold, `slack` is the margin."""
+    if metric in _KEEPS:
+        low, high = ends
+        if low > none:
+            return "gains"
+        if low > -slack + none:
+            return "keeps"
+        if high < -slack - none:
+            return "forgets"
+        return "loses" if high < -none else "undecided"
+    better, worse = _WORDS.get(metric, ("above", "below"))
+    return {"met": better, "not met": worse}.get(verdict, "undecided")
+
+
+def meaning(metric: str, made: Decision, collapsing: float | None = None) -> str:
+    """What the word means here, in words."""
+    margin, word = number(made.margin), made.word or ""
+    points = " points" if metric == "performance_maintenance" else ""
+    if word == "gains":
+        return "it gets better while other tasks are learned"
+    if word == "keeps":
+        assert made.high is not None
+        little = f"; it loses a little, less than {margin}{points}" if made.high < 0 else ""
+        said = f"a loss of {margin}{points} or more is ruled out{little}"
+        if collapsing is not None:
+            said += f"; of the mean: that up to {collapsing:.0%} of lifetimes collapse is not"
+        return said
+    if word == "forgets":
+        return f"it loses more than {margin}{points}" if made.margin else "it loses what it learned"
+    if word == "loses":
+        assert made.low is not None
+        assert made.high is not None
+        between = f"loses between {number(-made.high)} and {number(-made.low)}{points}"
+        return f"{between}; whether {margin} or more is open{_would_decide(made)}"
+    if word == "undecided":
+        return _would_decide(made).removeprefix("; ")
+    return _MEANS.get((metric, word), "")
+
+
+def _would_decide(made: Decision) -> str:
+    if made.more is None:
+        return "; more lifetimes alone would hardly decide it" if made.sd else ""
+    return f"; about {counted(made.more, 'more lifetime')} would decide it, if mean and spread stay"
 
 
 def counted(count: int, what: str) -> str:
@@ -26,40 +111,60 @@ def number(value: float | None) -> str:
 
 
 def p_text(p: float | None) -> str:
-    """`p = .032`, or `p < .001`."""
+    """`.032`, or `< .001`."""
     if p is None:
         return "–"
     return "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0") if p < 0.9995 else "1"
 
 
-def sentence(one: Difference, system: str, baseline: str, least_p: float = 0.0) -> str:
-    """What the comparison says about one metric; `least_p` is the smallest that its family allows."""
+def p_words(p: float | None) -> str:
+    """`p = .032`, or `p < .001`."""
+    text = p_text(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def shown_interval(low: float | None, high: float | None, between: str = " … ") -> str:
+    """Both ends, or a dash."""
+    return "–" if low is None or high is None else f"{number(low)}{between}{number(high)}"
+
+
+def sentence(one: Difference, system: str, baseline: str) -> str:
+    """What the comparison says about one metric."""
     name = one.metric.replace("_", " ")
-    if one.p is None or one.difference is None:
+    if one.difference is None:
         return f"{name}: nothing can be said ({one.why or 'no values'})."
-    ahead = one.difference * (1 if one.better == "higher" else -1)
-    p = p_text(one.p_holm)
-    said = f"p {p}" if p.startswith("<") else f"p = {p}"
-    size = next(word for bound, word in _SIZES if abs(one.cliffs_delta or 0.0) < bound)
+    ratio = one.scale == "ratio"
+    found = f"{'ratio' if ratio else 'difference'} {number(one.difference)}"
+    spread = "" if one.low is None else f", {one.level:.0%} interval {number(one.low)} to {number(one.high)}"
     without = f"; {one.why}" if one.why else ""
-    interval = f"{one.level:.0%} interval {number(one.low)} to {number(one.high)}"
-    if not decided(one):
-        given = counted(one.n, "pair") if _paired(one) else f"{one.n} against {counted(one.baseline_n, 'lifetime')}"
-        few = max(least_p, smallest_p(one.n, one.baseline_n, paired=_paired(one))) >= ALPHA
-        verb = "are too few to" if few else "do not"
+    if one.word is None:
+        return f"{name}: {found}{spread}{without or '; exploratory, not tested'}."
+    over = f" after Holm over {counted(one.family, 'metric')}" if one.family > 1 else ""
+    tested = "" if one.p_holm is None else f"; {p_words(one.p_holm)}{over}"
+    side = "better" if one.ahead > 0 else "worse"
+    by = f"by a factor of {number(_factor(one.difference))}" if ratio else f"by {number(abs(one.difference))}"
+    if one.word in ("better", "worse"):
+        size = "" if one.hedges_g is None else f"; g = {number(one.hedges_g)}"
         return (
-            f"{name}: {given} {verb} tell {system} and {baseline} apart "
-            f"(difference {number(one.difference)}, {interval}; {said} after Holm"
-            f"{', and no result could have given p < .05' if few else ''}{without})."
+            f"{name}: {system} does {side} than {baseline} {by} ({found}{spread}{tested}{size}{_shares(one)}{without})."
         )
-    matches = counted(one.n, "pair") if _paired(one) else "match-ups"
-    verb = "better" if ahead > 0 else "worse"
-    return (
-        f"{name}: {system} does {verb} than {baseline} by {number(abs(one.difference))} "
-        f"({interval}; {said} after Holm; a {size} effect, "
-        f"better in {one.improvement or 0.0:.0%} of {matches}{without})."
-    )
+    if one.word.startswith("likely"):
+        return (
+            f"{name}: {system} likely does {side} than {baseline} {by} ({p_words(one.p)} alone), not shown after "
+            f"correcting for {counted(one.family, 'metric')} ({found}{spread}{tested}{without})."
+        )
+    given = counted(one.n, "pair") if one.paired else f"{one.n} against {counted(one.baseline_n, 'lifetime')}"
+    return f"{name}: {given} do not tell {system} and {baseline} apart ({found}{spread}{tested}{without})."
 
 
-def _paired(one: Difference) -> bool:
-    return bool(one.test and one.test.startswith("Wilcoxon"))
+def _factor(ratio: float) -> float:
+    return ratio if ratio >= 1 or ratio <= 0 else 1 / ratio
+
+
+def _shares(one: Difference) -> str:
+    """How often the system did better; a share that points the other way is remarked on."""
+    if one.improvement is None:
+        return ""
+    said = f"; better in {one.improvement:.0%} of {counted(one.n, 'pair') if one.paired else 'match-ups'}"
+    against = not math.isclose(one.improvement, 0.5) and (one.improvement > 0.5) != (one.ahead > 0)
+    return said + (", so a few lifetimes weigh much in the mean" if against else "")

@@ -1,0 +1,142 @@
+"""Lives × experts: who was held against whom, and what the choice of experts adds to the variance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from perdure.metrics.declare import AveragedAs
+from perdure.metrics.engine import Measured
+from perdure.metrics.score import Score
+from perdure.stats.interval import Part
+from perdure.stats.model import Array
+
+__all__ = ["FEW_EXPERTS", "TOO_FEW_EXPERTS", "Crossing", "Sharing", "apart", "crossed", "one_set"]
+
+TOO_FEW_EXPERTS, FEW_EXPERTS = 3, 5
+"""Per task: below the first nothing is decided, below the second it is flagged."""
+_CLOSE = 1e-9
+
+Sharing = Literal["shared", "own", "partly", "unknown"]
+"""All lives the same experts, each life its own, something between, or nothing is known of experts."""
+_Ids = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing:
+    """The lives of one side, and the experts that each was held against."""
+
+    sharing: Sharing
+    lives: tuple[Score, ...]
+    """Those held against experts of every task."""
+    values: Array
+    """Each life's mean over experts, then tasks, on the scale that decides."""
+    tables: tuple[Array, ...] = ()
+    """Where they are shared: of each task lives × experts."""
+    each: tuple[_Ids, ...] = ()
+    """Life by life, task and expert."""
+    named: bool = False
+    """Whether experts go by a name of their own, and not by their place in a list."""
+    left_out: tuple[str, ...] = ()
+    """Lives that lack a task's experts."""
+
+    @property
+    def fewest(self) -> int:
+        """The experts of the task that has fewest."""
+        return min((table.shape[1] for table in self.tables), default=0)
+
+    def parts(self, *, at_least_lives: bool = False) -> list[Part]:
+        """What the choice of experts adds to the variance of the mean, task by task.
+
+        With `at_least_lives` a task's experts are taken to differ among each other as much as its lives do.
+        """
+        found: list[Part] = []
+        for table in self.tables:
+            spread, count = float(table.mean(axis=0).var(ddof=1)), table.shape[1]
+            if at_least_lives:
+                spread = max(spread, float(table.mean(axis=1).var(ddof=1)))
+            found.append((spread / (count * len(self.tables) ** 2), count - 1.0))
+        return found
+
+
+def crossed(lives: Sequence[Score], metric: str, scale: AveragedAs) -> Crossing:
+    """Who of `lives`, which all have a value, was held against which experts."""
+    measured = [life.metrics[metric] for life in lives]
+    by_life = [_by_task(one, scale) for one in measured]
+    if not all(by_life):
+        values = np.array([_scaled(one.value or 0.0, scale) for one in measured])
+        return Crossing("unknown", tuple(lives), values)
+    tasks = tuple(dict.fromkeys(task for one in by_life for task in one))
+    there = [at for at, one in enumerate(by_life) if all(task in one for task in tasks)]
+    left_out = tuple(life.id for at, life in enumerate(lives) if at not in set(there))
+    tables = [by_life[at] for at in there]
+    each = tuple(
+        frozenset((task, name) for task in tasks for name in _names(measured[at], task, len(by_life[at][task])))
+        for at in there
+    )
+    values = np.array([np.mean([one[task].mean() for task in tasks]) for one in tables])
+    named = any(one.experts for one in measured)
+    kept = tuple(lives[at] for at in there)
+    if len(set(each)) <= 1 and tables:
+        grid = tuple(
+            np.stack([_in_order(one, measured[at], task) for at, one in zip(there, tables, strict=True)])
+            for task in tasks
+        )
+        return Crossing("shared", kept, values, grid, each, named, left_out)
+    alone = sum(map(len, each)) == len(frozenset().union(*each))
+    return Crossing("own" if alone else "partly", kept, values, (), each, named, left_out)
+
+
+def one_set(ours: Crossing, theirs: Crossing, *, paired: bool) -> bool:
+    """Whether both sides were held against the same experts: all lives of both, or each pair of lives its own."""
+    if not (ours.named and theirs.named):
+        return False
+    if ours.sharing == theirs.sharing == "shared":
+        return ours.each[:1] == theirs.each[:1]
+    return paired and ours.sharing == theirs.sharing == "own" and ours.each == theirs.each
+
+
+def apart(ours: Crossing, theirs: Crossing) -> bool:
+    """Whether no expert served both sides; experts without a name are each side's own."""
+    if not (ours.named and theirs.named):
+        return True
+    return not (frozenset().union(*ours.each) & frozenset().union(*theirs.each))
+
+
+def _scaled(value: float, scale: AveragedAs) -> float:
+    return math.log(value) if scale == "log" else value
+
+
+def _by_task(one: Measured, scale: AveragedAs) -> dict[str, Array]:
+    """Task → the values against its experts; constant tasks, which the lifetime's value leaves out, are left out."""
+    found = {task: np.array(values, dtype=np.float64) for task, values in one.by.items() if values}
+    if scale == "log":
+        if any((values <= 0).any() for values in found.values()):
+            return {}
+        found = {task: np.log(values) for task, values in found.items()}
+    target = _scaled(one.value or 0.0, scale)
+    if found and not _same(found, target):
+        changing = {task: values for task, values in found.items() if values.any()}
+        return changing or found
+    return found
+
+
+def _same(found: Mapping[str, Array], target: float) -> bool:
+    mean = float(np.mean([values.mean() for values in found.values()]))
+    return math.isclose(mean, target, rel_tol=_CLOSE, abs_tol=_CLOSE)
+
+
+def _names(one: Measured, task: str, count: int) -> tuple[str, ...]:
+    """What the experts of a task are called; where that is not known, by their place."""
+    names = one.experts.get(task, ())
+    return names if len(names) == count else tuple(f"#{at}" for at in range(count))
+
+
+def _in_order(by_task: Mapping[str, Array], one: Measured, task: str) -> Array:
+    values = by_task[task]
+    names = _names(one, task, len(values))
+    return values[sorted(range(len(names)), key=lambda at: names[at])]

@@ -1,0 +1,279 @@
+"""The decision: held to an oracle written from the definitions, and to what it must say."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats  # type: ignore[import-untyped]
+from tests.metrics import new_definitions as oracle
+from tests.stats.lives import altered, beside_experts, lives, normal
+
+from perdure.metrics.declare import Bar
+from perdure.stats.decide import EQUAL, decide
+from perdure.stats.model import Decision
+
+PM = Bar(0.0, 5.0, headline="log")
+RATIO = Bar(1.0, headline="log", scale="log")
+RP = replace(RATIO, expert=True)
+
+
+def kept(values: list[float], bar: Bar = PM, level: float = 0.95, **facts: Any) -> Decision:
+    return decide(lives(values, **facts), "performance_maintenance", bar, level)
+
+
+# --- against the oracle ---------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10_000), st.floats(-9, 3), st.floats(0.1, 8), st.integers(3, 20))
+@settings(max_examples=120, deadline=None)
+def test_maintenance_is_decided_as_defined(seed: int, mean: float, sd: float, n: int) -> None:
+    values = np.array(normal(mean, sd, n, seed))
+    found, expected = kept(list(values)), oracle.of_lives(values)
+    assert (found.low, found.high) == pytest.approx((float(expected.low), float(expected.high)), rel=1e-9)
+    assert found.word == str(oracle.word_of_maintenance(expected))
+    code = {"met": 1, "not met": -1, "undecided": 0}
+    assert code[str(found.verdict)] == int(oracle.verdict(expected, margin=5.0, rounding=1e-7))
+    assert found.against == (0.0 if found.word in ("gains", "loses") else -5.0)
+    assert found.p == pytest.approx(float(expected.p(found.against or 0.0)), rel=1e-9)
+    assert found.p == pytest.approx(stats.ttest_1samp(values, found.against).pvalue, rel=1e-9)
+
+
+@given(st.integers(0, 10_000), st.floats(-0.3, 0.3), st.integers(3, 20))
+@settings(max_examples=60, deadline=None)
+def test_ratios_are_decided_on_logarithms_and_shown_as_ratios(seed: int, mean: float, n: int) -> None:
+    logs = np.array(normal(mean, 0.2, n, seed))
+    given_lives = lives([float(one) for one in np.exp(logs)], "forward_transfer")
+    found, expected = decide(given_lives, "forward_transfer", RATIO), oracle.of_lives(logs)
+    assert found.estimate == pytest.approx(math.exp(expected.mean))
+    assert (found.low, found.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    assert found.p == pytest.approx(float(expected.p()), rel=1e-6)
+    assert found.word == {1: "helps", -1: "harms", 0: "undecided"}[int(oracle.verdict(expected))]
+    upside_down = decide(lives([float(one) for one in np.exp(-logs)], "forward_transfer"), "forward_transfer", RATIO)
+    assert upside_down.p == pytest.approx(found.p)  # 2 and 1/2 weigh the same
+
+
+@given(st.integers(0, 10_000), st.integers(3, 12), st.integers(3, 7), st.integers(3, 7), st.floats(-0.3, 0.3))
+@settings(max_examples=60, deadline=None)
+def test_experts_are_a_sample_as_defined(seed: int, n: int, k: int, other_k: int, mean: float) -> None:
+    rng = np.random.default_rng(seed)
+    tables = {
+        task: mean + rng.normal(0, 0.1, (n, 1)) + rng.normal(0, 0.1, (1, count)) + rng.normal(0, 0.02, (n, count))
+        for task, count in (("a", k), ("b", other_k))
+    }
+    found = decide(beside_experts(tables), "relative_performance", RP)
+    expected = oracle.against_experts(list(tables.values()))
+    assert (found.low, found.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    assert found.freedom == pytest.approx(float(expected.freedom))
+    assert found.p == pytest.approx(float(expected.p()), rel=1e-6)
+    assert found.word == {1: "more", -1: "less", 0: "undecided"}[int(oracle.verdict(expected))]
+    assert ("few experts" in found.flags) == (min(k, other_k) < 5)
+
+
+# --- experts --------------------------------------------------------------------------------------
+
+
+def drawn(n: int, k: int, mean: float = 0.5, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {task: mean + rng.normal(0, 0.01, (n, k)) for task in "ab"}
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_one_or_two_shared_experts_give_a_value_and_no_verdict(k: int) -> None:
+    found = decide(beside_experts(drawn(11, k)), "relative_performance", RP)
+    assert found.estimate == pytest.approx(math.exp(0.5), rel=0.05)
+    assert (found.verdict, found.word, found.p) == ("undecided", "undecided", None)
+    assert "undecided: too few experts" in found.notes
+
+
+def test_lives_with_experts_of_their_own_are_a_plain_sample_whatever_their_number() -> None:
+    tables = drawn(6, 1)
+    found = decide(beside_experts(tables, experts=lambda at, _: (f"e{at}",)), "relative_performance", RP)
+    values = np.mean([table[:, 0] for table in tables.values()], axis=0)
+    assert found.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, rel=1e-6)
+    assert found.word == "more"
+
+
+def test_experts_that_some_lives_share_decide_nothing() -> None:
+    made = beside_experts(drawn(6, 3), experts=lambda at, _: tuple(f"e{at // 2}-{one}" for one in range(3)))
+    assert "undecided: experts partly shared" in decide(made, "relative_performance", RP).notes
+
+
+def test_the_order_in_which_experts_are_listed_changes_nothing() -> None:
+    tables = drawn(6, 4, 0.02, 3)
+    named = decide(beside_experts(tables, experts=lambda *_: ("p", "q", "r", "s")), "relative_performance", RP)
+    turned = {task: np.where(np.arange(6)[:, None] % 2, table, table[:, ::-1]) for task, table in tables.items()}
+    names = ("p", "q", "r", "s")
+    again = decide(
+        beside_experts(turned, experts=lambda at, _: names if at % 2 else names[::-1]), "relative_performance", RP
+    )
+    assert again.p == pytest.approx(named.p)
+
+
+def test_a_life_that_lacks_a_tasks_experts_is_left_out_and_counted() -> None:
+    made = list(beside_experts(drawn(6, 3)))
+    lacking = beside_experts({"a": drawn(1, 3)["a"]})[0]
+    made[2] = altered(lacking, id="lacking")
+    found = decide(made, "relative_performance", RP)
+    assert "1 left out: no experts of every task" in found.notes
+    assert found.freedom is not None
+
+
+def test_tables_hold_no_experts_and_other_averages_are_no_sample() -> None:
+    plain = lives([1.2, 1.3, 1.4, 1.25], "relative_performance")
+    assert "undecided: experts not in the table" in decide(plain, "relative_performance", RP).notes
+    for how, said in (({"expert_average": "time"}, "experts averaged first"), ({"aggregate": "median"}, "medians")):
+        made = decide(beside_experts(drawn(6, 5), how=json.dumps(how)), "relative_performance", RP)
+        assert said in made.notes[0]
+        assert (made.verdict, made.p) == ("undecided", None)
+        assert made.low is not None
+
+
+def test_a_verdict_that_rests_on_experts_being_alike_says_so() -> None:
+    rng = np.random.default_rng(1)
+    tables = {"a": 0.10 + rng.normal(0, 0.12, (12, 1)) + rng.normal(0, 1e-4, (12, 3))}
+    found = decide(beside_experts(tables), "relative_performance", RP)
+    assert found.word == "more"
+    assert "would not stand if experts differed as much as lives do" in found.notes
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mean", "word", "verdict"),
+    [(4, "gains", "met"), (0, "keeps", "met"), (-3, "keeps", "met"), (-9, "forgets", "not met")],
+)
+def test_maintenance_has_words_of_its_own(mean: float, word: str, verdict: str) -> None:
+    found = kept([mean + one for one in (-0.5, -0.2, 0.0, 0.2, 0.5)])
+    assert (found.word, found.verdict) == (word, verdict)
+    if mean == 0:
+        assert found.says.startswith("a loss of 5 points or more is ruled out")
+        assert "45%" in found.says  # 1 − .05^(1/5)
+        assert found.p is not None
+        assert (found.against, found.p < 0.001) == (-5.0, True)
+    assert ("loses a little, less than 5 points" in found.says) == (mean == -3)
+
+
+def test_what_loses_across_the_margin_is_undecided_and_says_what_would_decide() -> None:
+    found = kept([-3.0, -8.0, -2.0, -7.0, -4.5])
+    assert (found.word, found.verdict, found.against) == ("loses", "undecided", 0.0)
+    assert "whether 5 or more is open" in found.says
+    wide = kept([-9.0, 8.0, 3.0, -7.0, 2.5])
+    assert (wide.word, wide.against) == ("undecided", -5.0)
+    assert wide.more is not None
+    assert f"about {wide.more} more lifetimes would decide it" in wide.says
+
+
+@given(st.integers(0, 500))
+@settings(max_examples=30, deadline=None)
+def test_so_many_more_lifetimes_of_the_same_mean_and_spread_decide_and_one_fewer_do_not(seed: int) -> None:
+    values = np.array(normal(-3.5, 4.0, 6, seed))
+    found = kept(list(values))
+    if found.more is None or found.verdict != "undecided":
+        return
+    for more, decided in ((found.more, True), (found.more - 1, False)):
+        n = 6 + more
+        half = stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / math.sqrt(n)
+        assert (half < abs(values.mean() + 5)) == decided
+
+
+def test_a_margin_of_0_asks_the_papers_question() -> None:
+    values = [-1.0, -1.2, -0.9, -1.1]
+    assert kept(values).word == "keeps"
+    assert kept(values, Bar(0.0, 0.0, headline="log", margin_given=True)).word == "forgets"
+
+
+def test_the_margin_follows_the_scale() -> None:
+    values = [-0.01, -0.02, 0.0, -0.015]
+    bwt = Bar(0.0, 5.0, headline="matrix")
+    for unit, factor in (("fraction", 1), ("percent", 100)):
+        made = decide(lives([factor * one for one in values], "bwt", unit=unit), "bwt", bwt)
+        assert (made.word, made.margin) == ("keeps", 0.05 * factor)
+    raw = decide(lives(values, "bwt", unit="raw"), "bwt", bwt)
+    assert raw.margin == 0
+    assert any("no scale of 100" in note for note in raw.notes)
+    none = json.dumps({"scale": "none"})
+    assert kept(values, how=none).margin == 0
+    bounded = json.dumps({"scale": "none", "bounds": {"a": {"min": 0, "max": 10}, "b": {"min": 0, "max": 30}}})
+    assert kept(values, how=bounded, tasks=("a", "b")).margin == pytest.approx(1.0)  # 5 % of 20
+
+
+def test_a_log_is_not_decided_by_a_matrixs_headline_nor_by_what_is_none() -> None:
+    assert decide(lives([1.0, 2.0, 3.0], "bwt"), "bwt", Bar(0.0, 5.0, headline="matrix")).verdict is None
+    plain = decide(lives([1.0, 2.0, 3.0]), "performance_maintenance", Bar(0.0))
+    assert (plain.verdict, plain.word, plain.p) == (None, None, None)
+    assert plain.low is not None
+
+
+# --- few, equal, rounded --------------------------------------------------------------------------
+
+
+def test_two_lifetimes_are_values_only() -> None:
+    found = kept([1.0, 2.0])
+    assert (found.estimate, found.low, found.p, found.word, found.verdict) == (1.5, None, None, None, "undecided")
+
+
+@pytest.mark.parametrize(("value", "word"), [(0.5, "gains"), (0.0, "keeps"), (-3.0, "keeps"), (-7.0, "forgets")])
+def test_where_all_agree_the_constant_decides_untested(value: float, word: str) -> None:
+    found = kept([value] * 4)
+    assert (found.word, found.p, found.t) == (word, None, None)
+    assert EQUAL in found.flags
+
+
+def test_differences_at_rounding_level_are_none() -> None:
+    assert kept([7e-15] * 3 + [0.0] * 3).word == "keeps"  # and not: gains
+    ratios = decide(lives([1 + 1e-13, 1 + 2e-13, 1.0, 1.0], "forward_transfer"), "forward_transfer", RATIO)
+    assert ratios.word == "undecided"
+    assert decide(lives([1.0] * 4, "forward_transfer"), "forward_transfer", RATIO).verdict == "undecided"
+
+
+def test_a_few_lifetimes_that_weigh_much_are_remarked_on() -> None:
+    found = decide(lives([1.3] * 9 + [0.001], "forward_transfer"), "forward_transfer", RATIO)
+    assert found.verdict == "undecided"
+    assert any("say otherwise" in note or "says otherwise" in note for note in found.notes)
+
+
+@given(st.lists(st.floats(-40, 40), min_size=3, max_size=20), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
+@settings(max_examples=100, deadline=None)
+def test_verdict_interval_and_p_never_disagree(values: list[float], level: float) -> None:
+    found = kept(values, level=level)
+    if found.p is None:
+        return
+    assert found.low is not None
+    assert found.high is not None
+    assert found.against is not None
+    outside = not found.low <= found.against <= found.high
+    if min(abs(found.low - found.against), abs(found.high - found.against)) > 1e-6:
+        assert outside == (found.p < 1 - level)
+    assert (found.verdict == "met") == (found.low > -5 + 1e-7)
+
+
+# --- as papers do ---------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 1000), st.floats(0.8, 1.3))
+@settings(max_examples=40, deadline=None)
+def test_other_presets_decide_by_a_one_tailed_t_and_the_interval_that_agrees(seed: int, mean: float) -> None:
+    values = normal(mean, 0.3, 8, seed)
+    found = decide(lives(values, "forward_transfer", preset="baker-2023"), "forward_transfer", RATIO)
+    theirs = stats.ttest_1samp(values, 1.0, alternative="greater")
+    assert (found.estimate, found.p, found.tails) == pytest.approx((np.mean(values), theirs.pvalue, "one"))
+    interval = stats.ttest_1samp(values, 1.0).confidence_interval(0.90)
+    assert (found.low, found.high, found.level) == pytest.approx((interval.low, interval.high, 0.90))
+    assert (found.verdict == "met") == (theirs.pvalue < 0.05)
+    assert any("baker-2023" in flag for flag in found.flags)
+
+
+def test_other_presets_know_no_margin_unless_it_is_set_and_experts_are_constants() -> None:
+    values = [-1.0, -1.2, -0.9, -1.1]
+    assert kept(values, preset="new-2022").word == "forgets"
+    assert kept(values, Bar(0.0, 5.0, headline="log", margin_given=True), preset="new-2022").word == "keeps"
+    one_expert = beside_experts(drawn(6, 1), preset="l2metrics-3.1")
+    assert decide(one_expert, "relative_performance", RP).verdict == "met"
