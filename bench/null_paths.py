@@ -22,6 +22,7 @@ from perdure.metrics.settings import Settings
 from perdure.simulate.lifetimes import alone, as_lifetimes
 from perdure.stats.compare import compare_lives
 from perdure.stats.estimate import estimates
+from perdure.stats.model import Estimate
 
 __all__ = ["HEADLINE", "PATHS", "Outcome", "joined"]
 
@@ -120,7 +121,7 @@ def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Bar], compared
     names = [name for name in bars if any(one[name].mean is not None for one in found)]
     pairs = list(zip(groups[::2], groups[1::2], strict=False))[:compared]
     comparisons = [compare_lives(ours, theirs, bars).differences for ours, theirs in pairs]
-    code = {"met": 1, "not met": -1}
+    code = {"met": 1, "not met": -1, "gains": 1, "forgets": -1}
 
     def holds(name: str, low: float | None, high: float | None) -> bool:
         truth = bars[name].threshold
@@ -128,7 +129,7 @@ def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Bar], compared
 
     return Outcome(
         {name: np.array([np.nan if one[name].mean is None else one[name].mean for one in found]) for name in names},
-        {name: np.array([code.get(str(one[name].verdict), 0) for one in found]) for name in names},
+        {name: np.array([code.get(_said(one[name]), 0) for one in found]) for name in names},
         {name: np.array([holds(name, one[name].low, one[name].high) for one in found]) for name in names},
         {
             **{name: np.array([(one[name].p or 1.0) < 0.05 for one in comparisons if name in one]) for name in names},
@@ -136,6 +137,11 @@ def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Bar], compared
         },
         {name: sum(one[name].missing for one in found) for name in names},
     )
+
+
+def _said(one: Estimate) -> str:
+    """The verdict; of maintenance its word, since a null learner keeps, and that is no error."""
+    return str(one.word if one.word in ("gains", "keeps", "loses", "forgets") else one.verdict)
 
 
 # --- as defined -----------------------------------------------------------------------------------

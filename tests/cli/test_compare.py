@@ -60,8 +60,8 @@ def test_three_systems_make_an_ablation_table(runs: Path) -> None:
     done = run_verb("compare", *(runs / name for name in TRAITS), "--baseline", "keeping", "--paired", "no")
     assert done.exit_code == 0
     assert "keeping (baseline)" in done.output
-    assert "middling − keeping" in done.output
-    assert "forgetful − keeping" in done.output
+    assert "middling against keeping" in done.output
+    assert "forgetful against keeping" in done.output
     assert "not paired, as asked" in done.output
 
 
@@ -175,10 +175,10 @@ def test_at_80_columns_ids_and_results_are_whole(runs: Path, names: tuple[str, .
     assert all(name in said for name in names)
 
 
-def test_a_wide_terminal_shows_the_means_and_that_the_permutation_p_is_not_adjusted(runs: Path) -> None:
+def test_a_wide_terminal_shows_the_means_both_ps_and_what_stands_beside_them(runs: Path) -> None:
     said = run_verb("compare", runs / "keeping", runs / "forgetful", "--metrics", "performance_maintenance").output
-    assert "permutation" in said.splitlines()[1]
-    assert "the permutation p is not adjusted" in said
+    assert all(heading in said.splitlines()[1] for heading in (" p ", "Holm", "rank p"))
+    assert "never deciding" in " ".join(said.split())
     assert "100% of 6 pairs" in said
 
 
@@ -186,7 +186,7 @@ def test_a_custom_metric_keeps_its_threshold_in_the_scores_json(runs: Path, tmp_
     (tmp_path / "mine.py").write_text(
         "from perdure.curves.model import Curve\nfrom perdure.metrics import metric\n"
         "from perdure.scenario import sites\n\n"
-        "@metric(sites.each_learning_block, threshold=5)\ndef reach(learned: Curve) -> float:\n"
+        "@metric(sites.each_learning_block, threshold=5, headline='log')\ndef reach(learned: Curve) -> float:\n"
         '    """The highest value of a block."""\n    return float(max(learned.values))\n'
     )
     for name in ("keeping", "forgetful"):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from tests.stats.lives import altered, life, lives, normal, pool
+from tests.stats.lives import BARS, altered, life, lives, normal, pool
 
 from perdure.cli.group_table import show_groups
 from perdure.metrics.declare import Bar
+from perdure.metrics.engine import Measured
 from perdure.stats.groups import groups
 from perdure.stats.model import Group
 
@@ -21,21 +23,38 @@ def shown(*found: Group, quiet: bool = False, width: int = 200) -> str:
 
 
 def test_a_group_shows_its_estimate_its_verdict_and_the_rule() -> None:
-    text = shown(*groups(pool(*lives(normal(-5, 1, 12), learner="ppo"))))
+    text = shown(*groups(pool(*lives(normal(-9, 1, 12), learner="ppo"))))
     assert "ppo · 12 lifetimes" in text
     row = next(line for line in text.splitlines() if line.startswith("performance_maintenance"))
-    assert row.split()[-2:] == ["not", "met"]
+    assert row.split()[-2:] == ["✗", "forgets"]
     assert "0/12" in row
-    assert "met where a one-tailed t test" in text
+    assert "performance_maintenance: forgets: it loses" in text
+    assert "The interval decides" in " ".join(text.split())
+
+
+def test_other_presets_say_how_they_decide() -> None:
+    text = shown(*groups(pool(*lives(normal(-9, 1, 12), preset="baker-2023"))))
+    assert "Decided as baker-2023 does: met where a one-tailed t test" in " ".join(text.split())
+
+
+def test_flags_are_counted_and_a_logs_matrix_numbers_are_hidden_where_tasks_were_relearned() -> None:
+    given = [
+        replace(one, metrics={**one.metrics, "forgetting": Measured(0.002, flags=("relearned",))})
+        for one in lives([1.0, 2.0, 3.0])
+    ]
+    text = shown(*groups(pool(*given, bars={**BARS, "forgetting": Bar(better="lower", headline="matrix")})))
+    assert "flag: relearned (3 of 3 lifetimes) [forgetting]" in text
+    assert "forgetting: not shown, tasks were learned again" in text
+    assert "0.002" not in text
 
 
 def test_quiet_leaves_the_rule_out() -> None:
-    assert "one-tailed" not in shown(*groups(pool(*lives([1.0, 2.0]))), quiet=True)
+    assert "The interval decides" not in shown(*groups(pool(*lives([1.0, 2.0]))), quiet=True)
 
 
 def test_one_lifetime_and_no_value_are_said_and_no_failure() -> None:
     text = shown(*groups(pool(life("only"))))
-    assert "one lifetime has no spread" in text
+    assert "one lifetime says nothing of the next" in " ".join(text.split())
     assert "no value of forward_transfer, recovery_time: it was not scored" in text
     assert "all · 1 lifetime ·" in text
 
@@ -65,7 +84,7 @@ def test_each_reason_for_an_absent_value_is_said_once_with_its_metrics() -> None
 
 @pytest.mark.parametrize("n", [12, 150])
 def test_at_80_columns_ids_intervals_and_verdicts_are_whole(n: int) -> None:
-    bars = {"performance_maintenance_terminal": Bar(0.0), "cora_zero_shot_transfer": Bar()}
+    bars = {"performance_maintenance_terminal": Bar(0.0, headline="log"), "cora_zero_shot_transfer": Bar()}
     given = [
         altered(one, values=dict.fromkeys(bars, -0.008 + value / 1e5))
         for one, value in zip(lives([0.0] * n), normal(0, 9, n), strict=True)

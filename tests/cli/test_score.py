@@ -26,8 +26,8 @@ def test_every_metric_is_listed_with_a_value_or_a_reason(logs: Path) -> None:
     shown = invoke(logs / "life", "--experts", logs / "experts")
     for name in ("performance_maintenance", "performance_maintenance_terminal", "average_incremental_accuracy"):
         assert name in shown
-    assert "✗" in shown  # forgotten: 0.6 after 0.9
-    assert "✓" in shown
+    assert "?" in shown  # 0.6 after 0.9, but its evaluations are too few to rule chance out
+    assert "one lifetime says nothing of the next" in " ".join(shown.split())
     assert "needs a task learned at least" in " ".join(shown.split())
     assert "0 rows dropped" in shown
 

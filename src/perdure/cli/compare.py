@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from perdure.gather.model import Survey
     from perdure.settings import Settings
     from perdure.stats.compare import Comparison, Summary
+    from perdure.stats.letters import Letters
     from perdure.stats.systems import Comparisons
 
 __all__ = ["COMMAND", "EXAMPLE", "compare"]
@@ -105,9 +106,9 @@ def _show(result: Comparisons, quiet: bool) -> None:
         _show_ablation(console, result)
     for one in result.comparisons:
         kind = " · ".join(text for text in (one.scenario_type, one.measure) if text)
-        _show_comparison(console, one, f"{one.system} − {one.baseline}" + (f" · {kind}" if kind else ""))
+        _show_comparison(console, one, f"{one.system} against {one.baseline}" + (f" · {kind}" if kind else ""))
         for difference in one.differences.values():
-            console.print(sentence(difference, one.system, one.baseline, one.least_p), markup=False)
+            console.print(sentence(difference, one.system, one.baseline), markup=False)
         notes = [one.pairing.told, *one.notes]
         notes += [f"only {name} has {', '.join(metrics)}" for name, metrics in one.only_in.items()]
         if not quiet:
@@ -121,9 +122,10 @@ def _show(result: Comparisons, quiet: bool) -> None:
         console.print(note, markup=False, style="bright_black")
     if not quiet:
         console.print(
-            "p: two-sided, after Holm over the metrics; the permutation p is not adjusted. "
-            "δ (Cliff) and g (Hedges) are positive where the first system does better; "
-            "better: how likely one of its lifetimes beats one of the other's.",
+            "p: two-sided, of a paired t or Welch's test, whose interval is shown; Holm: adjusted over the headline "
+            "metrics that both could answer, whichever are shown. Ratios (×) are A / B. Beside it and never deciding: "
+            "rank test, g (Hedges; positive where the first system does better), and how likely one of its lifetimes "
+            "beats one of the other's.",
             markup=False,
             style="bright_black",
         )
@@ -133,12 +135,11 @@ def _show_comparison(console: Console, one: Comparison, title: str) -> None:
     from perdure.cli.score_table import widest
 
     order = ["order ε"] if any(difference.order is not None for difference in one.differences.values()) else []
-    permuted = ["permutation"] if one.pairing.paired else []
     layouts = (
-        ["n", one.system, one.baseline, "difference", "interval", "p", *permuted, "better", "δ", "g", *order],
-        ["difference", "interval", "p", "δ", *order],
-        ["difference", "interval", "p", *(order or ["δ"])],
-        ["difference", "interval", "p"],
+        ["n", one.system, one.baseline, "difference", "interval", "p", "Holm", "rank p", "better", "g", *order],
+        ["difference", "interval", "p", "Holm", "g", *order],
+        ["difference", "interval", "p", "Holm", *order],
+        ["difference", "interval", "Holm"],
     )
     console.print(widest(console, (_comparison_table(one, title, layout) for layout in layouts)))
 
@@ -147,18 +148,18 @@ def _comparison_table(one: Comparison, title: str, layout: Sequence[str]) -> Tab
     from rich.markup import escape
 
     from perdure.cli.score_table import columns
-    from perdure.stats.words import number, p_text
+    from perdure.stats.words import number, p_text, shown_interval
 
     table = columns(title, [""], layout)
     for name, found in one.differences.items():
         cells = {
             "n": str(found.n) if one.pairing.paired else f"{found.n}, {found.baseline_n}",
-            "difference": number(found.difference),
-            "interval": "–" if found.low is None else f"{number(found.low)} … {number(found.high)}",
-            "p": p_text(found.p_holm),
-            "permutation": p_text(found.permutation_p),
+            "difference": f"×{number(found.difference)}" if found.scale == "ratio" else number(found.difference),
+            "interval": shown_interval(found.low, found.high),
+            "p": p_text(found.p),
+            "Holm": p_text(found.p_holm),
+            "rank p": p_text(found.rank_p),
             "better": "–" if found.improvement is None else f"{found.improvement:.0%}",
-            "δ": number(found.cliffs_delta),
             "g": number(found.hedges_g),
             "order ε": number(found.order),
         }
@@ -171,18 +172,25 @@ def _comparison_table(one: Comparison, title: str, layout: Sequence[str]) -> Tab
 
 
 def _show_ablation(console: Console, result: Comparisons) -> None:
-    """Mean ± sd of every system, the baseline first, with a star where it differs from it."""
+    """Mean ± sd of every system, the baseline first, with letters that say who differs from whom."""
     from perdure.cli.score_table import widest
 
     for scenario_type, measure in dict.fromkeys((one.scenario_type, one.measure) for one in result.comparisons):
         here = [one for one in result.comparisons if (one.scenario_type, one.measure) == (scenario_type, measure)]
         metrics = list(dict.fromkeys(name for one in here for name in one.differences))
         baseline = {name: one.alone[name][1] for one in here for name in one.differences}
+        kinds = (scenario_type, measure)
+        letters = next((one for one in result.letters if (one.scenario_type, one.measure) == kinds), None)
         rows = [
             ["", *metrics],
-            [f"{result.baseline} (baseline)", *(_cell(baseline[name]) for name in metrics)],
-            *([one.system, *(_starred(one, name) for name in metrics)] for one in here),
+            [
+                f"{result.baseline} (baseline)",
+                *(_cell(baseline[name], name, result.baseline, here, letters) for name in metrics),
+            ],
         ]
+        for one in here:
+            known = {name: _cell(one.alone[name][0], name, one.system, here, letters) for name in one.differences}
+            rows.append([one.system, *(known.get(name, "–") for name in metrics)])
         title = " · ".join(text for text in ("mean ± sd", scenario_type, measure) if text)
         # Metrics beside each other where they fit, else the systems, else one line for each of both.
         turned = [list(column) for column in zip(*rows, strict=True)]
@@ -191,7 +199,8 @@ def _show_ablation(console: Console, result: Comparisons) -> None:
             listed += [[name if row is rows[1] else "", row[0], row[at]] for row in rows[1:]]
         layouts = [rows] if len(metrics) <= _WIDEST else []
         console.print(widest(console, (_ablation_table(title, each) for each in (*layouts, turned, listed))))
-    console.print("* differs from the baseline, p < .05 after Holm", markup=False, style="bright_black")
+        if letters:
+            console.print(letters.told, markup=False, style="bright_black")
 
 
 def _ablation_table(title: str, rows: Sequence[Sequence[str]]) -> Table:
@@ -205,15 +214,13 @@ def _ablation_table(title: str, rows: Sequence[Sequence[str]]) -> Table:
     return table
 
 
-def _cell(one: Summary) -> str:
+def _cell(found: Summary, metric: str, system: str, here: Sequence[Comparison], letters: Letters | None) -> str:
+    """A system's mean and spread, which of ratios is a factor, and its letters."""
+    from math import exp
+
     from perdure.stats.words import number
 
-    return f"{number(one.mean)} ± {number(one.sd)}"
-
-
-def _starred(one: Comparison, metric: str) -> str:
-    from perdure.stats.compare import decided
-
-    if metric not in one.differences:
-        return "–"
-    return _cell(one.alone[metric][0]) + ("*" if decided(one.differences[metric]) else "")
+    given = letters.by_metric.get(metric, {}).get(system, "") if letters else ""
+    ratio = any(one.differences[metric].scale == "ratio" for one in here if metric in one.differences)
+    spread = f"×÷ {number(exp(found.sd))}" if ratio and found.sd is not None else f"± {number(found.sd)}"
+    return f"{number(found.mean)} {spread} {given}".rstrip()

@@ -154,43 +154,52 @@ def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group],
         for metric in _SHOWN:
             table.add_row(metric, *(_cell(group.estimates[metric]) for group in here))
         console.print(table)
-        for group in here:
-            console.print(_keeps(group), soft_wrap=True)
+        for said in (*map(_keeps, here), *_withheld(here)):
+            console.print(said, soft_wrap=True)
     if len({group.learner for group in found}) > 1 and min(group.n for group in found) >= 2:
+        # The family is tested whole, whatever of it is said here, so that every verb gives one p.
         compared = compare_systems(systems_of(surveyed), learners[0], metrics=_SHOWN[:1])
         for one in compared.comparisons:
             for difference in one.differences.values():
                 console.print(
-                    f"{one.scenario_type}, {sentence(difference, one.system, one.baseline, one.least_p)}",
+                    f"{one.scenario_type}, {sentence(difference, one.system, one.baseline)}",
                     soft_wrap=True,
                 )
     console.print(_carried_over([one for one in surveyed.scores if one.learner == learners[-1]]), soft_wrap=True)
 
 
 def _cell(one: Estimate) -> str:
-    from perdure.stats.words import number
+    from perdure.stats.words import MARKS, number
 
+    mark = f" {MARKS[one.verdict]}" if one.verdict else ""
     if one.low is None:
-        return number(one.mean)
-    return f"{number(one.mean)} [{number(one.low)}, {number(one.high)}]"
+        return number(one.mean) + mark
+    return f"{number(one.mean)} [{number(one.low)}, {number(one.high)}]{mark}"
 
 
 def _keeps(group: Group) -> str:
-    """Whether a learner forgets, as its lives tell."""
-    from perdure.stats.words import number
+    """Whether a learner keeps what it learns, as its lives decide."""
+    from perdure.stats.words import number, p_words
 
-    maintained = group.estimates["performance_maintenance"]
-    if maintained.low is None or maintained.high is None:
-        return f"{group.learner}: too few lives to say whether it forgets."
-    if maintained.high < 0:
-        return f"{group.learner} forgets: the interval of its performance maintenance lies below 0."
-    if maintained.low > 0:
-        return f"{group.learner} keeps what it learns, and gets better at it: the interval lies above 0."
-    most = number(-maintained.low)
-    return (
-        f"{group.learner} is not shown to forget: the interval of its performance maintenance holds 0 "
-        f"(a loss of up to {most} points of 100 is not ruled out)."
-    )
+    made = group.estimates["performance_maintenance"].decision
+    if made.word is None:
+        return f"{group.learner}: too few lives to say whether it keeps what it learns."
+    chance = "" if made.p is None else f" ({p_words(made.p)} against {number(made.against)})"
+    lead = f"{group.learner} {made.word}"
+    if made.word == "undecided":
+        lead = f"whether {group.learner} keeps what it learns is undecided"
+    return f"{lead}{chance}{f': {made.says}' if made.says else ''}."
+
+
+def _withheld(groups: Sequence[Group]) -> list[str]:
+    """Why metrics got no verdict whatever their intervals, each reason once."""
+    reasons: dict[str, dict[str, None]] = {}
+    for group in groups:
+        for metric in _SHOWN:
+            for note in group.estimates[metric].decision.notes:
+                if note.startswith("undecided: "):
+                    reasons.setdefault(note, {})[metric] = None
+    return [f"{', '.join(metrics)}: {why}" for why, metrics in reasons.items()]
 
 
 def _carried_over(scores: Sequence[Score]) -> str:

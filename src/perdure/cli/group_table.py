@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["grouped", "score_facts", "show_groups"]
 
 _COLOURS = {"met": "green", "not met": "red", "undecided": "yellow"}
-_MARKS = {"met": "✓", "not met": "✗", "undecided": "?"}
-_WIDE = ("n", "mean", "sd", "interval", "IQM", "above", "t", "p", "sign p")
+_WIDE = ("n", "mean", "sd", "interval", "IQM", "above", "t", "against", "p")
 _NARROW = ("mean", "interval", "above", "p")
 
 
@@ -51,6 +50,9 @@ def _thresholds(scores: Survey) -> dict[str, dict[str, Any]]:
             "margin": metric.margin,
             "better": metric.better,
             "inclusive": metric.inclusive,
+            "headline": metric.headline,
+            "scale": metric.scale,
+            "expert": metric.expert,
         }
         for name, metric in scores.metrics.items()
     }
@@ -62,35 +64,53 @@ def show_groups(groups: Sequence[Group], *, quiet: bool = False, console: Consol
         return
     from rich.console import Console
 
-    from perdure.stats.threshold import RULE
-    from perdure.stats.words import counted
+    from perdure.stats.words import MARKS, counted, rule_of
 
     console = console or Console(highlight=False)
     for group in groups:
         what = f"{counted(group.n, 'lifetime')} · {group.measure} · {group.preset}"
-        _show(console, group, f"{group.group} · {what}")
+        _show(console, group, f"{group.group} · {what}", quiet=quiet)
         if group.learned_only is not None:
             left = group.n - group.learned_only.n
-            _show(console, group.learned_only, f"{group.group} · without {left} that did not learn every task")
+            _show(
+                console,
+                group.learned_only,
+                f"{group.group} · without {left} that did not learn every task",
+                quiet=quiet,
+            )
         for name, why in group.left_out:
             console.print(f"left out {name}: {why}", markup=False, style="yellow")
     if not quiet:
-        marks = ", ".join(f"{mark} {verdict}" for verdict, mark in _MARKS.items())
-        console.print(f"{marks}. {RULE}", markup=False, style="bright_black")
+        marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
+        for preset in dict.fromkeys(group.preset for group in groups):
+            console.print(f"{marks}. {rule_of(preset)}", markup=False, style="bright_black")
 
 
-def _show(console: Console, group: Group, title: str) -> None:
+def _show(console: Console, group: Group, title: str, *, quiet: bool) -> None:
     from perdure.cli.score_table import widest
 
     layouts = _WIDE, _NARROW, _NARROW[:-2] + _NARROW[-1:]
     console.print(widest(console, (_table(group, title, layout) for layout in layouts)))
     notes: dict[str, list[str]] = {}
     absent: dict[tuple[int, str], list[str]] = {}
+    carried: dict[tuple[str, int], list[str]] = {}
     for name, one in group.estimates.items():
-        if one.n and one.note and one.bar.threshold is not None:
-            notes.setdefault(one.note, []).append(name)
+        made = one.decision
+        if made.verdict and made.says:
+            console.print(f"{name}: {made.word}: {made.says}", markup=False)
+        for note in (*made.notes, *made.flags) if made.verdict and one.n else ():
+            notes.setdefault(note, []).append(name)
+        for flagged in one.carried:
+            carried.setdefault(flagged, []).append(name)
         if one.missing:
             absent.setdefault((one.missing, one.absent or "no reason is given"), []).append(name)
+    hidden = [name for name, one in group.estimates.items() if _hidden(group, one)]
+    if hidden:
+        said = f"{', '.join(hidden)}: not shown, tasks were learned again; --json has them"
+        console.print(said, markup=False, style="bright_black")
+    for (flag, count), names in carried.items() if not quiet else ():
+        said = f"flag: {flag} ({count} of {group.n} lifetimes) [{', '.join(names)}]"
+        console.print(said, markup=False, style="bright_black")
     for note, names in notes.items():
         console.print(f"{', '.join(names)}: {note}", markup=False, style="bright_black")
     for (missing, why), names in absent.items():
@@ -99,6 +119,8 @@ def _show(console: Console, group: Group, title: str) -> None:
 
 
 def _table(group: Group, title: str, layout: Sequence[str]) -> Table:
+    from math import exp
+
     from rich.markup import escape
 
     from perdure.cli.score_table import columns
@@ -109,25 +131,36 @@ def _table(group: Group, title: str, layout: Sequence[str]) -> Table:
     in_words = layout is _WIDE
     table.add_column("verdict" if in_words else "", no_wrap=True, min_width=1)
     for name, one in group.estimates.items():
-        if not one.n:
+        if not one.n or _hidden(group, one):
             continue
-        judged = one.bar.threshold is not None
+        judged = one.verdict is not None
         cells = {
             "n": str(one.n),
             "mean": number(one.mean),
-            "sd": number(one.sd),
+            "sd": number(one.sd) if one.decision.scale == "linear" or one.sd is None else f"×{number(exp(one.sd))}",
             "interval": "–" if one.low is None else f"{number(one.low)} … {number(one.high)}",
             "IQM": number(one.iqm),
             "above": "" if one.above_count is None else f"{one.above_count}/{one.n}",
             "t": number(one.t) if judged else "",
+            "against": number(one.decision.against) if judged else "",
             "p": p_text(one.p) if judged else "",
-            "sign p": p_text(one.sign_p) if judged else "",
         }
         table.add_row(escape(name), *(cells[heading] for heading in layout), _verdict(one, in_words))
     return table
 
 
 def _verdict(one: Estimate, in_words: bool) -> str:
+    from perdure.stats.words import MARKS
+
     if not one.verdict:
         return ""
-    return f"[{_COLOURS[one.verdict]}]{one.verdict if in_words else _MARKS[one.verdict]}[/]"
+    mark = MARKS[one.verdict]
+    said = f"{mark} {one.word or one.verdict}" if in_words else mark
+    return f"[{_COLOURS[one.verdict]}]{said}[/]"
+
+
+def _hidden(group: Group, one: Estimate) -> bool:
+    """A log's accuracy-matrix numbers, where a task was learned again: they then say it kept what it relearned."""
+    from perdure.metrics.accuracy import RELEARNED
+
+    return group.unit is None and any(flag == RELEARNED for flag, _ in one.carried)

@@ -51,7 +51,7 @@ def score(
     if json != "-":
         if several:
             show_groups(found, quiet=quiet)
-        show(scores, quiet=quiet)
+        show(scores, quiet=quiet, grouped=bool(found))
         if refused:
             typer.echo(f"not grouped: {refused}", err=True)
     raise typer.Exit(1 if scores.left_out or refused or any(one.left_out for one in found) else 0)

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
     from perdure.gather.model import Survey
     from perdure.metrics.declare import Metric
+    from perdure.metrics.engine import Measured
     from perdure.metrics.score import Score
 
 __all__ = ["columns", "progress_bar", "show", "widest"]
 
+_RELEARNED = "relearned"
 _MOST = 8  # flags, or notes, of many lifetimes
-_MARKS = {True: "✓", False: "✗"}
-_MARK_COLOURS = {True: "green", False: "red"}
+_MARK_COLOURS = {"✓": "green", "✗": "red", "?": "yellow"}
 
 
 @contextmanager
@@ -48,28 +49,48 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
         yield told
 
 
-def show(scores: Survey, *, quiet: bool = False) -> None:
-    """Print one lifetime metric by metric; of many, whose values only groups may pool, what else is to say."""
+def show(scores: Survey, *, quiet: bool = False, grouped: bool = False) -> None:
+    """Print one lifetime metric by metric; of many, whose values only groups may pool, what else is to say.
+
+    Where groups were shown, they counted the flags already.
+    """
     if len(scores.scores) == 1:
         _show_one(scores.scores[0], scores, quiet)
     elif not quiet:
-        _show_notes(scores)
+        _show_notes(scores, flags=not grouped)
     for path, why in scores.left_out:
         _say(f"left out {why if path in why else f'{path}: {why}'}", "yellow", fold=False)
 
 
 def _show_one(score: Score, scores: Survey, quiet: bool) -> None:
-    rows: list[tuple[str, str, bool | None, str]] = []
+    from dataclasses import replace
+
+    from perdure.stats.decide import decide
+    from perdure.stats.words import MARKS
+
+    rows: list[tuple[str, str, str, str]] = []
+    said: dict[str, list[str]] = {}
+    hidden: list[str] = []
     for name, one in score.metrics.items():
         if one.value is None:
-            rows.append((name, "–", None, one.why or ""))
+            rows.append((name, "–", "", one.why or ""))
+        elif _relearned(score, one):
+            hidden.append(name)
         else:
             metric = scores.metrics[name]
-            rows.append((name, number(one.value), metric.demonstrated(one.value), metric.bar or _unit(metric, score)))
+            made = decide((score,), name, scores.bars[name], scores.settings.get("level", 0.95))
+            for note in made.notes:
+                said.setdefault(note, []).append(name)
+            bar = replace(metric, margin=0.0).bar  # within one life the margin does not count
+            rows.append((name, number(one.value), MARKS.get(made.verdict or "", ""), bar or _unit(metric, score)))
     _say(f"{score.id} · {score.measure} · {score.preset}", "bold")
     _table(rows)
     if quiet:
         return
+    for note, names in said.items():
+        _say(f"{note} [{', '.join(names)}]", "grey")
+    if hidden:
+        _say(f"not shown, tasks were learned again: {', '.join(hidden)}; --json has them", "grey")
     _say(_counts(score), "grey")
     flagged: dict[str, list[str]] = {}
     for name, one in score.metrics.items():
@@ -81,7 +102,12 @@ def _show_one(score: Score, scores: Survey, quiet: bool) -> None:
         _say(f"note: {note}", "grey")
 
 
-def _table(rows: Sequence[tuple[str, str, bool | None, str]]) -> None:
+def _relearned(score: Score, one: Measured) -> bool:
+    """A log's accuracy-matrix number where a task was learned again: it then says that it kept what it relearned."""
+    return score.identity.unit is None and any(flag.startswith(_RELEARNED) for flag in one.flags)
+
+
+def _table(rows: Sequence[tuple[str, str, str, str]]) -> None:
     """Metric, value, mark, and what to know of it, which folds within its own column."""
     named = max(len("metric"), *(len(name) for name, *_ in rows)) if rows else 0
     valued = max(len("value"), *(len(value) for _, value, *_ in rows)) if rows else 0
@@ -89,16 +115,16 @@ def _table(rows: Sequence[tuple[str, str, bool | None, str]]) -> None:
     room = max(20, _width() - before)
     _say(f" {'metric':{named}}   {'value':>{valued}}", "bold", fold=False)
     _say(f" {'─' * (max(_width(), before) - 2)}", fold=False)
-    for name, value, demonstrated, note in rows:
+    for name, value, marked, note in rows:
         first, *further = wrap(note, room) or [""]
-        mark = typer.style(_MARKS[demonstrated], fg=_MARK_COLOURS[demonstrated]) if demonstrated is not None else " "
+        mark = typer.style(marked, fg=_MARK_COLOURS[marked]) if marked else " "
         shown = _styled(first.translate(_CONTROLS), "grey")
         _print(f" {name:{named}}   {value:>{valued}}   {mark}   {shown}".rstrip())
         for line in further:
             _say(" " * before + line, "grey", fold=False)
 
 
-def _show_notes(scores: Survey) -> None:
+def _show_notes(scores: Survey, *, flags: bool) -> None:
     """What is to be said of many lifetimes, each thing once, with how many it holds of where not of all."""
     lifetimes = scores.scores
     dropped, where = sum(one.dropped_rows for one in lifetimes), sum(bool(one.dropped_rows) for one in lifetimes)
@@ -107,18 +133,18 @@ def _show_notes(scores: Survey) -> None:
         _say(f"{rows} dropped in {where} of {len(lifetimes)} lifetimes", "grey")
     if len({one.measure for one in lifetimes}) > 1:
         _say("note: several measures are several groups; give --measure to score one", "grey")
-    flags: dict[str, dict[str, None]] = {}
-    for one in lifetimes:
+    flagged: dict[str, dict[str, None]] = {}
+    for one in lifetimes if flags else ():
         for name, measured in one.metrics.items():
             for flag in measured.flags:
-                flags.setdefault(flag, {})[name] = None
-    for flag, names in list(flags.items())[:_MOST]:
+                flagged.setdefault(flag, {})[name] = None
+    for flag, names in list(flagged.items())[:_MOST]:
         _say(f"flag: {flag} [{', '.join(names)}]", "grey")
     notes = Counter(note for one in lifetimes for note in one.notes)
     for note, count in list(notes.items())[:_MOST]:
         among = "" if count == len(lifetimes) else f" ({count} of {len(lifetimes)} lifetimes)"
         _say(f"note: {note}{among}", "grey")
-    more = max(0, len(flags) - _MOST) + max(0, len(notes) - _MOST)
+    more = max(0, len(flagged) - _MOST) + max(0, len(notes) - _MOST)
     if more:
         _say(f"and {more} more flags and notes; --json has them all", "grey")
     unlearned = [one.id for one in lifetimes if one.not_learned]

@@ -19,7 +19,6 @@ from perdure.report.figures.data import Flagged, Nothing, View, flags_text
 from perdure.report.figures.data.lives import lifetime_of, scenario_of
 from perdure.report.material import Material
 from perdure.report.model import Report, given_settings
-from perdure.report.words import headline
 from perdure.stats.compare import Comparison
 from perdure.stats.model import Group
 from perdure.stats.words import sentence
@@ -127,7 +126,7 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
             featured=_featured(material, figures),
             overall=overall,
             scenarios=_scenarios(material),
-            comparisons=[_compared(one, headline(material.survey.metrics)) for one in report.comparisons],
+            comparisons=[_compared(one) for one in report.comparisons],
             life_words=_LIFE_WORDS,
             lifetimes=tables.lifetimes(material),
             pages=pages,
@@ -176,18 +175,14 @@ def _page(at: int, one: Life, material: Material, figures: dict[str, Any]) -> di
         "id": one.id,
         "about": " · ".join(word for word in about if word),
         "figure": name,
-        "measured": tables.values(one, material.survey.metrics),
+        "measured": tables.values(one, material.survey.metrics, material.survey.bars),
         "notes": [*dropped, *never, *score.notes, *(f"{why} (e.g. {key})" for why, key in list(missing.items())[:6])],
     }
 
 
-def _compared(found: Comparison, shown: Sequence[str]) -> dict[str, Any]:
-    """A comparison in words for what decides, and as a table for all."""
-    said = [
-        sentence(one, found.system, found.baseline, found.least_p)
-        for name, one in found.differences.items()
-        if name in shown
-    ]
+def _compared(found: Comparison) -> dict[str, Any]:
+    """A comparison in words and as a table."""
+    said = [sentence(one, found.system, found.baseline) for one in found.differences.values()]
     table = tables.comparison(found)
     return {"title": table.caption, "sentences": said, "table": table}
 

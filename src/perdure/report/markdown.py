@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from perdure.report import tables
 from perdure.report.model import Report, given_settings
-from perdure.report.words import headline
 from perdure.stats.words import sentence
 
 __all__ = ["escaped", "markdown"]
@@ -50,12 +49,10 @@ def _lines(report: Report) -> Iterator[str]:
     if report.comparisons:
         yield ""
         yield "## Comparison"
-        decides = headline(material.survey.metrics)
         for one in report.comparisons:
             yield ""
-            for name, difference in one.differences.items():
-                if name in decides:
-                    yield f"- {escaped(sentence(difference, one.system, one.baseline, one.least_p))}"
+            for difference in one.differences.values():
+                yield f"- {escaped(sentence(difference, one.system, one.baseline))}"
             yield from _table(tables.comparison(one))
     yield ""
     yield "## Lifetimes"

@@ -13,7 +13,8 @@ from perdure.report.material import Material
 from perdure.report.words import Verdict, verdicts
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import usable
-from perdure.stats.threshold import RULE
+from perdure.stats.model import LEVEL
+from perdure.stats.words import rule_of
 
 __all__ = ["Report", "given_settings", "report_of"]
 
@@ -35,7 +36,7 @@ class Report:
     @property
     def rule(self) -> str:
         """How verdicts are reached."""
-        return RULE
+        return rule_of(self.material.survey.preset)
 
     @property
     def valued(self) -> tuple[str, ...]:
@@ -117,7 +118,8 @@ def _comparisons(material: Material) -> tuple[Comparison, ...]:
             firsts[kind] = (group.group, lives)
         elif len(made) < MOST_COMPARED:
             name, baseline = firsts[kind]
-            made.append(compare_lives(lives, baseline, survey.bars, names=(group.group, name)))
+            level = survey.settings.get("level", LEVEL)
+            made.append(compare_lives(lives, baseline, survey.bars, names=(group.group, name), level=level))
     return tuple(made)
 
 

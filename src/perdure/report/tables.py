@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from perdure.gather.model import Life
-from perdure.metrics.declare import Metric
+from perdure.metrics.declare import Bar, Metric
 from perdure.report.figures.data import View, flags_of, shown_metrics
 from perdure.report.material import Material
 from perdure.stats.compare import Comparison
-from perdure.stats.model import Estimate, Group
-from perdure.stats.words import p_text
+from perdure.stats.decide import decide
+from perdure.stats.model import LEVEL, Estimate, Group
+from perdure.stats.words import MARKS, p_text
 
 __all__ = [
     "Column",
@@ -115,26 +116,32 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
                 one.n,
                 metric.bar if metric else f"{one.bar.threshold:g}",
                 beyond,
+                number(one.decision.against),
                 "" if one.p is None else p_text(one.p),
                 one.verdict or "",
-                one.why if one.verdict and one.why else "",
+                one.word or "",
+                "; ".join(text for text in (one.decision.says, one.why) if text),
             )
         )
+    level = next((one.level for one in group.estimates.values()), 0.95)
+    tails = "one-tailed" if group.preset != "standard" else "two-sided"
     heads = (
         Column("metric", "id"),
         Column("mean", "number"),
-        Column("95 % interval", "span", "of the mean over lifetimes, Student's t"),
-        Column("sd", "number", "with ddof 1"),
+        Column(f"{level:.0%} interval".replace("%", " %"), "span", "of the mean over lifetimes, Student's t"),
+        Column("sd", "number", "with ddof 1; of logarithms for ratios"),
         Column("n", "number", "lifetimes with a value"),
     )
     against = (
         Column("threshold", "span", "beyond it, lifelong learning is demonstrated"),
         Column("beyond", "span", "lifetimes beyond the threshold"),
-        Column("p", "span", "one-tailed t test against the threshold"),
+        Column("against", "span", "the value that p is held against"),
+        Column("p", "span", f"{tails} t test, the interval's dual"),
         Column("verdict", "verdict"),
+        Column("word"),
         Column("note"),
     )
-    caption = f"{group.group}: {group.n} lifetimes" + ("" if judged else ", metrics without a threshold")
+    caption = f"{group.group}: {group.n} lifetimes" + ("" if judged else ", exploratory: no verdict")
     note = "; ".join(f"{', '.join(names)}: {flag}" for flag, names in said.items())
     columns = (*heads, *against) if judged else heads
     return Table(caption, columns, tuple(rows), f"Flags, with how many lifetimes: {note}." if note else "").filled()
@@ -152,15 +159,18 @@ def without_value(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], .
 
 def comparison(found: Comparison) -> Table:
     """Two groups, metric by metric."""
+    level = next((one.level for one in found.differences.values()), 0.95)
     rows = tuple(
         (
             name,
             one.mean,
             one.baseline_mean,
-            one.difference,
+            f"×{number(one.difference)}" if one.scale == "ratio" else number(one.difference),
             "–" if one.low is None else f"{number(one.low)} to {number(one.high)}",
+            "" if one.p is None else p_text(one.p),
             "" if one.p_holm is None else p_text(one.p_holm),
-            one.cliffs_delta,
+            one.word or "",
+            one.hedges_g,
             one.improvement,
         )
         for name, one in found.differences.items()
@@ -171,10 +181,12 @@ def comparison(found: Comparison) -> Table:
             Column("metric", "id"),
             Column(found.system, "number"),
             Column(found.baseline, "number"),
-            Column("difference", "number"),
-            Column("95 % interval", "span"),
-            Column("p", "span", "adjusted by Holm over the metrics"),
-            Column("Cliff's δ", "number"),
+            Column("difference", "span", "of ratios (×) the one over the other"),
+            Column(f"{level:.0%} interval".replace("%", " %"), "span"),
+            Column("p", "span", "two-sided: paired t or Welch's test"),
+            Column("p after Holm", "span", "adjusted over the headline metrics that both could answer"),
+            Column("so"),
+            Column("Hedges' g", "number"),
             Column("improvement", "number", "the chance that a lifetime does better than one of the baseline"),
         ),
         rows,
@@ -210,25 +222,23 @@ def lifetimes(material: Material) -> Table:
     return Table("Lifetimes", (*heads, *(Column(name, "number") for name in shown)), rows)
 
 
-def values(told: Life, declared: Mapping[str, Metric]) -> Table:
-    """One lifetime's metrics that have a value, with flags."""
+def values(told: Life, declared: Mapping[str, Metric], bars: Mapping[str, Bar], level: float = LEVEL) -> Table:
+    """One lifetime's metrics that have a value, with what its own spread decides, and flags."""
     rows: list[tuple[Cell, ...]] = []
     for name, one in told.score.metrics.items():
         if one.value is not None:
             metric = declared.get(name)  # a file of scores may hold metrics that nothing here declares
-            beyond = metric.demonstrated(one.value) if metric else None
-            rows.append((name, one.value, metric.bar if metric else "", _YES[beyond], "; ".join(one.flags)))
+            made = decide((told.score,), name, bars.get(name, Bar()), level)
+            bar = replace(metric, margin=0.0).bar if metric else ""
+            rows.append((name, one.value, bar, MARKS.get(made.verdict or "", ""), "; ".join(one.flags)))
     heads = (
         Column("metric", "id"),
         Column("value", "number"),
         Column("threshold", "span"),
-        Column("beyond"),
+        Column("by itself", "text", "✓ above, ✗ below, ? where its own spread does not rule chance out"),
         Column("flags"),
     )
     return Table(f"Metrics of {told.id}", heads, tuple(rows)).filled()
-
-
-_YES: Mapping[bool | None, str] = {True: "yes", False: "no", None: ""}
 
 
 def blocks(told: Life) -> Table:

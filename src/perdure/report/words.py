@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from perdure.metrics.declare import Metric
 from perdure.report.tables import interval_text, number
 from perdure.stats.model import Estimate, Group
-from perdure.stats.words import p_text
+from perdure.stats.words import counted, p_words
 
-__all__ = ["Verdict", "headline", "verdicts"]
+__all__ = ["CONDITION_RULE", "Verdict", "headline", "verdicts"]
 
 _LEADS = {
     "met": "{group} shows {condition}",
@@ -20,14 +20,9 @@ _LEADS = {
     "not measured": "{condition} was not measured for {group}",
 }
 
-
-# Definitions §3: these five carry the conditions; other metrics of a condition explain rather than decide.
-_DECIDING = (
-    "performance_maintenance",
-    "forward_transfer",
-    "backward_transfer",
-    "relative_performance",
-    "sample_efficiency",
+CONDITION_RULE = (
+    "A condition is met where every one of its headline metrics that has a value is met, not met where one is not met "
+    "and none is met, mixed where some are met and some not met, else undecided."
 )
 
 
@@ -43,10 +38,8 @@ class Verdict:
 
 
 def headline(declared: Mapping[str, Metric]) -> tuple[str, ...]:
-    """The metrics that decide: the five of the papers, and for other conditions all that have a threshold."""
-    judged = {name: one.condition for name, one in declared.items() if one.threshold is not None and one.condition}
-    carried = {judged[name] for name in _DECIDING if name in judged}
-    return tuple(name for name, condition in judged.items() if name in _DECIDING or condition not in carried)
+    """The metrics that decide: headline ones with a threshold and a condition."""
+    return tuple(name for name, one in declared.items() if one.headline and one.threshold is not None and one.condition)
 
 
 def verdicts(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[Verdict, ...]:
@@ -54,18 +47,16 @@ def verdicts(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[V
     conditions: dict[str, list[str]] = {}
     for name in headline(declared):
         conditions.setdefault(declared[name].condition, []).append(name)
-    return tuple(
-        _verdict(group, condition, names, declared) for group in groups for condition, names in conditions.items()
-    )
+    return tuple(_verdict(group, condition, names) for group in groups for condition, names in conditions.items())
 
 
-def _verdict(group: Group, condition: str, names: Sequence[str], declared: Mapping[str, Metric]) -> Verdict:
+def _verdict(group: Group, condition: str, names: Sequence[str]) -> Verdict:
     found = {name: group.estimates[name] for name in names if name in group.estimates}
     valued = {name: one for name, one in found.items() if one.mean is not None}
-    verdict = _together({one.verdict or "undecided" for one in valued.values()})
+    verdict = _together([one.verdict or "undecided" for one in valued.values()])
     called = group.group if group.group != "all" else "The learner"
     lead = _LEADS[verdict].format(group=called, condition=condition)
-    parts = [_part(name, one, declared[name]) for name, one in valued.items()]
+    parts = [_part(name, one) for name, one in valued.items()]
     if not group.n and group.left_out:
         parts = [f"none of {len(group.left_out)} lifetimes has reached its end"]
     elif not parts:
@@ -74,27 +65,30 @@ def _verdict(group: Group, condition: str, names: Sequence[str], declared: Mappi
     return Verdict(group.group, condition, verdict, f"{lead}: {'; '.join(parts)}.")
 
 
-def _together(said: set[str]) -> str:
-    """The verdict on a condition from those on its metrics: met needs all, and one that is met makes it mixed."""
+def _together(said: Collection[str]) -> str:
+    """The verdict on a condition from those on its metrics, as `CONDITION_RULE` states."""
     if not said:
         return "not measured"
-    if len(said) == 1:
-        return next(iter(said))
-    return "mixed" if "met" in said else "not met"
+    if all(one == "met" for one in said):
+        return "met"
+    if "not met" in said:
+        return "mixed" if "met" in said else "not met"
+    return "undecided"
 
 
 def _tail(why: str) -> str:
     return why.rpartition("lifetimes have no value: ")[2] or why
 
 
-def _part(name: str, one: Estimate, metric: Metric) -> str:
-    """`performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes) is below 0, one-tailed p = 1`."""
-    assert one.mean is not None
-    threshold = metric.threshold if metric.threshold is not None else 0.0
-    side = "above" if one.mean > threshold else "below" if one.mean < threshold else "exactly"
-    count = f"{one.n} lifetimes" if one.n != 1 else "1 lifetime"
-    spread = f"95 % interval {interval_text(one)}, {count}" if one.low is not None else count
-    p = "" if one.p is None else p_text(one.p)  # the table's, so that both say one thing
-    chance = "" if not p else f", one-tailed p {p}" if p.startswith("<") else f", one-tailed p = {p}"
-    words = name.replace("_", " ")
-    return f"{words} {number(one.mean)} ({spread}) is {side} {threshold:g}{chance} ({one.verdict or 'undecided'})"
+def _part(name: str, one: Estimate) -> str:
+    """`performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes): forgets (p < .001 against −5)`."""
+    made = one.decision
+    lives = counted(one.n, "lifetime")
+    spread = f"{one.level:.0%} interval ".replace("%", " %") + f"{interval_text(one)}, {lives}"
+    about = lives if one.low is None else spread
+    tails = "one-tailed " if made.tails == "one" else ""
+    chance = "" if made.p is None else f" ({tails}{p_words(made.p)} against {number(made.against)})"
+    said = made.word or made.verdict or "undecided"
+    means = f": {made.says}" if made.says and made.word not in ("undecided", None) else ""
+    withheld = next((note for note in made.notes if note.startswith("undecided: ")), "")
+    return f"{name.replace('_', ' ')} {number(one.mean)} ({about}) {withheld or said + chance + means}"

@@ -137,7 +137,7 @@ def profiles(data: ProfilesData, tasks: Looks) -> Figure:
 
 
 def power(data: PowerData, tasks: Looks) -> Figure:
-    """The chance that so many lifetimes show what these suggest, one panel per group; one-tailed at 5 %."""
+    """The chance that so many lifetimes show what these suggest, one panel per group."""
     from matplotlib.lines import Line2D
 
     del tasks

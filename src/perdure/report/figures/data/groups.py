@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,12 +39,6 @@ __all__ = [
 
 _LEVELS = np.linspace(0, 1, 101)
 _RESAMPLES = 500
-# A second reading of the same thing says it again; tables have it. By name, because names that begin alike may differ.
-_AGAIN: Mapping[str, str] = {
-    "performance_maintenance_terminal": "performance_maintenance",
-    "forward_transfer_contrast": "forward_transfer",
-    "backward_transfer_contrast": "backward_transfer",
-}
 
 
 @dataclass(frozen=True)
@@ -190,7 +184,7 @@ class PowerPanel:
 
 @dataclass(frozen=True, eq=False)
 class PowerData:
-    """Power, group by group, one-tailed at 5 %."""
+    """Power, group by group, of the test that decides."""
 
     metrics: tuple[str, ...]
     lifetimes: tuple[int, ...]
@@ -282,9 +276,11 @@ def power(material: Material, view: View | None = None) -> PowerData | Nothing:
             one = _estimate(group, name)
             if one.mean is None or not one.sd or one.bar.threshold is None:
                 continue
-            effect = abs(one.mean - one.bar.threshold) / one.sd
-            reached = np.array([power_of(count, effect, 0.05, "one") for count in lifetimes])
-            curves.append(PowerCurve(name, effect, reached, one.n, power_of(one.n, effect, 0.05, "one")))
+            effect = _effect(one, one.bar.threshold, one.mean, one.sd)
+            tails = one.decision.tails  # of the test that decides, at the level of its interval
+            alpha = (1 - one.level) / 2 if tails == "one" else 1 - one.level
+            reached = np.array([power_of(count, effect, alpha, tails) for count in lifetimes])
+            curves.append(PowerCurve(name, effect, reached, one.n, power_of(one.n, effect, alpha, tails)))
         if curves:
             panels.append(PowerPanel(group.group, tuple(curves)))
     if not panels:
@@ -293,13 +289,16 @@ def power(material: Material, view: View | None = None) -> PowerData | Nothing:
 
 
 def shown_metrics(material: Material, view: View) -> tuple[str, ...]:
-    """The metrics asked for, or those that have a threshold, second readings left out."""
+    """The metrics asked for, or the headline ones."""
     known = material.survey.metrics
     for name in view.metrics:
         if name not in known:
             raise UnknownName("metric", name, known)
     judged = [name for name, one in known.items() if one.threshold is not None]
-    return view.metrics or tuple(name for name in judged if _AGAIN.get(name) not in judged)
+    # Logs lead with their headline metrics; what has none, with whatever has a threshold.
+    kind = "matrix" if any(one.score.identity.unit for one in material.lives) else "log"
+    leading = tuple(name for name in judged if known[name].headline == kind)
+    return view.metrics or leading or tuple(name for name in judged if not known[name].headline)
 
 
 # --- parts ---------------------------------------------------------------------------------------
@@ -312,6 +311,14 @@ def _names(material: Material) -> tuple[str, ...]:
 def _estimate(group: Group, name: str) -> Estimate:
     """What a group says about a metric; where it says nothing, that none has a value."""
     return group.estimates.get(name) or Estimate(name, group.group, 0, group.n)
+
+
+def _effect(one: Estimate, threshold: float, mean: float, sd: float) -> float:
+    """How far the mean lies from the threshold less its margin, in standard deviations on the scale that decides."""
+    less = threshold - one.bar.sign * one.decision.margin
+    if one.decision.scale == "log" and less > 0:
+        return abs(float(np.log(mean) - np.log(less))) / sd
+    return abs(mean - less) / sd
 
 
 def _value(material: Material, group: Group, name: str) -> GroupValue:
