@@ -10,7 +10,7 @@ from perdure import __version__
 from perdure.gather.model import Life
 from perdure.report.checklist import Item, checklist
 from perdure.report.material import Material
-from perdure.report.words import Verdict, verdicts
+from perdure.report.words import CONDITION_RULE, Verdict, verdicts
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import usable
 from perdure.stats.model import LEVEL
@@ -36,7 +36,7 @@ class Report:
     @property
     def rule(self) -> str:
         """How verdicts are reached."""
-        return rule_of(self.material.survey.preset)
+        return f"{rule_of(self.material.survey.preset)} {CONDITION_RULE}"
 
     @property
     def valued(self) -> tuple[str, ...]:
