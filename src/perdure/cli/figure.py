@@ -79,9 +79,9 @@ def figure(
         emit_json({**facts, "data": plain_data(data), **settings_facts(found.survey, settings)}, json)
     if not quiet and json != "-":
         typer.echo(str(target))
-    for path, why in found.survey.left_out:
-        typer.echo(f"left out: {path}: {why}", err=True)
-    raise typer.Exit(1 if left_out else 0)
+    for name, why in found.left_out:
+        typer.echo(f"left out: {name}: {why}", err=True)
+    raise typer.Exit(1 if found.left_out else 0)
 
 
 def _list(json: str | None) -> None:

@@ -70,10 +70,12 @@ def plan(
     _refuse_idle(pilot, settings, simulate=simulate, detect=bool(detect))
     at = make_plan(k, alpha, beta, lifetimes=lifetimes).power_at.lifetimes
     found, note, how = {}, "", {}
+    left_out: tuple[tuple[str, str], ...] = ()
     if pilot:
         pool = _restricted(_pool(pilot, experts, settings, quiet), settings.ids)
         found = _said(pool, at, alpha, beta, _distances(detect), simulate, seed)
         note, how = _note(pool, settings.level), settings_facts(pool, settings)
+        left_out = pool.left_out
     speed = _seconds_per_experience(pilot) if pilot else None
     cost = _cost(protocol, at, speed, machines) if protocol else None
     made = make_plan(k, alpha, beta, lifetimes=lifetimes, pilot=found, cost=cost, notes=[note] if note else ())
@@ -85,6 +87,9 @@ def plan(
         _show(made, quiet)
         if picture:
             typer.echo(f"drawn: {picture}")
+    for name, why in left_out:
+        typer.echo(f"left out: {name}: {why}", err=True)
+    raise typer.Exit(1 if left_out else 0)
 
 
 def _refuse_idle(pilot: Sequence[Path] | None, settings: Settings, *, simulate: bool, detect: bool) -> None:

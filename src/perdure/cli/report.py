@@ -52,6 +52,6 @@ def report(
         for one in made.verdicts:
             typer.echo(f"{one.verdict}: {one.sentence}")
         typer.echo(str(to))
-    for path, why in made.material.survey.left_out:
-        typer.echo(f"left out: {path}: {why}", err=True)
-    raise typer.Exit(1 if made.material.survey.left_out else 0)
+    for name, why in made.material.left_out:
+        typer.echo(f"left out: {name}: {why}", err=True)
+    raise typer.Exit(1 if made.material.left_out else 0)

@@ -38,6 +38,11 @@ class Material:
         """The lifetimes, in the order in which they were given."""
         return self.survey.lives
 
+    @property
+    def left_out(self) -> tuple[tuple[str, str], ...]:
+        """What was given and does not count: what cannot be read, and lifetimes that did not reach their end."""
+        return (*self.survey.left_out, *(pair for group in self.groups for pair in group.left_out))
+
     @cached_property
     def tasks(self) -> tuple[str, ...]:
         """Every task, in the order in which lifetimes first learn it."""
