@@ -144,6 +144,11 @@ def test_scores_made_before_are_filtered_and_told_from_what_cannot_change_them(t
     assert "--scale" in survey(tmp_path / "s.json", settings=Settings(scale="none")).notes[0]
 
 
+def test_a_learners_name_cannot_move_the_cursor(tmp_path: Path) -> None:
+    life = written(tmp_path, "one", LIFE, learner="a\x1b[2J\nb")
+    assert survey(life).scores[0].learner == "a�[2J�b"
+
+
 @pytest.mark.parametrize("variants", ["name", "params", "agnostic"])
 def test_whose_variants_counted_is_recorded(tmp_path: Path, variants: str) -> None:
     life = written(tmp_path, "one", LIFE)

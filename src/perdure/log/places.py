@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["as_text", "data_folder", "latest_log", "logs_folder"]
+__all__ = ["as_text", "data_folder", "latest_log", "logs_folder", "printable"]
 
 
 def as_text(path: str | os.PathLike[str]) -> str:
     """A path as it can be written anywhere; a name that is not UTF-8 keeps what is, with � for the rest."""
     return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def printable(text: str) -> str:
+    """Text from a log as a terminal may show it: what would move the cursor or break a line is �."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else "�" for one in text)
 
 
 def data_folder() -> Path:

@@ -19,7 +19,7 @@ from perdure.curves.model import Curves, Prep
 from perdure.errors import MetricError
 from perdure.log.accuracy import MatrixLifetime, MatrixPassage
 from perdure.log.model import Direction, Identity, Lifetime
-from perdure.log.places import as_text
+from perdure.log.places import as_text, printable
 from perdure.log.variants import Settled, settle
 from perdure.metrics.accuracy import reads_matrix
 from perdure.metrics.batch import measured_together
@@ -336,7 +336,7 @@ def _identified(identity: Identity, lifetime: Lifetime, curves: Curves) -> Ident
     scenario = curves.scenario
     return replace(
         identity,
-        learner=lifetime.learner,
+        learner=printable(str(lifetime.learner)) if lifetime.learner else None,
         seed=lifetime.seed,
         scenario_type=lifetime.scenario_type,
         order=tuple(block.task for block in scenario.blocks if block.mode == "learn"),
