@@ -29,10 +29,21 @@ def test_a_nominal_95_percent_interval_covers_93_to_97(trust: dict[str, object],
     assert 0.93 <= trust[metric].covered <= 0.97  # type: ignore[attr-defined]
 
 
+# Relative performance is averaged as logarithms, which here are skewed to the left. Planning does not know that yet.
+SKEWED = pytest.param(
+    "relative_performance",
+    marks=pytest.mark.xfail(reason="its logarithms are skewed: one tail rejects 6.8 %, power is 3.4 points off"),
+)
+
+
 @pytest.mark.parametrize("metric", ["performance_maintenance", "relative_performance"])
-def test_the_threshold_test_errs_in_about_5_percent(trust: dict[str, object], metric: str) -> None:
-    # What decides is the interval: it errs where it does not hold the truth.
+def test_the_deciding_interval_errs_in_about_5_percent(trust: dict[str, object], metric: str) -> None:
     assert 0.035 <= 1 - trust[metric].covered <= 0.065  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("metric", ["performance_maintenance", SKEWED])
+def test_the_threshold_test_errs_in_about_5_percent(trust: dict[str, object], metric: str) -> None:
+    assert 0.035 <= trust[metric].rejected <= 0.065  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("metric", ["performance_maintenance", "relative_performance"])
@@ -47,15 +58,15 @@ def test_planned_power_is_found_within_3_points(trust: dict[str, object], metric
         "performance_maintenance",
         "forward_transfer",
         "backward_transfer",
-        "relative_performance",
+        SKEWED,
         "sample_efficiency",
     ],
 )
-def test_the_power_that_a_plan_foretells_from_a_pilot_is_found_within_4_points(
+def test_the_power_that_a_plan_foretells_from_a_pilot_is_found_within_3_points(
     trust: dict[str, object], metric: str
 ) -> None:
     one = trust[metric]
-    assert abs(one.power_found - one.power_foretold) <= 0.04, one  # type: ignore[attr-defined]
+    assert abs(one.power_found - one.power_foretold) <= 0.03, one  # type: ignore[attr-defined]
 
 
 def test_a_plan_redraws_what_is_skewed(trust: dict[str, object]) -> None:
