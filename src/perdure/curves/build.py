@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
-from typing import TypeVar
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from perdure.curves.bounds import as_one, given_ranges, recorded_ranges
 from perdure.curves.experts import ExpertLog, expert_log, matching, oriented, scaled_for, values_of
 from perdure.curves.joined import Joined
 from perdure.curves.matrix import matrix_curves
@@ -22,14 +21,13 @@ from perdure.curves.together import Together
 from perdure.errors import LogError, MetricError
 from perdure.log.accuracy import MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage
-from perdure.log.variants import Settled, settle, task_of
+from perdure.log.variants import Settled, settle
 from perdure.scenario.model import Block, Scenario, Task
 
 __all__ = ["Asked", "alike", "curves", "expert_logs"]
 
 _AT_ONCE = 1 << 18  # values prepared as one array, the experts' beside them: few enough to stay near the cache
 
-_Bounds = TypeVar("_Bounds")
 Measured = str | Mapping[str, str]
 Directed = Direction | Mapping[str, Direction]
 
@@ -172,9 +170,9 @@ def _life(lifetime: Lifetime, passage: Passage, asked: Asked, before: _Life | No
         return _Life(lifetime, passage, values, starts, before.given, before.ways)
     tasks = dict.fromkeys(block.task for block in blocks)
     ways = {task: _way(task, passage.measures, asked.direction) for task in tasks}
-    given = _given(lifetime, asked.prep, ways, passage.scenario.tasks)
+    given = given_ranges(lifetime, asked.prep, ways, passage.scenario.tasks)
     if given is None:
-        given = _recorded(lifetime, passage, asked.prep, ways)
+        given = recorded_ranges(lifetime, passage, asked.prep, ways)
     return _Life(lifetime, passage, values, starts, given, ways)
 
 
@@ -206,7 +204,7 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
         (*life.passage.notes, *_notes(found, prep), *unserving) for life, found in zip(group, by_life, strict=True)
     ]
     if prep.scale == "run":
-        by_life = [_as_one(found, prep, first.ways[tasks[0]], all_given) for found in by_life]
+        by_life = [as_one(found, prep, first.ways[tasks[0]], all_given) for found in by_life]
     bounds = {task: Ranges.of([found[task] for found in by_life]) for task in tasks}
     if prep.scale != "none":
         _each_block(blocks, starts, smoothed, lambda values, task: scale(values, bounds[task]))
@@ -318,89 +316,6 @@ def _each_block(
     for index, block in enumerate(blocks):
         span = slice(starts[index], starts[index + 1])
         values[:, span] = prepared(values[:, span], block.task)
-
-
-def _as_one(ranges: Mapping[str, Range], prep: Prep, way: Direction, all_given: bool) -> dict[str, Range]:
-    """One range over all tasks, for each of them."""
-    everything = _all_given(prep, way) or tuple(ranges.values())
-    whole = Range(min(one.low for one in everything), max(one.high for one in everything), all_given)
-    return dict.fromkeys(ranges, whole)
-
-
-def _all_given(prep: Prep, direction: Direction) -> tuple[Range, ...]:
-    return tuple(_range(bounds, direction) for bounds in (prep.bounds or {}).values())
-
-
-def _given(
-    lifetime: Lifetime, prep: Prep, ways: Mapping[str, Direction], tasks: Sequence[Task]
-) -> dict[str, Range] | None:
-    """The given bounds of each task, higher-is-better; variants are pooled where they do not count."""
-    if prep.bounds is None:
-        return None
-    bounds = [(name.lower(), pair) for name, pair in prep.bounds.items()]
-    ranges: dict[str, Range] = {}
-    for task in tasks:
-        found = [_range(pair, ways[task.label]) for pair in _belonging(bounds, task, lifetime, prep)]
-        if not found:
-            raise MetricError(
-                f"no bounds are given for task {task.label!r} (given: {', '.join(prep.bounds) or 'none'}); add them"
-            )
-        ranges[task.label] = _pooled(found)
-    return ranges
-
-
-def _recorded(lifetime: Lifetime, passage: Passage, prep: Prep, ways: Mapping[str, Direction]) -> dict[str, Range]:
-    """The bounds that the manifest's scenario gives to tasks, higher-is-better; they are of the first measure."""
-    scenario = lifetime.manifest.get("scenario")
-    described = scenario.get("tasks") if isinstance(scenario, Mapping) else None
-    if not prep.recorded_bounds or not isinstance(described, Sequence):
-        return {}
-    entries = [
-        (str(one.get("label")).lower(), _rising(one.get("bounds"))) for one in described if isinstance(one, Mapping)
-    ]
-    ranges: dict[str, Range] = {}
-    for task in passage.scenario.tasks:
-        if passage.measures.get(task.label, passage.measure) != lifetime.measure():
-            continue
-        found = _belonging(entries, task, lifetime, prep)
-        known = [_range(one, ways[task.label]) for one in found if one]
-        if known and len(known) == len(found):
-            ranges[task.label] = _pooled(known)
-    return ranges
-
-
-def _rising(value: object) -> tuple[float, float] | None:
-    """A manifest's value as bounds; None where it is not two finite numbers that rise."""
-    if not isinstance(value, list | tuple) or len(value) != 2:
-        return None
-    numbers = [float(one) for one in value if isinstance(one, int | float) and not isinstance(one, bool)]
-    if len(numbers) != 2 or not all(map(isfinite, numbers)) or numbers[0] >= numbers[1]:
-        return None
-    return numbers[0], numbers[1]
-
-
-def _belonging(bounds: Sequence[tuple[str, _Bounds]], task: Task, lifetime: Lifetime, prep: Prep) -> list[_Bounds]:
-    """Of bounds by name those of `task`, which has no variant where variants do not count.
-
-    Where parameters make tasks, bounds of the label hold for every set of it that has none of its own.
-    """
-    exact = [one for name, one in bounds if name == task.label]
-    if prep.variants == "name":
-        return exact
-    if prep.variants == "params":
-        return exact or [one for name, one in bounds if name == task.name]
-    if prep.matching == "prefix":
-        return [one for name, one in bounds if task.label in name]
-    return [one for name, one in bounds if task.label in (name, task_of(lifetime, name).name)]
-
-
-def _pooled(ranges: Sequence[Range]) -> Range:
-    return Range(min(one.low for one in ranges), max(one.high for one in ranges), given=True)
-
-
-def _range(bounds: tuple[float, float], direction: Direction) -> Range:
-    low, high = bounds
-    return Range(-high, -low, given=True) if direction == "lower" else Range(low, high, given=True)
 
 
 def _unserving(
