@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perdure.scenario.document import Steps
+from perdure.scenario.model import Task
 
 __all__ = ["instructions_of_input"]
 
@@ -47,6 +48,6 @@ def instructions_of_input(value: Mapping[str, Any]) -> list[tuple[Steps, Any]] |
 def _repeat(regime: Any) -> Any:
     if not isinstance(regime, Mapping) or not isinstance(regime.get("params", {}), Mapping):
         return regime
-    name, underscore, variant = str(regime.get("task", "")).rpartition("_")
-    task = {"$episode": name, "$variant": variant} if underscore and name else {"$episode": regime.get("task")}
-    return {"$repeat": {**task, **regime.get("params", {})}, "count": regime.get("count")}
+    task = Task.parse(str(regime.get("task", "")))
+    episode = {"$episode": task.name, "$variant": task.variant} if task.variant else {"$episode": regime.get("task")}
+    return {"$repeat": {**episode, **regime.get("params", {})}, "count": regime.get("count")}

@@ -35,9 +35,9 @@ class Task:
 
     @classmethod
     def parse(cls, label: str) -> Task:
-        """The task that a log calls `label`: the variant is what follows the last underscore."""
-        name, underscore, variant = label.rpartition("_")
-        return cls(name, variant) if underscore and name else cls(label)
+        """The task that a log calls `label`: the variant is what follows the last underscore, if anything does."""
+        name, _, variant = label.rpartition("_")
+        return cls(name, variant) if name and variant else cls(label)
 
 
 @dataclass(frozen=True)
