@@ -109,11 +109,13 @@ def test_the_table_sorts_by_a_heading_and_says_so(page: Any) -> None:
     assert numbers() == sorted(numbers(), reverse=True)
 
 
-def test_a_folded_page_opens_with_its_figure_and_its_blocks(page: Any) -> None:
+def test_a_folded_page_opens_with_its_figure_its_metrics_and_its_blocks(page: Any) -> None:
     fold = page.locator("#life-1")
     fold.locator("summary").click()
     fold.locator(".plot .main-svg").first.wait_for()
-    assert fold.locator(".blocks tbody tr").count() == 15
+    metrics, blocks = fold.locator(".tables table").all()
+    assert "performance_maintenance" in metrics.locator("tbody th").all_text_contents()
+    assert blocks.locator("tbody tr").count() == 15
     assert page.complaints == []
 
 

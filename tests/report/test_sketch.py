@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 import perdure
 from perdure.curves.build import curves
 from perdure.report.material import Material
-from perdure.report.sketch import interval, sketch
+from perdure.report.sketch import Line, Stretch, sketch
+from perdure.scenario.model import Block
 
 
 def test_a_short_lifetime_is_drawn_value_by_value_as_logged(life: Path) -> None:
@@ -50,10 +52,11 @@ def test_experts_stand_beside_the_stitched_learner(told: Callable[..., Material]
 
 
 def test_the_interval_of_a_mean_is_students() -> None:
-    mean, low, high = interval(np.array([1.0, 2.0, 3.0]))
-    assert mean == 2
-    assert low is not None
-    assert high is not None
-    assert abs(high - 2 - 4.302652729911275 / np.sqrt(3)) < 1e-9  # t(2 df, .975) by hand from a table
-    assert abs(high + low - 4) < 1e-12
-    assert interval(np.array([5.0])) == (5.0, None, None)
+    line = Line(np.arange(3), np.arange(3.0))
+    three = Stretch(0, Block("evaluate", "pong", 3), 0, 3, line, None, mean=2.0, sd=1.0)
+    assert three.low is not None
+    assert three.high is not None
+    assert abs(three.high - 2 - 4.302652729911275 / np.sqrt(3)) < 1e-9  # t(2 df, .975) by hand from a table
+    assert abs(three.high + three.low - 4) < 1e-12
+    one = replace(three, length=1, sd=None)
+    assert (one.low, one.high) == (None, None)

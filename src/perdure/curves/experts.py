@@ -19,7 +19,7 @@ from perdure.curves.model import Array, Curve, Expert, Prep, Range, Ranges, gath
 from perdure.curves.prepare import SCALED, clamp, scale, smooth
 from perdure.curves.together import Rows
 from perdure.errors import LogError, PerdureError, UnknownName
-from perdure.log.model import TIMESTAMP_FORMAT, Direction, Lifetime, Passage
+from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.read import Options, find, locate
 from perdure.log.read import lifetimes as lifetimes_at
 from perdure.log.variants import Settled
@@ -247,7 +247,7 @@ def seconds_elapsed(passage: Passage) -> float | None:
 
 def _seconds(first: str | None, last: str | None) -> float | None:
     try:
-        span = datetime.strptime(last, TIMESTAMP_FORMAT) - datetime.strptime(first, TIMESTAMP_FORMAT)  # type: ignore[arg-type]
+        span = datetime.fromisoformat(last) - datetime.fromisoformat(first)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
     return span.total_seconds()

@@ -72,8 +72,8 @@ def scatter(data: ScatterData | Nothing) -> Spec | None:
             "type": "scatter",
             "mode": "markers",
             "name": literal(f"{cloud.group} (n = {len(cloud.points)})"),
-            "x": rounded(one.x for one in cloud.points),
-            "y": rounded(one.y for one in cloud.points),
+            "x": rounded([one.x for one in cloud.points]),
+            "y": rounded([one.y for one in cloud.points]),
             "text": ["<br>".join(literal(text) for text in (one.id, *one.flags)) for one in cloud.points],
             "marker": {
                 "color": drawn[cloud.group].colour,
@@ -104,7 +104,7 @@ def accuracy(data: AccuracyData) -> Spec:
 def transfer(data: TransferMatrix) -> Spec:
     """One kind of transfer as a heat map about its threshold."""
     spec = _heat(data.tasks, data.cells, data.counts, "evaluated", "learned", [[0, POOR], [0.5, "#f7f7f7"], [1, GOOD]])
-    places = rounded(place for place, _ in data.ticks)
+    places = rounded([place for place, _ in data.ticks])
     trace = spec["data"][0]
     trace |= {"z": _rows(data.ahead), "zmin": places[0], "zmax": places[-1]}
     trace["colorbar"] |= {"tickvals": places, "ticktext": [word for _, word in data.ticks]}
@@ -120,7 +120,7 @@ def radar(data: RadarData | Nothing) -> Spec | None:
     words = [literal(one.metric).replace("_", "<br>", 1).replace("_", " ") for one in data.spokes]
     traces = []
     for one in data.outlines:
-        shares = [None if share is None else rounded([share])[0] for share in one.shares]
+        shares = rounded(one.shares)
         absent = [spoke.metric for spoke, share in zip(data.spokes, shares, strict=True) if share is None]
         name = one.group + (f" (not measured: {', '.join(absent).replace('_', ' ')})" if absent else "")
         traces.append(
@@ -224,4 +224,4 @@ def _heat(tasks: Sequence[str], cells: Cells, counts: Counts, x: str, y: str, co
 
 
 def _rows(cells: Cells) -> list[list[float | int | None]]:
-    return [[None if value is None else rounded([value])[0] for value in row] for row in cells]
+    return [rounded(row) for row in cells]

@@ -165,17 +165,17 @@ def _page(at: int, one: Life, material: Material, figures: dict[str, Any]) -> di
     """One lifetime's folded page."""
     name = f"life-{at}"
     spec = interactive.lifetime(lifetime_of(one.sketch), material.looks)
-    figures[name] = {**spec, "blocks": tables.blocks(one).as_json()}
+    measured = tables.values(one, material.survey.metrics, material.survey.bars)
+    figures[name] = {**spec, "tables": [table.as_data() for table in (measured, tables.blocks(one))]}
     score = one.score
     about = [score.learner, None if score.seed is None else f"seed {score.seed}", _ended(one)]
-    missing = {measured.why: key for key, measured in score.metrics.items() if measured.value is None and measured.why}
+    missing = {found.why: key for key, found in score.metrics.items() if found.value is None and found.why}
     dropped = [f"{count} rows dropped: {why}" for why, count in score.dropped.items()]
     never = [f"never learned: {task}" for task in score.not_learned]
     return {
         "id": one.id,
         "about": " · ".join(word for word in about if word),
         "figure": name,
-        "measured": tables.values(one, material.survey.metrics, material.survey.bars),
         "notes": [*dropped, *never, *score.notes, *(f"{why} (e.g. {key})" for why, key in list(missing.items())[:6])],
     }
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from perdure.report.figures.data.lives import Evaluated, ExpertsData, LifetimeData, Stroke
 from perdure.report.figures.data.view import Nothing
@@ -14,19 +17,28 @@ __all__ = ["Spec", "axes", "beside", "lifetime", "literal", "rounded"]
 Spec = dict[str, Any]
 """`{"data": [...], "layout": {...}}`; colours of paper and ink are the page's own."""
 
+_EXACT = 22  # the largest power of ten that a double holds exactly
+
 
 def literal(text: str) -> str:
     """Text as it stands: plotly reads a few tags and entities, which a name from a log must not become."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def rounded(values: Iterable[float]) -> list[float | int]:
-    """Six significant digits, which is what a hover shows; whole numbers lose their point."""
-    found: list[float | int] = []
-    for value in values:
-        short = float(f"{value:.6g}")
-        found.append(int(short) if short.is_integer() and abs(short) < 1e15 else short)
-    return found
+def rounded(values: npt.ArrayLike | Sequence[float | None]) -> list[Any]:
+    """Six significant digits, which is what a hover shows; where all are whole they lose their point; gaps stay."""
+    given = np.asarray(values)
+    if given.dtype.kind in "iu":
+        return list(given.tolist())
+    given = given.astype(np.float64)
+    known = np.isfinite(given)
+    size = np.floor(np.log10(np.abs(given), out=np.zeros(given.shape), where=known & (given != 0)))
+    places = np.clip(5 - size, -_EXACT, _EXACT)
+    up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+    short = np.rint(given * up / down) / up * down
+    whole = (np.abs(short[known]) < 1e15).all() and (short[known] == np.rint(short[known])).all()
+    shown = (np.where(known, short, 0).astype(np.int64) if whole else short).tolist()
+    return shown if known.all() else [value if here else None for value, here in zip(shown, known, strict=True)]
 
 
 def lifetime(data: LifetimeData | Nothing, looks: Mapping[str, Look]) -> Spec:
@@ -92,17 +104,13 @@ def axes(x: str, y: str) -> dict[str, Any]:
     return {"xaxis": {"title": {"text": literal(x)}}, "yaxis": {"title": {"text": literal(y)}}}
 
 
-def _gapped(strokes: Sequence[Stroke]) -> tuple[list[float | int | None], list[float | int | None]]:
+def _gapped(strokes: Sequence[Stroke]) -> tuple[list[Any], list[Any]]:
     """Several blocks as one trace: a gap between each two, so that a task stays one thing to toggle."""
-    x: list[float | int | None] = []
-    y: list[float | int | None] = []
-    for at, stroke in enumerate(strokes):
-        if at:
-            x.append(None)
-            y.append(None)
-        x += rounded(stroke.x)
-        y += rounded(stroke.y)
-    return x, y
+    x, y = (
+        np.concatenate([one for line in lines for one in (line, [np.nan])])[:-1]
+        for lines in ([stroke.x for stroke in strokes], [stroke.y for stroke in strokes])
+    )
+    return rounded(x), rounded(y)
 
 
 def _line(
@@ -132,20 +140,15 @@ def _line(
 
 def _dots(task: str, own: Sequence[Evaluated], look: Look) -> dict[str, Any]:
     """A task's evaluations; the line between two is left out where the task is learned in between."""
-    x: list[float | int | None] = []
-    y: list[float | int | None] = []
-    above: list[float | int | None] = []
-    below: list[float | int | None] = []
+    dots: list[tuple[float | None, ...]] = []
     before = own[0].run
     for one in own:
         if one.run != before:
-            for each in (x, y, above, below):
-                each.append(None)
+            dots.append((None,) * 4)
         before = one.run
-        x += rounded([one.x])
-        y += rounded([one.mean])
-        above += [None] if one.high is None else rounded([one.high - one.mean])
-        below += [None] if one.low is None else rounded([one.mean - one.low])
+        ends = (None if end is None else abs(end - one.mean) for end in (one.high, one.low))
+        dots.append((one.x, one.mean, *ends))
+    x, y, above, below = (rounded(column) for column in zip(*dots, strict=True))
     spread = {"array": above} if above == below else {"array": above, "arrayminus": below, "symmetric": False}
     return {
         "type": "scatter",

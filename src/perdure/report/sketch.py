@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from perdure.scenario.model import Block
 from perdure.stats.model import LEVEL
 from perdure.stats.threshold import t_interval
 
-__all__ = ["STEP_COLUMNS", "Beside", "Line", "Sketch", "Stretch", "interval", "sketch"]
+__all__ = ["STEP_COLUMNS", "Beside", "Line", "Sketch", "Stretch", "sketch"]
 
 STEP_COLUMNS = ("steps", "step_count", "episode_steps", "episode_step_count")
 """Columns that may count the steps of an experience, in the order in which they are looked for."""
@@ -48,11 +49,20 @@ class Stretch:
     smoothed: Line | None
     """Learning blocks only."""
     mean: float
-    low: float | None
-    """The 95 % t interval of the mean over the block's experiences; None for a single one."""
-    high: float | None
+    sd: float | None
+    """Over the block's experiences; None for a single one."""
     steps: tuple[float, float] | None = None
     """Steps taken before the block, and after it."""
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the mean's 95 % t interval; None for a single experience."""
+        return None if self.sd is None else self.mean - _reach(self.length) * self.sd
+
+    @property
+    def high(self) -> float | None:
+        """The upper end."""
+        return None if self.sd is None else self.mean + _reach(self.length) * self.sd
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +119,8 @@ def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketc
     blocks, starts = curves.scenario.blocks, curves.starts
     lengths = np.diff(starts).tolist()
     column, steps = _steps(curves.passage, len(curves.measured))
-    stretches = []
+    means, spreads = _levels(curves.measured, starts)
+    stretches: list[Stretch] = []
     for index, (block, share) in enumerate(zip(blocks, columns_for(lengths, columns), strict=True)):
         first, last = int(starts[index]), int(starts[index + 1])
         if first == last:
@@ -117,7 +128,6 @@ def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketc
         sign = curves.sign(block.task)
         measured = sign * curves.measured[first:last]
         smoothed = sign * _unscaled(curves, block.task, curves.values[first:last]) if block.mode == "learn" else None
-        mean, low, high = interval(measured)
         here = None if steps is None else steps[first:last]
         stretches.append(
             Stretch(
@@ -127,9 +137,8 @@ def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketc
                 length=last - first,
                 measured=_line(measured, share, here),
                 smoothed=None if smoothed is None else _line(smoothed, max(1, share // 2), here),
-                mean=mean,
-                low=low,
-                high=high,
+                mean=sign * means[index],
+                sd=spreads[index] if last - first > 1 else None,
                 steps=None if steps is None else (float(steps[first]), float(steps[last])),
             )
         )
@@ -141,20 +150,17 @@ def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketc
         tasks=tuple(task.label for task in curves.scenario.tasks),
         stretches=tuple(stretches),
         ranges={task: _as_measured(span, curves.sign(task)) for task, span in curves.ranges.items()},
-        beside=_beside(curves, columns) if beside else (),
+        beside=_beside(curves, stretches, columns) if beside else (),
         matrix=matrix if len(matrix.tasks) else None,
         steps=column,
         seconds=seconds_learning(curves.passage) if curves.passage.rows.height else (None, 0),
     )
 
 
-def interval(values: Array, level: float = LEVEL) -> tuple[float, float | None, float | None]:
-    """The mean, and the ends of its t interval; no ends for a single value."""
-    mean = float(values.mean())
-    if len(values) < 2:
-        return mean, None, None
-    low, high = t_interval(mean, float(values.std(ddof=1)), len(values), level)
-    return mean, float(low), float(high)
+@lru_cache(maxsize=256)
+def _reach(count: int) -> float:
+    """Half the 95 % t interval of a mean of `count` values, in standard deviations."""
+    return float(t_interval(0.0, 1.0, count, LEVEL)[1])
 
 
 def _line(values: Array, columns: int, steps: Array | None = None) -> Line:
@@ -190,17 +196,27 @@ def _steps(passage: Passage, count: int) -> tuple[str | None, Array | None]:
     return column, np.append(taken[np.flatnonzero(first)], taken[-1])
 
 
-def _beside(curves: Curves, columns: int) -> tuple[Beside, ...]:
-    """Each task that has experts, stitched, beside them."""
+def _levels(values: Array, starts: npt.NDArray[np.int64]) -> tuple[list[float], list[float]]:
+    """The mean and the standard deviation of every block; 0 where there is nothing to take it of."""
+    lengths = np.diff(starts)
+    filled = lengths > 0
+    means, squares = np.zeros(len(lengths)), np.zeros(len(lengths))
+    if filled.any():
+        places = starts[:-1][filled]
+        means[filled] = np.add.reduceat(values, places) / lengths[filled]
+        squares[filled] = np.add.reduceat((values - np.repeat(means, lengths)) ** 2, places)
+    return means.tolist(), np.sqrt(squares / np.maximum(lengths - 1, 1)).tolist()
+
+
+def _beside(curves: Curves, stretches: Sequence[Stretch], columns: int) -> tuple[Beside, ...]:
+    """Each task that has experts, its learning blocks stitched, beside them."""
     found: list[Beside] = []
     for task, experts in curves.experts.items():
-        learning = [
-            index for index in curves.scenario.where("learn", task) if curves.scenario.blocks[index].subtype == "wake"
-        ]
+        own = [one for one in stretches if one.smoothed and one.block.task == task and one.block.subtype == "wake"]
         logged = [one for one in experts if len(one.curve)]
-        if not learning or not logged:
+        if not own or not logged:
             continue
-        lengths = [int(curves.starts[index + 1] - curves.starts[index]) for index in learning]
+        ends = np.cumsum([one.length for one in own])
 
         def line(curve: Curve, task: str = task) -> Line:
             return _line(curves.sign(task) * _unscaled(curves, task, curve.values), max(60, columns // 8))
@@ -208,8 +224,13 @@ def _beside(curves: Curves, columns: int) -> tuple[Beside, ...]:
         found.append(
             Beside(
                 task=task,
-                learner=line(curves.over(learning)),
-                boundaries=tuple(np.cumsum(lengths)[:-1].tolist()),
+                learner=Line(
+                    np.concatenate(
+                        [one.smoothed.x + end - one.length for one, end in zip(own, ends, strict=True) if one.smoothed]
+                    ),
+                    np.concatenate([one.smoothed.y for one in own if one.smoothed]),
+                ),
+                boundaries=tuple(ends[:-1].tolist()),
                 experts=tuple((one.id, line(one.curve)) for one in logged),
             )
         )

@@ -12,7 +12,7 @@ from perdure.metrics.declare import Bar, Metric
 from perdure.report.figures.data import View, flags_of, shown_metrics
 from perdure.report.material import Material
 from perdure.stats.compare import Comparison
-from perdure.stats.decide import decide
+from perdure.stats.decide import decide, is_judged
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.words import MARKS, p_text
 
@@ -60,12 +60,12 @@ class Table:
         rows = tuple(tuple(row[at] for at in keep) for row in self.rows)
         return Table(self.caption, tuple(self.columns[at] for at in keep), rows, self.note)
 
-    def as_json(self) -> dict[str, Any]:
-        """The table as one JSON object."""
+    def as_data(self) -> dict[str, Any]:
+        """The table as plain data that a page makes a table of: cells as they are shown."""
         return {
             "caption": self.caption,
-            "columns": [one.name for one in self.columns],
-            "rows": [list(row) for row in self.rows],
+            "columns": [[one.name, one.kind, one.about] for one in self.columns],
+            "rows": [[cell if isinstance(cell, str) else number(cell) for cell in row] for row in self.rows],
             "note": self.note,
         }
 
@@ -228,9 +228,11 @@ def values(told: Life, declared: Mapping[str, Metric], bars: Mapping[str, Bar], 
     for name, one in told.score.metrics.items():
         if one.value is not None:
             metric = declared.get(name)  # a file of scores may hold metrics that nothing here declares
-            made = decide((told.score,), name, bars.get(name, Bar()), level)
-            bar = replace(metric, margin=0.0).bar if metric else ""
-            rows.append((name, one.value, bar, MARKS.get(made.verdict or "", ""), "; ".join(one.flags)))
+            bar = bars.get(name, Bar())
+            judged = is_judged(bar, (told.score,))
+            verdict = decide((told.score,), name, bar, level).verdict if judged else None
+            threshold = replace(metric, margin=0.0).bar if metric and metric.threshold is not None else ""
+            rows.append((name, one.value, threshold, MARKS.get(verdict or "", ""), "; ".join(one.flags)))
     heads = (
         Column("metric", "id"),
         Column("value", "number"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import chain
 
 from perdure.metrics.blocks import BlockSummary
 from perdure.metrics.score import Score
 from perdure.scenario import sites
-from perdure.scenario.model import Scenario
+from perdure.scenario.model import Block, Scenario
 from perdure.stats.interval import Interval, interval_of
 from perdure.stats.model import LEVEL
 
@@ -66,10 +67,8 @@ def _count(block: BlockSummary) -> int:
 
 def _weights(life: Score, metric: str) -> dict[int, float]:
     """Evaluation block → how much it counts; later ones and what they are held against have opposite signs."""
-    find, (later, earlier), first_alone = _READ[metric]
-    by_key: dict[sites.Key, list[sites.Site]] = {}
-    for site in find(Scenario.of("", (one.block for one in life.blocks))):
-        by_key.setdefault(site.key, []).append(site)
+    _, (later, earlier), first_alone = _READ[metric]
+    by_key = _sites(metric, tuple(one.block for one in life.blocks))
     # A task that never changes carries no information, and is left out of the metric too.
     changing = {key: found for key, found in by_key.items() if not _still(life, found)}
     weights: dict[int, float] = {}
@@ -81,6 +80,14 @@ def _weights(life: Score, metric: str) -> dict[int, float]:
                 for at in site.blocks[role]:
                     weights[at] = weights.get(at, 0.0) + sign * share / len(site.blocks[role])
     return {at: weight for at, weight in weights.items() if not math.isclose(weight, 0.0, abs_tol=1e-15)}
+
+
+@lru_cache(maxsize=64)  # lifetimes of one group are alike
+def _sites(metric: str, blocks: tuple[Block, ...]) -> dict[sites.Key, list[sites.Site]]:
+    by_key: dict[sites.Key, list[sites.Site]] = {}
+    for site in _READ[metric][0](Scenario.of("", blocks)):
+        by_key.setdefault(site.key, []).append(site)
+    return by_key
 
 
 def _still(life: Score, found: list[sites.Site]) -> bool:

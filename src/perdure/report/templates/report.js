@@ -72,19 +72,21 @@
     body.append(...rows.map(([, row]) => row));
   };
 
-  // A lifetime's blocks are many rows that few open: they travel as data, and become a table when its page is unfolded.
+  // A lifetime's tables are many rows that few open: they travel as data, and become tables when its page is unfolded.
+  const make = (name, text, facts) => Object.assign(document.createElement(name), { textContent: text }, facts);
+  const tabled = (given) => {
+    const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
+    table.append(make("caption", given.caption));
+    head.append(...given.columns.map(([name, kind, about]) => make("th", name, { scope: "col", className: kind, title: about })));
+    for (const row of given.rows)
+      body.insertRow().append(...row.map((cell, at) => make(at ? "td" : "th", cell, { className: given.columns[at][1], ...(at ? {} : { scope: "row" }) })));
+    const place = make("div", "", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: given.caption });
+    place.append(table);
+    return given.note ? [place, make("p", given.note, { className: "note" })] : [place];
+  };
   document.addEventListener("toggle", (event) => {
-    for (const place of event.target.querySelectorAll ? event.target.querySelectorAll(".blocks:empty") : []) {
-      const given = (figures[place.dataset.of] || {}).blocks;
-      if (!given) continue;
-      const make = (name, text, scope) => { const one = document.createElement(name); one.textContent = text; if (scope) one.scope = scope; return one; };
-      const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
-      table.append(make("caption", given.caption));
-      head.append(...given.columns.map((name) => make("th", name, "col")));
-      for (const row of given.rows) body.insertRow().append(...row.map((cell, at) => at ? make("td", String(cell)) : make("th", String(cell), "row")));
-      place.className = "blocks scroll";
-      place.append(table, make("p", given.note));
-    }
+    for (const place of event.target.querySelectorAll ? event.target.querySelectorAll(".tables:empty") : [])
+      place.append(...((figures[place.dataset.of] || {}).tables || []).flatMap(tabled));
   }, true);
   document.addEventListener("click", (event) => {
     const task = event.target.closest("button.task");
