@@ -6,11 +6,13 @@ import gzip
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from perdure.errors import LogError
+from perdure.errors import LogError, NotALog
 from perdure.log import packed
-from perdure.log.read import Options, find
+from perdure.log.matrix import MATRIX
+from perdure.log.read import Options, find, recognise
 from perdure.log.table import TABLE
 from perdure.testing import check_reader
 
@@ -104,3 +106,32 @@ def test_packed_tables_are_found_in_folders(tmp_path: Path) -> None:
     zipped(tmp_path / "b.zip", **{"x.csv": TEXT})
     zipped(tmp_path / "checkpoint.zip", **{"weights.bin": "123"})
     assert [path.name for path in find(tmp_path)] == ["a.csv.gz", "b.zip"]
+
+
+def test_a_packed_matrix_is_the_matrix(tmp_path: Path) -> None:
+    text = "90,,\n80,88,\n70,80,85\n"
+    (tmp_path / "plain.csv").write_text(text)
+    (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(text.encode()))
+    zipped(tmp_path / "packed.zip", **{"inside.csv": text})
+    plain, *others = (
+        MATRIX.read(tmp_path / name, Options()).matrix for name in ("plain.csv", "packed.csv.gz", "packed.zip")
+    )
+    for other in others:
+        np.testing.assert_array_equal(plain.values, other.values)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "cause"),
+    [
+        ("a.csv.gz", b"\x1f\x8b\x08garbage", "does not unpack"),
+        ("a.zip", b"no archive", "does not unpack"),
+        ("a.csv", b"task_name;reward\na;1,5\n", "divided by semicolons"),
+        ("a.csv", b"", "an empty file"),
+        ("a.csv", b"\nx\n", "its first line is blank"),
+    ],
+)
+def test_what_holds_no_table_is_refused_by_its_cause(name: str, content: bytes, cause: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(NotALog, match=cause) as caught:
+        recognise(tmp_path / name)
+    assert "it reads" not in str(caught.value)  # the list of all kinds would hide the cause

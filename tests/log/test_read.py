@@ -12,7 +12,8 @@ import perdure
 from perdure.errors import NotALog
 from perdure.gather.outputs import FILES, write_outputs
 from perdure.log.check import check_log
-from perdure.log.read import Options, find, lifetimes, locate, recognise
+from perdure.log.model import Lifetime
+from perdure.log.read import READERS, Options, find, lifetimes, locate, recognise
 
 TEXT = "task_name,block_type,reward\na,train,1\na,test,2\n"
 OWN = TEXT.replace("task_name,block_type", "env,phase")
@@ -101,3 +102,22 @@ def test_a_folder_of_unclaimed_tables_says_what_to_do(tmp_path: Path) -> None:
 def test_a_path_that_is_nowhere_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(NotALog, match="no such file or folder"):
         locate(tmp_path / "absent")
+
+
+class _Raising:
+    name, summary = "raising", "raises over whatever it sees"
+
+    def recognises(self, path: Path) -> bool:
+        raise RuntimeError(f"what is {path.name}?")
+
+    def read(self, path: Path, options: Options) -> Lifetime:
+        raise NotImplementedError
+
+
+def test_a_reader_that_raises_keeps_no_other_from_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(READERS, "_things", {"raising": _Raising(), **READERS._things})
+    file = put(tmp_path / "runs.csv")
+    assert recognise(file).name == "table"
+    assert found(tmp_path) == ["runs.csv"]
+    with pytest.raises(NotALog, match=r"the reader raising failed over it: RuntimeError: what is notes\.txt\?"):
+        recognise(put(tmp_path / "notes.txt", "hello"))

@@ -113,3 +113,10 @@ def test_the_order_of_rows_within_one_training_does_not_matter(count: int, data:
         rows += [f"{row},{column},{float(cells[row, column])!r},0,0" for row in order]
     with TemporaryDirectory() as folder:
         np.testing.assert_array_equal(read(put(Path(folder), rows)).matrix.after, cells)
+
+
+def test_another_column_than_the_accuracy_can_be_named(tmp_path: Path) -> None:
+    lifetime = read(put(tmp_path, ROWS), Options(measure="eval_loss"))
+    np.testing.assert_array_equal(lifetime.matrix.values, [[2, 1, 1], [np.nan, 3, 1]])
+    assert lifetime.passage("eval_loss").measure == "eval_loss"
+    assert lifetime.matrix.unit == "raw"

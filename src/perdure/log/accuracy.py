@@ -103,9 +103,10 @@ class MatrixLifetime(Lifetime):
     ) -> MatrixPassage:
         """One evaluation per known cell; what happened while learning is not known."""
         self.measured(measure)
+        named = next(iter(self.measures))
         if variants == "agnostic":
             raise LogError(f"{self.id}: a matrix has one row per task; it cannot be scored without its variants")
-        return passage_of(self.matrix, self.id)
+        return replace(passage_of(self.matrix, self.id), measure=named)
 
 
 def with_baselines(

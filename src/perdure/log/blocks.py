@@ -21,7 +21,10 @@ from perdure.scenario.parameters import same_value
 if TYPE_CHECKING:
     from perdure.log.model import Lifetime
 
-__all__ = ["in_order", "parameter_table", "passage"]
+__all__ = ["LARGEST", "in_order", "parameter_table", "passage"]
+
+LARGEST = 1e150
+"""The largest value whose square is a number too, with room for a sum of many."""
 
 _MODES: dict[str, Mode] = {"train": "learn", "test": "evaluate"}
 _COMPLETE = EXPERIENCE_STATUSES.index("complete")
@@ -87,6 +90,13 @@ def passage(
         dropped["not finite"] = int((complete & np.isinf(raw)).sum())
         rows, raw, own = rows.filter(pl.Series(counts)), raw[counts], own[counts]
         labels = labels.filter(pl.Series(counts))
+    if len(raw) and max(raw.max(), -raw.min()) > LARGEST:
+        at = int(np.abs(raw).argmax())
+        raise LogError(
+            f"{lifetime.id}: block {rows['block_num'][at]}, experience {rows['exp_num'][at]}: a value of {raw[at]:g}; "
+            f"what lies beyond ±{LARGEST:g} cannot be squared and averaged: divide all values by a constant, or log "
+            "nothing where a learner has diverged"
+        )
     row_starts = _boundaries(rows)
     values, starts = _averaged(rows, raw, row_starts)
     facts = _Facts.of(rows, labels, row_starts)

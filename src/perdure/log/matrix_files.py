@@ -18,8 +18,9 @@ import numpy.typing as npt
 from perdure.errors import LogError, NotALog, UnknownName
 from perdure.log.accuracy import Array, Baseline, Unit
 from perdure.log.labels import Labelled, number, taken_apart
+from perdure.log.packed import inner_kind
 from perdure.log.settled import RawMatrix
-from perdure.log.shapes import beginning, content_of, separator_of, shape_of, split, suffix_of
+from perdure.log.shapes import beginning, content_of, separator_of, shape_of, split
 
 __all__ = ["SUFFIXES", "looks_like_matrix", "raw_matrices", "read_baseline"]
 
@@ -45,7 +46,7 @@ def raw_matrices(path: Path) -> tuple[RawMatrix, ...]:
 
 def looks_like_matrix(path: Path) -> bool:
     """Whether a file is an accuracy matrix, at a glance: its shape, or the keys that a matrix has."""
-    suffix = suffix_of(path)
+    suffix = inner_kind(path)
     if suffix in (".npy", ".npz"):
         return path.is_file()
     if suffix == ".json":
@@ -67,7 +68,7 @@ def read_baseline(text: str, source: str = "baseline") -> Baseline:
 
 
 def _loaded(path: Path, loaders: Mapping[str, Callable[[Path, bytes], Any]], what: str) -> Any:
-    load = loaders.get(suffix_of(path))
+    load = loaders.get(inner_kind(path))
     if load is None:
         raise NotALog(f"{path}: no {what} by its name; expected one of {', '.join(loaders)}")
     try:

@@ -16,7 +16,19 @@ from perdure import files
 from perdure.errors import LogError
 from perdure.log.delimited import bytes_of
 
-__all__ = ["BINARY", "SEPARATORS", "content", "first_line", "is_table_name", "kind", "shown_suffixes", "stem"]
+__all__ = [
+    "BINARY",
+    "SEPARATORS",
+    "beginning",
+    "content",
+    "first_line",
+    "inner_kind",
+    "is_table_name",
+    "kind",
+    "shown_suffixes",
+    "stem",
+    "trouble",
+]
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
@@ -32,6 +44,18 @@ def kind(path: Path) -> str:
     """What the file is by its name: its last suffix, in lower case, and the one before it where that is `.gz`."""
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     return "".join(suffixes) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+
+
+def inner_kind(path: Path) -> str:
+    """What the file is once it is unpacked; a zip that holds no single table stays one."""
+    suffix = kind(path)
+    if suffix != ".zip" or not path.is_file():
+        return suffix.removesuffix(".gz")
+    try:
+        with _opened(path) as (_, inner):
+            return inner
+    except (*_BROKEN, LogError):
+        return suffix
 
 
 def is_table_name(path: Path) -> bool:
@@ -61,6 +85,33 @@ def first_line(path: Path) -> list[str] | None:
         return [cell.strip() for cell in next(csv.reader([text], delimiter=SEPARATORS[suffix]), [])]
     except csv.Error:
         return None
+
+
+def beginning(path: Path, most: int) -> bytes:
+    """The first `most` bytes of a text file, unpacked; nothing where there is none that can be read."""
+    try:
+        with _opened(path) as (file, _):
+            return file.read(most)
+    except (*_BROKEN, LogError):
+        return b""
+
+
+def trouble(path: Path) -> str | None:
+    """Why no text table can be seen in a file whose name promises one; None where nothing stands against it."""
+    if kind(path) not in _TEXTS:
+        return None
+    try:
+        with _opened(path) as (file, suffix):
+            head = file.readline(_GLANCE)
+    except LogError as problem:
+        return str(problem).removeprefix(f"{path}: ")
+    except _BROKEN as problem:
+        return f"does not unpack ({problem}); pack it again, or give the file itself"
+    if not head.strip():
+        return "an empty file" if not head else "its first line is blank; expected the names of the columns"
+    if head.count(b";") > head.count(SEPARATORS[suffix].encode()):
+        return "its first line is divided by semicolons; write commas or tabs between cells, and points in numbers"
+    return None
 
 
 def content(path: Path) -> tuple[bytes, str]:
@@ -116,4 +167,5 @@ def _bounded(path: Path, file: IO[bytes]) -> bytes:
     return whole.getvalue()
 
 
-_KINDS = (*SEPARATORS, *(f"{suffix}.gz" for suffix in SEPARATORS), ".zip", *BINARY)
+_TEXTS = (*SEPARATORS, *(f"{suffix}.gz" for suffix in SEPARATORS), ".zip")
+_KINDS = (*_TEXTS, *BINARY)

@@ -49,6 +49,8 @@ class Options:
     """Of an accuracy matrix, where it is not what its cells suggest."""
     as_given: bool = False
     """Whether zeros in an accuracy matrix were measured."""
+    measure: str | None = None
+    """The one that will be scored, where it is known: of a table of cells, the column that is read."""
 
 
 _DEFAULTS = Options()
@@ -144,11 +146,30 @@ def lifetimes(place: Path, options: Options, part: str | None = None) -> Iterato
 
 def recognise(place: Path) -> Reader:
     """The first reader that knows what lies at `place`."""
+    failed: list[str] = []
     for candidate in READERS:
-        if candidate.recognises(place):
+        if _knows(candidate, place, failed):
             return candidate
+    if cause := _cause(place):
+        raise NotALog(f"{place}: {cause}")
     known = "; ".join(f"{one.name}: {one.summary}" for one in READERS)
-    raise NotALog(f"{place}: no log that Perdure knows ({_seen(place)}); it reads {known}")
+    raise NotALog(f"{place}: no log that Perdure knows ({'; '.join([_seen(place), *failed])}); it reads {known}")
+
+
+def _knows(candidate: Reader, place: Path, failed: list[str] | None = None) -> bool:
+    """Whether the reader recognises what lies at `place`; one that raises knows nothing, and keeps no other from it."""
+    try:
+        return candidate.recognises(place)
+    except Exception as problem:  # a plug-in may raise anything
+        if failed is not None:
+            failed.append(f"the reader {candidate.name} failed over it: {type(problem).__name__}: {problem}")
+        return False
+
+
+def _cause(place: Path) -> str | None:
+    from perdure.log.packed import trouble
+
+    return trouble(place) if place.is_file() else None
 
 
 def locate(path: str | os.PathLike[str]) -> Path:
@@ -183,7 +204,7 @@ def find(place: Path, options: Options = _DEFAULTS) -> Iterator[Path]:
 
 
 def _is_known(place: Path) -> bool:
-    return any(candidate.recognises(place) for candidate in READERS)
+    return any(_knows(candidate, place) for candidate in READERS)
 
 
 def _below(folder: Path, top: Path, linked: set[Path], options: Options) -> Iterator[Path]:
@@ -211,7 +232,7 @@ def _below(folder: Path, top: Path, linked: set[Path], options: Options) -> Iter
 
 def _claimed(file: Path, options: Options) -> bool:
     return any(
-        candidate.recognises(file) and (not isinstance(candidate, ReaderOfFiles) or candidate.claims(file, options))
+        _knows(candidate, file) and (not isinstance(candidate, ReaderOfFiles) or candidate.claims(file, options))
         for candidate in READERS
     )
 
@@ -242,6 +263,6 @@ def _unclaimed(folder: Path, names: Sequence[str]) -> str:
     """What to say of a file that its reader would read if it were named, and does not claim by its header."""
     for name in names:
         for reader in READERS:
-            if isinstance(reader, ReaderOfFiles) and reader.recognises(folder / name):
+            if isinstance(reader, ReaderOfFiles) and _knows(reader, folder / name):
                 return f"; {name} may be a {reader.name}: say which column is which (--column), or name the file itself"
     return ""

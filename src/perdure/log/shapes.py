@@ -9,25 +9,21 @@ from pathlib import Path
 from typing import Literal
 
 from perdure import files
+from perdure.log import packed
 from perdure.log.labels import blank, is_matrix, number
 from perdure.log.names import table_shape
 from perdure.log.read import Options
 
 __all__ = [
-    "SEPARATORS",
     "Shape",
     "beginning",
     "content_of",
     "separator_of",
     "shape_of",
     "split",
-    "suffix_of",
 ]
 
 Shape = Literal["long", "wide", "triplets", "matrix"]
-
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
-"""By suffix; a tab in the first line of a CSV says that it is none."""
 
 _GLANCE = 1 << 16
 _MATRIX_AT_MOST = 1 << 22  # bytes of a matrix with names about it: about 450 tasks
@@ -40,7 +36,7 @@ def shape_of(path: Path, options: Options = _DEFAULTS) -> Shape | None:
     A header with a name of the long table, or with a column that the options map, is long. A first
     line of numbers alone starts a matrix even where it makes none: its reader says best what is wrong.
     """
-    if suffix_of(path) not in SEPARATORS:
+    if packed.inner_kind(path) not in packed.SEPARATORS:
         return None
     try:
         return _shape(path, beginning(path, _GLANCE), options)
@@ -60,28 +56,22 @@ def _shape(path: Path, head: str, options: Options) -> Shape | None:
     return "matrix" if _is_small_matrix(path, head) else None
 
 
-def suffix_of(path: Path) -> str:
-    """What kind of file it is by its name, in lower case."""
-    return path.suffix.lower()
-
-
-def content_of(path: Path, most: int = -1) -> bytes:
-    """What a file holds, or its first `most` bytes; OSError where it is no regular file or cannot be read.
+def content_of(path: Path) -> bytes:
+    """What a file holds, unpacked; OSError where it is no regular file or cannot be read.
 
     Nothing else is opened: a pipe would keep its reader waiting.
     """
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "no regular file")
+    if packed.kind(path) != packed.inner_kind(path):
+        return packed.content(path)[0]
     with files.opened(path) as file:
-        return file.read(most)
+        return file.read()
 
 
 def beginning(path: Path, most: int) -> str:
     """The first `most` bytes of a text file; empty where there is none that can be read."""
-    try:
-        return content_of(path, most).decode("utf-8-sig", errors="replace")
-    except OSError:
-        return ""
+    return packed.beginning(path, most).decode("utf-8-sig", errors="replace") if path.is_file() else ""
 
 
 def separator_of(text: str) -> str:

@@ -17,6 +17,7 @@ from perdure.log.accuracy import AccuracyMatrix
 from perdure.log.delimited import Table
 from perdure.log.identity import Lives
 from perdure.log.matrix import MatrixLifetime, lifetime_of
+from perdure.log.model import Direction
 from perdure.log.names import plain
 from perdure.log.read import Options
 from perdure.log.settled import matrix_of_cells
@@ -40,8 +41,12 @@ def lifetimes(table: Table, whose: Lives, options: Options) -> Iterator[MatrixLi
     for who, own in zip(whose.who, by_lifetime, strict=True):
         name = who.inside or path.stem
         matrix = _matrix(own, options, f"{path} ({name})" if who.inside else str(path), chosen)
+        made = lifetime_of(matrix, name, path)
+        if chosen == options.measure:
+            named: dict[str, Direction] = {chosen: "higher"}
+            made = replace(made, measures=named, experiences=made.experiences.rename({"accuracy": chosen}))
         yield replace(
-            lifetime_of(matrix, name, path),
+            made,
             learner=who.learner,
             seed=who.seed,
             role=who.role,
@@ -54,8 +59,8 @@ def _chosen(table: Table, options: Options, identity: tuple[str, ...]) -> str:
     """The column of values: the measure that was named, else the accuracy, else the only one there is."""
     others = table.rows.drop("eval_exp", "training_exp")
     measures = list(long.measures_of(Table(others, table.parts, table.called), table.parts[0].path, options, identity))
-    if len(measures) == 1:
-        return measures[0]
+    if len(measures) == 1 or options.measure in measures:
+        return options.measure if options.measure in measures else measures[0]
     accuracies = [name for name in measures if plain(name).endswith(("accuracy", "acc"))]
     values = [name for name in measures if not plain(name).endswith(_DERIVED)]
     for found in (accuracies, values):

@@ -285,6 +285,7 @@ class Settings:
             rows=self.rows,
             unit=self.unit,
             as_given=self.as_given,
+            measure=self.measure,
         )
 
     def sources(self) -> dict[str, str]:
