@@ -260,3 +260,19 @@ def test_of_a_null_hardly_anything_is_said(name: str, monkeypatch: pytest.Monkey
         assert (verdicts < 0).mean() <= 0.06, metric
         centre = np.log(found.values[metric]).mean() if metric != "performance_maintenance" else 0.0
         assert abs(centre) < 0.06, metric
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*NULLS, "condensed/normal/experts-3-5-10", "dispersed/normal/bounds-none"])
+def test_group_by_group_the_product_says_what_its_definitions_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what the definitions' model gives for a thousand groups is what Perdure gives."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+    cells, paths = import_module("bench.null_cells"), import_module("bench.null_paths")
+    groups = cells.drawn(cells.CELLS[name], 16, seed=2)
+    ours, theirs = (way(groups, "standard", None) for way in (paths.drawn_as_scored, paths.drawn_as_defined))
+    assert ours.values.keys() == theirs.values.keys()
+    np.testing.assert_array_equal(ours.differs["any"], theirs.differs["any"])
+    for metric in ours.values:
+        np.testing.assert_allclose(ours.values[metric], theirs.values[metric], rtol=1e-9, atol=1e-9)
+        for pick in ("verdicts", "covered", "differs"):
+            np.testing.assert_array_equal(getattr(ours, pick)[metric], getattr(theirs, pick)[metric], err_msg=metric)
