@@ -1,10 +1,11 @@
 """What is said of a learner that neither forgets nor transfers? Every verdict on it is an error, and is counted here.
 
 Run as `python bench/null.py --cells 'condensed/*' --groups 1000`; `--definitions new` reads the same lives by the
-definitions' own model, `--real` reads lives of a learner with a separate table per task in the arcade, and
-`--monotone` turns forgetting up, which must raise nothing. Per cell and metric: the mean over groups, the share of
-groups in which it is met and not met (by the new definitions PM: gains and forgets), of intervals that hold the
-truth, and of pairs of groups that are told apart; below, that of pairs told apart by any metric after Holm.
+definitions' own model, `--real` reads lives of a learner with a separate table per task in the arcade,
+`--monotone` turns forgetting up, which must raise nothing, and `--causes` turns one cause at a time. Per cell and
+metric: the mean over groups, the share of groups in which it is met and not met (by the new definitions PM: gains
+and forgets), of intervals that hold the truth, and of pairs of groups that are told apart; below, that of pairs
+told apart by any metric after Holm.
 """
 
 from __future__ import annotations
@@ -32,8 +33,18 @@ from bench.null_cells import CELLS, drawn
 from bench.null_paths import HEADLINE, PATHS, Outcome, joined
 from bench.null_real import lived_groups
 
+from perdure.simulate.learner import NULL
+
 AT_ONCE = 50
 FORGETTING = (0.0, 0.1, 0.2, 0.4, 0.7, 1.0)
+CAUSES: dict[str, dict[str, float]] = {
+    "none: the null": {},
+    "forgets half of each task when another is learned": {"forgetting": 0.5},
+    "learning a task lifts those not yet learned": {"forward": 0.15},
+    "learning a task lifts those learned before": {"backward": 0.2},
+    "learns twice as fast as experts": {"pace": 25.0},
+    "ends at 60 where experts end at 80": {"saturation": 0.6},
+}
 SHORT = dict(zip(HEADLINE, ("PM", "FT", "BT", "RP", "SE"), strict=True))
 
 
@@ -134,6 +145,31 @@ def monotone(given: argparse.Namespace) -> dict[str, Any]:
     return report
 
 
+def causes(given: argparse.Namespace) -> Iterator[tuple[str, Outcome, float]]:
+    """Each cause alone, beside experts without it."""
+    for layout in ("condensed", "dispersed"):
+        cell = CELLS[f"{layout}/normal/evaluate-30"]
+        for name, traits in CAUSES.items():
+            began = time.perf_counter()
+            groups = drawn(replace(cell, learner=NULL.but(**traits), beside=NULL), given.groups, given.seed)
+            found = PATHS[given.definitions][0](groups, given.preset, 0)
+            yield f"{layout}: {name}", found, time.perf_counter() - began
+
+
+def markdown(report: dict[str, Any]) -> Iterator[str]:
+    """The table as the docs show it: mean, and in per cent of groups met / not met."""
+    yield "| | " + " | ".join(SHORT.values()) + " |"
+    yield "|---" * (len(SHORT) + 1) + "|"
+    for name, found in report.items():
+        cells = [
+            f"{found[one]['mean']:.2f} ({found[one]['met']:.1%} / {found[one]['not_met']:.1%})".replace("%", " %")
+            if one in found
+            else "–"
+            for one in SHORT.values()
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
 def real(given: argparse.Namespace) -> Iterator[tuple[str, Outcome, float]]:
     """Groups of lives of `separate-q` in the arcade, each with experts of its own."""
     began = time.perf_counter()
@@ -156,6 +192,8 @@ def main() -> None:
     parser.add_argument("--definitions", choices=sorted(PATHS), default="now")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--monotone", action="store_true", help="turn forgetting up instead")
+    parser.add_argument("--causes", action="store_true", help="turn one cause at a time instead")
+    parser.add_argument("--markdown", action="store_true", help="print the table as the docs show it, at the end")
     parser.add_argument(
         "--real", type=int, metavar="GROUPS", help="this many groups of separate-q in the arcade instead"
     )
@@ -177,10 +215,12 @@ def main() -> None:
             )
     else:
         print(f"{'cell':<42} {'':<4} {'mean':>9} {'met':>8} {'not met':>8} {'covered':>8} {'differs':>8}")
-        results = outcomes(given, cells) if given.real is None else real(given)
+        results = causes(given) if given.causes else outcomes(given, cells) if given.real is None else real(given)
         for name, found, took in results:
             report[name] = facts(found, geometric=given.definitions == "new")
             printed(name, report[name], took)
+        if given.markdown:
+            print("\n".join(markdown(report)))
     if given.json:
         about = {"preset": given.preset, "definitions": given.definitions, "groups": given.groups, "seed": given.seed}
         Path(given.json).write_text(json.dumps({**about, "cells": report}, indent=1) + "\n", encoding="utf-8")

@@ -38,6 +38,8 @@ class Cell:
     """How many each task has; the numbers are taken in turn."""
     lengths: tuple[float, ...] = (1.0,)
     """How long they are, as a share of the life's learning of the task; taken in turn."""
+    beside: IdealLearner | None = None
+    """Whose experts they are; those of the learner itself, if nobody else's."""
     lives: int = 11
 
     @cached_property
@@ -76,7 +78,7 @@ def drawn(cell: Cell, groups: int, seed: int, part: int = 0) -> Drawn:
     experts = {
         task: [
             performance(
-                cell.learner,
+                cell.beside or cell.learner,
                 alone(task, max(1, round(lengths[task] * cell.lengths[number % len(cell.lengths)]))),
                 groups,
                 rng,
