@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mkdocs.structure.files import File, Files
+
+if TYPE_CHECKING:
+    from perdure.curves.model import Prep
+    from perdure.metrics.declare import Preset
 
 __all__ = ["on_files", "pages"]
 
@@ -23,6 +27,7 @@ def pages() -> dict[str, str]:
         "commands": commands(),
         "settings": settings(),
         "metrics": metrics(),
+        "presets": presets(),
         "tasks": tasks(),
         "log-columns": log_columns(),
         "readers": readers(),
@@ -48,8 +53,7 @@ def commands() -> str:
 
 
 def settings() -> str:
-    """Every setting: its key, its options, what it takes and where it comes from otherwise; and what presets fix."""
-    from perdure.metrics.presets import PRESETS
+    """Every setting: its key, its options, what it takes and where it comes from otherwise."""
     from perdure.settings import OPTIONS
 
     parts = ["# Settings\n\nEach is one declaration: an option of every verb that scores, a key of `perdure.toml` and "]
@@ -72,8 +76,7 @@ def settings() -> str:
         ]
         heading = ("key", "option", "meaning", "takes", "else from")
         parts.append(f"\n## {panel or 'Everyday'}\n\n{_table(heading, rows)}")
-    fixed = [(f"`{one.name}`", f"`{key}`", why) for one in PRESETS for key, why in one.fixes.items()]
-    parts.append(f"\n## What presets fix\n\nIt is refused as an option.\n\n{_table(('preset', 'key', 'why'), fixed)}")
+    parts.append("\nWhat a preset fixes is refused as an option: see [presets](presets.md).\n")
     return "".join(parts)
 
 
@@ -98,6 +101,78 @@ def metrics() -> str:
         rows = "".join(f"| {name} | {value} |\n" for name, value in facts.items() if value)
         parts.append(f"\n## {metric.name}\n\n{metric.summary}\n\n| | |\n|---|---|\n{rows}")
     return "".join(parts)
+
+
+def presets() -> str:
+    """What each preset computes and how it differs from its document, from the presets themselves."""
+    from perdure.metrics.presets import PRESETS
+
+    parts = ["# Presets\n\nWhat each preset computes, and where it differs from its document. A score carries its "]
+    parts.append("preset; scores of different presets are never pooled.\n\n")
+    named = ((f"[`{one.name}`](#{_anchor(one)})", one.summary) for one in PRESETS)
+    parts.append(_table(("preset", "what it is"), named))
+    parts += [_preset(one) for one in PRESETS]
+    return "".join(parts)
+
+
+def _anchor(preset: Preset) -> str:
+    """What MkDocs makes of its heading."""
+    return preset.name.replace(".", "")
+
+
+def _preset(one: Preset) -> str:
+    from perdure.metrics.load import HEADLINE, chosen
+    from perdure.stats.words import rule_of
+
+    known = chosen(one)
+    shown = [name for name in HEADLINE if name in known] if one.name == "standard" else list(known)
+    rows = []
+    for name in shown:
+        metric = known[name]
+        means = (metric.combine.__doc__ or "").partition("; there")[0].removesuffix(".")
+        means = means.replace(" or median", "") if "aggregate" in one.fixes else means
+        means += "; of logarithms" if metric.scale == "log" else ""
+        rows.append((f"`{name}`", metric.summary, means, metric.bar, "yes" if metric.headline else "", metric.source))
+    heading = ("metric", "what it says", "over sites", "demonstrated", "verdict", "source")
+    others = "" if len(shown) == len(known) else "\nAll others are on their [own page](metrics.md).\n"
+    decided = any(metric.headline for metric in known.values())
+    parts = [
+        f"\n## {one.name}\n\n{one.summary} Source: {one.source}.\n\n### Preparation\n\n",
+        *(f"- {said}\n" for said in _preparation(one.prep)),
+        f"\n### Metrics\n\n{_table(heading, rows)}{others}",
+        f"\n### Over lifetimes\n\n{rule_of(one.name) if decided else 'Means with intervals; nothing is decided.'}\n",
+    ]
+    if one.fixes:
+        by_reason: dict[str, list[str]] = {}
+        for key, why in one.fixes.items():
+            by_reason.setdefault(why, []).append(f"`{key}`")
+        fixed = _table(("key", "why"), ((", ".join(keys), why) for why, keys in by_reason.items()))
+        parts.append(f"\n### What it fixes\n\nGiven as an option or in a file, it is refused.\n\n{fixed}")
+    rows = [(one.where, one.document, one.here, one.because) for one in one.departures]
+    parts.append("\n### Where it differs\n\n" + _table(("where", "the document", "here", "because"), rows))
+    return "".join(parts)
+
+
+def _preparation(prep: Prep) -> Iterable[str]:
+    """How values become comparable, step by step."""
+    if prep.window == "none":
+        yield "Smoothing: none before the metrics."
+    else:
+        width = f"{prep.width} {prep.unit}s" if prep.width else f"a fifth of the block's {prep.unit}s, at most 100"
+        lag = "" if prep.alignment == "centred" else ", which lags: half a step behind for even lengths, one for odd"
+        blocks = "learning and evaluation blocks" if prep.smooth_evaluation else "learning blocks"
+        yield f"Smoothing: {blocks} one by one, a {prep.window} window of {width}{lag}."
+    yield f"Clamping: {'at the 10th and 90th percentile of each task' if prep.clamp else 'none'}."
+    ranges = {"task": "each task to 1–101", "run": "all tasks together to 1–101", "none": "none, values as measured"}
+    yield f"Scaling: {ranges[prep.scale]}."
+    if prep.scale != "none":
+        given = "bounds that are given or that a log records, else" if prep.recorded_bounds else "given bounds, else"
+        given = "" if prep.clamp else f"{given} "
+        yield f"Range: {given}the data of a lifetime and its experts."
+        if prep.keep_constant:
+            yield "A task whose values never change counts in a lifetime's mean."
+    if prep.matching == "prefix":
+        yield "Experts and bounds: by the whole name of a task, else by a common beginning."
 
 
 def tasks() -> str:

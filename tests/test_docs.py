@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -77,3 +78,18 @@ def test_the_pages_of_the_menu_are_those_on_disk_and_those_made() -> None:
     menu = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
     on_disk = {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]}
     assert {page for page in menu if not page.startswith("reference/")} == on_disk
+
+
+def test_the_page_of_presets_says_what_every_preset_does_and_where_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mkdocs")
+    from perdure.metrics.presets import PRESETS
+
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    page = importlib.import_module("reference_pages").presets()
+    for one in PRESETS:
+        part = page.partition(f"\n## {one.name}\n")[2].partition("\n## ")[0]
+        assert {"### Preparation", "### Metrics", "### Over lifetimes", "### Where it differs"} <= set(
+            part.splitlines()
+        )
+        assert all(departure.because in part for departure in one.departures)
+        assert all(f"`{key}`" in part for key in one.fixes)

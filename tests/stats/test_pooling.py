@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.metrics.written import LIFE, written
+from tests.stats.lives import life
 
 from perdure.errors import PerdureError
 from perdure.gather.survey import survey
@@ -114,6 +115,27 @@ def test_scores_of_two_editions_are_never_pooled_and_what_moved_is_named(tmp_pat
     told = {one.metric: one for one in moved(both.scores)}
     assert (told["above_chance"].changed, told["bwt"].changed, told["fwt"].changed) == (0, 0, 1)
     assert "Lopez-Paz" in told["fwt"].because
+
+
+@pytest.mark.parametrize(
+    ("preset", "metric", "said"),
+    [
+        ("standard", "forward_transfer", "logarithms"),
+        ("standard", "performance_maintenance", "its definition is the same"),
+        ("new-2022", "performance_maintenance", "scaled by the data alone"),
+        ("new-2022", "cumulative_gain", "sign of a slope"),
+        ("baker-2023", "forward_transfer", "clamped"),
+        ("baker-2023", "cost_overhead", "App. G"),
+    ],
+)
+def test_what_moved_a_value_is_the_reason_of_its_own_preset(preset: str, metric: str, said: str) -> None:
+    lives = (
+        life("a", values={metric: 1.0}, recorded="a", preset=f"{preset}-0.1"),
+        life("a", values={metric: 2.0}, recorded="a", preset=preset),
+    )
+    (found,) = moved(lives)
+    assert (found.metric, found.changed) == (metric, 1)
+    assert said in found.because
 
 
 def test_l2metrics_scores_are_the_same_in_every_edition(tmp_path: Path) -> None:

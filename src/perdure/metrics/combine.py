@@ -45,17 +45,17 @@ def first_of_each(values: Sequence[Sequence[float]], aggregate: Aggregate) -> fl
 
 
 def transfer_logarithms(values: Sequence[Sequence[float]], aggregate: Aggregate) -> Value:
-    """As `first_of_each` for logarithms of ratios; says so where the contrasts of the same pairs say the opposite."""
+    """The mean or median over pairs of each one's first ratio; says so where the contrasts say the opposite."""
     return _beside(values, aggregate, 0.0, lambda one: math.tanh(one / 2), 0.0, "contrast")
 
 
 def transfer_ratios(values: Sequence[Sequence[float]], aggregate: Aggregate) -> Value:
-    """As `first_of_each` for ratios; says so where the contrasts of the same pairs say the opposite."""
+    """The mean or median over pairs of each one's first ratio; says so where the contrasts say the opposite."""
     return _beside(values, aggregate, 1.0, lambda one: (one - 1) / (one + 1), 0.0, "contrast")
 
 
 def transfer_contrasts(values: Sequence[Sequence[float]], aggregate: Aggregate) -> Value:
-    """As `first_of_each` for contrasts; says so where the ratios of the same pairs say the opposite."""
+    """The mean or median over pairs of each one's first contrast; says so where the ratios say the opposite."""
     return _beside(values, aggregate, 0.0, _ratio, 1.0, "ratio")
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "Bar",
     "Combine",
     "Context",
+    "Departure",
     "Key",
     "Metric",
     "NoValue",
@@ -292,6 +293,18 @@ def _first_line(thing: Callable[..., Any], what: str, advice: str) -> str:
     return line
 
 
+@dataclass(frozen=True)
+class Departure:
+    """One place where a preset differs from its document; each part completes a row of the presets' page."""
+
+    where: str
+    """A metric, or a part of the preparation."""
+    document: str
+    """What the document says."""
+    here: str
+    because: str
+
+
 @dataclass(frozen=True, eq=False)
 class Preset:
     """A named way to score: how curves are prepared, and which declaration stands behind each id."""
@@ -308,6 +321,8 @@ class Preset:
     """Setting → why nobody may choose it: it is part of what the preset stands for, or means nothing in it."""
     refuses: Callable[[Settings, Prep], str | None] = lambda _settings, _prep: None
     """Why it cannot be scored so, in words, where a setting is taken but not every value of it; else None."""
+    departures: tuple[Departure, ...] = ()
+    """Where it differs from its document."""
 
     @property
     def metrics(self) -> Mapping[str, Metric]:

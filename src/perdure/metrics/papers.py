@@ -22,7 +22,7 @@ from perdure.metrics.combine import flat, transfer_ratios
 from perdure.metrics.declare import Metric, NoValue, Value, metric
 from perdure.scenario import sites
 
-__all__ = ["FIXES", "PREP", "baker_2023", "new_2022"]
+__all__ = ["BAKER_2023", "FIXES", "NEW_2022", "PREP", "baker_2023", "new_2022"]
 
 PREP = Prep(clamp=True, recorded_bounds=False)
 """Appendix A of New et al. 2022, which Appendix C.1 of Baker et al. 2023 recommends."""
@@ -31,6 +31,34 @@ _FIXED = "the paper's own preparation and averages are what the preset stands fo
 FIXES: Mapping[str, str] = dict.fromkeys(
     ("window", "width", "smooth_evaluation", "clamp", "scale", "bounds", "aggregate", "expert_average"), _FIXED
 )
+
+NEW_2022 = (
+    "performance_maintenance",
+    "forward_transfer",
+    "forward_transfer_contrast",
+    "backward_transfer",
+    "backward_transfer_contrast",
+    "relative_performance",
+    "sample_efficiency",
+    "performance_recovery",
+    "recovery_time",
+    "droop",
+    "recovery_rate",
+    "cumulative_gain",
+    "learn_burn",
+    "terminal_performance",
+)
+BAKER_2023 = (
+    "performance_maintenance",
+    "forward_transfer",
+    "forward_transfer_contrast",
+    "backward_transfer",
+    "backward_transfer_contrast",
+    "relative_performance",
+    "sample_efficiency",
+    "cost_overhead",
+)
+"""The metrics that the papers name, in the order in which tables show them."""
 
 _NEW, _BAKER = "New et al. 2022", "Baker et al. 2023"
 _ROUNDING = 1e-9  # a curve that falls or rises by less than this part of its range does neither
@@ -129,23 +157,7 @@ def _cost_overhead(life: Curves, experts: tuple[Expert, ...]) -> float:
 
 def new_2022() -> dict[str, Metric]:
     """Transfer as a contrast, maintenance as a flat mean, gain as a plain sign, efficiency on whole curves."""
-    names = (
-        "performance_maintenance",
-        "forward_transfer",
-        "forward_transfer_contrast",
-        "backward_transfer",
-        "backward_transfer_contrast",
-        "relative_performance",
-        "sample_efficiency",
-        "performance_recovery",
-        "recovery_time",
-        "droop",
-        "recovery_rate",
-        "cumulative_gain",
-        "learn_burn",
-        "terminal_performance",
-    )
-    return {name: METRICS.get(name) for name in names} | {
+    return {name: METRICS.get(name) for name in NEW_2022} | {
         "performance_maintenance": replace(METRICS.get("performance_maintenance"), combine=flat, source=_NEW),
         "forward_transfer": replace(transfer.forward_transfer_contrast, name="forward_transfer"),
         "backward_transfer": replace(transfer.backward_transfer_contrast, name="backward_transfer"),
@@ -161,12 +173,9 @@ def baker_2023() -> dict[str, Metric]:
     def arithmetic(declared: Metric, source: str) -> Metric:
         return replace(declared, scale="linear", combine=transfer_ratios, source=f"{_BAKER}, {source}")
 
-    return {
-        "performance_maintenance": METRICS.get("performance_maintenance"),
+    return {name: METRICS.get(name) for name in BAKER_2023} | {
         "forward_transfer": arithmetic(transfer.forward_transfer, "Alg. 1"),
-        "forward_transfer_contrast": transfer.forward_transfer_contrast,
         "backward_transfer": arithmetic(transfer.backward_transfer, "Alg. 2"),
-        "backward_transfer_contrast": transfer.backward_transfer_contrast,
         "relative_performance": _relative_performance_of_equals,
         "sample_efficiency": _sample_efficiency_smoothed,
         "cost_overhead": _cost_overhead,

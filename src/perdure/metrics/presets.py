@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from perdure.curves.model import Prep
-from perdure.metrics import METRICS, framework2019, l2metrics31, papers
+from perdure.metrics import METRICS, departures, framework2019, l2metrics31, papers
 from perdure.metrics.blocks import summaries
 from perdure.metrics.declare import Metric, Preset
 from perdure.registry import Registry
@@ -17,22 +17,33 @@ def _standard() -> dict[str, Metric]:
     return {one.name: one for one in METRICS if one.preset == "standard"}
 
 
-_PREPARED = "the papers' presets clamp and scale by the data now, as the papers do"
-_AS_LOGARITHMS = f"pairs are averaged as logarithms, because a mean of ratios lies above 1 by chance; {_PREPARED}"
-_JOINED = (
-    "curves are joined and cut before they are smoothed, and experts and tasks averaged as logarithms; " + _PREPARED
-)
-CHANGED: Mapping[str, str] = {
-    "forward_transfer": _AS_LOGARITHMS,
-    "backward_transfer": _AS_LOGARITHMS,
-    "relative_performance": _JOINED,
-    "sample_efficiency": f"{_JOINED}; it goes by a common target, no longer by each curve's highest value",
-    "fwt": "forward transfer is Lopez-Paz and Ranzato's now; what was called fwt is above_chance",
-    "omega_new": "it is no longer divided by the joint learner's accuracy, as in Hayes et al. 2018",
-    "dr_remembering": "a measure counts as an accuracy only where it is called so, or its bounds say so",
-    "memory_stability": "a measure counts as an accuracy only where it is called so, or its bounds say so",
+_AS_LOGARITHMS = "pairs are averaged as logarithms, because a mean of ratios lies above 1 by chance"
+_JOINED = "curves are joined and cut before they are smoothed, and experts and tasks averaged as logarithms"
+_ACCURACY = "a measure counts as an accuracy only where it is called so, or its bounds say so"
+_BY_DATA = "values are scaled by the data alone, as in the paper, whatever bounds a log records"
+_CLAMPED = "values are clamped at their 10th and 90th percentile and scaled by the data alone, as in the paper"
+CHANGED: Mapping[str, Mapping[str, str]] = {
+    "standard": {
+        "forward_transfer": _AS_LOGARITHMS,
+        "backward_transfer": _AS_LOGARITHMS,
+        "relative_performance": _JOINED,
+        "sample_efficiency": f"{_JOINED}; it goes by a common target, no longer by each curve's highest value",
+        "fwt": "forward transfer is Lopez-Paz and Ranzato's now; what was called fwt is above_chance",
+        "omega_new": "it is no longer divided by the joint learner's accuracy, as in Hayes et al. 2018",
+        "dr_remembering": _ACCURACY,
+        "memory_stability": _ACCURACY,
+    },
+    "new-2022": {
+        **dict.fromkeys(papers.NEW_2022, _BY_DATA),
+        "cumulative_gain": f"the sign of a slope counts, however uncertain; {_BY_DATA}",
+    },
+    "baker-2023": {
+        **dict.fromkeys(papers.BAKER_2023, _CLAMPED),
+        "sample_efficiency": f"the joined curve is smoothed once more (Alg. 4); {_CLAMPED}",
+        "cost_overhead": "it is the time of the whole life per learning experience (App. G), evaluations and all",
+    },
 }
-"""Metric → what its definition changed since the first edition (version 0.1)."""
+"""Preset → metric → what its definition changed since the first edition (version 0.1)."""
 
 PRESETS: Registry[Preset] = Registry("preset", "perdure.presets")
 
@@ -44,6 +55,7 @@ for _one in (
         _standard,
         summaries,
         "the documentation, What the numbers mean",
+        departures=departures.STANDARD,
     ),
     Preset(
         "new-2022",
@@ -53,6 +65,7 @@ for _one in (
         summaries,
         "New et al. 2022",
         papers.FIXES,
+        departures=departures.NEW_2022,
     ),
     Preset(
         "baker-2023",
@@ -62,6 +75,7 @@ for _one in (
         summaries,
         "Baker et al. 2023",
         papers.FIXES,
+        departures=departures.BAKER_2023,
     ),
     Preset(
         "l2metrics-3.1",
@@ -71,16 +85,18 @@ for _one in (
         l2metrics31.summaries,
         "l2metrics 3.1.0",
         refuses=l2metrics31.refuses,
+        departures=departures.L2METRICS_31,
     ),
     Preset(
         "framework-2019",
-        "The metrics of December 2019, on values as measured.",
+        "The metrics of December 2019, on values as measured: each curve a moving average over eleven experiences.",
         framework2019.PREP,
         lambda: framework2019.FRAMEWORK_2019,
         summaries,
         "Metrics Framework, 5 Dec 2019",
         framework2019.FIXES,
         framework2019.refuses,
+        departures.FRAMEWORK_2019,
     ),
 ):
     PRESETS.add(_one.name, _one)

@@ -49,6 +49,7 @@ def moved(lives: Sequence[Score]) -> tuple[Moved, ...]:
     new = {_same(life): life for life in lives if not life.preset.endswith(FIRST_EDITION)}
     both = [(old[key], new[key]) for key in old if key in new]
     names = dict.fromkeys(name for _, later in both for name in later.values)
+    reasons = CHANGED.get(both[0][1].preset, {}) if both else {}
     found: list[Moved] = []
     for name in names:
         known = [(before.values.get(name), after.values.get(name)) for before, after in both]
@@ -56,7 +57,7 @@ def moved(lives: Sequence[Score]) -> tuple[Moved, ...]:
         if not len(pairs):
             continue
         changed = int(np.count_nonzero(~np.isclose(pairs[:, 0], pairs[:, 1], rtol=1e-9, atol=1e-9)))
-        why = CHANGED.get(name, _SAME) if changed else ""
+        why = reasons.get(name, _SAME) if changed else ""
         found.append(Moved(name, len(pairs), float(pairs[:, 0].mean()), float(pairs[:, 1].mean()), changed, why))
     return tuple(found)
 
