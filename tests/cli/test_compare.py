@@ -131,7 +131,7 @@ def test_a_partial_life_is_left_out_and_the_exit_status_says_so(runs: Path, tmp_
     blocks.write_text("\n".join(blocks.read_text().splitlines()[:-1]) + "\n")
     done = run_verb("compare", tmp_path / "keeping", runs / "forgetful")
     assert done.exit_code == 1
-    assert "left out keeping/lives/keeping-3" in done.output
+    assert f"left out {tmp_path / 'keeping/lives/keeping-3'}: it did not reach its end" in done.output
     assert "not paired: 5 of 5 and 6 lifetimes match" in done.output
 
 
@@ -197,3 +197,42 @@ def test_a_custom_metric_keeps_its_threshold_in_the_scores_json(runs: Path, tmp_
         fits("score", json.loads((tmp_path / f"{name}.json").read_text()))
     done = run_verb("compare", tmp_path / "keeping.json", tmp_path / "forgetful.json", "--json", "-")
     assert "reach" in json.loads(done.stdout)["comparisons"][0]["metrics"]
+
+
+@pytest.fixture(scope="module")
+def both_types(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One learner that lived two scenario types."""
+    into = tmp_path_factory.mktemp("types")
+    evaluation = [Block("evaluate", task, 6) for task in "ab"]
+    learner = IdealLearner(name="keeping", pace=15, forgetting=0.3, noise=0.03, spread=0.1)
+    for kind, rounds in (("condensed", 1), ("dispersed", 2)):
+        learned = [one for _ in range(rounds) for task in "ab" for one in (Block("learn", task, 30), *evaluation)]
+        scenario = Scenario.of(kind, [*evaluation, *learned], info={"scenario_type": kind})
+        for life in lifetimes(learner, scenario, 5):
+            write_log(life, into / "keeping" / kind)
+    return into / "keeping"
+
+
+def test_scenario_types_of_a_learner_are_compared_where_asked(both_types: Path) -> None:
+    done = run_verb("compare", both_types, "--scenario-types", "--json", "-")
+    facts = json.loads(done.stdout)
+    fits("compare", facts)
+    (one,) = facts["comparisons"]
+    assert (one["learner"], one["system"], one["baseline"]) == ("keeping", "condensed", "dispersed")
+    assert "condensed against dispersed · keeping" in run_verb("compare", both_types, "--scenario-types").output
+
+
+def test_a_learner_of_one_scenario_type_is_refused_in_words(runs: Path) -> None:
+    done = run_verb("compare", runs / "keeping", "--scenario-types")
+    assert isinstance(done.exception, PerdureError)
+    assert "no learner has lifetimes of two scenario types that count (keeping: condensed)" in str(done.exception)
+
+
+def test_under_a_papers_preset_systems_are_tallied_against_the_thresholds(both_types: Path) -> None:
+    done = run_verb("compare", both_types, "--scenario-types", "--preset", "baker-2023", "--json", "-")
+    facts = json.loads(done.stdout)
+    fits("compare", facts)
+    assert [one["system"] for one in facts["tally"]["systems"]] == ["condensed", "dispersed"]
+    said = run_verb("compare", both_types, "--scenario-types", "--preset", "baker-2023").output
+    assert "one-tailed p" in said
+    assert f"{facts['tally']['met']} of {facts['tally']['of']} met" in said

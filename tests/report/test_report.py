@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import NotALog, PerdureError
+from perdure.metrics.settings import Settings
 from perdure.report import gather, report_of, write_report
 from perdure.report.checklist import checklist
 from perdure.report.html import html, json_inside
@@ -325,3 +326,17 @@ def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> 
     (told,) = gathered.lives
     assert told.sketch.experiences > 100_000
     assert len(json_inside(lifetime(lifetime_of(told.sketch), gathered.looks))) < 25_000
+
+
+def test_a_papers_preset_has_its_tables_of_t_and_p_in_every_form(two_runs: tuple[Path, Path]) -> None:
+    report = report_of(gather(two_runs, settings=Settings("baker-2023")))
+    assert report.tally is not None
+    met, of = report.tally.met()
+    facts = json.loads(as_text(report, ".json"))["tally"]
+    assert (facts["met"], facts["of"]) == (met, of)
+    for suffix in (".md", ".tex", ".html"):
+        page = as_text(report, suffix)
+        assert "Against the thresholds: t" in page
+        assert "Against the thresholds: one-tailed p" in page
+        assert f"{met} of {of} met" in page
+    assert report_of(gather(two_runs)).tally is None  # standard's p answer more than one question

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from perdure.gather.model import Survey
+    from perdure.gather.model import Life, Survey
     from perdure.settings import Settings
     from perdure.stats.compare import Comparison, Summary
     from perdure.stats.letters import Letters
@@ -37,6 +37,13 @@ def compare(
         str | None,
         typer.Option("--baseline", metavar="NAME", help="What the others are held against; the last one if not given."),
     ] = None,
+    scenario_types: Annotated[
+        bool,
+        typer.Option(
+            "--scenario-types",
+            help="Compare each learner's scenario types with each other, as condensed with dispersed.",
+        ),
+    ] = False,
     paired: Annotated[
         Literal["auto", "yes", "no"],
         typer.Option("--paired", help="Whether lifetimes of the same seed and task order are pairs."),
@@ -49,6 +56,7 @@ def compare(
     """Say which system does better, by how much, and how sure that is.
 
     Each LOG is a system; one that holds several learners is a system for each. Differences are A minus B.
+    With --scenario-types the systems are the scenario types that each learner lived.
     Lifetimes are paired where seeds and task orders match, and it is said on what grounds.
     Exit status 0: everything was compared; 1: something was left out; 2: nothing could be compared.
     """
@@ -56,6 +64,7 @@ def compare(
 
     from perdure.cli.editions import show_editions
     from perdure.stats.editions import two_editions
+    from perdure.stats.scenario_types import compare_scenario_types
     from perdure.stats.systems import compare_systems, systems_of
 
     # Metrics asked for by name restrict what is shown, not what is tested beside it.
@@ -63,15 +72,18 @@ def compare(
     if two_editions(found.scores):
         show_editions(found, settings, json)
         raise typer.Exit(1 if found.left_out else 0)
-    result = compare_systems(
-        systems_of(_apart(found, settings.group)),
-        baseline,
-        metrics=settings.ids,
-        paired=paired,
-        level=settings.level,
-        order=order,
-        seed=seed,
-    )
+    how: dict[str, Any] = {
+        "metrics": settings.ids,
+        "paired": paired,
+        "level": settings.level,
+        "order": order,
+        "seed": seed,
+    }
+    apart = _apart(found, settings.group, as_learners=scenario_types)
+    if scenario_types:
+        result = compare_scenario_types(apart, baseline, **how)
+    else:
+        result = compare_systems(systems_of(apart), baseline, **how)
     if json:
         emit_json({**result.as_json(), **settings_facts(found, settings)}, json)
     if json != "-":
@@ -79,8 +91,8 @@ def compare(
     raise typer.Exit(1 if result.left_out or any(one.left_out for one in result.comparisons) else 0)
 
 
-def _apart(found: Survey, pattern: str | None) -> Survey:
-    """The survey as it is, or, where a pattern tells lifetimes apart, each of its groups as if it were an argument."""
+def _apart(found: Survey, pattern: str | None, *, as_learners: bool = False) -> Survey:
+    """The survey as it is, or each group of a pattern as if it were an argument, or a learner."""
     if pattern is None:
         return found
     from dataclasses import replace
@@ -88,24 +100,28 @@ def _apart(found: Survey, pattern: str | None) -> Survey:
     from perdure.stats.groups import split
 
     groups = {life.id: name for name, lives in split(found.scores, pattern).items() for life in lives}
-    lives = (
-        replace(one, score=replace(one.score, identity=replace(one.score.identity, argument=groups[one.id])))
-        for one in found.lives
-        if one.id in groups
-    )
-    return replace(found, lives=tuple(lives))
+
+    def named(life: Life) -> Life:
+        who, name = life.score.identity, groups[life.id]
+        who = replace(who, learner=name) if as_learners else replace(who, argument=name)
+        return replace(life, score=replace(life.score, identity=who))
+
+    return replace(found, lives=tuple(named(one) for one in found.lives if one.id in groups))
 
 
 def _show(result: Comparisons, quiet: bool) -> None:
     from rich.console import Console
 
+    from perdure.cli.tally_table import show_tally
     from perdure.stats.words import sentence
 
     console = Console(highlight=False)
+    if result.tally:
+        show_tally(console, result.tally)
     if len(result.systems) > 2:
         _show_ablation(console, result)
     for one in result.comparisons:
-        kind = " · ".join(text for text in (one.scenario_type, one.measure) if text)
+        kind = " · ".join(text for text in _where(one) if text)
         _show_comparison(console, one, f"{one.system} against {one.baseline}" + (f" · {kind}" if kind else ""))
         for difference in one.differences.values():
             console.print(sentence(difference, one.system, one.baseline), markup=False)
@@ -116,8 +132,8 @@ def _show(result: Comparisons, quiet: bool) -> None:
                 console.print(note, markup=False, style="bright_black")
         for name, why in one.left_out:
             console.print(f"left out {name}: {why}", markup=False, style="yellow", soft_wrap=True)
-    for name, why in result.left_out:
-        console.print(f"left out {name}: {why}", markup=False, style="yellow", soft_wrap=True)
+    for path, why in result.left_out:
+        console.print(f"left out {path}: {why}", markup=False, style="yellow", soft_wrap=True)
     for note in result.notes:
         console.print(note, markup=False, style="bright_black")
     if not quiet:
@@ -171,16 +187,20 @@ def _comparison_table(one: Comparison, title: str, layout: Sequence[str]) -> Tab
     return table
 
 
+def _where(one: Comparison | Letters) -> tuple[str | None, ...]:
+    """What its systems are compared within."""
+    return one.learner, one.scenario_type, one.measure
+
+
 def _show_ablation(console: Console, result: Comparisons) -> None:
     """Mean ± sd of every system, the baseline first, with letters that say who differs from whom."""
     from perdure.cli.score_table import widest
 
-    for scenario_type, measure in dict.fromkeys((one.scenario_type, one.measure) for one in result.comparisons):
-        here = [one for one in result.comparisons if (one.scenario_type, one.measure) == (scenario_type, measure)]
+    for where in dict.fromkeys(_where(one) for one in result.comparisons):
+        here = [one for one in result.comparisons if _where(one) == where]
         metrics = list(dict.fromkeys(name for one in here for name in one.differences))
         baseline = {name: one.alone[name][1] for one in here for name in one.differences}
-        kinds = (scenario_type, measure)
-        letters = next((one for one in result.letters if (one.scenario_type, one.measure) == kinds), None)
+        letters = next((one for one in result.letters if _where(one) == where), None)
         rows = [
             ["", *metrics],
             [
@@ -191,7 +211,7 @@ def _show_ablation(console: Console, result: Comparisons) -> None:
         for one in here:
             known = {name: _cell(one.alone[name][0], name, one.system, here, letters) for name in one.differences}
             rows.append([one.system, *(known.get(name, "–") for name in metrics)])
-        title = " · ".join(text for text in ("mean ± sd", scenario_type, measure) if text)
+        title = " · ".join(text for text in ("mean ± sd", *where) if text)
         # Metrics beside each other where they fit, else the systems, else one line for each of both.
         turned = [list(column) for column in zip(*rows, strict=True)]
         listed = [["", "", ""]]

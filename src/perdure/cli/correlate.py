@@ -44,8 +44,11 @@ def correlate(
     from dataclasses import replace
 
     from perdure import __version__
+    from perdure.gather.model import SCHEMA
+    from perdure.gather.score_files import definitions_of
+    from perdure.metrics.score import DEFINITIONS
     from perdure.stats.correlate import correlate as correlations
-    from perdure.stats.groups import check_pool_across, split, usable
+    from perdure.stats.groups import check_pool_across, left_out_of, split, usable
 
     pool = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)
     lives, partial = usable(pool.scores)
@@ -53,20 +56,23 @@ def correlate(
         lives = tuple(life for part in split(lives, settings.group).values() for life in part)
     check_pool_across(lives, widely=across)
     found = correlations(lives, _chosen(settings.ids, pool.bars, lives))
-    left_out = (*pool.left_out, *partial)
+    left_out = (*pool.left_out, *left_out_of(pool.scores, partial))
     if json:
         facts = {
             "perdure": __version__,
+            "schema": SCHEMA,
+            "definitions": definitions_of(lives[0].preset) if lives else DEFINITIONS,
+            "preset": pool.preset,
             **settings_facts(pool, settings),
             "n": len(lives),
             "correlations": [one.as_json() for one in found],
-            "left_out": [{"id": name, "why": why} for name, why in left_out],
+            "left_out": [{"path": path, "why": why} for path, why in left_out],
         }
         emit_json(facts, json)
     if json != "-":
         _show(found, len(lives), quiet)
-        for name, why in left_out:
-            typer.echo(f"left out {name}: {why}")
+        for path, why in left_out:
+            typer.echo(f"left out {path}: {why}")
     raise typer.Exit(1 if left_out else 0)
 
 

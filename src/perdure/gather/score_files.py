@@ -22,7 +22,7 @@ from perdure.metrics.presets import PRESETS
 from perdure.metrics.score import DEFINITIONS, Score, deciding
 from perdure.scenario.model import Block
 
-__all__ = ["FIRST_EDITION", "OLD_NAMES", "ScoreFile", "edition", "is_score_file", "read_score_file"]
+__all__ = ["FIRST_EDITION", "OLD_NAMES", "ScoreFile", "definitions_of", "edition", "is_score_file", "read_score_file"]
 
 # Column names of l2metrics' ll_metrics.tsv, and what the same numbers are called here.
 L2METRICS_COLUMNS: Mapping[str, str] = {
@@ -72,6 +72,11 @@ class ScoreFile:
 def edition(preset: str, definitions: int) -> str:
     """The preset's name, with the version that had the first edition of the definitions where a file is that old."""
     return preset if definitions >= DEFINITIONS or preset == "l2metrics-3.1" else f"{preset}{FIRST_EDITION}"
+
+
+def definitions_of(preset: str) -> int:
+    """Which edition of the definitions scores of this preset follow, where `edition` gave it its name."""
+    return 1 if preset.endswith(FIRST_EDITION) else DEFINITIONS
 
 
 def is_score_file(path: Path) -> bool:

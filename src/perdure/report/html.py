@@ -123,6 +123,7 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
                 }
                 for one in material.groups
             ],
+            tallied=tables.tallied(report.tally) if report.tally else (),
             featured=_featured(material, figures),
             overall=overall,
             scenarios=_scenarios(material),

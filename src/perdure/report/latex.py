@@ -35,6 +35,8 @@ def _lines(report: Report) -> Iterator[str]:
     for at, group in enumerate(material.groups):
         yield from _table(tables.metrics(material, group), f"metrics-{at + 1}", drop=("note",), note=report.rule)
         yield from _table(tables.metrics(material, group, judged=False), f"more-{at + 1}")
+    for at, given in enumerate(tables.tallied(report.tally) if report.tally else ()):
+        yield from _table(given, f"thresholds-{at + 1}")
     for at, one in enumerate(report.comparisons):
         yield from _table(tables.comparison(one), f"comparison-{at + 1}")
     defined = tables.definitions(material.survey.metrics, report.valued)

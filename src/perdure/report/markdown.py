@@ -44,16 +44,18 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _table(tables.metrics(material, group, judged=False))
         for why, names in tables.without_value(group.estimates):
             yield f"- no value of {escaped(names)}: {escaped(why)}"
+    for one in tables.tallied(report.tally) if report.tally else ():
+        yield from _table(one)
     yield ""
     yield escaped(report.rule)
     if report.comparisons:
         yield ""
         yield "## Comparison"
-        for one in report.comparisons:
+        for compared in report.comparisons:
             yield ""
-            for difference in one.differences.values():
-                yield f"- {escaped(sentence(difference, one.system, one.baseline))}"
-            yield from _table(tables.comparison(one))
+            for difference in compared.differences.values():
+                yield f"- {escaped(sentence(difference, compared.system, compared.baseline))}"
+            yield from _table(tables.comparison(compared))
     yield ""
     yield "## Lifetimes"
     yield from _table(tables.lifetimes(material))

@@ -14,6 +14,7 @@ from perdure.report.words import CONDITION_RULE, Verdict, verdicts
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import usable
 from perdure.stats.model import LEVEL
+from perdure.stats.tally import Tally, tally_of_groups
 from perdure.stats.words import rule_of
 
 __all__ = ["Report", "given_settings", "report_of"]
@@ -32,6 +33,8 @@ class Report:
     checklist: tuple[Item, ...]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    tally: Tally | None = None
+    """Every group against every threshold, under presets that test as Baker et al. 2023 do."""
 
     @property
     def rule(self) -> str:
@@ -59,6 +62,7 @@ class Report:
             "rule": self.rule,
             **self.material.survey.as_json(),
             "groups": [group.as_json() for group in self.material.groups],
+            "tally": self.tally.as_json() if self.tally else None,
             "comparisons": [one.as_json() for one in self.comparisons],
             "checklist": [{"what": one.what, "state": one.state, "found": one.found} for one in self.checklist],
             "notes": list(self.notes),
@@ -85,6 +89,7 @@ def report_of(material: Material, *, title: str | None = None, command: str = ""
         checklist=checklist(material),
         provenance=_provenance(material, command, now),
         notes=_notes(material),
+        tally=tally_of_groups(material.groups),
     )
 
 

@@ -14,7 +14,8 @@ from perdure.report.material import Material
 from perdure.stats.compare import Comparison
 from perdure.stats.decide import decide, is_judged
 from perdure.stats.model import LEVEL, Estimate, Group
-from perdure.stats.words import MARKS, p_text
+from perdure.stats.tally import Tally
+from perdure.stats.words import MARKS, p_text, short
 
 __all__ = [
     "Column",
@@ -26,6 +27,7 @@ __all__ = [
     "lifetimes",
     "metrics",
     "number",
+    "tallied",
     "values",
     "without_value",
 ]
@@ -192,6 +194,35 @@ def comparison(found: Comparison) -> Table:
         rows,
         found.pairing.told,
     )
+
+
+def tallied(tally: Tally) -> tuple[Table, Table]:
+    """Every system against every threshold: its t, and its p with how many are met."""
+    named = [Column(short(name), "number", name) for name in tally.metrics]
+    heads = (Column("system"), Column("n", "number", "lifetimes"))
+    ts: list[tuple[Cell, ...]] = []
+    ps: list[tuple[Cell, ...]] = []
+    for row in tally.rows:
+        known = [row.decisions.get(name) for name in tally.metrics]
+        ts.append(
+            (
+                row.system,
+                row.n,
+                *("–" if one is None or one.t is None else f"{one.t:.2f}".replace("-", "−") for one in known),
+            )
+        )
+        ps.append(
+            (row.system, row.n, *(p_text(one.p if one else None) for one in known), _of(*tally.met(system=row.system)))
+        )
+    ps.append(("met", "", *(_of(*tally.met(metric=name)) for name in tally.metrics), _of(*tally.met())))
+    return (
+        Table("Against the thresholds: t", (*heads, *named), tuple(ts)),
+        Table("Against the thresholds: one-tailed p", (*heads, *named, Column("met", "number")), tuple(ps), tally.told),
+    )
+
+
+def _of(met: int, every: int) -> str:
+    return f"{met} of {every}"
 
 
 def lifetimes(material: Material) -> Table:

@@ -116,6 +116,8 @@ class Comparison:
     notes: tuple[str, ...] = ()
     tested: Mapping[str, Difference] = field(default_factory=dict, hash=False)
     """The family, whatever of it is shown."""
+    learner: str | None = None
+    """Whose scenario types are compared, where they are the systems."""
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as one JSON object, with the result of each metric in words."""
@@ -124,6 +126,7 @@ class Comparison:
         return {
             "system": self.system,
             "baseline": self.baseline,
+            "learner": self.learner,
             "scenario_type": self.scenario_type,
             "measure": self.measure,
             "paired": self.pairing.paired,

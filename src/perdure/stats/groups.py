@@ -18,7 +18,7 @@ from perdure.stats.estimate import estimates
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.robust import RESAMPLES
 
-__all__ = ["check_pool_across", "check_poolable", "differing", "groups", "not_pooled", "split", "usable"]
+__all__ = ["check_pool_across", "check_poolable", "differing", "groups", "left_out_of", "not_pooled", "split", "usable"]
 
 # What must not differ inside a group: how it is called, and how it is read off a lifetime.
 _MUST_AGREE: Mapping[str, Callable[[Score], Any]] = {
@@ -317,3 +317,9 @@ def usable(lives: Sequence[Score]) -> tuple[tuple[Score, ...], tuple[tuple[str, 
     counted = tuple(life for life in lives if life.complete is not False)
     partial = tuple((life.id, "it did not reach its end") for life in lives if life.complete is False)
     return counted, partial
+
+
+def left_out_of(lives: Sequence[Score], partial: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Lifetimes that do not count, by the path they lie at, as everything that is left out is named."""
+    places = {life.id: life.identity.source or life.id for life in lives}
+    return tuple((places[name], why) for name, why in partial)

@@ -28,6 +28,8 @@ class Letters:
     """Pairs × metrics, which Holm's adjustment ran over."""
     by_metric: Mapping[str, Mapping[str, str]] = field(hash=False)
     """Metric → system → its letters; two that share none differ."""
+    learner: str | None = None
+    """Whose scenario types are compared, where they are the systems."""
 
     @property
     def told(self) -> str:
@@ -40,6 +42,7 @@ class Letters:
     def as_json(self) -> dict[str, Any]:
         """The letters as one JSON object."""
         return {
+            "learner": self.learner,
             "scenario_type": self.scenario_type,
             "measure": self.measure,
             "tests": self.tests,

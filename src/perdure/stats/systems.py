@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from perdure.errors import PerdureError, UnknownName
-from perdure.gather.model import Survey
+from perdure.gather.model import SCHEMA, Survey
+from perdure.gather.score_files import definitions_of
 from perdure.metrics.declare import Bar
 from perdure.metrics.score import Score
 from perdure.stats.compare import Comparison, compare_lives
-from perdure.stats.groups import check_poolable, differing, not_pooled, usable
+from perdure.stats.groups import check_poolable, differing, left_out_of, not_pooled, usable
 from perdure.stats.letters import Letters, lettered
 from perdure.stats.model import LEVEL
 from perdure.stats.pairing import Want
+from perdure.stats.tally import Tally, tally_of_systems
 
-__all__ = ["Comparisons", "System", "compare_systems", "systems_of"]
+__all__ = ["Comparisons", "System", "by_learner", "compare_systems", "systems_of"]
 
 _Stratum = tuple[str | None, str | None]
 
@@ -32,6 +34,7 @@ class System:
     place: str = ""
     """What the place it comes from is called."""
     left_out: tuple[tuple[str, str], ...] = ()
+    """Path and reason."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Comparisons:
     notes: tuple[str, ...] = ()
     letters: tuple[Letters, ...] = ()
     """Of three systems or more: who differs from whom, apart for every scenario type and measure."""
+    tally: Tally | None = None
+    """Each system against the thresholds, under presets that test as Baker et al. 2023 do."""
 
     def as_json(self) -> dict[str, Any]:
         """Everything as one JSON object, as `compare.schema.json` describes it."""
@@ -54,13 +59,16 @@ class Comparisons:
 
         return {
             "perdure": __version__,
+            "schema": SCHEMA,
+            "definitions": definitions_of(self.preset),
             "preset": self.preset,
             "level": self.level,
             "systems": list(self.systems),
             "baseline": self.baseline,
             "comparisons": [one.as_json() for one in self.comparisons],
             "letters": [one.as_json() for one in self.letters],
-            "left_out": [{"id": name, "why": why} for name, why in self.left_out],
+            "tally": self.tally.as_json() if self.tally else None,
+            "left_out": [{"path": path, "why": why} for path, why in self.left_out],
             "notes": list(self.notes),
         }
 
@@ -74,7 +82,7 @@ def systems_of(survey: Survey) -> tuple[System, ...]:
     for life in survey.scores:
         places.setdefault(life.identity.argument or life.identity.source or life.id, []).append(life)
     if len(places) == 1:
-        parts = _by_learner(survey)
+        parts = by_learner(survey)
         if len(parts) < 2:
             raise PerdureError(
                 f"{survey.name}: one learner only ({next(iter(parts), 'not named')}), so there is nothing to "
@@ -90,7 +98,7 @@ def systems_of(survey: Survey) -> tuple[System, ...]:
     return (replace(made[0], left_out=(*survey.left_out, *made[0].left_out)), *made[1:])
 
 
-def _by_learner(survey: Survey) -> dict[str, tuple[Score, ...]]:
+def by_learner(survey: Survey) -> dict[str, tuple[Score, ...]]:
     """The lives by learner; where none is named, by the folder or file that stands for one."""
     for why in not_pooled(survey.scores):
         raise PerdureError(f"{survey.name}: {why}")
@@ -112,7 +120,7 @@ def _last(place: str) -> str:
 def _system(name: str, lives: Sequence[Score], bars: Mapping[str, Bar]) -> System:
     counted, partial = usable(lives)
     place = _last(lives[0].identity.argument) if lives[0].identity.argument else name
-    return System(name, counted, bars, place, partial)
+    return System(name, counted, bars, place, left_out_of(lives, partial))
 
 
 def _told_apart(names: Sequence[str]) -> list[str]:
@@ -143,11 +151,14 @@ def compare_systems(
     found: list[Comparison] = []
     alone: list[str] = []
     letters: list[Letters] = []
+    against_thresholds: dict[str, tuple[Score, ...]] = {}
     strata = dict.fromkeys(_stratum(life) for one in systems for life in one.lives)
     for stratum in strata:
         there = {one.name: tuple(life for life in one.lives if _stratum(life) == stratum) for one in systems}
         for name, lives in there.items():
             check_poolable(lives, f"{name}, {_called(stratum)}")
+            if lives:
+                against_thresholds[_row(name, stratum, strata)] = lives
         if not there[against.name] or sum(bool(lives) for lives in there.values()) < 2:
             alone.append(f"{_called(stratum)}: only {', '.join(name for name, lives in there.items() if lives)}")
             continue
@@ -186,6 +197,7 @@ def compare_systems(
         tuple(left for one in systems for left in one.left_out),
         (*assumed, *(f"not compared: {text}" for text in alone)),
         tuple(letters),
+        tally_of_systems(against_thresholds, {name: bar for one in systems for name, bar in one.bars.items()}, level),
     )
 
 
@@ -234,6 +246,12 @@ def _check_alike(systems: Sequence[System]) -> None:
 
 def _stratum(life: Score) -> _Stratum:
     return life.scenario_type, life.measure
+
+
+def _row(system: str, stratum: _Stratum, strata: Iterable[_Stratum]) -> str:
+    """A system in a stratum, by what tells strata apart."""
+    varying = (len(set(part)) > 1 for part in zip(*strata, strict=True))
+    return " · ".join((system, *(one for one, varies in zip(stratum, varying, strict=True) if one and varies)))
 
 
 def _called(stratum: _Stratum) -> str:

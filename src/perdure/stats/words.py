@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from perdure.stats.compare import Difference
     from perdure.stats.model import Decision, Verdict
 
-__all__ = ["MARKS", "RULE", "counted", "number", "p_text", "p_words", "rule_of", "sentence", "shown_interval"]
+__all__ = ["MARKS", "RULE", "counted", "number", "p_text", "p_words", "rule_of", "sentence", "short", "shown_interval"]
 
 MARKS: Mapping[str, str] = {"met": "✓", "not met": "✗", "undecided": "?"}
 
@@ -99,6 +99,12 @@ def _would_decide(made: Decision) -> str:
 def counted(count: int, what: str) -> str:
     """`1 lifetime`, `2 lifetimes`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def short(metric: str) -> str:
+    """`PM` of performance_maintenance: the initials of an id of several words, as papers' tables are headed."""
+    parts = metric.split("_")
+    return "".join(part[:1] for part in parts).upper() if len(parts) > 1 else metric
 
 
 def number(value: float | None) -> str:

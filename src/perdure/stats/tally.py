@@ -1,0 +1,120 @@
+"""Systems × metrics against their thresholds, and how many are met.
+
+The form of Tables 14 and F.19 of Baker et al. 2023, with the tail that the thresholds ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from perdure.metrics.declare import Bar
+from perdure.metrics.score import Score
+from perdure.stats.decide import STANDARD, decide, is_judged
+from perdure.stats.model import LEVEL, Decision, Group
+from perdure.stats.words import short
+
+__all__ = ["Row", "Tally", "tally_of_groups", "tally_of_systems"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system: what its lifetimes decide about each metric."""
+
+    system: str
+    n: int
+    decisions: Mapping[str, Decision] = field(hash=False)
+    """Metric → decision, of those that have a value."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """One row per system, one column per headline metric."""
+
+    preset: str
+    rows: tuple[Row, ...]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Those that any system has a value of, in the order of tables."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.decisions))
+
+    def met(self, *, system: str | None = None, metric: str | None = None) -> tuple[int, int]:
+        """How many are met, of how many that have a value: of all, of a system, of a metric."""
+        found = [
+            decision.verdict
+            for row in self.rows
+            for name, decision in row.decisions.items()
+            if system in (None, row.system) and metric in (None, name)
+        ]
+        return found.count("met"), len(found)
+
+    @property
+    def told(self) -> str:
+        """What stands under the tables."""
+        met, of = self.met()
+        called = ", ".join(f"{short(name)} {name}" for name in self.metrics if short(name) != name)
+        equal = any(decision.t is None for row in self.rows for decision in row.decisions.values())
+        without = " No t where a single lifetime, or lifetimes that are all equal, have no spread." if equal else ""
+        said = f"{met} of {of} met; p is one-tailed, of a mean above the threshold.{without}"
+        return f"{said} {called}." if called else said
+
+    def as_json(self) -> dict[str, Any]:
+        """The tables as one JSON object."""
+        met, of = self.met()
+        return {
+            "met": met,
+            "of": of,
+            "metrics": {name: dict(zip(("met", "of"), self.met(metric=name), strict=True)) for name in self.metrics},
+            "systems": [
+                {
+                    "system": row.system,
+                    "n": row.n,
+                    "metrics": {
+                        name: {
+                            "mean": one.estimate,
+                            "sd": one.sd,
+                            "threshold": one.against,
+                            "t": one.t,
+                            "p": one.p,
+                            "verdict": one.verdict,
+                        }
+                        for name, one in row.decisions.items()
+                    },
+                }
+                for row in self.rows
+            ],
+        }
+
+
+def tally_of_systems(
+    systems: Mapping[str, Sequence[Score]], bars: Mapping[str, Bar], level: float = LEVEL
+) -> Tally | None:
+    """Each system's lifetimes against every threshold; None for `standard`, whose p are of more than one question."""
+    rows: list[Row] = []
+    for system, lives in systems.items():
+        judged = {name: decide(lives, name, bar, level) for name, bar in bars.items() if is_judged(bar, lives)}
+        rows.append(Row(system, len(lives), _valued(judged)))
+    first = next((life.preset for lives in systems.values() for life in lives), STANDARD)
+    return _tally(first, rows)
+
+
+def tally_of_groups(groups: Sequence[Group]) -> Tally | None:
+    """The same of groups that were decided already; None for a single one, which has a table of its own."""
+    if len(groups) < 2:
+        return None
+    rows = []
+    for group in groups:
+        judged = {name: one.decision for name, one in group.estimates.items() if one.verdict is not None}
+        rows.append(Row(group.group, group.n, _valued(judged)))
+    return _tally(groups[0].preset, rows)
+
+
+def _tally(preset: str, rows: Sequence[Row]) -> Tally | None:
+    made = Tally(preset, tuple(row for row in rows if row.decisions))
+    return made if preset != STANDARD and made.metrics else None
+
+
+def _valued(judged: Mapping[str, Decision]) -> dict[str, Decision]:
+    return {name: one for name, one in judged.items() if one.estimate is not None}
