@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.report.conftest import write_life
 
 import perdure
 from perdure.errors import PerdureError
@@ -21,6 +22,7 @@ from perdure.report.follow import Follower
 from perdure.report.followed import waits_for
 from perdure.report.terminal import sparkline, table, time_left
 from perdure.scenario.model import Block, Scenario
+from perdure.stats.decide import decide
 
 starlette = pytest.importorskip("starlette", reason="the extra 'web' is not installed")
 uvicorn = pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
@@ -223,6 +225,30 @@ def test_the_terminal_table_fits_80_columns_with_ids_whole(tmp_path: Path) -> No
     assert all(len(line) <= 80 for line in text.splitlines())
     assert name in "".join(line[:23].strip() for line in text.splitlines())
     made.journal.close()
+
+
+def test_values_are_shown_with_what_was_decided_of_them(tmp_path: Path) -> None:
+    from rich.console import Console
+
+    for seed in range(3):
+        write_life(tmp_path / "lives", f"life-{seed}", ["a", "b"], keeps=0.4, seed=seed, evaluate=20)
+    follower = Follower([tmp_path])
+    follower.settle()
+    told = follower.progress()
+    material = follower.material()
+    assert material is not None
+    for one, life in zip(told, material.lives, strict=True):
+        bars = material.survey.bars
+        expected = {name: decide((life.score,), name, bars[name]).verdict for name in one.verdicts}
+        assert one.verdicts == expected
+        assert one.verdicts["performance_maintenance"] == "not met"
+    (said,) = follower.standing()
+    estimate = material.groups[0].estimates["performance_maintenance"]
+    assert said.startswith("toy · condensed, 3 lifetimes so far: PM ")
+    assert f"✗ {estimate.word}" in said
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(table(follower))
+    assert console.export_text().count(" ✗ ") >= 3
 
 
 def test_a_sparkline_rises_with_its_values() -> None:

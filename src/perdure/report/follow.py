@@ -23,6 +23,10 @@ from perdure.metrics.score import Score, Scorer
 from perdure.metrics.settings import Settings
 from perdure.report.followed import Followed, Progress
 from perdure.report.material import Material, material, sketched
+from perdure.stats.decide import decide
+from perdure.stats.groups import split, usable
+from perdure.stats.model import Verdict
+from perdure.stats.words import MARKS, counted, number, short
 
 __all__ = ["Follower"]
 
@@ -61,6 +65,8 @@ class Follower:
         self._surveyor = self._with(())
         self._searched = -1e9
         self._score_from = 0.0
+        self._verdicts: dict[str, tuple[Score, Mapping[str, Verdict]]] = {}
+        self._stands: tuple[int, tuple[str, ...]] = (-1, ())
         self._told: Material | None = None
         self._told_version = -1
 
@@ -107,8 +113,47 @@ class Follower:
     def progress(self) -> tuple[Progress, ...]:
         """Where every lifetime stands."""
         now = self.clock()
-        followed = (one.progress(now, self.metrics) for one in self.lives.values())
-        return (*followed, *(_ended(life.score) for _, done in self.still.values() for _, life in done.lives))
+        followed = (
+            replace(one.progress(now, self.metrics), verdicts=self._decided(one.told.score) if one.told else {})
+            for one in self.lives.values()
+        )
+        still = (life.score for _, done in self.still.values() for _, life in done.lives)
+        return (*followed, *(replace(_ended(one), verdicts=self._decided(one)) for one in still))
+
+    def _decided(self, score: Score) -> Mapping[str, Verdict]:
+        """What a lifetime's own spread decides, once for every score."""
+        known = self._verdicts.get(score.id)
+        if known is None or known[0] is not score:
+            made = {
+                name: decide((score,), name, metric.held_against, self.settings.level).verdict
+                for name, metric in self.metrics.items()
+                if score.values.get(name) is not None
+            }
+            known = self._verdicts[score.id] = (score, {name: one for name, one in made.items() if one})
+        return known[1]
+
+    def standing(self) -> tuple[str, ...]:
+        """What the lifetimes that have ended say together so far, a line for each group; none for single ones."""
+        if self._stands[0] != self.scored:
+            scores = [one.told.score for one in self.lives.values() if one.told is not None]
+            scores += [life.score for _, done in self.still.values() for _, life in done.lives]
+            try:
+                groups = split(scores, self.settings.group) if scores else {}
+            except PerdureError:  # none of its lifetimes has a name yet that the pattern finds
+                groups = {}
+            ended_ones = ((name, usable(lives)[0]) for name, lives in groups.items())
+            said = tuple(self._said(name, lives) for name, lives in ended_ones if len(lives) > 1)
+            self._stands = (self.scored, tuple(one for one in said if one))
+        return self._stands[1]
+
+    def _said(self, group: str, lives: Sequence[Score]) -> str:
+        found: list[str] = []
+        for name, metric in self.metrics.items():
+            made = decide(lives, name, metric.held_against, self.settings.level)
+            if made.verdict and made.estimate is not None:
+                word = f" {made.word}" if made.word not in (None, "undecided") else ""
+                found.append(f"{short(name)} {number(made.estimate)} {MARKS[made.verdict]}{word}")
+        return f"{group}, {counted(len(lives), 'lifetime')} so far: {', '.join(found)}" if found else ""
 
     def left_out(self) -> tuple[tuple[str, str], ...]:
         """What was given and cannot be scored, with the reason."""

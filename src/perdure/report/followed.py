@@ -13,6 +13,7 @@ from perdure.log.l2logger import BLOCKS_FILE, MANIFEST, ended, measures_of, obje
 from perdure.metrics.declare import Metric
 from perdure.report.tail import Grown, Tail
 from perdure.scenario.model import Block, Scenario
+from perdure.stats.model import Verdict
 
 __all__ = ["Followed", "Progress", "waits_for"]
 
@@ -34,6 +35,8 @@ class Progress:
     learner: str | None = None
     seed: int | None = None
     values: Mapping[str, float | None] = field(default_factory=dict)
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    """Metric → what the lifetime's own spread decides so far."""
     waits: Mapping[str, str] = field(default_factory=dict)
     """Metric → what it waits for."""
 

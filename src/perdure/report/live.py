@@ -185,6 +185,7 @@ def _progress(one: Progress) -> dict[str, Any]:
         "left_s": one.left_s,
         "warnings": one.warnings,
         "values": values,
+        "verdicts": one.verdicts,
         "waits": one.waits,
     }
 

@@ -10,12 +10,14 @@ import numpy as np
 from perdure.report.follow import Follower
 from perdure.report.followed import Followed, Progress
 from perdure.report.tables import number
+from perdure.stats.words import MARKS
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = ["sparkline", "table", "time_left"]
 
+_MAINTAINED = "performance_maintenance"
 _BARS = "▁▂▃▄▅▆▇█"
 _STATES = {
     "running": "green",
@@ -69,19 +71,23 @@ def table(follower: Follower, *, rows: int = 40) -> Table:
     pairs = sorted(found, key=lambda pair: pair[0].state != "running")
     for one, life in pairs[:rows]:
         colour = _STATES.get(one.state, "white")
-        value = one.values.get("performance_maintenance")
+        value = one.values.get(_MAINTAINED)
         shown.add_row(
             escape(one.id),
             f"[{colour}]{one.state}[/]",
             _done(one),
             time_left(one.left_s),
             sparkline(_learning(life) if life else ()),
-            "…" if value is None else number(value),
+            "…" if value is None else f"{number(value)} {MARKS.get(one.verdicts.get(_MAINTAINED, ''), ' ')}",
         )
     said = [f"{one.id}: {warning}" for one, _ in pairs for warning in one.warnings] + list(follower.warnings())
     if len(pairs) > rows:
         said.append(f"and {len(pairs) - rows} more lifetimes")
-    shown.caption = escape("\n".join([*said[:8], *([f"and {len(said) - 8} more warnings"] if len(said) > 8 else [])]))
+    said = [*said[:8], *([f"and {len(said) - 8} more warnings"] if len(said) > 8 else [])]
+    if any(one.verdicts for one, _ in pairs):
+        marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
+        said += [*follower.standing(), f"{marks}: of one lifetime by its own spread, of several by their interval"]
+    shown.caption = escape("\n".join(said))
     shown.caption_justify = "left"
     return shown
 

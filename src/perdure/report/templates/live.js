@@ -20,6 +20,7 @@
   plot.dataset.figure = "now"; plot.setAttribute("role", "img"); plot.setAttribute("aria-label", "The chosen lifetime as it grows");
   holder.append(table); figure.append(plot, words); now.append(heading, state, warnings, holder, figure, waiting);
 
+  const marks = { met: "✓", "not met": "✗", undecided: "?" };
   const row = (one) => {
     const made = document.createElement("tr"), name = make("th"), pick = make("button", one.id);
     name.scope = "row"; name.className = "id"; pick.type = "button"; pick.setAttribute("aria-pressed", String(one.id === chosen));
@@ -30,7 +31,7 @@
     bar.append(done);
     const value = one.values.performance_maintenance, waits = one.waits.performance_maintenance;
     made.append(name, make("td", one.state), bar, make("td", time(one.left_s)), make("td", one.block),
-      make("td", value === null || value === undefined ? waits || "" : Number(value).toPrecision(4)), make("td", one.warnings.join("; "), "warning"));
+      make("td", value === null || value === undefined ? waits || "" : `${Number(value).toPrecision(4)} ${marks[one.verdicts.performance_maintenance] || ""}`), make("td", one.warnings.join("; "), "warning"));
     return made;
   };
   const show = (facts) => {
