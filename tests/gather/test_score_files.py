@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.metrics.written import LIFE, written
 
 from perdure.errors import PerdureError
 from perdure.gather.score_files import is_score_file, read_score_file
@@ -15,7 +17,7 @@ from perdure.gather.survey import survey
 from perdure.metrics.declare import Bar
 from perdure.metrics.score import protocol_name
 from perdure.metrics.settings import Settings
-from perdure.scenario.model import Block, Scenario
+from perdure.scenario.model import Block, Scenario, Task
 from perdure.simulate import IdealLearner, lifetime, write_log
 from perdure.stats.groups import groups
 from perdure.stats.robust import interquartile_mean, stratified_bootstrap
@@ -173,3 +175,26 @@ def test_a_threshold_written_beside_the_scores_holds_for_a_metric_that_nothing_d
     file.write_text(json.dumps({**facts, "thresholds": {"mine": {**bar, "better": "up"}}}))
     with pytest.raises(PerdureError, match="better is higher or lower"):
         read_score_file(file)
+
+
+@pytest.mark.parametrize("given", [None, {"a_1": (0.0, 4.0), "b_1": (0.0, 12.0)}], ids=["recorded", "given"])
+def test_without_a_scale_the_margin_is_a_twentieth_of_the_known_bounds_also_from_a_file(
+    tmp_path: Path, given: dict[str, tuple[float, float]] | None
+) -> None:
+    tasks = tuple(replace(Task.parse(name), bounds=pair) for name, pair in (("a_1", (0.0, 5.0)), ("b_1", (0.0, 7.0))))
+    scenario = Scenario("two", tasks, ())
+    for seed in range(3):
+        written(tmp_path / "logs", f"life-{seed}", LIFE, scenario=scenario, learner="toy", seed=seed)
+    found = survey(tmp_path / "logs", settings=Settings(scale="none", bounds=given))
+    (tmp_path / "scores.json").write_text(json.dumps(found.as_json()))
+    expected = 0.05 * 6 if given is None else 0.05 * 8
+    for one in (found, survey(tmp_path / "scores.json")):
+        assert groups(one)[0].estimates["performance_maintenance"].decision.margin == pytest.approx(expected)
+
+
+def test_what_the_data_span_are_no_bounds(logs: Path) -> None:
+    found = survey(logs, settings=Settings(scale="none"))
+    assert all(not one.bounds for one in found.scores)
+    made = groups(found)[0].estimates["performance_maintenance"].decision
+    assert made.margin == 0
+    assert any("bounds are not known" in note for note in made.notes)

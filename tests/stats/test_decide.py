@@ -201,8 +201,11 @@ def test_the_margin_follows_the_scale() -> None:
     assert any("no scale of 100" in note for note in raw.notes)
     none = json.dumps({"scale": "none"})
     assert kept(values, how=none).margin == 0
-    bounded = json.dumps({"scale": "none", "bounds": {"a": {"min": 0, "max": 10}, "b": {"min": 0, "max": 30}}})
-    assert kept(values, how=bounded, tasks=("a", "b")).margin == pytest.approx(1.0)  # 5 % of 20
+    bounds = {"a": (0.0, 10.0), "b": (0.0, 30.0)}
+    assert kept(values, how=none, tasks=("a", "b"), bounds=bounds).margin == pytest.approx(1.0)  # 5 % of 20
+    half = kept(values, how=none, tasks=("a", "b"), bounds={"a": (0.0, 10.0)})
+    assert half.margin == 0
+    assert any("bounds are not known" in note for note in half.notes)
 
 
 def test_a_log_is_not_decided_by_a_matrixs_headline_nor_by_what_is_none() -> None:

@@ -216,6 +216,7 @@ def _life(path: Path, one: Mapping[str, Any], preset: str, definitions: int, how
         evaluation_experiences=int(one.get("evaluation_experiences") or 0),
         notes=tuple(one.get("notes", ())),
         not_learned=tuple(one.get("not_learned", ())),
+        bounds={task: (float(pair["min"]), float(pair["max"])) for task, pair in (one.get("bounds") or {}).items()},
         protocol=one.get("protocol"),
         complete=one.get("complete"),
     )

@@ -62,6 +62,8 @@ class Score:
     """Tasks that never reached the performance at which they count as learned."""
     measures: Mapping[str, str] = field(default_factory=dict)
     """Task → its own measure, where tasks have measures of their own."""
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Task → (min, max) as measured, where they were given or the log records them; not what the data span."""
     protocol: Any = None
     """As the manifest states it."""
     complete: bool | None = None
@@ -158,6 +160,7 @@ class Score:
             "blocks": [block.as_json() for block in self.blocks],
             "notes": list(self.notes),
             "not_learned": list(self.not_learned),
+            "bounds": {task: {"min": low, "max": high} for task, (low, high) in self.bounds.items()},
         }
 
 
@@ -240,6 +243,7 @@ class Scorer:
             ),
             not_learned=_not_learned(curves, self.settings.learned) if matrix is None else (),
             measures=passage.measures,
+            bounds=_known_bounds(curves) if matrix is None else {},
             protocol=lifetime.manifest.get("protocol"),
             complete=lifetime.complete,
         )
@@ -348,6 +352,14 @@ def _identified(identity: Identity, lifetime: Lifetime, curves: Curves) -> Ident
         recorded=str(lifetime.manifest.get("id") or ""),
         source=identity.source or (as_text(lifetime.path) if lifetime.path else ""),
     )
+
+
+def _known_bounds(curves: Curves) -> dict[str, tuple[float, float]]:
+    """Of each task that has any, the bounds that were known beforehand; a range of lower-is-better lies negated."""
+    known = {task: one for task, one in curves.ranges.items() if one.given}
+    return {
+        task: (one.low, one.high) if curves.sign(task) > 0 else (-one.high, -one.low) for task, one in known.items()
+    }
 
 
 def _unused(learned: Mapping[str, float], scenario: Scenario) -> Iterator[str]:

@@ -79,15 +79,17 @@ def margin_of(bar: Bar, lives: Sequence[Score]) -> tuple[float, str]:
         return bar.margin, ""
     if any(life.preset != STANDARD for life in lives):
         return 0.0, ""
-    without = "there is no scale of 100, so the margin is 0; --margin sets one"
+    without = "there is no scale of 100 and bounds are not known, so the margin is 0; --margin sets one"
     if _kind(lives) == "matrix":
         unit = lives[0].identity.unit
         return {"percent": (bar.margin, ""), "fraction": (bar.margin / 100, "")}.get(str(unit), (0.0, without))
     if _settings(lives[0]).get("scale") != "none":
         return bar.margin, ""
-    bounds = _settings(lives[0]).get("bounds") or {}
-    widths = [bounds[task]["max"] - bounds[task]["min"] for task in lives[0].tasks if task in bounds]
-    if not widths or len(widths) < len(lives[0].tasks):
+    first = lives[0]
+    said = {task: (one["min"], one["max"]) for task, one in (_settings(first).get("bounds") or {}).items()}
+    known = {**said, **first.bounds}  # a table of scores has its settings alone
+    widths = [known[task][1] - known[task][0] for task in first.tasks if task in known]
+    if not widths or len(widths) < len(first.tasks):
         return 0.0, without
     return bar.margin / 100 * sum(widths) / len(widths), ""
 
