@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 import typer
+from rich.console import Console
 from tests.cli.verbs import fits, run_verb
+from tests.stats.lives import life as scored
 from typer.testing import CliRunner
 
 from perdure.cli.compare import COMMAND, compare
+from perdure.cli.tally_table import show_tally
 from perdure.errors import PerdureError
 from perdure.gather.survey import survey
+from perdure.metrics.declare import Bar
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, experts, lifetimes, write_log
+from perdure.stats.tally import tally_of_systems
 
 TRAITS = {"keeping": 0.0, "middling": 0.3, "forgetful": 0.6}
 
@@ -236,3 +242,24 @@ def test_under_a_papers_preset_systems_are_tallied_against_the_thresholds(both_t
     said = run_verb("compare", both_types, "--scenario-types", "--preset", "baker-2023").output
     assert "one-tailed p" in said
     assert f"{facts['tally']['met']} of {facts['tally']['of']} met" in said
+
+
+def test_at_80_columns_long_names_cut_no_number_off() -> None:
+    values = {"performance_maintenance": -12.345, "forward_transfer": 1.0, "backward_transfer": 0.5}
+    name = "a-learner-with-a-rather-long-name-and-settings-000012"
+    sides = {
+        f"{name} · {kind}": [
+            scored(f"{at}", preset="baker-2023", values={key: value + at for key, value in values.items()})
+            for at in range(4)
+        ]
+        for kind in ("condensed", "dispersed")
+    }
+    tally = tally_of_systems(sides, {key: Bar(1.0, headline="log") for key in values})
+    assert tally is not None
+    console = Console(width=80, record=True, file=io.StringIO())
+    show_tally(console, tally)
+    said = console.export_text()
+    assert all(len(line) <= 80 for line in said.splitlines())
+    t = tally.rows[0].decisions["performance_maintenance"].t
+    assert f"{t:.2f}".replace("-", "−") in said
+    assert "…" not in said

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
+    from perdure.report import tables
     from perdure.stats.tally import Tally
 
 __all__ = ["show_tally"]
@@ -14,14 +16,23 @@ __all__ = ["show_tally"]
 
 def show_tally(console: Console, tally: Tally) -> None:
     """Print both tables, and what they come to."""
-    from rich.markup import escape
-
-    from perdure.cli.score_table import columns, widest
-    from perdure.report.tables import number, tallied
+    from perdure.cli.score_table import widest
+    from perdure.report.tables import tallied
 
     for given in tallied(tally):
-        table = columns(given.caption, [given.columns[0].name], [one.name for one in given.columns[1:]])
-        for row in given.rows:
-            table.add_row(*(escape(cell) if isinstance(cell, str) else number(cell) for cell in row))
-        console.print(widest(console, [table]))
+        console.print(widest(console, (_table(given, whole=whole) for whole in (True, False))))
     console.print(tally.told, markup=False, style="bright_black")
+
+
+def _table(given: tables.Table, *, whole: bool) -> Table:
+    """Names on one line, or, where numbers would be cut off, on several."""
+    from rich.markup import escape
+
+    from perdure.cli.score_table import columns
+    from perdure.report.tables import number
+
+    made = columns(given.caption, [given.columns[0].name], [one.name for one in given.columns[1:]])
+    made.columns[0].no_wrap = whole
+    for row in given.rows:
+        made.add_row(*(escape(cell) if isinstance(cell, str) else number(cell) for cell in row))
+    return made
