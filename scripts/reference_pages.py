@@ -92,8 +92,10 @@ def metrics() -> str:
     parts = ["# Metrics\n\nEach is one declaration; this page, lint, tables and verdicts derive from it.\n"]
     for metric in METRICS:
         facts = {
+            "also called": ", ".join(metric.aliases),
             "needs": metric.needs + (", and experts" if metric.expert else ""),
             "shows lifelong learning when": metric.bar,
+            "called good": metric.good.words if metric.good else "",
             "condition": metric.condition,
             "unit": metric.unit,
             "source": metric.source,

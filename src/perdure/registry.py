@@ -39,13 +39,16 @@ class Registry(Generic[T]):
 
     def alias(self, name: str, known: str) -> None:
         """Let `name` stand for the thing registered as `known`, which alone is listed."""
-        if name in self._things or self._aliases.get(name, known) != known:
+        if name in self._things or self._aliases.get(name.lower(), known) != known:
             raise PerdureError(f"{self.kind} {name!r} is registered already; choose another alias for {known!r}")
-        self._aliases[name] = known
+        self._aliases[name.lower()] = known
 
     def canonical(self, name: str) -> str:
-        """The name under which a thing is listed, where `name` may be an alias of it."""
-        return self._aliases.get(name, name)
+        """The name under which a thing is listed, where `name` may be an alias of it, or in other capitals."""
+        if name in self._things or name in self._later:
+            return name
+        folded = name.lower()
+        return folded if folded in self._things else self._aliases.get(folded, name)
 
     def get(self, name: str) -> T:
         """The thing under `name` or its alias; an unknown name offers the nearest known one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from perdure.gather.model import Survey
+    from perdure.metrics.declare import Metric
     from perdure.stats.model import Estimate, Group
 
 __all__ = ["grouped", "score_facts", "show_groups"]
@@ -58,7 +59,13 @@ def _thresholds(scores: Survey) -> dict[str, dict[str, Any]]:
     }
 
 
-def show_groups(groups: Sequence[Group], *, quiet: bool = False, console: Console | None = None) -> None:
+def show_groups(
+    groups: Sequence[Group],
+    *,
+    quiet: bool = False,
+    console: Console | None = None,
+    declared: Mapping[str, Metric] | None = None,
+) -> None:
     """Print every group, with and without the lifetimes in which a task was never learned."""
     if not groups:
         return
@@ -69,13 +76,14 @@ def show_groups(groups: Sequence[Group], *, quiet: bool = False, console: Consol
     console = console or Console(highlight=False)
     for group in groups:
         what = f"{counted(group.n, 'lifetime')} · {group.measure} · {group.preset}"
-        _show(console, group, f"{group.group} · {what}", quiet=quiet)
+        _show(console, group, f"{group.group} · {what}", declared or {}, quiet=quiet)
         if group.learned_only is not None:
             left = group.n - group.learned_only.n
             _show(
                 console,
                 group.learned_only,
                 f"{group.group} · without {left} that did not learn every task",
+                declared or {},
                 quiet=quiet,
             )
         for name, why in group.left_out:
@@ -86,8 +94,9 @@ def show_groups(groups: Sequence[Group], *, quiet: bool = False, console: Consol
             console.print(f"{marks}. {rule_of(preset)}", markup=False, style="bright_black")
 
 
-def _show(console: Console, group: Group, title: str, *, quiet: bool) -> None:
+def _show(console: Console, group: Group, title: str, declared: Mapping[str, Metric], *, quiet: bool) -> None:
     from perdure.cli.score_table import widest
+    from perdure.stats.reading import reading
 
     layouts = _WIDE, _NARROW, _NARROW[:-2] + _NARROW[-1:]
     console.print(widest(console, (_table(group, title, layout) for layout in layouts)))
@@ -104,6 +113,8 @@ def _show(console: Console, group: Group, title: str, *, quiet: bool) -> None:
             carried.setdefault(flagged, []).append(name)
         if one.missing:
             absent.setdefault((one.missing, one.absent or "no reason is given"), []).append(name)
+    for line in reading(group, declared):
+        console.print(line, markup=False)
     hidden = [name for name, one in group.estimates.items() if _hidden(group, one)]
     if hidden:
         said = f"{', '.join(hidden)}: not shown, tasks were learned again; --json has them"

@@ -47,6 +47,7 @@ def _metrics(preset: str | None) -> tuple[Facts, ...]:
 def _facts(metric: Metric) -> Facts:
     return {
         "name": metric.name,
+        "aliases": [*metric.aliases],
         "summary": metric.summary,
         "condition": metric.condition,
         "capability": metric.capability,
@@ -55,6 +56,7 @@ def _facts(metric: Metric) -> Facts:
         "bar": metric.bar,
         "unit": metric.unit,
         "needs": metric.needs + ("; an expert for it" if metric.expert else ""),
+        "good": metric.good.words if metric.good else "",
         "source": metric.source,
         "preset": metric.preset,
     }
@@ -130,11 +132,14 @@ def _show(facts: tuple[Facts, ...]) -> None:
 
     console = Console(highlight=False)
     for one in facts:
-        console.print(Text(one["name"], "bold"), Text(one.get("bar") or "", "cyan"))
+        also = f"({', '.join(one['aliases'])})" if one.get("aliases") else ""
+        parts = ((one["name"], "bold"), (also, "bold"), (one.get("bar") or "", "cyan"))
+        console.print(*(Text(text, style) for text, style in parts if text))
         console.print(Padding(Text(one["summary"]), (0, 0, 0, 2)))
         details = [f"needs {one['needs']}"] if one.get("needs") else []
         details += [f"takes {', '.join(each['name'] for each in one['parameters'])}"] if one.get("parameters") else []
         details += [f"fixes {', '.join(one['fixes'])}"] if one.get("fixes") else []
+        details += [f"good: {one['good']}"] if one.get("good") else []
         details += [text for text in (one.get("condition"), one.get("source")) if text]
         if details:
             console.print(Padding(Text(" · ".join(details), "bright_black"), (0, 0, 0, 2)))

@@ -50,7 +50,7 @@ def score(
         write_outputs(scores, out)
     if json != "-":
         if several:
-            show_groups(found, quiet=quiet)
+            show_groups(found, quiet=quiet, declared=scores.metrics)
         show(scores, quiet=quiet, grouped=bool(found))
         if refused:
             typer.echo(f"not grouped: {refused}", err=True)

@@ -85,6 +85,11 @@ def _show_one(score: Score, scores: Survey, quiet: bool) -> None:
             rows.append((name, number(one.value), MARKS.get(made.verdict or "", ""), bar or _unit(metric, score)))
     _say(f"{score.id} · {score.measure} · {score.preset}", "bold")
     _table(rows)
+    if score.identity.unit:
+        from perdure.stats.reading import reading_of_one
+
+        for line in reading_of_one(score, scores.metrics, scores.bars):
+            _say(line)
     if quiet:
         return
     for note, names in said.items():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perdure.metrics.declare import Bar, Metric
+from perdure.metrics.declare import METRICS, Bar, Metric
 from perdure.metrics.score import DEFINITIONS, Score
 
 __all__ = ["SCHEMA", "Life", "Survey"]
@@ -76,6 +76,7 @@ class Survey:
 
         What the robust summaries take: `stratified_bootstrap(list(found.by_task(…).values()), …)`.
         """
+        metric = METRICS.canonical(metric)
         found: dict[str, list[float]] = {}
         for one in self.scores:
             if metric in one.metrics:

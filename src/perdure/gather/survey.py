@@ -19,7 +19,7 @@ from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import READERS, Options, lifetimes, locate, recognise
 from perdure.log.variants import Sets, Settled, settle
-from perdure.metrics.declare import Bar
+from perdure.metrics.declare import METRICS, Bar
 from perdure.metrics.score import Score, Scorer
 from perdure.metrics.settings import Settings
 from perdure.settings import OPTIONS
@@ -162,11 +162,12 @@ def _told_apart(lives: Sequence[tuple[Found, Life]]) -> list[Life]:
 def _scored_before(scores: Sequence[Score], taken: set[str], settings: Settings) -> list[Life]:
     """Lives of which only the scores are known, as far as they were asked for; where an id is taken, with the file."""
     again = Counter(one.id for one in scores)
+    ids = {METRICS.canonical(one) for one in settings.ids}
 
     def told(one: Score) -> Score:
         who = one.identity
         clash = again[who.id] > 1 or who.id in taken
-        asked = {name: found for name, found in one.metrics.items() if not settings.ids or name in settings.ids}
+        asked = {name: found for name, found in one.metrics.items() if not ids or name in ids}
         named = replace(who, id=f"{who.argument}#{who.id}") if clash else who
         return replace(one, identity=named, metrics=asked)
 

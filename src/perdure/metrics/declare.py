@@ -29,6 +29,7 @@ __all__ = [
     "Combine",
     "Context",
     "Departure",
+    "Good",
     "Key",
     "Metric",
     "NoValue",
@@ -72,6 +73,15 @@ class Context:
     baselines: Mapping[str, Any] = field(default_factory=dict)
     """By name, e.g. `random_init` and `joint` (a number, or one per task)."""
     expert_average: Literal["metrics", "time"] = "metrics"
+
+
+@dataclass(frozen=True)
+class Good:
+    """What a document calls a good value, in its words; it decides nothing."""
+
+    words: str
+    above: float | None = None
+    """On a scale of 100, where the document gives a number."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +147,11 @@ class Metric:
     preset: str = "standard"
     """The preset whose own metric this is."""
     aliases: tuple[str, ...] = ()
-    """Other names under which it may be asked for; outputs use `name` alone."""
+    """Other names under which it may be asked for, in any capitals; outputs use `name` alone."""
+    of_matrix: str = ""
+    """Of a metric of logs: what asks the same of an accuracy matrix."""
+    good: Good | None = None
+    """What a document calls a good value of it."""
     headline: Headline = ""
     """Of what it is one of the few numbers to lead with: a log, an accuracy matrix, or nothing."""
     scale: AveragedAs = "linear"
@@ -219,6 +233,8 @@ def metric(
     source: str = "",
     preset: str = "standard",
     aliases: tuple[str, ...] = (),
+    of_matrix: str = "",
+    good: Good | None = None,
     headline: Headline = "",
     scale: AveragedAs = "linear",
     register: bool = True,
@@ -254,6 +270,8 @@ def metric(
             source=source,
             preset=preset,
             aliases=aliases,
+            of_matrix=of_matrix,
+            good=good,
             headline=headline,
             scale=scale,
         )

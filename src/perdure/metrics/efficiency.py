@@ -26,6 +26,7 @@ _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does 
     condition="Scalability",
     capability="continual learning",
     source="Baker et al. 2023, Alg. 3, averaged as logarithms",
+    aliases=("RP",),
 )
 def relative_performance(expert: Beside) -> float | Value:
     """How much is achieved while learning a task, beside an expert of that task alone."""
@@ -40,6 +41,7 @@ def relative_performance(expert: Beside) -> float | Value:
     condition="Scalability",
     capability="continual learning",
     source="after Baker et al. 2023, Alg. 4, by a common target",
+    aliases=("SE",),
 )
 def sample_efficiency(expert: Beside) -> float | Value:
     """How high and how soon a task's learning ends up, beside an expert of that task alone.

@@ -17,6 +17,8 @@ __all__ = ["performance_maintenance", "performance_maintenance_terminal"]
     condition="Continuous Learning",
     capability="continual learning",
     source="Baker et al. 2023, Alg. 5",
+    aliases=("PM",),
+    of_matrix="bwt",
 )
 def performance_maintenance(evaluation: Curve, reference: Curve) -> float:
     """How much of a task's performance is kept, or gained, while others are learned (0: nothing forgotten)."""

@@ -15,7 +15,7 @@ from perdure.curves.model import Array, Curve, Curves, Expert
 from perdure.metrics import accuracy_sites as sites
 from perdure.metrics.accuracy import Learning, Place
 from perdure.metrics.combine import flat
-from perdure.metrics.declare import Metric, NoValue, Value, metric
+from perdure.metrics.declare import Good, Metric, NoValue, Value, metric
 from perdure.scenario.sites import each_task_learned
 
 __all__ = ["MATRIX_METRICS"]
@@ -42,25 +42,33 @@ SQUARED = "in squared units"
 # --- the page's own (S002) ------------------------------------------------------------------------
 
 
-@_headline(sites.at_the_end, source=S002)
+@_headline(sites.at_the_end, source=S002, aliases=("AA",), good=Good("above 80 %", above=80))
 def average_accuracy(at: Place) -> float:
     """How well all learned tasks are done at the end (AA)."""
     return at.final
 
 
-@_headline(sites.once_learned, source=S002)
+@_headline(sites.once_learned, source=S002, aliases=("LA",), good=Good("above 90 %", above=90))
 def learning_accuracy(at: Place) -> float:
     """How well each task is done once it is learned (LA)."""
     return at.learned
 
 
-@_headline(sites.old_tasks, threshold=0, margin=5, source=GEM)
+@_headline(
+    sites.old_tasks,
+    threshold=0,
+    margin=5,
+    condition="Continuous Learning",
+    capability="continual learning",
+    source=GEM,
+    good=Good("about 0, or positive"),
+)
 def bwt(at: Place) -> float:
     """How much learning the later tasks changed the earlier ones; negative is forgetting (BWT)."""
     return at.final - at.learned
 
 
-@_headline(sites.ahead_of_learning, source=GEM, aliases=("fwt_gem",))
+@_headline(sites.ahead_of_learning, source=GEM, aliases=("fwt_gem",), good=Good("positive", above=0))
 def fwt(at: Place) -> float:
     """How far each later task is above an untrained learner just before it is learned: forward transfer (FWT).
 
@@ -69,7 +77,7 @@ def fwt(at: Place) -> float:
     return at.previous - float(at.random_init[at.row])
 
 
-@_measured(sites.new_tasks, source=S002)
+@_measured(sites.new_tasks, source=S002, good=Good("positive", above=0))
 def above_chance(at: Place) -> float:
     """How far each later task, once learned, is above an untrained learner.
 
@@ -78,7 +86,7 @@ def above_chance(at: Place) -> float:
     return at.learned - float(at.random_init[at.row])
 
 
-@_headline(sites.histories, better="lower", source=RIEMANNIAN_WALK)
+@_headline(sites.histories, better="lower", source=RIEMANNIAN_WALK, aliases=("FM",), good=Good("low"))
 def forgetting(at: Place) -> Value:
     """How far each earlier task fell from its best to the end; noise alone makes it positive, bwt does not (FM).
 
@@ -94,13 +102,13 @@ def forgetting_strict(at: Place) -> float:
     return float(at.since[:-1].max()) - at.final
 
 
-@_measured(sites.new_tasks, better="lower", source=RIEMANNIAN_WALK)
+@_measured(sites.new_tasks, better="lower", source=RIEMANNIAN_WALK, aliases=("IM",))
 def intransigence(at: Place) -> float:
     """How far each later task, once learned, is below a jointly trained learner (IM)."""
     return float(at.joint[at.row]) - at.learned
 
 
-@_measured(sites.histories, better="lower", source=S002)
+@_measured(sites.histories, better="lower", source=S002, aliases=("MS",), good=Good("low"))
 def memory_stability(at: Place) -> Value:
     """How much each earlier task's evaluations vary since it was learned, as a population variance (MS)."""
     return Value(float(at.since.var()), (SQUARED,) if at.matrix.unit == "raw" else ())

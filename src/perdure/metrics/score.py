@@ -24,7 +24,7 @@ from perdure.log.variants import Settled, settle
 from perdure.metrics.accuracy import reads_matrix
 from perdure.metrics.batch import measured_together
 from perdure.metrics.blocks import BlockSummary
-from perdure.metrics.declare import Context, Metric
+from perdure.metrics.declare import METRICS, Context, Metric
 from perdure.metrics.engine import Measured
 from perdure.metrics.load import chosen
 from perdure.metrics.presets import preset as preset_called
@@ -34,7 +34,6 @@ from perdure.settings import UNDECIDING
 
 __all__ = ["DEFINITIONS", "Score", "Scorer", "deciding", "prepared_table", "protocol_name"]
 
-_NO_LOG = "needs a log of experiences; an accuracy matrix holds none"
 _NO_EXPERTS = "experts say nothing about a matrix, and were not used"
 _UNFINISHED = {True: ("this life did not reach its end",), False: ()}
 
@@ -125,8 +124,8 @@ class Score:
         return {name: one.why for name, one in self.metrics.items() if one.why}
 
     def __getitem__(self, metric: str) -> float | None:
-        """The value of a metric, or None."""
-        return self.metrics[metric].value
+        """The value of a metric, by its id or an alias, or None."""
+        return self.metrics[METRICS.canonical(metric)].value
 
     def as_json(self) -> dict[str, Any]:
         """The lifetime as one JSON object; every number in it is finite."""
@@ -276,7 +275,7 @@ class Scorer:
                     f"{together[0].lifetime}: preset {self.preset.name!r} has no accuracy-matrix metrics; "
                     "use standard, or name them"
                 )
-            cannot = dict.fromkeys(asked, Measured(None, why=_NO_LOG))
+            cannot = {key: Measured(None, why=_no_log(self.metrics[key])) for key in asked}
         made = measured_together(together, metrics, self._context, self.settings.aggregate)
         return [{**one, **cannot} for one in made] if cannot else made
 
@@ -328,6 +327,12 @@ def prepared_table(curves: Curves, _count: int = 1) -> pl.DataFrame:
 
 
 _NOT_DECIDING = UNDECIDING | {"experts"}  # may differ in a pool
+
+
+def _no_log(metric: Metric) -> str:
+    """Why a metric of logs has no value of a matrix, and what to ask for in its place."""
+    instead = f"; of a matrix, {metric.of_matrix} says it" if metric.of_matrix else ""
+    return f"needs a log of experiences; an accuracy matrix holds none{instead}"
 
 
 def deciding(settings: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from perdure.curves.model import Prep
 from perdure.errors import LogError, MetricError, PerdureError
 from perdure.log.read import find, locate
 from perdure.metrics.accuracy import reads_matrix
-from perdure.metrics.declare import Preset
+from perdure.metrics.declare import METRICS, Preset
 from perdure.settings import OPTIONS, Settings, checked
 
 __all__ = ["FILE", "Settings", "prepared", "settings_for"]
@@ -63,9 +63,18 @@ def settings_for(
     first, where = layers[0]
     for other, path in layers[1:]:
         _refuse_unlike(first, where, other, path, given)
-    values = {name: one.value for name, one in first.items()} | given
+    values = _by_ids({name: one.value for name, one in first.items()} | given)
     origins = {name: one.source for name, one in first.items()} | dict.fromkeys(given, source)
     return Settings(**values, origins=origins)
+
+
+def _by_ids(values: dict[str, Any]) -> dict[str, Any]:
+    """The values with metrics by the ids that outputs use, however they were asked for."""
+    if "metrics" in values:
+        values["metrics"] = tuple(METRICS.canonical(one) for one in values["metrics"])
+    if "margins" in values:
+        values["margins"] = {METRICS.canonical(name): margin for name, margin in values["margins"].items()}
+    return values
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ _CONDITION = "Transfer and Adaptation"
     condition=_CONDITION,
     capability="adapting to new tasks",
     source="Baker et al. 2023, Alg. 1, averaged as logarithms",
+    aliases=("FT",),
+    of_matrix="fwt",
 )
 def forward_transfer(before: Curve, after: Curve) -> float | Value:
     """How much learning one task lifts another that has not been learned yet."""
@@ -36,6 +38,7 @@ def forward_transfer(before: Curve, after: Curve) -> float | Value:
     condition=_CONDITION,
     capability="adapting to new tasks",
     source="New et al. 2022",
+    of_matrix="fwt",
 )
 def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     """How much learning one task lifts another not learned yet, as a contrast from −1 to 1."""
@@ -51,6 +54,8 @@ def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     condition=_CONDITION,
     capability="continual learning",
     source="Baker et al. 2023, Alg. 2, averaged as logarithms",
+    aliases=("BT",),
+    of_matrix="bwt",
 )
 def backward_transfer(before: Curve, after: Curve) -> float | Value:
     """How much learning one task lifts another that was learned before."""
@@ -65,6 +70,7 @@ def backward_transfer(before: Curve, after: Curve) -> float | Value:
     condition=_CONDITION,
     capability="continual learning",
     source="New et al. 2022",
+    of_matrix="bwt",
 )
 def backward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     """How much learning one task lifts another learned before, as a contrast from −1 to 1."""

@@ -73,6 +73,8 @@ def _group(
     name: str, lives: Sequence[Score], bars: Mapping[str, Bar], level: float, seed: int, resamples: int
 ) -> Group:
     first = lives[0] if lives else None
+    if first and first.identity.unit:  # a matrix is not asked what only a log can answer
+        bars = {metric: bar for metric, bar in bars.items() if any(metric in life.metrics for life in lives)}
     learners = {life.learner for life in lives}
     return Group(
         group=name,

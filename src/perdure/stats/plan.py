@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from perdure.errors import PerdureError
-from perdure.metrics.declare import Bar
+from perdure.metrics.declare import METRICS, Bar
 from perdure.metrics.score import Score
 from perdure.stats.estimate import defined
 from perdure.stats.model import Array
@@ -196,7 +196,7 @@ def pilot_metrics(
     are redrawn from its own values. With `simulate` they are for every metric, and the error rate is found too.
     """
     rng = rng or np.random.default_rng(0)
-    wanted = dict(detect or {})
+    wanted = {METRICS.canonical(name): distance for name, distance in (detect or {}).items()}
     unknown = set(wanted) - set(bars)
     if unknown:
         raise PerdureError(f"{', '.join(sorted(unknown))}: not among the pilot's metrics ({', '.join(bars)})")

@@ -10,7 +10,7 @@ from typing import Any
 from perdure.errors import PerdureError, UnknownName
 from perdure.gather.model import SCHEMA, Survey
 from perdure.gather.score_files import definitions_of
-from perdure.metrics.declare import Bar
+from perdure.metrics.declare import METRICS, Bar
 from perdure.metrics.score import Score
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import check_poolable, differing, left_out_of, not_pooled, usable
@@ -144,6 +144,7 @@ def compare_systems(
     Of three systems or more every two are held against each other as well, and letters say who differs from whom.
     Different presets or settings are refused.
     """
+    metrics = tuple(METRICS.canonical(one) for one in metrics)
     chosen = _named(systems, baseline).name
     _check_alike(systems)
     systems, assumed = _placed(systems)

@@ -9,6 +9,7 @@ import numpy as np
 
 from perdure.curves.model import Array
 from perdure.errors import UnknownName
+from perdure.metrics.declare import METRICS
 from perdure.report.figures.data.view import Flagged, Nothing, View, flags_of
 from perdure.report.material import Material
 from perdure.stats.model import Estimate, Group
@@ -291,14 +292,15 @@ def power(material: Material, view: View | None = None) -> PowerData | Nothing:
 def shown_metrics(material: Material, view: View) -> tuple[str, ...]:
     """The metrics asked for, or the headline ones."""
     known = material.survey.metrics
-    for name in view.metrics:
+    asked = tuple(METRICS.canonical(one) for one in view.metrics)
+    for name in asked:
         if name not in known:
             raise UnknownName("metric", name, known)
     judged = [name for name, one in known.items() if one.threshold is not None]
     # Logs lead with their headline metrics; what has none, with whatever has a threshold.
     kind = "matrix" if any(one.score.identity.unit for one in material.lives) else "log"
     leading = tuple(name for name in judged if known[name].headline == kind)
-    return view.metrics or leading or tuple(name for name in judged if not known[name].headline)
+    return asked or leading or tuple(name for name in judged if not known[name].headline)
 
 
 # --- parts ---------------------------------------------------------------------------------------
