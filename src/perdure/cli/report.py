@@ -49,6 +49,8 @@ def report(
     if json:
         emit_json(made.as_json(), json)
     if not quiet and json != "-":
+        for line in made.leads:
+            typer.echo(line)
         for one in made.verdicts:
             typer.echo(f"{one.verdict}: {one.sentence}")
         typer.echo(str(to))

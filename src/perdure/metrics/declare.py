@@ -30,6 +30,7 @@ __all__ = [
     "Context",
     "Departure",
     "Good",
+    "Headline",
     "Key",
     "Metric",
     "NoValue",

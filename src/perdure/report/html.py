@@ -128,7 +128,6 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
             overall=overall,
             scenarios=_scenarios(material),
             comparisons=[_compared(one) for one in report.comparisons],
-            life_words=_LIFE_WORDS,
             lifetimes=tables.lifetimes(material),
             pages=pages,
             left_out=material.survey.left_out,
@@ -202,7 +201,8 @@ def _featured(material: Material, figures: dict[str, Any]) -> list[dict[str, Any
             continue
         life, view = lives[0], View(group=group.group if group else None)
         made: dict[str, Any] = {"title": f"{group.group}: {life.id}" if group and group.group != "all" else life.id}
-        made["life"] = f"life-{first[life.id]}"
+        drawn = f"life-{first[life.id]}"
+        made["life"] = drawn, f"Learning curves and evaluations of {made['title']}", _LIFE_WORDS
         experts = interactive.beside(data.experts(material, View(lifetime=life.id)), material.looks)
         made["beside"] = f"beside-{at}" if experts else None
         if experts:
@@ -211,6 +211,9 @@ def _featured(material: Material, figures: dict[str, Any]) -> list[dict[str, Any
         for kind, spec, caption in _matrices(material, view):
             figures[f"{kind}-{at}"] = spec
             made["matrices"].append((f"{kind}-{at}", caption))
+        if life.score.identity.unit and made["matrices"]:  # nothing is known of its learning: the matrix is the picture
+            (heat, caption), made["matrices"] = made["matrices"][0], [(drawn, "Each task's evaluations, one by one.")]
+            made["life"] = heat, caption, caption
         shown.append(made)
     return shown
 

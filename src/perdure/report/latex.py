@@ -30,9 +30,13 @@ def escaped(text: str) -> str:
 def _lines(report: Report) -> Iterator[str]:
     material = report.material
     yield f"% {_comment(report.title)}, written by Perdure {report.provenance['perdure']}; \\usepackage{{booktabs}}"
+    for line in report.leads:
+        yield f"% {_comment(line)}"
     for verdict in report.verdicts:
         yield f"% {_comment(verdict.sentence)}"
     for at, group in enumerate(material.groups):
+        if report.leads:
+            yield from _table(tables.accuracy(material, group), f"matrix-{at + 1}")
         yield from _table(tables.metrics(material, group), f"metrics-{at + 1}", drop=("note",), note=report.rule)
         yield from _table(tables.metrics(material, group, judged=False), f"more-{at + 1}")
     for at, given in enumerate(tables.tallied(report.tally) if report.tally else ()):

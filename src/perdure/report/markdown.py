@@ -30,6 +30,11 @@ def _lines(report: Report) -> Iterator[str]:
     material = report.material
     yield f"# {escaped(report.title)}"
     yield ""
+    for line in report.leads:
+        yield escaped(line)
+        yield ""
+    for group in material.groups if report.leads else ():
+        yield from _table(tables.accuracy(material, group))
     for verdict in report.verdicts:
         yield f"- {_MARKS[verdict.verdict]} **{verdict.verdict}** · {escaped(verdict.sentence)}"
     if not report.verdicts:

@@ -10,7 +10,7 @@ from perdure import __version__
 from perdure.gather.model import Life
 from perdure.report.checklist import Item, checklist
 from perdure.report.material import Material
-from perdure.report.words import CONDITION_RULE, Verdict, verdicts
+from perdure.report.words import CONDITION_RULE, Verdict, leads, verdicts
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import usable
 from perdure.stats.model import LEVEL
@@ -35,6 +35,8 @@ class Report:
     notes: tuple[str, ...] = ()
     tally: Tally | None = None
     """Every group against every threshold, under presets that test as Baker et al. 2023 do."""
+    leads: tuple[str, ...] = ()
+    """What is said of accuracy matrices before any verdict."""
 
     @property
     def rule(self) -> str:
@@ -55,6 +57,7 @@ class Report:
         """Every fact of the report as one JSON object; curves are left to the logs."""
         return {
             "title": self.title,
+            "leads": list(self.leads),
             "verdicts": [
                 {"group": one.group, "condition": one.condition, "verdict": one.verdict, "sentence": one.sentence}
                 for one in self.verdicts
@@ -90,6 +93,7 @@ def report_of(material: Material, *, title: str | None = None, command: str = ""
         provenance=_provenance(material, command, now),
         notes=_notes(material),
         tally=tally_of_groups(material.groups),
+        leads=leads(material.groups, material.survey.metrics),
     )
 
 

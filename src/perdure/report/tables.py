@@ -9,17 +9,19 @@ from typing import Any, Literal
 
 from perdure.gather.model import Life
 from perdure.metrics.declare import Bar, Metric
-from perdure.report.figures.data import View, flags_of, shown_metrics
+from perdure.report.figures.data import Nothing, View, flags_of, shown_metrics
+from perdure.report.figures.data import accuracy as accuracy_data
 from perdure.report.material import Material
 from perdure.stats.compare import Comparison
 from perdure.stats.decide import decide, is_judged
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.tally import Tally
-from perdure.stats.words import MARKS, p_text, short
+from perdure.stats.words import MARKS, counted, p_text, short
 
 __all__ = [
     "Column",
     "Table",
+    "accuracy",
     "blocks",
     "comparison",
     "definitions",
@@ -36,6 +38,7 @@ Kind = Literal["text", "number", "span", "id", "verdict"]
 """A span is text that must not be broken: an interval, a threshold."""
 Cell = str | float | int | None
 MOST_BLOCKS = 80
+MOST_TASKS = 20
 
 
 @dataclass(frozen=True)
@@ -94,13 +97,14 @@ def interval_text(one: Estimate) -> str:
 def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
     """A group's metrics with intervals and verdicts, or those that have no verdict.
 
-    Metrics without any value are left to `without_value`.
+    A matrix's headline stands in one table. Metrics without any value are left to `without_value`.
     """
     rows: list[tuple[Cell, ...]] = []
     lives = material.of_group(group)
     said: dict[str, list[str]] = {}
     for name, one in group.estimates.items():
-        if one.mean is None or (one.verdict is not None) != judged:
+        leads = one.verdict is not None or (one.bar.headline == "matrix" and group.unit is not None)
+        if one.mean is None or leads != judged:
             continue
         for each in flags_of(lives, name):
             said.setdefault(f"{each.flag} ({each.n})", []).append(name)
@@ -116,9 +120,9 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
                 interval_text(one),
                 one.sd,
                 one.n,
-                metric.bar if metric else f"{one.bar.threshold:g}",
+                _bar(metric, one),
                 beyond,
-                number(one.decision.against),
+                "" if one.verdict is None else number(one.decision.against),
                 "" if one.p is None else p_text(one.p),
                 one.verdict or "",
                 one.word or "",
@@ -143,10 +147,26 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
         Column("word"),
         Column("note"),
     )
-    caption = f"{group.group}: {group.n} lifetimes" + ("" if judged else ", exploratory: no verdict")
+    caption = f"{group.group}: {counted(group.n, 'lifetime')}" + ("" if judged else ", exploratory: no verdict")
     note = "; ".join(f"{', '.join(names)}: {flag}" for flag, names in said.items())
     columns = (*heads, *against) if judged else heads
     return Table(caption, columns, tuple(rows), f"Flags, with how many lifetimes: {note}." if note else "").filled()
+
+
+def _bar(metric: Metric | None, one: Estimate) -> str:
+    if metric:
+        return metric.bar
+    return "" if one.bar.threshold is None else f"{one.bar.threshold:g}"
+
+
+def accuracy(material: Material, group: Group) -> Table:
+    """How well each task (row) is done after each task (column) was learned; no rows where they are too many."""
+    found = accuracy_data(material, View(group=group.group))
+    if isinstance(found, Nothing) or len(found.tasks) > MOST_TASKS:
+        return Table("Accuracy matrix", (), ())
+    heads = (Column("evaluated", "id"), *(Column(f"after {task}", "number") for task in found.tasks))
+    rows = tuple((task, *row) for task, row in zip(found.tasks, found.cells, strict=True))
+    return Table(f"Accuracy matrix · {found.caption}", heads, rows)
 
 
 def without_value(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:

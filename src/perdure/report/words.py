@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from perdure.metrics.declare import Metric
+from perdure.metrics.declare import Headline, Metric
 from perdure.report.tables import interval_text, number
 from perdure.stats.model import Estimate, Group
+from perdure.stats.reading import leading, reading
 from perdure.stats.words import counted, p_words
 
-__all__ = ["CONDITION_RULE", "Verdict", "headline", "verdicts"]
+__all__ = ["CONDITION_RULE", "Verdict", "headline", "leads", "verdicts"]
 
 _LEADS = {
     "met": "{group} shows {condition}",
@@ -37,17 +38,33 @@ class Verdict:
     sentence: str
 
 
-def headline(declared: Mapping[str, Metric]) -> tuple[str, ...]:
-    """The metrics that decide: headline ones with a threshold and a condition."""
-    return tuple(name for name, one in declared.items() if one.headline and one.threshold is not None and one.condition)
+def headline(declared: Mapping[str, Metric], kind: Headline = "log") -> tuple[str, ...]:
+    """The metrics that decide about logs, or about matrices: headline ones with a threshold and a condition."""
+    return tuple(
+        name for name, one in declared.items() if one.headline == kind and one.threshold is not None and one.condition
+    )
 
 
 def verdicts(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[Verdict, ...]:
-    """A sentence for each condition and group, in the order of the declarations."""
-    conditions: dict[str, list[str]] = {}
-    for name in headline(declared):
-        conditions.setdefault(declared[name].condition, []).append(name)
-    return tuple(_verdict(group, condition, names) for group in groups for condition, names in conditions.items())
+    """A sentence for each condition and group, in the order of the declarations; of a matrix for what it can answer."""
+    found: list[Verdict] = []
+    for group in groups:
+        conditions: dict[str, list[str]] = {}
+        for name in headline(declared, "matrix" if group.unit else "log"):
+            conditions.setdefault(declared[name].condition, []).append(name)
+        found += [_verdict(group, condition, names) for condition, names in conditions.items()]
+    return tuple(found)
+
+
+def leads(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[str, ...]:
+    """What is said of groups of accuracy matrices before any verdict: AA, LA, BWT and FM, and how they read."""
+    said: list[str] = []
+    for group in groups:
+        if group.unit and (numbers := leading(group)):
+            called = group.lives[0] if group.n == 1 else f"{group.group}, {counted(group.n, 'lifetime')}"
+            said.append(f"{called}: {numbers}.")
+            said += reading(group, declared)
+    return tuple(said)
 
 
 def _verdict(group: Group, condition: str, names: Sequence[str]) -> Verdict:
