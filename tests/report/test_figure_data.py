@@ -187,18 +187,18 @@ def test_the_accuracy_matrix_counts_the_lifetimes_of_its_order(material: Materia
         assert numbers(found.caption) == ends(found.counts)
 
 
-def test_what_a_task_lost_is_what_the_metric_says_it_lost(material: Material) -> None:
+def test_what_a_task_lost_is_what_bwt_says_it_lost(material: Material) -> None:
     for group in material.groups:
         found = data.forgetting(material, View(group=group.group))
         if isinstance(found, Nothing):
             continue
         assert numbers(found.caption) == ends(found.counts)
         for task, lost, count in zip(found.tasks, found.lost, found.counts, strict=True):
-            measured = [one.score.metrics["forgetting"].by.get(task, ()) for one in material.of_group(group)]
+            measured = [one.score.metrics["bwt"].by.get(task, ()) for one in material.of_group(group)]
             known = [values[0] for values in measured if values]
             assert count >= len(known)
             if count == len(known):
-                assert lost == pytest.approx(np.mean(known))
+                assert lost == pytest.approx(-np.mean(known))
 
 
 def test_just_learned_and_at_the_end_are_counted_task_by_task(material: Material) -> None:

@@ -202,7 +202,7 @@ def _featured(material: Material, figures: dict[str, Any]) -> list[dict[str, Any
         life, view = lives[0], View(group=group.group if group else None)
         made: dict[str, Any] = {"title": f"{group.group}: {life.id}" if group and group.group != "all" else life.id}
         drawn = f"life-{first[life.id]}"
-        made["life"] = drawn, f"Learning curves and evaluations of {made['title']}", _LIFE_WORDS
+        made |= {"life": drawn, "label": f"Learning curves and evaluations of {made['title']}", "words": _LIFE_WORDS}
         experts = interactive.beside(data.experts(material, View(lifetime=life.id)), material.looks)
         made["beside"] = f"beside-{at}" if experts else None
         if experts:
@@ -213,7 +213,7 @@ def _featured(material: Material, figures: dict[str, Any]) -> list[dict[str, Any
             made["matrices"].append((f"{kind}-{at}", caption))
         if life.score.identity.unit and made["matrices"]:  # nothing is known of its learning: the matrix is the picture
             (heat, caption), made["matrices"] = made["matrices"][0], [(drawn, "Each task's evaluations, one by one.")]
-            made["life"] = heat, caption, caption
+            made |= {"life": heat, "label": caption, "words": caption}
         shown.append(made)
     return shown
 

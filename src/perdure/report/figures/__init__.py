@@ -55,6 +55,7 @@ KINDS: dict[str, Kind] = {
         _kind(matrices.learning_final, data.learning_final),
         _kind(matrices.forgetting, data.forgetting),
         _kind(matrices.trajectories, data.accuracy),
+        _kind(matrices.overview, data.overview),
         _kind(groups.metrics, data.metrics),
         _kind(groups.stability_plasticity, data.stability_plasticity),
         _kind(groups.efficiency_maintenance, data.efficiency_maintenance),

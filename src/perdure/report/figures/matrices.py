@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perdure.curves.model import Array
-from perdure.report.figures.axes import INK, PALE, Looks, fitted, headed, paper, short, task_legend, tidy
+from perdure.report.figures.axes import INK, PALE, Looks, fitted, headed, paper, plain, short, task_legend, tidy
 from perdure.report.figures.data.matrices import (
     AccuracyData,
     Counts,
     ForgettingData,
     LearningFinalData,
+    OverviewData,
     TransferData,
     array_of,
 )
+from perdure.report.figures.data.view import Nothing
 from perdure.report.palette import GOOD, POOR
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-__all__ = ["accuracy", "forgetting", "learning_final", "trajectories", "transfer"]
+__all__ = ["accuracy", "forgetting", "learning_final", "overview", "trajectories", "transfer"]
 
 
 def transfer(data: TransferData, looks: Looks) -> Figure:
@@ -56,10 +58,16 @@ def transfer(data: TransferData, looks: Looks) -> Figure:
 def accuracy(data: AccuracyData, looks: Looks) -> Figure:
     """How well each task is done after each task was learned; numbers where the task had been learned."""
     del looks
-    tasks, values = data.tasks, array_of(data.cells)
+    tasks = data.tasks
     side = fitted(len(tasks), 3.2, 0.36, 10.5)
     figure = paper(side, max(5.6, side + 1.6 + 0.055 * max(len(task) for task in tasks)))
-    axes = figure.subplots()
+    _accuracy(figure, figure.subplots(), data)
+    headed(figure, f"Accuracy matrix · {data.caption}")
+    return figure
+
+
+def _accuracy(figure: Figure, axes: Axes, data: AccuracyData) -> None:
+    tasks, values = data.tasks, array_of(data.cells)
     low, high = data.limits
     picture = axes.imshow(values, cmap="viridis", vmin=low, vmax=high, aspect="equal")
     _grid(axes, tasks, "after learning", "evaluated")
@@ -68,37 +76,72 @@ def accuracy(data: AccuracyData, looks: Looks) -> Figure:
     bar = figure.colorbar(picture, ax=axes, shrink=0.75, pad=0.02)
     bar.ax.tick_params(labelsize=8, colors=INK)
     bar.outline.set_visible(False)
-    headed(figure, f"Accuracy matrix · {data.caption}")
-    return figure
 
 
 def learning_final(data: LearningFinalData, looks: Looks) -> Figure:
     """Each task just after it was learned, and at the end."""
     del looks
     figure, axes = _bars(data.tasks, f"Just learned, and at the end · {data.caption}", data.y)
-    _columns(axes, data.learned, -0.2, 0.38, color=GOOD, label="just learned")
-    _columns(axes, data.final, 0.2, 0.38, color=POOR, hatch="///", label="at the end")
+    _learning_final(axes, data)
     axes.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), labelcolor=INK)
     return figure
 
 
+def _learning_final(axes: Axes, data: LearningFinalData) -> None:
+    _columns(axes, data.learned, -0.2, 0.38, color=GOOD, label="just learned")
+    _columns(axes, data.final, 0.2, 0.38, color=POOR, hatch="///", label="at the end")
+
+
 def forgetting(data: ForgettingData, looks: Looks) -> Figure:
-    """What each task lost: its highest evaluation since it was learned, less its last."""
+    """What each task lost: just learned, less the end; what lies below 0 was gained."""
     del looks
     figure, axes = _bars(data.tasks, f"Forgetting by task · {data.caption}", data.y)
-    _columns(axes, data.lost, 0, 0.66, color=POOR)
+    _forgetting(axes, data)
+    return figure
+
+
+def _forgetting(axes: Axes, data: ForgettingData) -> None:
+    colours = [GOOD if one < 0 else POOR for one in data.lost if one is not None]
+    _columns(axes, data.lost, 0, 0.66, color=colours)
     axes.axhline(0, color=INK, linewidth=0.9)
     if len(set(data.counts)) > 1:
         names = [f"{short(task, 18)}\n(n = {count})" for task, count in zip(data.tasks, data.counts, strict=True)]
         axes.set_xticks(range(len(names)), names)
-    return figure
 
 
 def trajectories(data: AccuracyData, looks: Looks) -> Figure:
     """Each task from its own learning on: how well it is done after each later task was learned."""
     figure = paper(4.0)
-    axes = tidy(figure.subplots(), "", "after learning", data.y)
+    _trajectories(figure.subplots(), data, looks)
     headed(figure, f"Trajectories · {data.caption}")
+    task_legend(figure, data.tasks, looks)
+    return figure
+
+
+def overview(data: OverviewData, looks: Looks) -> Figure:
+    """The accuracy matrix, just learned against the end, what each task lost, and trajectories, in one figure."""
+    figure = paper(8.2, 11.0)
+    ((matrix, bars), (lost, lines)) = figure.subplots(2, 2)
+    _accuracy(figure, matrix, data.accuracy)
+    matrix.set_title("Accuracy matrix", loc="left", fontsize=10, color=INK)
+    _bar_axes(bars, data.learning_final.tasks, data.learning_final.y, "Just learned, and at the end")
+    _learning_final(bars, data.learning_final)
+    bars.legend(fontsize=8, frameon=False, loc="lower right", ncols=2, bbox_to_anchor=(1.0, 1.0), labelcolor=INK)
+    if isinstance(data.forgetting, Nothing):
+        lost.set_axis_off()
+        lost.text(0.5, 0.5, plain(data.forgetting.why), ha="center", va="center", fontsize=9, color=PALE, wrap=True)
+    else:
+        _bar_axes(lost, data.forgetting.tasks, data.forgetting.y, "Forgetting by task (below 0: gained)")
+        _forgetting(lost, data.forgetting)
+    _trajectories(lines, data.accuracy, looks)
+    lines.set_title("Trajectories", loc="left", fontsize=10, color=INK)
+    headed(figure, data.accuracy.caption)
+    task_legend(figure, data.accuracy.tasks, looks)
+    return figure
+
+
+def _trajectories(axes: Axes, data: AccuracyData, looks: Looks) -> None:
+    tidy(axes, "", "after learning", data.y)
     stage, values = np.arange(len(data.tasks)), array_of(data.cells)
     for at, task in enumerate(data.tasks):
         look = looks[task]
@@ -115,8 +158,6 @@ def trajectories(data: AccuracyData, looks: Looks) -> Figure:
             markeredgewidth=0.6,
         )
     _task_ticks(axes, data.tasks)
-    task_legend(figure, data.tasks, looks)
-    return figure
 
 
 # --- parts ---------------------------------------------------------------------------------------
@@ -176,7 +217,7 @@ def _columns(
     shift: float,
     width: float,
     *,
-    color: str,
+    color: str | Sequence[str],
     hatch: str = "",
     label: str = "",
 ) -> None:
@@ -199,12 +240,18 @@ def _columns(
 
 def _bars(tasks: Sequence[str], title: str, y: str) -> tuple[Figure, Axes]:
     figure = paper(3.6, min(14.0, max(5.0, 2.2 + 0.42 * len(tasks))))
-    axes = tidy(figure.subplots(), "", "", y)
+    axes = figure.subplots()
+    _bar_axes(axes, tasks, y)
     headed(figure, title)
+    return figure, axes
+
+
+def _bar_axes(axes: Axes, tasks: Sequence[str], y: str, title: str = "") -> None:
+    tidy(axes, "", "", y)
+    axes.set_title(title, loc="left", fontsize=10, color=INK)
     axes.grid(visible=False, axis="x")
     _task_ticks(axes, tasks)
     axes.set_xlim(-0.6, len(tasks) - 0.4)
-    return figure, axes
 
 
 def _task_ticks(axes: Axes, tasks: Sequence[str]) -> None:

@@ -32,6 +32,7 @@ __all__ = [
     "Counts",
     "ForgettingData",
     "LearningFinalData",
+    "OverviewData",
     "TransferData",
     "TransferMatrix",
     "accuracy",
@@ -39,6 +40,7 @@ __all__ = [
     "departures",
     "forgetting",
     "learning_final",
+    "overview",
     "transfer",
 ]
 
@@ -122,6 +124,15 @@ class ForgettingData:
     y: str
     flags: tuple[Flagged, ...]
     caption: str
+
+
+@dataclass(frozen=True)
+class OverviewData:
+    """What an accuracy matrix shows, side by side."""
+
+    accuracy: AccuracyData
+    learning_final: LearningFinalData
+    forgetting: ForgettingData | Nothing
 
 
 _NO_MATRIX = "no accuracy matrix: nothing was learned and evaluated"
@@ -226,16 +237,15 @@ def learning_final(material: Material, view: View | None = None) -> LearningFina
 
 
 def forgetting(material: Material, view: View | None = None) -> ForgettingData | Nothing:
-    """The mean over lifetimes of each task's highest evaluation since it was learned, less its last.
+    """The mean over lifetimes of each task's evaluation after it was learned, less its last: minus `bwt`, by task.
 
-    It is what the metric `forgetting` has for the task; where an evaluation in between is missing, the
-    highest is not known, and the lifetime does not count.
+    The metric `forgetting` goes by the best evaluation instead, so noise alone makes it positive.
     """
     found = whose(material, view or View())
     lost = _by_task(found.lives, _lost)
     tasks = tuple(task for task in material.tasks if task in lost)
     if not tasks:
-        return Nothing("forgetting needs two learned tasks, the first evaluated after each")
+        return Nothing("forgetting needs two learned tasks, the first evaluated once learned and at the end")
     counts = tuple(len(lost[task]) for task in tasks)
     about = _about(found)
     return ForgettingData(
@@ -247,6 +257,14 @@ def forgetting(material: Material, view: View | None = None) -> ForgettingData |
         caption=lifetimes_text(found, counts),
         **{**about, "y": f"lost {about['y']}"},
     )
+
+
+def overview(material: Material, view: View | None = None) -> OverviewData | Nothing:
+    """The accuracy matrix and what follows from it."""
+    matrix, both = accuracy(material, view), learning_final(material, view)
+    if isinstance(matrix, Nothing) or isinstance(both, Nothing):
+        return Nothing(_NO_MATRIX)
+    return OverviewData(matrix, both, forgetting(material, view))
 
 
 def departures(cells: Array, threshold: float, reach: float | None = None) -> tuple[Array, dict[float, str]]:
@@ -307,8 +325,7 @@ def _by_task(lives: Sequence[Life], pick: Callable[[Array, int], float]) -> dict
 
 
 def _lost(after: Array, row: int) -> float:
-    since = after[row, row:]
-    return float(since.max() - since[-1]) if len(since) > 1 else np.nan
+    return float(after[row, row] - after[row, -1]) if row < len(after) - 1 else np.nan
 
 
 def _means(values: Mapping[str, Sequence[float]], tasks: Sequence[str]) -> tuple[float | None, ...]:
