@@ -35,6 +35,7 @@ __all__ = [
     "oriented",
     "read_experts",
     "scaled_for",
+    "seconds_by_task",
     "seconds_elapsed",
     "seconds_learning",
     "values_of",
@@ -258,17 +259,25 @@ def seconds_learning(passage: Passage) -> tuple[float | None, int]:
 
     None where a timestamp is missing or cannot be read.
     """
-    total, intervals = 0.0, 0
+    found = seconds_by_task(passage)
+    if found is None:
+        return None, 0
+    return sum(seconds for seconds, _ in found.values()), sum(intervals for _, intervals in found.values())
+
+
+def seconds_by_task(passage: Passage) -> dict[str, tuple[float, int]] | None:
+    """The same for each task that is learned for more than one experience at a time."""
+    found: dict[str, tuple[float, int]] = {}
     times = passage.rows["timestamp"]
     for index, block in enumerate(passage.scenario.blocks):
         if block.mode != "learn" or not block.length or block.length < 2:
             continue
         span = _seconds(times[int(passage.row_starts[index])], times[int(passage.row_starts[index + 1]) - 1])
         if span is None:
-            return None, 0
-        total += span
-        intervals += block.length - 1
-    return total, intervals
+            return None
+        seconds, intervals = found.get(block.task, (0.0, 0))
+        found[block.task] = seconds + span, intervals + block.length - 1
+    return found
 
 
 def matching(task: str, experts: Sequence[ExpertLog], prep: Prep) -> tuple[ExpertLog, ...]:

@@ -58,6 +58,9 @@ class AccuracyMatrix:
     """Per task, its highest evaluation of all."""
     random_init: tuple[float, ...] | None = None
     joint: tuple[float, ...] | None = None
+    seconds: tuple[float, ...] = ()
+    """How long each task was learned, as far as it is recorded; so with the most memory used, in MB."""
+    memory_mb: tuple[float, ...] = ()
     negated: bool = False
     """Whether lower was better, and every value here is negated; baselines are given as measured."""
     flags: tuple[str, ...] = ()

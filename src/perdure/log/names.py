@@ -70,9 +70,18 @@ _NUMBERS = (
     *("episode_id", "index", "idx", "id", "row", "row_id", "level_0", "block", "block_id", "task_id", "task_idx"),
     *("task_index", "task_num", "task_number"),
 )
+_MEMORY = ("memory", "memory_mb", "peak_memory_mb")
 _SEEDS = ("random_seed", "env_seed", "rng_seed", "seeds")
 _BOOKKEEPING = frozenset(
-    (*STEPS, *_TIMES, *_NUMBERS, *_SEEDS, *ACTIVE_TASK, *(name for names in IDENTITY.values() for name in names))
+    (
+        *STEPS,
+        *_TIMES,
+        *_NUMBERS,
+        *_MEMORY,
+        *_SEEDS,
+        *ACTIVE_TASK,
+        *(name for names in IDENTITY.values() for name in names),
+    )
 )
 # A row index that a spreadsheet or pandas wrote: a number per row, and no measure.
 _INDEX = re.compile(r"unnamed[_: ]+\d+|__index_level_\d+__", re.IGNORECASE)
@@ -94,7 +103,7 @@ def plain(name: str) -> str:
 
 
 def is_bookkeeping(name: str) -> bool:
-    """Whether a column of this name is never a measure: identity, a seed, a step, a time, a running number."""
+    """Whether a column of this name is never a measure: identity, a seed, a step, a cost, a running number."""
     return plain(name) in _BOOKKEEPING or _INDEX.fullmatch(name) is not None
 
 

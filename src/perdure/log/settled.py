@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -37,6 +37,8 @@ class RawMatrix:
     unit: Unit | None = None
     random_init: Baseline | None = None
     joint: Baseline | None = None
+    seconds: tuple[float, ...] | None = None
+    memory_mb: tuple[float, ...] | None = None
     learner: str | None = None
     seed: int | None = None
     inside: str = ""
@@ -133,8 +135,19 @@ def _settled(raw: RawMatrix, way: Orientation, said: Unit | None, seen: Unit, as
     names = _names(raw.tasks or evaluated or (learned and learned[-count:]), count, raw.source)
     _refuse_two_orders(evaluated, learned and learned[-count:], raw.source)
     notes = (*_how(count, unit, rows, way, unmeasured, as_given), *raw.notes, *_doubts(values[:, 1:], way))
-    made = _checked(values, names, unit, notes, raw.source)
+    made = replace(_checked(values, names, unit, notes, raw.source), **_costs(raw, count))
     return with_baselines(made, random_init=raw.random_init, joint=raw.joint, unit=said, source=raw.source)
+
+
+def _costs(raw: RawMatrix, count: int) -> dict[str, Any]:
+    """What learning each task took, in order; a run that is not over has fewer than there are tasks."""
+    costs = {"seconds": raw.seconds or (), "memory_mb": raw.memory_mb or ()}
+    for name, values in costs.items():
+        if len(values) > count or not all(0 <= one < np.inf for one in values):
+            raise LogError(
+                f"{raw.source}: {name} holds {list(values)}; expected a number, 0 or more, for each of {count} tasks"
+            )
+    return costs
 
 
 def _checked(values: Array, tasks: tuple[str, ...], unit: Unit, notes: tuple[str, ...], source: str) -> AccuracyMatrix:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from perdure.gather.model import Life
 from perdure.report.material import Material
+from perdure.report.sketch import MEMORY_COLUMNS
 from perdure.report.tables import number
 
 __all__ = ["Item", "checklist"]
@@ -41,7 +42,7 @@ def checklist(material: Material) -> tuple[Item, ...]:
         _architecture(material),
         _tasks(material),
         _time(material),
-        Item("Memory used", "cannot be seen", "logs do not hold it; say it in the text"),
+        _memory(material),
         _runs(material),
     )
 
@@ -111,6 +112,9 @@ def _time(material: Material) -> Item:
         for one in material.lives
         if one.sketch.seconds[0] and one.sketch.seconds[1]
     ]
+    stated = [cost.seconds for one in material.lives for cost in one.sketch.costs.values() if cost.seconds]
+    if not timed and stated:
+        return Item(what, "present", f"{number(sum(stated))} s of learning, as the matrices state it")
     if not timed:
         return Item(what, "missing", "no timestamps that tell time apart")
     seconds = sum(total or 0.0 for total, _ in timed)
@@ -118,6 +122,14 @@ def _time(material: Material) -> Item:
     return Item(
         what, "present", f"{number(seconds)} s of learning in {len(timed)} lifetimes, {number(each)} s each time"
     )
+
+
+def _memory(material: Material) -> Item:
+    what = "Memory used"
+    stated = [cost.memory_mb for one in material.lives for cost in one.sketch.costs.values() if cost.memory_mb]
+    if not stated:
+        return Item(what, "cannot be seen", f"log it as {MEMORY_COLUMNS[0]}, or say it in the text")
+    return Item(what, "present", f"{number(max(stated))} MB at most")
 
 
 def _runs(material: Material) -> Item:

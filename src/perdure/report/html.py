@@ -129,6 +129,7 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
             scenarios=_scenarios(material),
             comparisons=[_compared(one) for one in report.comparisons],
             lifetimes=tables.lifetimes(material),
+            costs=tables.costs(material),
             pages=pages,
             left_out=material.survey.left_out,
             definitions=tables.definitions(material.survey.metrics, report.valued),

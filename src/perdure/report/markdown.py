@@ -64,6 +64,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     yield "## Lifetimes"
     yield from _table(tables.lifetimes(material))
+    yield from _table(tables.costs(material))
     for path, why in material.survey.left_out:
         yield f"- left out: {escaped(path)}: {escaped(why)}"
     yield ""

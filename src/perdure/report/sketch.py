@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import zip_longest
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from perdure.curves.experts import seconds_learning
+from perdure.curves.experts import seconds_by_task, seconds_learning
 from perdure.curves.model import Array, Curve, Curves, Range
 from perdure.curves.prepare import SCALED
 from perdure.log.accuracy import AccuracyMatrix, MatrixPassage
@@ -21,10 +22,14 @@ from perdure.scenario.model import Block
 from perdure.stats.model import LEVEL
 from perdure.stats.threshold import t_interval
 
-__all__ = ["STEP_COLUMNS", "Beside", "Line", "Sketch", "Stretch", "sketch"]
+__all__ = ["MEMORY_COLUMNS", "STEP_COLUMNS", "Beside", "Cost", "Line", "Sketch", "Stretch", "sketch"]
 
 STEP_COLUMNS = ("steps", "step_count", "episode_steps", "episode_step_count")
 """Columns that may count the steps of an experience, in the order in which they are looked for."""
+
+
+MEMORY_COLUMNS = ("memory_mb", "peak_memory_mb")
+"""Columns that may say how much memory an experience took, in MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,15 @@ class Beside:
     experts: tuple[tuple[str, Line], ...]
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What learning a task took, as far as it was logged."""
+
+    seconds: float | None = None
+    memory_mb: float | None = None
+    """The most that was used while it was learned."""
+
+
 @dataclass(frozen=True, eq=False)
 class Sketch:
     """What figures draw of one lifetime."""
@@ -94,6 +108,9 @@ class Sketch:
     """The column that counted steps."""
     seconds: tuple[float | None, int] = (None, 0)
     """The time between its learning experiences, summed, and how many intervals that is; None without timestamps."""
+
+    costs: Mapping[str, Cost] = field(default_factory=dict)
+    """Task → what learning it took, where anything is known of it."""
 
     @property
     def lower_is_better(self) -> bool:
@@ -154,7 +171,36 @@ def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketc
         matrix=matrix if len(matrix.tasks) else None,
         steps=column,
         seconds=seconds_learning(curves.passage) if curves.passage.rows.height else (None, 0),
+        costs=_costs(curves.passage),
     )
+
+
+def _costs(passage: Passage) -> dict[str, Cost]:
+    """What learning each task took: a matrix may state it, a log has timestamps and may have a column of memory."""
+    if isinstance(passage, MatrixPassage):
+        matrix = passage.matrix
+        rows = zip_longest(matrix.tasks, matrix.seconds, matrix.memory_mb)
+        return {task: Cost(seconds, memory) for task, seconds, memory in rows if (seconds, memory) != (None, None)}
+    if not passage.rows.height:
+        return {}
+    seconds = {task: spent for task, (spent, _) in (seconds_by_task(passage) or {}).items() if spent}
+    memory = _memory(passage)
+    return {task: Cost(seconds.get(task), memory.get(task)) for task in {**seconds, **memory}}
+
+
+def _memory(passage: Passage) -> dict[str, float]:
+    """The most memory while each task was learned, by the first column of `MEMORY_COLUMNS` that is there."""
+    rows = passage.rows
+    column = next((name for name in MEMORY_COLUMNS if name in rows.columns and rows.schema[name].is_numeric()), None)
+    found: dict[str, float] = {}
+    if column is None:
+        return found
+    values = rows[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    for index, block in enumerate(passage.scenario.blocks):
+        used = values[int(passage.row_starts[index]) : int(passage.row_starts[index + 1])]
+        if block.mode == "learn" and not np.isnan(used).all():
+            found[block.task] = max(found.get(block.task, -np.inf), float(np.nanmax(used)))
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import mean
 from typing import Any, Literal
 
 from perdure.gather.model import Life
@@ -24,6 +25,7 @@ __all__ = [
     "accuracy",
     "blocks",
     "comparison",
+    "costs",
     "definitions",
     "interval_text",
     "lifetimes",
@@ -271,6 +273,23 @@ def lifetimes(material: Material) -> Table:
         Column("dropped", "number", "rows that do not count"),
     )
     return Table("Lifetimes", (*heads, *(Column(name, "number") for name in shown)), rows)
+
+
+def costs(material: Material) -> Table:
+    """What learning each task took, group by group, where it was logged: mean seconds, and the most memory."""
+    rows: list[tuple[Cell, ...]] = []
+    for group in material.groups:
+        known = [one.sketch.costs for one in material.of_group(group)]
+        for task in dict.fromkeys(task for one in known for task in one):
+            spent = [one[task].seconds for one in known if task in one and one[task].seconds is not None]
+            used = [one[task].memory_mb for one in known if task in one and one[task].memory_mb is not None]
+            rows.append((group.group, task, mean(spent) if spent else None, max(used, default=None)))
+    heads = (Column("group", "id"), Column("task", "id"))
+    more = (
+        Column("seconds", "number", "of learning, the mean over lifetimes"),
+        Column("memory (MB)", "number", "the most while it was learned, over lifetimes"),
+    )
+    return Table("What learning took", (*heads, *more), tuple(rows)).filled()
 
 
 def values(told: Life, declared: Mapping[str, Metric], bars: Mapping[str, Bar], level: float = LEVEL) -> Table:
