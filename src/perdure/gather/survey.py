@@ -12,6 +12,7 @@ from typing import Any
 from perdure.curves.model import Curves
 from perdure.errors import NotALog, PerdureError
 from perdure.gather.find import Found, find_lifetimes, named_apart
+from perdure.gather.joint import beside_joint, finals, is_joint, joint_accuracies, needing, place_of
 from perdure.gather.model import Life, Survey
 from perdure.gather.processes import processes, worked
 from perdure.gather.serving import OwnExpert, Serving, idle
@@ -53,7 +54,7 @@ def survey(
     """
     from perdure.gather.score_files import is_score_file, read_score_file
 
-    settings = settings or Settings()
+    settings, of_joint = _with_joint(settings or Settings())
     given, experts = _several(logs, settings.reading()), _several(experts)
     scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
     files = [one for one in given if not isinstance(one, Lifetime) and is_score_file(locate(one))]
@@ -76,7 +77,7 @@ def survey(
         how = replace(how, settled=settled)
         surveyor = Surveyor(how, surveyor.serving)
     done = worked(Surveyor, how, found, count, progress, here=surveyor) if found else []
-    lives = _told_apart([pair for one in done for pair in one.lives])
+    lives = _told_apart(_beside_joint(how, list(zip(found, done, strict=True)), count))
     lives += _scored_before([score for one in kept for score in one.scores], {one.id for one in lives}, settings)
     problems = [pair for one in done for pair in one.left_out] + [pair for one in kept for pair in one.left_out]
     if not lives and len(problems) == 1 and surveyor.raised is not None:
@@ -97,7 +98,7 @@ def survey(
         settings_from=settings.sources(),
         written=written,
         name=", ".join(_called(one, brief=True) for one in given),
-        notes=_unheeded(settings) if kept else (),
+        notes=(*of_joint, *(_unheeded(settings) if kept else ())),
     )
 
 
@@ -121,6 +122,29 @@ def score(
         raise PerdureError(f"{_called(log)}: {len(found.lives)} lifetimes ({ids}, …); perdure.survey takes several")
     made = found.scores[0]
     return replace(made, notes=(*made.notes, *(f"expert left out: {why}" for _, why in found.left_out)))
+
+
+def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...]]:
+    """The settings with numbers for the joint learner where its lifetimes were named, and what to say of it."""
+    place = place_of(settings.joint)
+    if place is None:
+        return settings, ()
+    plain = replace(settings, joint=None, preset="standard", metrics=(), margins={})
+    lives = survey(place, settings=plain, look=finals).lives
+    lives = tuple(one for one in lives if is_joint(one.score.identity)) or lives
+    said = f"joint accuracies: the last evaluations of {len(lives)} lifetime{'s' if len(lives) > 1 else ''} at {place}"
+    return replace(settings, joint=joint_accuracies(lives, place)), (as_text(said),)
+
+
+def _beside_joint(how: How, places: Sequence[tuple[Found, Done]], count: int) -> list[tuple[Found, Life]]:
+    """Every life; where a joint learner is among them, the others beside it."""
+
+    def again(found: Sequence[Found], settings: Settings, look: Look | None) -> list[Sequence[tuple[Found, Life]]]:
+        wanted = replace(how, settings=settings, look=look)
+        return [one.lives for one in worked(Surveyor, wanted, found, min(count, len(found)))]
+
+    told = [(found, done.lives) for found, done in places]
+    return beside_joint(told, how.settings, needing(Scorer(how.settings).metrics), again)
 
 
 def described(settings: Settings, scorer: Scorer, experts: Sequence[str]) -> dict[str, Any]:

@@ -210,8 +210,11 @@ def bounds() -> Kind:
     )
 
 
-def baseline(flag: str) -> Kind:
-    """A number for all tasks, one for each in order, or one by name; the command line also takes a file of them."""
+def baseline(flag: str, *, lives: bool = False) -> Kind:
+    """A number for all tasks, one for each in order, or one by name; the command line also takes a file of them.
+
+    With `lives` it takes lifetimes as well: a place that holds no numbers by itself is looked at by the survey.
+    """
 
     def read(value: Any) -> float | tuple[float, ...] | dict[str, float]:
         if isinstance(value, Mapping):
@@ -223,12 +226,24 @@ def baseline(flag: str) -> Kind:
     def from_text(given: str) -> Any:
         from perdure.log.matrix import read_baseline  # it knows every file that a matrix may be in
 
-        return read_baseline(given, flag)
+        try:
+            return read_baseline(given, flag)
+        except PerdureError:
+            if lives and Path(given).exists():
+                return given
+            raise
 
     one = {"type": "number"}
     forms = [one, {"type": "array", "items": one}, {"type": "object", "additionalProperties": one}]
     what = "a number, a list of numbers, or a number for each task"
-    return Kind(what, read, {"anyOf": forms}, metavar="X|X,…|FILE", hashable=False, from_text=from_text)
+    return Kind(
+        what,
+        read,
+        {"anyOf": forms},
+        metavar="X|X,…|FILE|LOG" if lives else "X|X,…|FILE",
+        hashable=False,
+        from_text=from_text,
+    )
 
 
 def measure() -> Kind:

@@ -189,11 +189,11 @@ class Settings:
         MATRICES,
         otherwise="log",
     )
-    joint: Baseline | None = option(
+    joint: Baseline | str | None = option(
         None,
         "--joint",
-        kinds.baseline("--joint"),
-        "Accuracy of a jointly trained learner.",
+        kinds.baseline("--joint", lives=True),
+        "Accuracy of a jointly trained learner, or its lifetimes.",
         MATRICES,
         otherwise="log",
     )
