@@ -25,8 +25,8 @@ from perdure.log.shapes import beginning, content_of, separator_of, shape_of, sp
 __all__ = ["SUFFIXES", "looks_like_matrix", "raw_matrices", "read_baseline"]
 
 _KEYS = (
-    *("matrix", "matrices", "tasks", "unit", "random_init", "joint", "learner", "seed", "seeds", "seconds"),
-    "memory_mb",
+    *("matrix", "matrices", "tasks", "unit", "as_given", "random_init", "joint", "learner", "seed", "seeds"),
+    *("seconds", "memory_mb"),
 )
 _GLANCE = 1 << 16
 # A list of rows or of single numbers, or an object that has a matrix; a list of records is another kind of file.
@@ -143,6 +143,7 @@ def _from_json(path: Path, content: bytes) -> Iterator[RawMatrix]:
         "random_init": _converted(path, said, "random_init", _NumberOrTasks),
         "joint": _converted(path, said, "joint", _NumberOrTasks),
         "learner": _converted(path, said, "learner", str),
+        "as_given": _converted(path, said, "as_given", bool),
         "seconds": _converted(path, said, "seconds", tuple[float, ...]),
         "memory_mb": _converted(path, said, "memory_mb", tuple[float, ...]),
     }

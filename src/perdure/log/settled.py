@@ -37,6 +37,8 @@ class RawMatrix:
     unit: Unit | None = None
     random_init: Baseline | None = None
     joint: Baseline | None = None
+    as_given: bool | None = None
+    """Whether it says itself that its zeros were measured."""
     seconds: tuple[float, ...] | None = None
     memory_mb: tuple[float, ...] | None = None
     learner: str | None = None
@@ -99,7 +101,7 @@ def accuracy_matrices(
     exceeding = any(bool((one.cells > 1.0).any()) for one in raws)
     seen: Unit = "percent" if exceeding else "fraction"
     return tuple(
-        _settled(one, direction, unit or one.unit, seen, as_given)
+        _settled(one, direction, unit or one.unit, seen, as_given or bool(one.as_given))
         for one, direction in zip(raws, directions, strict=True)
     )
 

@@ -75,7 +75,8 @@ def evaluate_continual_learning(
             matrix[row, column] = evaluate_single_task(model, test_loaders[row], device)
         if to is not None:
             cost = {"seconds": seconds, "memory_mb": memory if len(memory) == len(seconds) else None}
-            save_matrix(to, _known(matrix, before), unit="percent", **cost, **facts)
+            measured = before or None  # then zeros before learning are evaluations too
+            save_matrix(to, _known(matrix, before), unit="percent", as_given=measured, **cost, **facts)
     return _known(matrix, before)
 
 
