@@ -35,12 +35,12 @@ test-slow: $(VENV)/installed-dev  ## Run the tests that take long
 	@$(BIN)/python -m pytest -n 2 -m slow
 
 $(VENV)/installed-extras: $(VENV)/installed-dev constraints-cpu.txt
-	@echo "Adding Stable-Baselines3 and Ray …"
+	@echo "Adding PyTorch, Stable-Baselines3 and Ray …"
 	@$(BIN)/python -m pip install --quiet --constraint constraints-cpu.txt --editable '.[dev,sb3,ray]'
 	@touch $@
 
-test-extras: $(VENV)/installed-extras  ## Run the tests that need Stable-Baselines3 or Ray
-	@$(BIN)/python -m pytest -k 'ray or ppo or sb3' tests/run tests/learners tests/test_docs.py
+test-extras: $(VENV)/installed-extras  ## Run the tests that need PyTorch, Stable-Baselines3 or Ray
+	@$(BIN)/python -m pytest -k 'ray or ppo or sb3 or torch' tests/run tests/learners tests/matrix tests/test_docs.py
 
 check: $(VENV)/installed-dev  ## Lint, format check, types
 	@$(BIN)/ruff check .

@@ -15,7 +15,7 @@ from perdure.errors import LogError
 from perdure.matrix import ContinualLearningMetrics
 
 # The matrix that S002 prints: row i is task i, column j after training on task j.
-PRINTED = [
+PRINTED: list[list[float | None]] = [
     [98.5, 62.3, 55.1, 51.8, 49.2],
     [None, 97.8, 58.6, 52.4, 50.1],
     [None, None, 98.2, 61.3, 53.7],
@@ -143,7 +143,7 @@ def test_the_picture_has_the_page_s_four_panels_in_one_file(tmp_path: Path) -> N
     assert heights == [[60, 80, 90], [95, 70, 90]]
     assert [round(bar.get_height(), 6) for bar in lost.containers[0]] == [-35, 10]
     assert lost.containers[0][0].get_facecolor() != lost.containers[0][1].get_facecolor()
-    drawn = [line.get_ydata().tolist() for line in lines.lines if line.get_marker() != "None"]
+    drawn = [np.asarray(line.get_ydata()).tolist() for line in lines.lines if line.get_marker() != "None"]
     assert drawn == [[60, 90, 95], [80, 70], [90]]
 
 
