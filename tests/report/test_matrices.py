@@ -77,7 +77,7 @@ def test_time_and_memory_of_a_log_are_shown_for_each_task(tmp_path: Path) -> Non
             when = f"20240101T0000{at * (2 if task == 'a' else 5):02}.000000"
             lines.append(f"{block},{at},{kind},{task},{when},toy,0.5,{used + number}")
             at += 1
-    (tmp_path / "life.csv").write_text("\n".join(lines))
+    (tmp_path / "life.csv").write_text("\n".join([*lines, ""]))
     report = report_of(gather(tmp_path / "life.csv"))
     # Three learning experiences, two intervals: 2 s each for a, 5 s each for b; evaluations do not count.
     text = as_text(report, ".md")
