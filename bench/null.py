@@ -83,7 +83,11 @@ def facts(outcome: Outcome, *, geometric: bool = False) -> dict[str, dict[str, f
             "mean": _mean(name, values, geometric=geometric),
             "met": float(np.mean(outcome.verdicts[name] > 0)),
             "not_met": float(np.mean(outcome.verdicts[name] < 0)),
-            "covered": float(np.mean(outcome.covered[name])),
+            **(
+                {"covered": float(np.nanmean(outcome.covered[name]))}
+                if np.isfinite(outcome.covered[name]).any()
+                else {}
+            ),
             **({"differs": float(np.mean(outcome.differs[name]))} if len(outcome.differs.get(name, ())) else {}),
             **({"absent": outcome.absent[name]} if outcome.absent.get(name) else {}),
         }
@@ -101,7 +105,8 @@ def printed(name: str, found: dict[str, dict[str, float]], seconds: float) -> No
         if metric == "any":
             print(f"{name:<42} any  {'told from itself':>39} {_share(one['differs'], 0.07)}  ({seconds:.0f} s)")
             continue
-        covered = f"{one['covered']:>7.1%}" + (" " if 0.93 <= one["covered"] <= 0.97 else "*")
+        share = one.get("covered", np.nan)
+        covered = f"{share:>7.1%}" + ("*" if abs(share - 0.95) > 0.02 else " ")
         told = _share(one["differs"], 1.0) if "differs" in one else " " * 8
         lost = f"  ({one['absent']} lives without a value)" if "absent" in one else ""
         print(

@@ -46,8 +46,8 @@ class Outcome:
     """The mean of each group, as it is shown."""
     verdicts: Mapping[str, npt.NDArray[np.int64]]
     """1 met (PM: gains, where words exist), −1 not met (PM: forgets), 0 undecided."""
-    covered: Mapping[str, Bools]
-    """Whether the interval holds the truth."""
+    covered: Mapping[str, Array]
+    """1 where the interval holds the truth, else 0; NaN where there is none."""
     differs: Mapping[str, Bools] = field(default_factory=dict)
     """Whether a learner is told from itself, by metric and (`any`) by any of the family after Holm."""
     absent: Mapping[str, int] = field(default_factory=dict)
@@ -123,9 +123,9 @@ def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Bar], compared
     comparisons = [compare_lives(ours, theirs, bars).differences for ours, theirs in pairs]
     code = {"met": 1, "not met": -1, "gains": 1, "forgets": -1}
 
-    def holds(name: str, low: float | None, high: float | None) -> bool:
+    def holds(name: str, low: float | None, high: float | None) -> float:
         truth = bars[name].threshold
-        return low is None or high is None or truth is None or low <= truth <= high
+        return np.nan if low is None or high is None or truth is None else float(low <= truth <= high)
 
     return Outcome(
         {name: np.array([np.nan if one[name].mean is None else one[name].mean for one in found]) for name in names},
@@ -221,7 +221,8 @@ def _read(lives: Sequence[definitions.Life]) -> Read:
 
 
 def _decided(read: Read, compared: int | None) -> Outcome:
-    few = any(values.shape[-1] < 3 for by_task in read.crossed.values() for values in by_task)
+    fewest = min((values.shape[-1] for by_task in read.crossed.values() for values in by_task), default=3)
+    few, lone = fewest < 3, fewest < 2
     values: dict[str, Sequence[Array]] = {**{name: [one] for name, one in read.plain.items()}, **read.crossed}
     found = {
         name: definitions.of_lives(one[0]) if name in read.plain else definitions.against_experts(one)
@@ -242,9 +243,14 @@ def _decided(read: Read, compared: int | None) -> Outcome:
     return Outcome(
         {name: one.mean if name == MAINTENANCE else np.exp(one.mean) for name, one in found.items()},
         {name: _verdict(name, one, told=not (few and name in read.crossed)) for name, one in found.items()},
-        {name: (one.low <= 0) & (one.high >= 0) for name, one in found.items()},
+        {name: _holds_none(one, known=not (lone and name in read.crossed)) for name, one in found.items()},
         {**{name: p < 0.05 for name, p in p_values.items()}, "any": np.asarray((family < 0.05).any(axis=-1))},
     )
+
+
+def _holds_none(found: definitions.Interval, *, known: bool) -> Array:
+    """Whether it holds 0; a single expert has no variance, and its interval is none."""
+    return np.where(known, ((found.low <= 0) & (found.high >= 0)).astype(np.float64), np.nan)
 
 
 def _verdict(name: str, found: definitions.Interval, *, told: bool) -> npt.NDArray[np.int64]:
