@@ -146,8 +146,8 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "above 100": ("90,50\n,101\n", r"A\[2, 2\] is 101, outside 0..100 \(percent\)"),
     "below 0": ("90,-50\n,80\n", r"A\[1, 2\] is -50, outside 0..100"),
     "a word": ("90,fifty\n,80\n", ":1: cell 2: 'fifty' is no finite number"),
-    "a dash": ("90,50\n-,80\n", ":2: cell 1: '-' is no finite number.*leave a cell empty"),
-    "a percent sign": ("90%,50%\n,80%\n", ":2: cell 2: '80%' is no finite number"),
+    "two dashes": ("90,50\n--,80\n", ":2: cell 1: '--' is no finite number.*leave a cell empty"),
+    "some percent signs": ("90%,50%\n,0.8\n", "'90%' has a percent sign, '0.8' has none"),
     "inf": ("90,inf\n,80\n", ":1: cell 2: 'inf' is no finite number"),
     "two orders of names": (",a,b\nb,90,50\na,,80\n", "rows name the tasks as b, a, columns as a, b"),
     "a name twice": ("a,A\n90,50\n,80\n", "task 'a' is named twice"),
@@ -600,3 +600,31 @@ def test_check_names_the_cell_that_is_wrong(tmp_path: Path) -> None:
     (undecided,) = check_log(path).problems
     assert undecided.fix.startswith("say --rows evaluated")
     assert check_log(path, rows="learned").ok
+
+
+def test_a_matrix_is_read_as_papers_print_it(tmp_path: Path) -> None:
+    shown = [["–" if np.isnan(cell) else f"{cell}%" for cell in row] for row in S002]
+    names = [f"T{task}" for task in range(5)]
+    lines = [",".join(["", *names]), *(",".join([name, *row]) for name, row in zip(names, shown, strict=True))]
+    (tmp_path / "printed.csv").write_text("\n".join(lines).replace("–", "-", 3) + "\n")
+    np.testing.assert_array_equal(read_matrix(tmp_path / "printed.csv").after, S002)
+    (tmp_path / "small.csv").write_text("0.9%,0.5%\n-,0.8%\n")
+    assert read_matrix(tmp_path / "small.csv").unit == "percent"
+
+
+def test_what_learning_took_is_read_where_a_file_states_it(tmp_path: Path) -> None:
+    place = tmp_path / "matrix.json"
+    place.write_text(json.dumps({"matrix": [[90, 60], [None, 80]], "seconds": [1.5], "memory_mb": [10, 20]}))
+    found = read_matrix(place)
+    assert (found.seconds, found.memory_mb) == ((1.5,), (10.0, 20.0))
+    place.write_text(json.dumps({"matrix": [[90, 60], [None, 80]], "seconds": [1.5, 2, 3]}))
+    with pytest.raises(LogError, match=r"seconds holds .* for each of 2 tasks"):
+        read_matrix(place)
+
+
+def test_a_file_may_say_that_its_zeros_were_measured(tmp_path: Path) -> None:
+    place = tmp_path / "matrix.json"
+    said = {"matrix": [[90, 60, 50], [0, 80, 70], [0, 0, 90]]}
+    for as_given, there in ((False, False), (True, True)):
+        place.write_text(json.dumps({**said, "as_given": as_given}))
+        assert bool((read_matrix(place).after == 0).any()) is there

@@ -16,6 +16,7 @@ Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Names = tuple[str, ...] | None
 
+_NOTHING = frozenset({"", "nan", "-", "–", "—"})
 # The labels that may be left out, a first row and a first column, most of them first.
 _LABELS = ((1, 1), (1, 0), (0, 1), (0, 0))
 
@@ -28,6 +29,8 @@ class Labelled:
     row_names: Names = None
     column_names: Names = None
     notes: tuple[str, ...] = ()
+    percent: bool = False
+    """Whether every number has a percent sign."""
 
 
 def fits(rows: int, columns: int) -> bool:
@@ -36,14 +39,14 @@ def fits(rows: int, columns: int) -> bool:
 
 
 def blank(text: str) -> bool:
-    """Whether a cell says that nothing was measured: it is empty, or NaN as numpy.savetxt writes it."""
-    return not text or text.lower() == "nan"
+    """Whether a cell says that nothing was measured: it is empty, a dash as papers print it, or numpy.savetxt's nan."""
+    return text.lower() in _NOTHING
 
 
 def number(text: str) -> float | None:
-    """The finite number that `text` writes, or None."""
+    """The finite number that `text` writes, with or without a percent sign, or None."""
     try:
-        value = float(text)
+        value = float(text.removesuffix("%"))
     except ValueError:
         return None
     return value if np.isfinite(value) and "_" not in text else None
@@ -77,11 +80,17 @@ def taken_apart(lines: Sequence[Sequence[str]], source: str) -> Labelled:
             "numbers, with names in its first row or column alone; leave a cell empty where a task was not evaluated"
         )
     header, index = labels
+    inside = [cell for line in lines[header:] for cell in line[index:] if not blank(cell)]
+    signed = [cell for cell in inside if cell.endswith("%")]
+    if signed and len(signed) < len(inside):
+        bare = next(cell for cell in inside if not cell.endswith("%"))
+        raise LogError(f"{source}: {signed[0]!r} has a percent sign, {bare!r} has none; write all numbers in one way")
     return Labelled(
         values[header:, index:],
         tuple(line[0] for line in lines[header:]) if words[header:, :index].any() else None,
         tuple(lines[0][index:]) if words[:header, index:].any() else None,
         tuple(_counted(values, header, index)),
+        percent=bool(signed),
     )
 
 

@@ -86,7 +86,8 @@ def _loaded(path: Path, loaders: Mapping[str, Callable[[Path, bytes], Any]], wha
 
 def _from_text(path: Path, content: bytes) -> Iterator[RawMatrix]:
     found = _apart(path, content)
-    yield RawMatrix(found.cells, str(path), found.row_names, found.column_names, notes=found.notes)
+    unit: Unit | None = "percent" if found.percent else None
+    yield RawMatrix(found.cells, str(path), found.row_names, found.column_names, unit=unit, notes=found.notes)
 
 
 def _apart(path: Path, content: bytes) -> Labelled:
