@@ -175,6 +175,8 @@ class Scorer:
         is settled with the experts alone.
         """
         self.settings = settings or Settings()
+        if isinstance(self.settings.joint, str):
+            raise MetricError(f"--joint {self.settings.joint}: a place is looked at by a survey; give numbers here")
         self.preset = preset_called(self.settings.preset)
         self.prep: Prep = prepared(self.settings, self.preset)
         self.metrics: dict[str, Metric] = chosen(self.preset, self.settings.metrics, self.settings.margins)
