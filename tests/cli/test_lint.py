@@ -156,3 +156,23 @@ def test_without_variants_a_task_in_two_of_them_is_learned_twice(tmp_path: Path,
     assert sites["name"]["recovery_time"]["sites"] == 0
     assert sites["agnostic"]["recovery_time"]["keys"] == ["pong"]
     assert sites["agnostic"]["forward_transfer"]["sites"] == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "answered"),
+    [
+        ("ant-b.json", {"ste_forward_transfer": ["pong→breakout"], "ste_reverse_transfer": ["breakout→pong"]}),
+        ("s003-ant-c.json", {"transfer_of_continual_learning": ["pong→breakout_v3"]}),
+    ],
+)
+def test_a_syllabus_of_2019_shows_what_it_was_made_for_unless_a_preset_is_named(
+    run_cli: Run, file: str, answered: dict[str, list[str]]
+) -> None:
+    place = EXAMPLES / file
+    metrics = facts(run_cli("lint", place, "--json", "-"))["metrics"]
+    assert {name: metrics[name]["keys"] for name in answered} == answered
+    assert "performance_maintenance" not in metrics
+    today = facts(run_cli("lint", place, "--preset", "standard", "--json", "-"))["metrics"]
+    assert "performance_maintenance" in today
+    assert "ste_forward_transfer" not in today
+    assert "of the 2019 framework" in run_cli("lint", place).stdout

@@ -30,7 +30,11 @@ DEFINITIONS = tuple(
     min_accuracy worst_case_accuracy cora_forgetting cora_zero_shot_transfer libero_nbt libero_auc
     cw_forward_transfer""".split()  # noqa: SIM905
 )
-OF_2019 = ("time_to_saturation", "maintenance_on_test", "ste_relative")
+OF_2019 = tuple(
+    """time_to_saturation maintenance_on_test maintenance_on_test_time maintenance_on_test_mean ste_relative global_perf
+    ste_forward_transfer ste_reverse_transfer time_to_learn_gain transfer_of_recovery transfer_of_maintenance
+    transfer_of_continual_learning""".split()  # noqa: SIM905
+)
 
 MINE = '''
 from perdure.curves.model import Curve

@@ -10,6 +10,7 @@ import pytest
 
 import perdure
 from perdure.gather.survey import score
+from perdure.metrics import METRICS
 from perdure.metrics.contract import lifetime_of
 from perdure.metrics.framework2019 import moving_average
 from perdure.metrics.score import Score
@@ -93,3 +94,49 @@ def test_an_experts_log_serves_as_well(tmp_path: Path) -> None:
             journal.log(block_num=0, exp_num=number, block_type="train", task_name="a", task_params={}, reward=2.0)
     made = scored((learn("a", 0), [8.0] * 11), experts=(tmp_path / "expert",))
     assert made["ste_relative"] == pytest.approx(4.0)
+
+
+def test_the_width_may_be_any_odd_number_or_a_share_of_the_block() -> None:
+    """S003: any odd integer; its draft (S004): a smoothing parameter of 0.1."""
+    values = np.random.default_rng(0).normal(size=40)
+    life = lifetime_of([learn("a", 0)], values=[values])
+    for width, used in ((7, 7), (0.1, 4), (1, 1), (39, 39)):
+        best = max(values[at : at + used].mean() for at in range(40 - used + 1))
+        assert score(life, preset="framework-2019", width=width)["saturation"] == pytest.approx(best)
+
+
+def test_the_global_mean_is_over_the_whole_syllabus() -> None:
+    made = scored((learn("a", 0), [1.0, 2.0, 6.0]), (Block("evaluate", "b", None, group=1), [11.0]))
+    assert made["global_perf"] == pytest.approx((1 + 2 + 6 + 11) / 4)
+    assert METRICS.canonical("GlobalMean") == "global_perf"
+
+
+def test_a_task_is_learned_again_with_other_parameters_too() -> None:
+    """After a change in its environment, a task has to regain what it was attaining before (S003 §2.1.4)."""
+    made = scored((learn("pong_v1", 0), [10.0] * 11), (learn("pong_v2", 1), [0.0] * 5 + [10.0] * 30))
+    assert made.metrics["recovery_time"].by == {"pong_v2": (5.0,)}
+
+
+def test_maintenance_compares_every_metric_of_test_and_train() -> None:
+    train, test = [0.0] * 4 + [5.0] * 12, [2.0] * 3 + [3.0] * 12
+    made = scored((learn("a", 0), train), (Block("evaluate", "a", None, group=1), test))
+    assert made["maintenance_on_test"] == pytest.approx(3.0 - 5.0)
+    assert made["maintenance_on_test_time"] == 4 - 5
+    assert made["maintenance_on_test_mean"] == pytest.approx(np.mean(test) - np.mean(train))
+
+
+def test_an_error_is_never_shown_negated(tmp_path: Path) -> None:
+    falling = [0.9] * 9 + [0.2] * 12
+    blocks = [learn("a", 0), Block("evaluate", "a", None, group=1)]
+    life = lifetime_of(blocks, values=[falling, [0.3] * 11], measure="error")
+    (tmp_path / "info.json").write_text('{"a": 0.1}')
+    made = score(life, [tmp_path / "info.json"], "framework-2019", lower_is_better=True)
+    assert made["saturation"] == pytest.approx(0.2)
+    assert made["time_to_saturation"] == 10
+    assert made["maintenance_on_test"] == pytest.approx(0.3 - 0.2)
+    assert made["ste_relative"] == pytest.approx(0.1 / 0.2)
+    assert made["global_perf"] == pytest.approx((sum(falling) + 11 * 0.3) / 32)
+    assert [one.saturation for one in made.blocks] == pytest.approx([0.2, 0.3])
+    assert [one.terminal for one in made.blocks] == pytest.approx([0.2, 0.3])
+    for name in ("saturation", "maintenance_on_test", "global_perf"):
+        assert "an error: lower is better" in made.metrics[name].flags

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,27 +46,38 @@ def lint(file: File, settings: Settings, type_: Kind = None, json: Json = None, 
     from perdure.scenario.sources import source
 
     text, place = source(file)
-    report = linted(text, kind=type_, metrics=_metrics(settings), place=place, variants=settings.variants or "name")
+    asked = partial(_metrics, settings)
+    report = linted(text, kind=type_, metrics=asked, place=place, variants=settings.variants or "name")
     if json:
         emit_json(report.facts, json)
     if json != "-":
-        _show(report, quiet)
+        _show(report, quiet, _of_2019(settings, report.kind))
     raise typer.Exit(0 if report.ok else 1)
 
 
-def _metrics(settings: Settings) -> Iterable[Metric]:
-    """Every metric, or those of the preset or the ids asked for; beside them what the files asked for declare."""
+def _of_2019(settings: Settings, kind: str | None) -> bool:
+    """Whether a syllabus shows the metrics of 2019: it is of a type of then, and nobody asked for others."""
+    return kind is not None and "preset" not in settings.origins and not settings.ids
+
+
+def _metrics(settings: Settings, kind: str | None) -> Iterable[Metric]:
+    """Every metric, or those of the preset or the ids asked for; beside them what the files asked for declare.
+
+    A syllabus of a 2019 type was made for the metrics of 2019, and shows these unless told otherwise.
+    """
     from perdure.metrics.declare import METRICS
     from perdure.metrics.load import chosen
     from perdure.metrics.presets import preset
 
     if "preset" in settings.origins or settings.ids:
         return chosen(preset(settings.preset), settings.metrics).values()
+    if _of_2019(settings, kind):
+        return chosen(preset("framework-2019"), settings.files).values()
     own = chosen(preset(settings.preset), settings.files)
     return [*METRICS, *(metric for name, metric in own.items() if name not in METRICS.names())]
 
 
-def _show(report: LintReport, quiet: bool) -> None:
+def _show(report: LintReport, quiet: bool, of_2019: bool) -> None:
     from rich.console import Console
 
     from perdure.scenario.draw import lifetime_legend, lifetime_line
@@ -79,6 +91,8 @@ def _show(report: LintReport, quiet: bool) -> None:
             console.print(lifetime_line(scenario, min(console.width, 100)))
             console.print(lifetime_legend(scenario))
         _show_problems(report, console)
+        if of_2019 and not quiet:
+            console.print("What it answers of the 2019 framework (--preset standard shows the metrics of today):")
         _show_metrics(report, console)
         if not quiet:
             console.print(_verdict(report))

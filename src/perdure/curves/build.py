@@ -181,7 +181,8 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
     first, count, prep = group[0], len(group), asked.prep
     blocks, starts, given = first.passage.scenario.blocks, first.starts, first.given
     tasks = tuple(dict.fromkeys(block.task for block in blocks))
-    matched = {task: found for task in tasks if (found := matching(task, logs, prep))}
+    known_as = {task.label: task for task in first.passage.scenario.tasks}
+    matched = {task: found for task in tasks if (found := matching(known_as[task], logs, prep))}
 
     found_values = np.stack([life.values for life in group]) if count > 1 else first.values[np.newaxis]
     measured = _oriented(found_values, starts, blocks, first.ways)

@@ -280,23 +280,25 @@ def seconds_by_task(passage: Passage) -> dict[str, tuple[float, int]] | None:
     return found
 
 
-def matching(task: str, experts: Sequence[ExpertLog], prep: Prep) -> tuple[ExpertLog, ...]:
+def matching(task: Task, experts: Sequence[ExpertLog], prep: Prep) -> tuple[ExpertLog, ...]:
     """The experts of `task`: names compare whole, and without their variant where variants do not count.
 
-    l2metrics takes an exact name, else every expert whose name begins with the task's.
+    A name in `info.json` stands for a variant that has no entry of its own. l2metrics takes an exact name, else every
+    expert whose name begins with the task's.
     """
+    label = task.label
+    exact = tuple(one for one in experts if one.task == label)
     if prep.matching == "prefix":
-        exact = tuple(one for one in experts if one.task == task)
-        if exact or all(one.task.partition("_")[0] != task for one in experts):
+        if exact or all(one.task.partition("_")[0] != label for one in experts):
             return exact
-        return tuple(one for one in experts if one.task.startswith(task))
+        return tuple(one for one in experts if one.task.startswith(label))
     if prep.variants == "agnostic":  # an expert that was read knows its task; a name in a file may have its variant
         return tuple(
             one
             for one in experts
-            if one.task == task or (one.saturation is not None and base_name(one.task, prep) == task)
+            if one.task == label or (one.saturation is not None and base_name(one.task, prep) == label)
         )
-    return tuple(one for one in experts if one.task == task)
+    return exact or tuple(one for one in experts if one.saturation is not None and one.task == task.name)
 
 
 def scaled_for(

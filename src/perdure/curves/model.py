@@ -56,8 +56,8 @@ class Prep:
     """How raw values become comparable: smooth, then clamp, then scale."""
 
     window: Window = "flat"
-    width: int | None = None
-    """In experiences; None is a fifth of the block, at most 100."""
+    width: float | None = None
+    """In experiences, or below 1 as a share of the block; None is a fifth of the block, at most 100."""
     smooth_evaluation: bool = False
     clamp: bool = False
     scale: Scale = "task"
@@ -88,8 +88,10 @@ class Prep:
                 raise UnknownName(name, str(getattr(self, name)), known)
         if self.variants is not None:
             object.__setattr__(self, "variants", mode(self.variants))
-        if self.width is not None and self.width < 1:
-            raise MetricError(f"the window's width is {self.width}; it takes one experience or more")
+        if self.width is not None and not (0 < self.width < 1 or (self.width >= 1 and self.width == int(self.width))):
+            raise MetricError(
+                f"the window's width is {self.width}; it takes one experience or more, or a share of the block below 1"
+            )
         if not (isfinite(self.noise) and self.noise >= 0):
             raise MetricError(f"the noise is {self.noise:g}; it is a standard deviation, 0 or more and finite")
         for task, (low, high) in (self.bounds or {}).items():

@@ -30,12 +30,14 @@ SCALED = 100.0
 _AT_ONCE = 1 << 17  # values smoothed in one go: few enough to stay in the cache
 
 
-def width_for(length: int, width: int | None = None) -> int:
+def width_for(length: int, width: float | None = None) -> int:
     """The window used on a block of `length`: the one asked for, or a fifth of the block up to 100.
 
     A window longer than the block falls back to that fifth; one shorter than 3 smooths nothing.
     """
-    return min(length // 5, WIDEST) if width is None or width > length else width
+    if width is not None and width < 1:
+        return int(width * length)
+    return min(length // 5, WIDEST) if width is None or width > length else int(width)
 
 
 def smooth(
@@ -44,7 +46,7 @@ def smooth(
     blocks: Sequence[int],
     *,
     window: Window = "flat",
-    width: int | None = None,
+    width: float | None = None,
     alignment: Alignment = "centred",
 ) -> Array:
     """A copy of `values` in which each of `blocks` is smoothed alone; `values` may be of many lives, a row each.

@@ -4,7 +4,8 @@ Importing this package registers them all, in the order in which tables show the
 """
 
 # isort: off
-from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, matrix, framework2019
+from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, matrix
+from perdure.metrics import framework2019, transfer2019
 
 # isort: on
 from perdure.metrics.declare import METRICS, Metric, NoValue, Preset, Value, metric
@@ -26,4 +27,5 @@ __all__ = [
     "metric",
     "recovery",
     "transfer",
+    "transfer2019",
 ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from perdure.curves.model import Curves
+from perdure.curves.model import Curve, Curves
 from perdure.metrics.arithmetic import experiences_until
 from perdure.scenario.model import Block
 
-__all__ = ["BlockSummary", "summaries"]
+__all__ = ["BlockSummary", "evaluated", "summaries"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,12 @@ def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
                 BlockSummary(index, block, curve.mean, curve.terminal, curve.peak, experiences_until(curve, curve.peak))
             )
         else:
-            away = curve.raw - curve.raw.mean() if len(curve.raw) else curve.raw
-            squares, lagged = float(away @ away), float(away[1:] @ away[:-1])
+            squares, lagged = evaluated(curve)
             found.append(BlockSummary(index, block, curve.mean, curve.mean, squares=squares, lagged=lagged))
     return tuple(found)
+
+
+def evaluated(curve: Curve) -> tuple[float, float]:
+    """Of an evaluation: the squared deviations from its mean, and the products of neighbouring ones, summed."""
+    away = curve.raw - curve.raw.mean() if len(curve.raw) else curve.raw
+    return float(away @ away), float(away[1:] @ away[:-1])

@@ -96,7 +96,7 @@ def _check_on(metric: Metric, lifetime: Lifetime, rng: np.random.Generator) -> t
 
 def _check_site(metric: Metric, site: Site, scenario: Scenario) -> None:
     assert isinstance(site, Site), f"{metric.name}: its sites yield a {type(site).__name__}; expected Site(key, blocks)"
-    tasks = {task.label for task in scenario.tasks}
+    tasks = {one for task in scenario.tasks for one in (task.label, task.name)}  # a source may be all its variants
     names = (site.key,) if isinstance(site.key, str) else site.key
     assert site.key == LIFETIME or (len(names) <= 2 and set(names) <= tasks), (
         f"{metric.name}: the key {site.key!r} is no task, ordered pair of tasks, or LIFETIME"

@@ -1,37 +1,45 @@
 """The metrics of the 2019 framework, on values as measured.
 
-Every curve is a moving average over eleven experiences, or another odd number (`--width`), whose edges
-are discarded; a block shorter than that is its plain mean. The score of a syllabus is the mean over its blocks.
+Every curve is a moving average over eleven experiences, another odd number, or a share of the block (`--width`),
+whose edges are discarded; a block shorter than that is its plain mean. The score of a syllabus is the mean over its
+blocks. An error is compared as one, and shown as it was measured.
 """
 
-# ruff: noqa: D403 - the docstrings of sites complete "the scenario needs …"
-
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 
 from perdure.curves.model import Array, Curve, Curves, Expert, Prep
 from perdure.curves.prepare import window_means
 from perdure.metrics.arithmetic import ratio
+from perdure.metrics.blocks import BlockSummary, evaluated
 from perdure.metrics.combine import flat
-from perdure.metrics.declare import Metric, Value, metric
-from perdure.scenario import sites
-from perdure.scenario.model import Scenario
-from perdure.scenario.parameters import set_text
-from perdure.scenario.sites import Site, visible_evaluations
+from perdure.metrics.declare import NoValue, Site, Value, metric
+from perdure.scenario import sites, sites2019
 from perdure.settings import Settings
 
-__all__ = ["FIXES", "FRAMEWORK_2019", "PREP", "moving_average", "refuses", "tested_after_learning"]
+__all__ = [
+    "FIXES",
+    "PREP",
+    "PRESET",
+    "SOURCE",
+    "better_than",
+    "moving_average",
+    "recovered",
+    "refuses",
+    "saturated",
+    "stated",
+    "summaries",
+]
 
-PREP = Prep(window="none", scale="none", recorded_bounds=False, variants="name")
+PREP = Prep(window="none", scale="none", recorded_bounds=False)
 
+PRESET = "framework-2019"
+SOURCE = "Metrics Framework, 5 Dec 2019"
 _ALPHA = 11
 _WITHIN = 0.02
-_SOURCE = "Metrics Framework, 5 Dec 2019"
 _CAPABILITY = "continual learning"
-_PRESET = "framework-2019"
+_ERROR = ("an error: lower is better",)
 
 _AS_MEASURED = "it speaks of values as measured"
 FIXES = {
@@ -46,34 +54,78 @@ FIXES = {
 
 def refuses(_settings: Settings, prep: Prep) -> str | None:
     """A moving average of an even length has no middle."""
-    if prep.width is not None and prep.width % 2 == 0:
+    if prep.width is not None and prep.width >= 1 and prep.width % 2 == 0:
         return f"--width {prep.width} is even; its moving average has a middle, so give an odd number of experiences"
     return None
 
 
-def moving_average(values: Array, width: int | None = None) -> Array:
+def _alpha(length: int, width: float | None) -> int:
+    """How many values one mean is of: eleven, the width, or that share of the block."""
+    if width is None:
+        return _ALPHA
+    return int(width) if width >= 1 else max(1, int(width * length))
+
+
+def moving_average(values: Array, width: float | None = None) -> Array:
     """The mean of each `width` values in a row (eleven), edges discarded; the plain mean where there are fewer."""
-    alpha = width or _ALPHA
+    alpha = _alpha(len(values), width)
     if len(values) < alpha:
         return np.array([values.mean()])
     means: Array = window_means(values[np.newaxis, :], alpha)[0]
     return means
 
 
-def tested_after_learning(scenario: Scenario) -> Iterator[Site]:
-    """a task evaluated after it was learned with the same parameters"""
-    learned: dict[tuple[str, str], int] = {}
-    visible = set(visible_evaluations(scenario))
-    for index, block in enumerate(scenario.blocks):
-        which = (block.task, set_text(block.params))
-        if block.mode == "learn":
-            learned[which] = index
-        elif index in visible and which in learned:
-            yield Site(block.task, {"test": (index,), "train": (learned[which],)})
-
-
-def _saturation(curve: Curve, life: Curves) -> float:
+def saturated(curve: Curve, life: Curves) -> float:
+    """The best moving average, higher is better."""
     return float(moving_average(curve.values, life.prep.width).max())
+
+
+def _time(curve: Curve, life: Curves) -> int:
+    """The step of the moving average, counted from 1, at which it is best."""
+    return int(moving_average(curve.values, life.prep.width).argmax()) + 1
+
+
+def recovered(previous: Curve, later: Curve, life: Curves) -> int | None:
+    """The step of the moving average of `later`, from 0, that comes within 2 % of the saturation of `previous`."""
+    before = saturated(previous, life)
+    reached = moving_average(later.values, life.prep.width) >= before - _WITHIN * abs(before)
+    index = int(reached.argmax())
+    return index if reached[index] else None
+
+
+def _shown(value: float, site: Site, life: Curves) -> Value:
+    """A level or a difference of levels, as it was measured: an error is not shown negated."""
+    lower = site.task is not None and life.sign(site.task) < 0
+    return Value(-value + 0.0, _ERROR) if lower else Value(value)
+
+
+def better_than(own: float, other: float, life: Curves, task: str | None, extent: float) -> float:
+    """`own / other`, both such that higher is better; of errors `other / own` of what was measured."""
+    if task is not None and life.sign(task) < 0:
+        return ratio(-other, -own, extent)
+    return ratio(own, other, extent)
+
+
+def stated(expert: Expert, life: Curves) -> float:
+    """An expert's saturation, as `taskinfo/info.json` states it or its log shows it; higher is better."""
+    return saturated(expert.all_learning, life) if expert.saturation is None else expert.saturation
+
+
+@metric(
+    sites2019.every_block,
+    combine=flat,
+    unit="as measured",
+    capability=_CAPABILITY,
+    source=SOURCE,
+    preset=PRESET,
+    aliases=("GlobalMean",),
+)
+def global_perf(life: Curves) -> Value:
+    """The mean of everything that was measured, in learning and in evaluation."""
+    ways = set(life.directions.values())
+    if len(ways) > 1:
+        raise NoValue("errors and rewards have no common mean")
+    return Value(float(life.as_logged.mean()), _ERROR if ways == {"lower"} else ())
 
 
 @metric(
@@ -81,13 +133,13 @@ def _saturation(curve: Curve, life: Curves) -> float:
     combine=flat,
     unit="as measured",
     capability=_CAPABILITY,
-    source=_SOURCE,
-    preset=_PRESET,
+    source=SOURCE,
+    preset=PRESET,
     register=False,
 )
-def saturation(learned: Curve, life: Curves) -> float:
-    """The highest moving average of a learning block."""
-    return _saturation(learned, life)
+def saturation(learned: Curve, site: Site, life: Curves) -> Value:
+    """The highest moving average of a learning block; of an error the lowest."""
+    return _shown(saturated(learned, life), site, life)
 
 
 @metric(
@@ -96,12 +148,12 @@ def saturation(learned: Curve, life: Curves) -> float:
     unit="experiences",
     better="lower",
     capability=_CAPABILITY,
-    source=_SOURCE,
-    preset=_PRESET,
+    source=SOURCE,
+    preset=PRESET,
 )
 def time_to_saturation(learned: Curve, life: Curves) -> float:
     """How many steps of the moving average it takes to reach its highest value, counted from 1."""
-    return int(moving_average(learned.values, life.prep.width).argmax()) + 1
+    return _time(learned, life)
 
 
 @metric(
@@ -109,53 +161,81 @@ def time_to_saturation(learned: Curve, life: Curves) -> float:
     combine=flat,
     unit="as measured",
     capability=_CAPABILITY,
-    source=_SOURCE,
-    preset=_PRESET,
+    source=SOURCE,
+    preset=PRESET,
     register=False,
 )
-def normalized_integral(learned: Curve, life: Curves) -> float:
+def normalized_integral(learned: Curve, site: Site, life: Curves) -> Value:
     """The sum of a block's moving average, divided by the block's length in experiences.
 
     The edges are discarded and the length is the block's own, as the document has it, so a constant
     block of 20 values gives half of its value. Blocks shorter than the window give their mean.
     """
     smoothed = moving_average(learned.values, life.prep.width)
-    return float(smoothed.sum()) / (len(learned) if len(learned) >= (life.prep.width or _ALPHA) else 1)
+    whole = len(learned) >= _alpha(len(learned), life.prep.width)
+    return _shown(float(smoothed.sum()) / (len(learned) if whole else 1), site, life)
 
 
 @metric(
-    sites.between_learning_blocks,
+    sites2019.learned_again,
     combine=flat,
     unit="experiences",
     better="lower",
     capability=_CAPABILITY,
-    source=_SOURCE,
-    preset=_PRESET,
+    source=SOURCE,
+    preset=PRESET,
     register=False,
 )
 def recovery_time(previous: Curve, later: Curve, life: Curves) -> Value:
-    """How many steps it takes, when a task is learned again, to come within 2 % of its earlier saturation."""
-    before = _saturation(previous, life)
-    smoothed = moving_average(later.values, life.prep.width)
-    reached = smoothed >= before - _WITHIN * abs(before)
-    index = int(reached.argmax())
-    if reached[index]:
+    """How many steps it takes, when a task is learned again, to come within 2 % of its earlier saturation.
+
+    Learned again is a task with other parameters, too.
+    """
+    index = recovered(previous, later, life)
+    if index is not None:
         return Value(index)
     return Value(len(later) + 1, ("never recovered, counted as one more than the block's length",))
 
 
 @metric(
-    tested_after_learning,
+    sites2019.tested_after_learning,
     combine=flat,
     unit="as measured",
     threshold=0,
     capability=_CAPABILITY,
-    source=_SOURCE,
-    preset=_PRESET,
+    source=SOURCE,
+    preset=PRESET,
 )
-def maintenance_on_test(test: Curve, train: Curve, life: Curves) -> float:
+def maintenance_on_test(test: Curve, train: Curve, site: Site, life: Curves) -> Value:
     """How much higher a task saturates in evaluation than when it was learned with the same parameters."""
-    return _saturation(test, life) - _saturation(train, life)
+    return _shown(saturated(test, life) - saturated(train, life), site, life)
+
+
+@metric(
+    sites2019.tested_after_learning,
+    combine=flat,
+    unit="experiences",
+    better="lower",
+    capability=_CAPABILITY,
+    source=SOURCE,
+    preset=PRESET,
+)
+def maintenance_on_test_time(test: Curve, train: Curve, life: Curves) -> float:
+    """How many steps more a task takes to saturate in evaluation than when it was learned with the same parameters."""
+    return _time(test, life) - _time(train, life)
+
+
+@metric(
+    sites2019.tested_after_learning,
+    combine=flat,
+    unit="as measured",
+    capability=_CAPABILITY,
+    source=SOURCE,
+    preset=PRESET,
+)
+def maintenance_on_test_mean(test: Curve, train: Curve, site: Site, life: Curves) -> Value:
+    """How much higher the mean of a task is in evaluation than when it was learned with the same parameters."""
+    return _shown(test.mean - train.mean, site, life)
 
 
 @metric(
@@ -164,23 +244,21 @@ def maintenance_on_test(test: Curve, train: Curve, life: Curves) -> float:
     unit="ratio",
     threshold=1,
     capability=_CAPABILITY,
-    source=_SOURCE,
-    preset=_PRESET,
+    source=SOURCE,
+    preset=PRESET,
 )
-def ste_relative(learned: Curve, expert: Expert, life: Curves) -> float:
+def ste_relative(learned: Curve, expert: Expert, site: Site, life: Curves) -> float:
     """How high a learning block saturates, beside the expert of its task (`taskinfo/info.json`, or a log)."""
-    beside = _saturation(expert.all_learning, life) if expert.saturation is None else expert.saturation
-    return ratio(_saturation(learned, life), beside, learned.range)
+    return better_than(saturated(learned, life), stated(expert, life), life, site.task, learned.range)
 
 
-FRAMEWORK_2019: dict[str, Metric] = {
-    one.name: one
-    for one in (
-        saturation,
-        time_to_saturation,
-        normalized_integral,
-        recovery_time,
-        maintenance_on_test,
-        ste_relative,
-    )
-}
+def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
+    """Every block's mean, end and saturation, as measured; evaluations saturate too."""
+    found: list[BlockSummary] = []
+    for index, block in enumerate(curves.scenario.blocks):
+        curve, sign = curves.over((index,)), curves.sign(block.task)
+        best, steps = sign * saturated(curve, curves), _time(curve, curves)
+        squares, lagged = evaluated(curve) if block.mode == "evaluate" else (None, None)
+        end = curve.terminal if block.mode == "learn" else curve.mean
+        found.append(BlockSummary(index, block, sign * curve.mean, sign * end, best, steps, squares, lagged))
+    return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from perdure.curves.model import Prep
-from perdure.metrics import METRICS, departures, framework2019, l2metrics31, papers
+from perdure.metrics import METRICS, departures, framework2019, l2metrics31, papers, transfer2019
 from perdure.metrics.blocks import summaries
 from perdure.metrics.declare import Metric, Preset
 from perdure.registry import Registry
@@ -15,6 +15,11 @@ __all__ = ["CHANGED", "PRESETS", "preset"]
 
 def _standard() -> dict[str, Metric]:
     return {one.name: one for one in METRICS if one.preset == "standard"}
+
+
+def _framework_2019() -> dict[str, Metric]:
+    both = (vars(framework2019), vars(transfer2019))
+    return {name: one for names in both for name, one in names.items() if isinstance(one, Metric)}
 
 
 _AS_LOGARITHMS = "pairs are averaged as logarithms, because a mean of ratios lies above 1 by chance"
@@ -91,8 +96,8 @@ for _one in (
         "framework-2019",
         "The metrics of December 2019, on values as measured: each curve a moving average over eleven experiences.",
         framework2019.PREP,
-        lambda: framework2019.FRAMEWORK_2019,
-        summaries,
+        _framework_2019,
+        framework2019.summaries,
         "Metrics Framework, 5 Dec 2019",
         framework2019.FIXES,
         framework2019.refuses,

@@ -98,15 +98,15 @@ def lint(
     syllabus: str | bytes | Syllabus,
     *,
     kind: str | None = None,
-    metrics: Iterable[Sited] = (),
+    metrics: Iterable[Sited] | Callable[[str | None], Iterable[Sited]] = (),
     place: str = "syllabus",
     variants: Variants = "name",
 ) -> LintReport:
     """Problems of a syllabus (as text, or as data), and which of `metrics` it can answer.
 
     `kind` is one of the 2019 types, whose structure rules then apply; without it the header's
-    `scenario_type` decides. `place` is where the text was found, and `variants` what counts as a task when a
-    life of it is scored. What is not a syllabus at all raises a ScenarioError.
+    `scenario_type` decides. `metrics` may be a function of the type. `place` is where the text was found, and
+    `variants` what counts as a task when a life of it is scored. What is not a syllabus at all raises a ScenarioError.
     """
     text = syllabus_text(syllabus) if isinstance(syllabus, Syllabus) else syllabus
     parsed, problems, document = parse_syllabus(text, place)
@@ -119,7 +119,7 @@ def lint(
     return LintReport(
         parsed,
         tuple(sorted(everything, key=lambda problem: LEVELS.index(problem.level))),
-        _eligibilities(metrics, scored),
+        _eligibilities(metrics(chosen) if callable(metrics) else metrics, scored),
         chosen,
         tuple(task.label for task in scored.tasks),
     )

@@ -26,7 +26,7 @@ __all__ = [
     "number",
     "numbers_in_file",
     "text",
-    "whole",
+    "width",
     "yes_no",
 ]
 
@@ -110,16 +110,16 @@ def yes_no() -> Kind:
     return Kind("true or false", read, {"type": "boolean"}, takes=bool)
 
 
-def whole(least: int) -> Kind:
-    """A whole number."""
+def width() -> Kind:
+    """The length of a window: a whole number of experiences, or a share of the block below 1."""
 
-    def read(value: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+    def read(value: Any) -> float:
+        if not 0 < _number(value) < math.inf or (value > 1 and value != int(value)):
             raise ValueError
-        return value
+        return int(value) if value >= 1 else float(value)
 
-    schema = {"type": "integer", "minimum": least}
-    return Kind(f"a whole number, {least} or more", read, schema, takes=int, metavar="N")
+    schema = {"type": "number", "exclusiveMinimum": 0}
+    return Kind("a whole number, 1 or more, or a share of the block below 1", read, schema, takes=float, metavar="N")
 
 
 def number(low: float, high: float | None = None, metavar: str = "X") -> Kind:

@@ -109,11 +109,11 @@ class Settings:
         PREPARATION,
         prepares=True,
     )
-    width: int | None = option(
+    width: float | None = option(
         None,
         "--width",
-        kinds.whole(1),
-        "Its length in experiences (a fifth of the block).",
+        kinds.width(),
+        "Its length in experiences, or as a share of the block (a fifth).",
         PREPARATION,
         prepares=True,
     )

@@ -1,0 +1,139 @@
+"""The transfer assessment of 2019: what one task gives to another, held against experts (S003 §3.2, ANT-B, ANT-C)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import fmean
+
+from perdure.curves.model import Curve, Curves, Expert
+from perdure.metrics.combine import flat
+from perdure.metrics.declare import NoValue, Site, Value, metric
+from perdure.metrics.framework2019 import PRESET, SOURCE, better_than, moving_average, recovered, saturated, stated
+from perdure.scenario import sites2019
+
+__all__ = [
+    "ste_forward_transfer",
+    "ste_reverse_transfer",
+    "time_to_learn_gain",
+    "transfer_of_continual_learning",
+    "transfer_of_maintenance",
+    "transfer_of_recovery",
+]
+
+_CAPABILITY = "adapting to new tasks"
+
+
+@metric(
+    sites2019.evaluated_before_learned,
+    combine=flat,
+    unit="ratio",
+    capability=_CAPABILITY,
+    source=SOURCE,
+    preset=PRESET,
+)
+def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
+    """How high a task saturates that was never learned, once another was, beside its expert."""
+    return better_than(saturated(test, life), stated(expert, life), life, site.task, test.range)
+
+
+@metric(
+    sites2019.evaluated_after_both,
+    combine=flat,
+    unit="ratio",
+    capability=_CAPABILITY,
+    source=SOURCE,
+    preset=PRESET,
+)
+def ste_reverse_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
+    """How high a task saturates that was learned, once another was learned after it, beside its expert."""
+    return better_than(saturated(test, life), stated(expert, life), life, site.task, test.range)
+
+
+@metric(
+    sites2019.first_learning_of_each_set,
+    combine=flat,
+    unit="ratio",
+    capability=_CAPABILITY,
+    source=SOURCE,
+    preset=PRESET,
+)
+def time_to_learn_gain(learned: Curve, expert: Expert, life: Curves) -> Value:
+    """How many times as long its expert takes to saturate as the learner does when it first learns a task."""
+    if expert.saturation is not None:
+        raise NoValue("info.json states no times; it needs a log of the expert")
+    alone, own = (
+        int(moving_average(one.values, life.prep.width).argmax()) + 1 for one in (expert.all_learning, learned)
+    )
+    uneven = len(expert.all_learning) != len(learned)
+    return Value(alone / own, ("learner and expert learned for different lengths",) if uneven else ())
+
+
+@metric(
+    sites2019.recovered_after_another,
+    combine=flat,
+    unit="ratio",
+    capability=_CAPABILITY,
+    source=SOURCE,
+    preset=PRESET,
+)
+def transfer_of_recovery(site: Site, life: Curves) -> Value:
+    """How many times as fast a task recovers from changes of its parameters as the task learned before it did.
+
+    Steps are counted from 1; a block that never recovers counts as one more than its length.
+    """
+    return _recovery(site, life)
+
+
+@metric(
+    sites2019.maintained_after_another,
+    combine=flat,
+    unit="ratio",
+    capability=_CAPABILITY,
+    source=SOURCE,
+    preset=PRESET,
+)
+def transfer_of_maintenance(site: Site, life: Curves) -> float:
+    """How much more of its saturation a task keeps in evaluation than the task learned before it does."""
+    return _maintenance(site, life)
+
+
+@metric(
+    sites2019.learned_after_another,
+    combine=flat,
+    unit="ratio",
+    capability=_CAPABILITY,
+    source=SOURCE,
+    preset=PRESET,
+)
+def transfer_of_continual_learning(site: Site, life: Curves) -> float | Value:
+    """How much better a task learned after another recovers and is maintained than the other: the mean of both."""
+    return _maintenance(site, life) if "after_tests" in site.blocks else _recovery(site, life)
+
+
+def _recovery(site: Site, life: Curves) -> Value:
+    times: dict[str, list[int]] = {}
+    flags: tuple[str, ...] = ()
+    for which in ("before", "after"):
+        for previous, later in pairwise(life.over((index,)) for index in site.blocks[which]):
+            steps = recovered(previous, later, life)
+            if steps is None:
+                steps, flags = len(later) + 1, ("a block never recovered",)
+            times.setdefault(which, []).append(1 + steps)
+    return Value(fmean(times["before"]) / fmean(times["after"]), flags)
+
+
+def _maintenance(site: Site, life: Curves) -> float:
+    kept: dict[str, float] = {}
+    for which in ("before", "after"):
+        pairs = zip(site.blocks[f"{which}_tests"], site.blocks[which], strict=True)
+        kept[which] = fmean(_kept(test, train, life) for test, train in pairs)
+    if kept["before"] <= 0:
+        raise NoValue("nothing of what was learned before is left in evaluation, so that no ratio to it means anything")
+    return kept["after"] / kept["before"]
+
+
+def _kept(test: int, train: int, life: Curves) -> float:
+    """Which part of its saturation in learning a block keeps in evaluation."""
+    tested, trained = life.over((test,)), life.over((train,))
+    task = life.scenario.blocks[train].task
+    return better_than(saturated(tested, life), saturated(trained, life), life, task, trained.range)

@@ -1,0 +1,178 @@
+"""Where the metrics of 2019 are read: blocks are tasks with their parameters, and what is learned is a task.
+
+In a syllabus of 2019 a task's parameter sets are variations of one task, so that whatever is said of tasks
+(transfer, recovery) is said of names without variants, and whatever is said of blocks of labels with parameters.
+"""
+
+# ruff: noqa: D403 - the docstrings of sites complete "the scenario needs …"
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from perdure.scenario.model import Block, Scenario
+from perdure.scenario.parameters import set_text
+from perdure.scenario.sites import LIFETIME, Site, visible_evaluations
+
+__all__ = [
+    "evaluated_after_both",
+    "evaluated_before_learned",
+    "every_block",
+    "first_learning_of_each_set",
+    "learned_after_another",
+    "learned_again",
+    "maintained_after_another",
+    "recovered_after_another",
+    "tested_after_learning",
+]
+
+_Set = tuple[str, str]
+
+
+def _set(block: Block) -> _Set:
+    """What a block is of: its task, and its parameters as text."""
+    return block.task, set_text(block.params)
+
+
+def every_block(scenario: Scenario) -> Iterator[Site]:
+    """a block"""
+    if scenario.blocks:
+        yield Site(LIFETIME, {"everything": tuple(range(len(scenario.blocks)))})
+
+
+def tested_after_learning(scenario: Scenario) -> Iterator[Site]:
+    """a task evaluated after it was learned with the same parameters"""
+    learned: dict[_Set, int] = {}
+    visible = set(visible_evaluations(scenario))
+    for index, block in enumerate(scenario.blocks):
+        if block.mode == "learn":
+            learned[_set(block)] = index
+        elif index in visible and _set(block) in learned:
+            yield Site(block.task, {"test": (index,), "train": (learned[_set(block)],)})
+
+
+def learned_again(scenario: Scenario) -> Iterator[Site]:
+    """a task learned at least twice while awake, with the same or other parameters"""
+    names = _names(scenario)
+    last: dict[str, int] = {}
+    for index in scenario.where("learn"):
+        block = scenario.blocks[index]
+        if block.subtype == "sleep":
+            continue
+        name = names[block.task]
+        if name in last:
+            yield Site(block.task, {"previous": (last[name],), "later": (index,)})
+        last[name] = index
+
+
+def first_learning_of_each_set(scenario: Scenario) -> Iterator[Site]:
+    """a task learned"""
+    first: dict[_Set, int] = {}
+    for index in scenario.where("learn"):
+        first.setdefault(_set(scenario.blocks[index]), index)
+    return (Site(label, {"learned": (index,)}) for (label, _), index in first.items())
+
+
+# --- transfer between tasks ----------------------------------------------------------------------
+
+
+@dataclass
+class _Stretch:
+    """Learning blocks in a row that are of one task, whatever its parameters and whatever is tested in between."""
+
+    name: str
+    blocks: list[int] = field(default_factory=list)
+    labels: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def called(self) -> str:
+        """The one label that was learned, or the task where there were several."""
+        return next(iter(self.labels)) if len(self.labels) == 1 else self.name
+
+
+def evaluated_before_learned(scenario: Scenario) -> Iterator[Site]:
+    """a task evaluated after another one was learned, and before it is learned itself"""
+    for index, name, stretches, last in _evaluations(scenario):
+        if name not in last:
+            flags = ("several tasks were learned before",) if len(last) > 1 else ()
+            yield Site((stretches[-1].called, scenario.blocks[index].task), {"test": (index,)}, flags)
+
+
+def evaluated_after_both(scenario: Scenario) -> Iterator[Site]:
+    """a task evaluated after it was learned, and another one after it"""
+    for index, name, stretches, last in _evaluations(scenario):
+        since = len(stretches) - 1 - last.get(name, len(stretches))
+        if since > 0:
+            flags = ("several tasks were learned since",) if since > 1 else ()
+            yield Site((stretches[-1].called, scenario.blocks[index].task), {"test": (index,)}, flags)
+
+
+def _evaluations(scenario: Scenario) -> Iterator[tuple[int, str, list[_Stretch], dict[str, int]]]:
+    """The evaluations after some learning: the task, the stretches so far, and in which each task was last learned."""
+    names, visible = _names(scenario), set(visible_evaluations(scenario))
+    stretches: list[_Stretch] = []
+    last: dict[str, int] = {}
+    for index, block in enumerate(scenario.blocks):
+        name = names[block.task]
+        if block.mode == "learn":
+            _extend(stretches, name, index, block.task)
+            last[name] = len(stretches) - 1
+        elif stretches and index in visible:
+            yield index, name, stretches, last
+
+
+# --- transfer of continual learning --------------------------------------------------------------
+
+
+def recovered_after_another(scenario: Scenario) -> Iterator[Site]:
+    """two tasks learned one after the other, each in two blocks or more"""
+    for before, after in _one_after_another(scenario):
+        yield Site(_pair(before, after), {"before": tuple(before.blocks), "after": tuple(after.blocks)})
+
+
+def maintained_after_another(scenario: Scenario) -> Iterator[Site]:
+    """two tasks learned one after the other, each in two blocks or more and evaluated after them"""
+    tests: dict[int, list[int]] = {}
+    for site in tested_after_learning(scenario):
+        tests.setdefault(site.blocks["train"][0], []).append(site.blocks["test"][0])
+    for before, after in _one_after_another(scenario):
+        pairs = [[(test, train) for train in one.blocks for test in tests.get(train, ())] for one in (before, after)]
+        if all(pairs):
+            (old_tests, old_trains), (new_tests, new_trains) = (tuple(zip(*some, strict=True)) for some in pairs)
+            blocks = {"before": old_trains, "before_tests": old_tests, "after": new_trains, "after_tests": new_tests}
+            yield Site(_pair(before, after), blocks)
+
+
+def learned_after_another(scenario: Scenario) -> Iterator[Site]:
+    """two tasks learned one after the other, each in two blocks or more"""
+    yield from recovered_after_another(scenario)
+    yield from maintained_after_another(scenario)
+
+
+def _pair(before: _Stretch, after: _Stretch) -> tuple[str, str]:
+    # The second of a pair is whose task the value is of, so it is a label: that of the last set learned.
+    return before.called, next(reversed(after.labels))
+
+
+def _one_after_another(scenario: Scenario) -> Iterator[tuple[_Stretch, _Stretch]]:
+    """Stretches of two tasks in a row, in each of which something changed: there was continual learning in both."""
+    names = _names(scenario)
+    found: list[_Stretch] = []
+    for index in scenario.where("learn"):
+        label = scenario.blocks[index].task
+        _extend(found, names[label], index, label)
+    return ((before, after) for before, after in pairwise(found) if min(len(before.blocks), len(after.blocks)) > 1)
+
+
+def _extend(stretches: list[_Stretch], name: str, index: int, label: str) -> None:
+    if not stretches or stretches[-1].name != name:
+        stretches.append(_Stretch(name))
+    stretches[-1].blocks.append(index)
+    stretches[-1].labels[label] = None
+
+
+def _names(scenario: Scenario) -> dict[str, str]:
+    """Label → task, without its variant."""
+    return {task.label: task.name for task in scenario.tasks}

@@ -1,0 +1,159 @@
+"""The transfer assessment of 2019 (S003 §3.2), recomputed by hand from what ANT-B and ANT-C say of themselves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perdure.gather.survey import score
+from perdure.log.model import Lifetime
+from perdure.metrics.contract import lifetime_of
+from perdure.metrics.score import Score
+from perdure.scenario.model import Block
+
+ALPHA = 11
+
+
+def saturation(values: list[float]) -> float:
+    """S003 §2.1: the largest mean of eleven values in a row; no edges."""
+    return max(sum(values[at : at + ALPHA]) / ALPHA for at in range(len(values) - ALPHA + 1))
+
+
+def time(values: list[float]) -> int:
+    """Its first place, from 1."""
+    means = [sum(values[at : at + ALPHA]) / ALPHA for at in range(len(values) - ALPHA + 1)]
+    return means.index(max(means)) + 1
+
+
+def rising(top: float, after: int, length: int = 60) -> list[float]:
+    """Nothing, then `top` from experience `after` on."""
+    return [0.0] * after + [top] * (length - after)
+
+
+def noisy(level: float, seed: int, length: int = 30) -> list[float]:
+    return [level + float(one) for one in np.random.default_rng(seed).normal(0, 0.1, length)]
+
+
+def about(value: float) -> Any:
+    return (pytest.approx(value),)
+
+
+def life(*blocks: tuple[str, str, list[float]], sets: dict[str, dict[str, Any]] | None = None) -> Lifetime:
+    made = [Block(mode, task, None, group=at) for at, (mode, task, _) in enumerate(blocks)]  # type: ignore[arg-type]
+    if sets:
+        made = [replace(one, params=sets.get(one.task, {})) for one in made]
+    return lifetime_of(made, values=[values for *_, values in blocks])
+
+
+def scored(one: Lifetime, stated: dict[str, float] | None = None, tmp_path: Path | None = None, **more: Any) -> Score:
+    experts: list[Any] = []
+    if stated is not None and tmp_path is not None:
+        (tmp_path / "info.json").write_text(json.dumps(stated))
+        experts = [tmp_path / "info.json"]
+    return score(one, experts, "framework-2019", **more)
+
+
+ANT_B = (
+    ("learn", "pong", noisy(3.0, 0)),
+    ("evaluate", "breakout", noisy(1.0, 1)),
+    ("learn", "breakout", noisy(4.0, 2)),
+    ("evaluate", "pong", noisy(2.0, 3)),
+)
+
+
+def test_ant_b_gives_its_two_by_two_transfer_matrix(tmp_path: Path) -> None:
+    made = scored(life(*ANT_B), {"pong": 2.5, "breakout": 5.0}, tmp_path)
+    # "In 1.test forward transfer from Pong to Breakout, in 2.test reverse transfer from Breakout to Pong."
+    assert made.metrics["ste_forward_transfer"].by == {"pong→breakout": about(saturation(ANT_B[1][2]) / 5.0)}
+    assert made.metrics["ste_reverse_transfer"].by == {"breakout→pong": about(saturation(ANT_B[3][2]) / 2.5)}
+
+
+def test_without_an_expert_transfer_is_not_computable(tmp_path: Path) -> None:
+    made = scored(life(*ANT_B), {"pong_wide": 2.5}, tmp_path)
+    assert made.metrics["ste_forward_transfer"].why == "needs an expert for breakout"
+    assert made.metrics["ste_reverse_transfer"].why == "needs an expert for pong"
+
+
+def test_an_error_is_held_against_its_expert_upside_down(tmp_path: Path) -> None:
+    made = scored(life(*ANT_B), {"pong": 2.5, "breakout": 5.0}, tmp_path, lower_is_better=True)
+    lowest = -saturation([-value for value in ANT_B[1][2]])
+    assert made["ste_forward_transfer"] == pytest.approx(5.0 / lowest)
+    assert lowest < 5.0  # a lower error than its expert's is more than 1
+
+
+def test_a_third_task_is_attributed_to_the_last_one_learned_and_flagged(tmp_path: Path) -> None:
+    blocks = (
+        *(("learn", task, [1.0] * 11) for task in ("a", "b")),
+        ("evaluate", "c", [0.5] * 11),
+        ("learn", "c", [1.0] * 11),
+        ("evaluate", "a", [0.25] * 11),
+    )
+    made = scored(life(*blocks), {"a": 1.0, "c": 1.0}, tmp_path).metrics
+    assert made["ste_forward_transfer"].by == {"b→c": (0.5,)}
+    assert made["ste_forward_transfer"].flags == ("several tasks were learned before",)
+    assert made["ste_reverse_transfer"].by == {"c→a": (0.25,)}
+    assert made["ste_reverse_transfer"].flags == ("several tasks were learned since",)
+
+
+# ANT-C: three parameter sets of one task learned, the other task's tested; then the order is switched.
+WIDTHS = {
+    f"{task}_v{at}": {"width": width} for task in ("pong", "breakout") for at, width in enumerate((15, 20, 25), 1)
+}
+AFTER = {"pong_v1": 20, "pong_v2": 30, "pong_v3": 40, "breakout_v1": 10, "breakout_v2": 20, "breakout_v3": 12}
+ANT_C = (
+    *(("learn", f"pong_v{at}", rising(2.0, AFTER[f"pong_v{at}"])) for at in (1, 2, 3)),
+    *(("evaluate", f"breakout_v{at}", noisy(at, at)) for at in (1, 2, 3)),
+    *(("learn", f"breakout_v{at}", rising(4.0, AFTER[f"breakout_v{at}"])) for at in (1, 2, 3)),
+    *(("evaluate", f"pong_v{at}", noisy(at / 2, 10 + at)) for at in (1, 2, 3)),
+)
+
+
+def test_ant_c_gives_a_transfer_matrix_over_parameter_sets(tmp_path: Path) -> None:
+    # One entry per task: "the exact name, else the name without variant".
+    made = scored(life(*ANT_C, sets=WIDTHS), {"pong": 2.0, "breakout": 4.0, "pong_v2": 1.0}, tmp_path).metrics
+    assert made["ste_forward_transfer"].by == {
+        f"pong→breakout_v{at}": about(saturation(ANT_C[2 + at][2]) / 4.0) for at in (1, 2, 3)
+    }
+    assert made["ste_reverse_transfer"].by == {
+        f"breakout→pong_v{at}": about(saturation(ANT_C[8 + at][2]) / (1.0 if at == 2 else 2.0)) for at in (1, 2, 3)
+    }
+
+
+def test_time_to_learn_gain_is_the_experts_time_over_the_learners() -> None:
+    experts = [
+        lifetime_of([Block("learn", label, 60)], values=[rising(4.0, 44)], name=f"expert of {label}")
+        for label in ("breakout_v1", "breakout_v2")
+    ]
+    made = score(life(*ANT_C, sets=WIDTHS), experts, "framework-2019", variants="name").metrics["time_to_learn_gain"]
+    gains = {label: time(rising(4.0, 44)) / time(rising(4.0, AFTER[label])) for label in ("breakout_v1", "breakout_v2")}
+    assert made.by == {label: about(gain) for label, gain in gains.items()}
+    assert made.by["breakout_v1"] == about(45 / 11)
+
+
+def test_a_stated_saturation_has_no_time(tmp_path: Path) -> None:
+    made = scored(life(*ANT_B), {"pong": 2.5, "breakout": 5.0}, tmp_path).metrics["time_to_learn_gain"]
+    assert made.value is None
+    assert "info.json states no times" in (made.why or "")
+
+
+def test_continual_learning_transfers_where_the_second_task_recovers_sooner() -> None:
+    made = score(life(*ANT_C, sets=WIDTHS), preset="framework-2019").metrics
+    # Within 2 % of the saturation before: the first window of eleven that holds nothing but the top. From 1.
+    before, after = (30 + 40) / 2 + 1, (20 + 12) / 2 + 1
+    assert made["transfer_of_recovery"].by == {"pong→breakout_v3": about(before / after)}
+    assert made["transfer_of_continual_learning"].value == pytest.approx(before / after)
+    assert "evaluated after them" in (made["transfer_of_maintenance"].why or "")
+
+
+def test_maintenance_joins_it_where_both_tasks_are_tested_afterwards() -> None:
+    tests = tuple(("evaluate", f"breakout_v{at}", [3.0] * 11) for at in (1, 2, 3))
+    made = score(life(*ANT_C, *tests, sets=WIDTHS), preset="framework-2019").metrics
+    kept = sum(saturation(ANT_C[8 + at][2]) / 2.0 for at in (1, 2, 3)) / 3
+    assert made["transfer_of_maintenance"].value == pytest.approx((3.0 / 4.0) / kept)
+    both = (made["transfer_of_recovery"].value, made["transfer_of_maintenance"].value)
+    assert made["transfer_of_continual_learning"].by["pong→breakout_v3"] == pytest.approx(both)
