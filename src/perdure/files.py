@@ -19,6 +19,7 @@ __all__ = [
     "HEADER_LIMIT",
     "LEDGER_LIMIT",
     "SCORES_LIMIT",
+    "data_folder",
     "deliver",
     "descriptor",
     "opened",
@@ -36,6 +37,13 @@ LEDGER_LIMIT = 256 << 20
 """Bytes of a blocks.jsonl; about a million blocks."""
 SCORES_LIMIT = 1 << 30
 """Bytes of a file of scores, or of a matrix. Files of records have no limit: a life is as long as it was."""
+
+
+def data_folder() -> Path:
+    """`$L2DATA`, else `l2data` in the home folder, as learnkit and l2metrics have it. Never created here."""
+    given = os.environ.get("L2DATA")
+    return Path(given).expanduser() if given else Path.home() / "l2data"
+
 
 # Without waiting: a pipe that nobody writes to would else be waited for, forever.
 _ALWAYS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))

@@ -120,3 +120,13 @@ def test_export_never_writes_into_the_log_it_reads(life: Path, run_cli: Run) -> 
     done = run_cli("export", life, "--to", file)
     assert (done.returncode, "lies in the log itself" in done.stderr) == (2, True)
     assert file.read_bytes() == before
+
+
+def test_export_writes_what_the_2019_framework_reads(life: Path, tmp_path: Path, run_cli: Run) -> None:
+    done = run_cli("export", life, "--to", "learnkit", "--into", tmp_path / "data")
+    assert (done.returncode, done.stdout.strip()) == (0, str(tmp_path / "data" / "logs" / life.name))
+    assert perdure.read(tmp_path / "data" / "logs" / life.name).experiences.height == 14
+    done = run_cli("export", life, "--to", "taskinfo", "--into", tmp_path / "data", "--json", "-")
+    assert (done.returncode, "an expert learns one task alone" in done.stderr) == (2, True)
+    done = run_cli("export", life, "--to", tmp_path / "x.csv", "--into", tmp_path)
+    assert (done.returncode, "--into is the data folder" in done.stderr) == (2, True)

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from perdure.cli.run import EXAMPLE, run
 from perdure.errors import ProtocolError
+from perdure.metrics.settings import settings_for
 
 PROTOCOL = """
 name = "small"
@@ -180,3 +181,14 @@ def test_a_way_to_score_that_the_preset_refuses_is_said_before_anything_is_lived
     result = called(protocol, "--into", tmp_path / "run", "--workers", 0)
     assert "[score]: --clamp: preset 'new-2022' does not take it" in str(result.exception)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_is_written_as_the_2019_tools_read_it(protocol: Path, tmp_path: Path) -> None:
+    with protocol.open("a") as file:
+        file.write('\n[score]\npreset = "framework-2019"\n')
+    result = called(protocol, "--into", tmp_path / "run", "--workers", 0, "--l2data", tmp_path / "data")
+    assert result.exit_code == 0, result.output
+    assert sorted(one.name for one in (tmp_path / "data" / "logs").iterdir()) == ["run-life-000", "run-life-001"]
+    assert set(json.loads((tmp_path / "data" / "taskinfo" / "info.json").read_text())) == {"pong_wide", "pong_narrow"}
+    # Its experts lie beside the lives, and are no second way to score them.
+    assert settings_for([tmp_path / "run"]).preset == "framework-2019"

@@ -1,39 +1,82 @@
-"""`perdure export`: a log as one table."""
+"""`perdure export`: a log as one table, as a tree of 2019, or what experts achieve as its `info.json`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from perdure.cli.options import Json, Log, Quiet, emit_json, with_settings
 
 if TYPE_CHECKING:
+    from perdure.gather.l2data import Written
     from perdure.settings import Settings
 
-__all__ = ["EXAMPLE", "export"]
+__all__ = ["EXAMPLE", "export", "told"]
 
 EXAMPLE = "perdure export logs/my-life --to my-life.parquet"
 
+To = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="FILE|learnkit|taskinfo",
+        help="A table (.parquet, .arrow, .csv or .tsv decides), 2019 trees, or what experts achieve.",
+    ),
+]
+Into = Annotated[
+    Path | None,
+    typer.Option("--into", metavar="DIR", help="Where learnkit and taskinfo go ($L2DATA).", show_default=False),
+]
 
-@with_settings("log", only=["columns"])
-def export(
-    log: Log,
-    settings: Settings,
-    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="Where to; .parquet, .arrow, .csv or .tsv decides.")],
-    json: Json = None,
-    quiet: Quiet = False,
-) -> None:
-    """Write every record of a log into one table, in the format that the suffix names."""
+
+@with_settings("log", only=["columns", "measure"])
+def export(log: Log, settings: Settings, to: To, into: Into = None, json: Json = None, quiet: Quiet = False) -> None:
+    """Write every record of a log into one table, or what the 2019 framework reads into its data folder.
+
+    learnkit: every lifetime as DIR/logs/NAME/<worker>/<phase>/<task>/data-log.tsv.
+    taskinfo: the saturation of each task's experts as DIR/taskinfo/info.json.
+    """
+    if to in ("learnkit", "taskinfo"):
+        _into_data_folder(log, settings, to, into, json, quiet)
+        return
+    if into is not None:
+        raise typer.BadParameter("--into is the data folder of --to learnkit and --to taskinfo; leave it out")
     from perdure.log.export import export as write
     from perdure.log.read import read
 
     lifetime = read(log, columns=settings.columns)
-    write(lifetime, to)
+    write(lifetime, Path(to))
     for note in lifetime.notes:
         typer.echo(f"note: {note}", err=True)
     if json:
-        emit_json({"file": str(to), "rows": lifetime.experiences.height, "notes": list(lifetime.notes)}, json)
+        emit_json({"file": to, "rows": lifetime.experiences.height, "notes": list(lifetime.notes)}, json)
     elif not quiet:
         typer.echo(f"{to}: {lifetime.experiences.height} records, {len(lifetime.experiences.columns)} columns")
+
+
+def _into_data_folder(log: Path, settings: Settings, to: str, into: Path | None, json: str | None, quiet: bool) -> None:
+    from perdure.gather.l2data import write_experts, write_trees
+    from perdure.log.places import data_folder
+
+    folder = into or data_folder()
+    facts: dict[str, Any]
+    if to == "learnkit":
+        written = write_trees(log, folder, settings.reading())
+        facts = {"files": [str(one) for one in written.files]}
+    else:
+        stated, written = write_experts(log, folder, settings.measure, settings.reading())
+        facts = {"files": [str(one) for one in written.files], "saturations": stated}
+    if json:
+        emit_json({**facts, "left_out": [{"path": path, "why": why} for path, why in written.left_out]}, json)
+    told(written, quiet=quiet or json == "-")
+    raise typer.Exit(1 if written.left_out else 0)
+
+
+def told(written: Written, *, quiet: bool) -> None:
+    """Print what was written; what could not be goes to stderr."""
+    for _, why in written.left_out:
+        typer.echo(f"left out: {why}", err=True)
+    for file in () if quiet else written.files:
+        typer.echo(str(file))

@@ -28,6 +28,10 @@ Only = Annotated[
     list[str] | None, typer.Option("--only", metavar="ID", help="Only this life (life-007) or pattern. Repeatable.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show the plan; live nothing.")]
+L2Data = Annotated[
+    Path | None,
+    typer.Option("--l2data", metavar="DIR", help="Write lives and experts there as well, as the 2019 tools read them."),
+]
 Ray = Annotated[bool, typer.Option("--ray", help="Live on a Ray cluster instead of in processes here.")]
 
 
@@ -38,6 +42,7 @@ def run(
     only: Only = None,
     dry_run: DryRun = False,
     ray: Ray = False,
+    l2data: L2Data = None,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -104,6 +109,8 @@ def run(
         show_notes(console, result)
         if not quiet and not result.lived and not result.failed:
             console.print(f"  {into}: nothing is missing, so nothing was run")
+    if l2data is not None and result.finished_lives:
+        _as_in_2019(into, l2data, quiet=quiet or json == "-")
     surveyed = survey(into, settings=settings, look=sketched) if result.finished_lives and not only else None
     scores = _scored(surveyed, json) if surveyed else None
     if surveyed and (result.lived or not (into / "report.html").exists()):
@@ -115,6 +122,16 @@ def run(
             {**facts, "lived": result.lived, "failed": result.failed, "notes": result.notes, "score": scores}, json
         )
     raise typer.Exit(1 if result.failed or (result.missing and not only) else 0)
+
+
+def _as_in_2019(into: Path, folder: Path, *, quiet: bool) -> None:
+    """The lives as trees, and what the experts achieve."""
+    from perdure.cli.export import told
+    from perdure.gather.l2data import write_experts, write_trees
+
+    told(write_trees(into, folder), quiet=quiet)
+    if (into / "experts").is_dir():
+        told(write_experts(into, folder)[1], quiet=quiet)
 
 
 def _scored(scores: Survey, json: str | None) -> dict[str, object]:

@@ -17,7 +17,7 @@ from perdure.gather.model import Life, Survey
 from perdure.gather.processes import processes, worked
 from perdure.gather.serving import OwnExpert, Serving, idle
 from perdure.log.model import Identity, Lifetime
-from perdure.log.places import as_text
+from perdure.log.places import as_text, taskinfo_file
 from perdure.log.read import READERS, Options, lifetimes, locate, recognise
 from perdure.log.variants import Sets, Settled, settle
 from perdure.metrics.declare import METRICS, Bar
@@ -63,9 +63,10 @@ def survey(
     places = [one for one in given if not isinstance(one, Lifetime) and one not in files]
     found, own = find_lifetimes(places, [one for one in experts if not isinstance(one, Lifetime)], settings.reading())
     found = (*(_in_memory(one) for one in given if isinstance(one, Lifetime)), *found)
+    stated = _stated(scorer) if not experts and not own else ()
     how = How(
         settings,
-        experts=tuple(one if isinstance(one, Lifetime) else os.fspath(one) for one in experts),
+        experts=stated or tuple(one if isinstance(one, Lifetime) else os.fspath(one) for one in experts),
         own_experts=own,
         look=look,
         count=len(found),
@@ -98,7 +99,11 @@ def survey(
         settings_from=settings.sources(),
         written=written,
         name=", ".join(_called(one, brief=True) for one in given),
-        notes=(*of_joint, *(_unheeded(settings) if kept else ())),
+        notes=(
+            *(f"experts as stated in {one}" for one in stated),
+            *of_joint,
+            *(_unheeded(settings) if kept else ()),
+        ),
     )
 
 
@@ -150,6 +155,12 @@ def _beside_joint(how: How, places: Sequence[tuple[Found, Done]], count: int) ->
 def described(settings: Settings, scorer: Scorer, experts: Sequence[str]) -> dict[str, Any]:
     """Everything that decided the scores, as every output carries it."""
     return {**settings.as_json(scorer.prep), "experts": [as_text(one) for one in experts]}
+
+
+def _stated(scorer: Scorer) -> tuple[str, ...]:
+    """The file that states what experts achieve, for a preset that knows it and where it is."""
+    file = taskinfo_file()
+    return (str(file),) if scorer.preset.taskinfo and file.is_file() else ()
 
 
 def _several(given: Any, options: Options | None = None) -> tuple[Source, ...]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["as_text", "data_folder", "latest_log", "logs_folder", "printable"]
+from perdure.files import data_folder
+
+__all__ = ["as_text", "data_folder", "latest_log", "logs_folder", "printable", "taskinfo_file"]
 
 
 def as_text(path: str | os.PathLike[str]) -> str:
@@ -18,15 +20,14 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(one if one.isprintable() else "�" for one in text)
 
 
-def data_folder() -> Path:
-    """`$L2DATA`, else `l2data` in the home folder, as learnkit and l2metrics have it. Never created here."""
-    given = os.environ.get("L2DATA")
-    return Path(given).expanduser() if given else Path.home() / "l2data"
-
-
 def logs_folder() -> Path:
     """Where runs write their logs unless told otherwise."""
     return data_folder() / "logs"
+
+
+def taskinfo_file(folder: Path | None = None) -> Path:
+    """Where the 2019 framework states what experts of each task achieve, in a data folder."""
+    return (folder or data_folder()) / "taskinfo" / "info.json"
 
 
 def latest_log() -> Path | None:

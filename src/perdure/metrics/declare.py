@@ -342,6 +342,8 @@ class Preset:
     """Why it cannot be scored so, in words, where a setting is taken but not every value of it; else None."""
     departures: tuple[Departure, ...] = ()
     """Where it differs from its document."""
+    taskinfo: bool = False
+    """Whether `$L2DATA/taskinfo/info.json` stands for experts where there are no others."""
 
     @property
     def metrics(self) -> Mapping[str, Metric]:

@@ -102,6 +102,7 @@ for _one in (
         framework2019.FIXES,
         framework2019.refuses,
         departures.FRAMEWORK_2019,
+        taskinfo=True,
     ),
 ):
     PRESETS.add(_one.name, _one)

@@ -117,8 +117,13 @@ def _files_of(log: str | os.PathLike[str]) -> Iterator[tuple[_Files, Path]]:
     for path in lives:
         folders = [one for one in (path, *path.parents) if one == top or top in one.parents]
         beside = (one / FILE for one in folders)
-        run = (one.parent / _PROTOCOL for one in path.resolve().parents if one.name == "lives")
+        run = (one.parent / _PROTOCOL for one in path.resolve().parents if _of_a_run(one))
         yield _Files(next(filter(there, beside), None), next(filter(there, run), None)), path
+
+
+def _of_a_run(folder: Path) -> bool:
+    """Whether a folder is where a run keeps its lives, or the experts beside them."""
+    return folder.name == "lives" or (folder.name == "experts" and (folder.parent / "lives").is_dir())
 
 
 def _there(file: Path) -> bool:

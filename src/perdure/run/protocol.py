@@ -207,7 +207,7 @@ def _scenario(table: Table, tasks: Mapping[str, Mapping[str, Any]], folder: Path
 def _syllabus(table: Table, folder: Path) -> Syllabus:
     """The syllabus that a scenario names or holds; a file is read here, and only here."""
     if "file" in table.content:
-        text, name = source(folder / table.content["file"])
+        text, name = source(table.content["file"], folder)
     else:
         text, name = json.dumps(table.content["syllabus"]), table.get("name", "syllabus")
     syllabus, problems, _ = parse_syllabus(text, name)
@@ -223,7 +223,7 @@ def _kept(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     def inlined(one: Mapping[str, Any]) -> dict[str, Any]:
         if "file" not in one:
             return dict(one)
-        text, name = source(folder / one["file"])
+        text, name = source(one["file"], folder)
         held = {"name": name, **json.loads(text)}
         return {**{key: value for key, value in one.items() if key != "file"}, "syllabus": held}
 

@@ -5,22 +5,36 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from perdure import files
 from perdure.errors import ScenarioError
 from perdure.scenario.document import LARGEST_BYTES, as_text, decode, read_text
 
 __all__ = ["name_of", "source"]
 
+_HERE = Path()
 
-def source(place: str | Path) -> tuple[str, str]:
-    """The text of a syllabus, and where it was found; '-' is standard input."""
+
+def source(place: str | Path, folder: Path = _HERE) -> tuple[str, str]:
+    """The text of a syllabus, and where it was found; '-' is standard input.
+
+    A bare name that is no file in `folder` is looked up under `$L2DATA/syllabi`, with or without `.json`.
+    """
     if str(place) == "-":
         return as_text(sys.stdin.buffer.read(LARGEST_BYTES + 1), "standard input"), "standard input"
-    path = Path(place)
+    path = _located(Path(place), folder)
     if path.is_dir():
         if not (path / "scenario_info.json").is_file():
             raise ScenarioError(f"{path}: a folder without scenario_info.json; give the path of a syllabus")
         path /= "scenario_info.json"
     return _followed(path), str(path)
+
+
+def _located(place: Path, folder: Path) -> Path:
+    here = folder / place
+    if not here.exists() and len(place.parts) == 1:
+        kept = files.data_folder() / "syllabi"
+        return next((one for one in (kept / place, kept / f"{place}.json") if one.is_file()), here)
+    return here
 
 
 def name_of(place: str) -> str:

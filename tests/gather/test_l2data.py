@@ -1,0 +1,98 @@
+"""The data folder of 2019: trees and `info.json` are written by verbs, and found by themselves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import perdure
+from perdure.errors import LogError
+from perdure.gather.l2data import write_experts, write_trees
+from perdure.gather.survey import score, survey
+from perdure.settings import Settings
+
+FALLING = [0.9] * 4 + [0.4] * 11
+RISING = [float(value) for value in range(15)]
+
+
+def logged(folder: Path, name: str, blocks: list[tuple[str, str, list[float]]], direction: str = "higher") -> Path:
+    with perdure.Journal(folder, name, measures={"value": direction}) as journal:  # type: ignore[dict-item]
+        count = 0
+        for number, (mode, task, values) in enumerate(blocks):
+            for value in values:
+                journal.log(
+                    block_num=number, exp_num=count, block_type=mode, task_name=task, task_params={}, value=value
+                )
+                count += 1
+    return folder / name
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("L2DATA", str(tmp_path / "l2data"))
+    return tmp_path / "l2data"
+
+
+def test_taskinfo_states_the_mean_saturation_of_each_tasks_experts(tmp_path: Path, data: Path) -> None:
+    logged(tmp_path / "experts", "one", [("train", "Pong", RISING)])
+    logged(tmp_path / "experts", "two", [("train", "pong", [value + 2 for value in RISING])])
+    logged(tmp_path / "experts", "third", [("train", "breakout", [1.0] * 3)])
+    stated, written = write_experts(tmp_path / "experts", data)
+    best = sum(RISING[-11:]) / 11  # S003: the highest mean of eleven values in a row
+    assert stated == pytest.approx({"pong": best + 1, "breakout": 1.0})
+    assert written.files == (data / "taskinfo" / "info.json",)
+    assert json.loads(written.files[0].read_text()) == stated
+
+
+def test_an_error_is_stated_as_an_error(tmp_path: Path, data: Path) -> None:
+    logged(tmp_path / "experts", "one", [("train", "digits", FALLING)], "lower")
+    assert write_experts(tmp_path / "experts", data)[0] == pytest.approx({"digits": 0.4})
+
+
+def test_what_is_stated_of_other_tasks_is_kept(tmp_path: Path, data: Path) -> None:
+    (data / "taskinfo").mkdir(parents=True)
+    (data / "taskinfo" / "info.json").write_text('{"Pong": 1, "freeway": 2}')
+    logged(tmp_path / "experts", "one", [("train", "pong", [7.0])])
+    assert write_experts(tmp_path / "experts", data)[0] == {"freeway": 2, "pong": 7.0}
+
+
+def test_a_life_of_several_tasks_is_no_expert(tmp_path: Path, data: Path) -> None:
+    logged(tmp_path / "lives", "one", [("train", "a", [1.0]), ("train", "b", [1.0])])
+    with pytest.raises(LogError, match="an expert learns one task alone"):
+        write_experts(tmp_path / "lives", data)
+
+
+def test_stated_experts_are_found_without_being_named(tmp_path: Path, data: Path) -> None:
+    logged(data / "logs", "life", [("train", "pong_wide", [3.0] * 11)])
+    (data / "taskinfo").mkdir()
+    (data / "taskinfo" / "info.json").write_text('{"pong": 2.0, "pon": 9.0}')
+    found = survey("life", settings=Settings("framework-2019"))
+    assert found.scores[0]["ste_relative"] == pytest.approx(1.5)
+    assert found.notes == (f"experts as stated in {data / 'taskinfo' / 'info.json'}",)
+    assert found.settings["experts"] == [str(data / "taskinfo" / "info.json")]
+    # Experts that are there are more than a number; and only the preset of 2019 reads the file.
+    expert = logged(tmp_path, "expert", [("train", "pong_wide", [1.0] * 11)])
+    assert score("life", [expert], "framework-2019")["ste_relative"] == pytest.approx(3.0)
+    assert survey("life").notes == ()
+
+
+def test_every_life_of_a_run_becomes_a_tree_that_scores_the_same(tmp_path: Path, data: Path) -> None:
+    run = tmp_path / "mine"
+    blocks = [("train", "a", RISING), ("test", "b", [1.0, 2.0]), ("train", "b", FALLING), ("test", "a", [3.0])]
+    logged(run / "lives", "life-000", blocks)
+    logged(run / "experts", "a-00", [("train", "a", RISING)])
+    written = write_trees(run, data)
+    assert written.files == (data / "logs" / "mine-life-000",)
+    assert (written.files[0] / "worker-default" / "1.test" / "b" / "data-log.tsv").is_file()
+    ours, theirs = (score(one, preset="framework-2019") for one in (run / "lives" / "life-000", "mine-life-000"))
+    assert theirs.values == ours.values
+    assert write_trees(run, data) == written  # once is enough
+
+
+def test_a_bare_name_of_a_syllabus_is_found_in_the_data_folder(data: Path) -> None:
+    (data / "syllabi").mkdir(parents=True)
+    text = (Path(__file__).parents[2] / "examples" / "syllabi" / "ant-b.json").read_text()
+    (data / "syllabi" / "mine.json").write_text(text)
+    assert perdure.read_syllabus("mine").scenario == perdure.read_syllabus("mine.json").scenario
