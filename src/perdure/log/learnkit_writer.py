@@ -20,7 +20,7 @@ from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.tsv import DATA_FILE
 from perdure.log.variants import task_of
 
-__all__ = ["write_learnkit"]
+__all__ = ["phases", "write_learnkit"]
 
 _PLACE = ("worker", "phase", "class_name")
 _OWNED = ("timestamp", "class_name", "phase", "worker", "block", "task", "termination_status")
@@ -91,7 +91,7 @@ def _columns(lifetime: Lifetime) -> pl.DataFrame:
     """The rows under the tree's names, in the order of the figure: measures after the status, then the rest."""
     rows = in_order(lifetime.experiences)
     _refuse(lifetime, rows)
-    phase, sub_task = _phase(rows), _sub_task(rows)
+    phase, sub_task = phases(rows), _sub_task(rows)
     params = rows["task_params"].fill_null("{}").replace("", "{}")
     made: dict[str, pl.Expr] = {
         "timestamp": pl.col("timestamp"),
@@ -145,7 +145,7 @@ def _refuse(lifetime: Lifetime, rows: pl.DataFrame) -> None:
             raise LogError(f"{lifetime.id}: column {name!r} holds a NUL byte, which no text file may; remove it")
 
 
-def _phase(rows: pl.DataFrame) -> pl.Series:
+def phases(rows: pl.DataFrame) -> pl.Series:
     """The phase of each row: as logged where that fits the blocks, else counted from learning to learning."""
     learning = rows["block_type"] == "train"
     if "phase" in rows.columns and rows["phase"].dtype == pl.String and not rows["phase"].null_count():

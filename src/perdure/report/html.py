@@ -239,7 +239,10 @@ def _matrices(material: Material, view: View) -> Iterator[tuple[str, interactive
         return
     for one in transfers.matrices:
         name = one.metric.replace("_", " ")
-        said = f"{name.capitalize()}: how learning a task (row) changes another (column), {one.meaning}"
+        how = "how learning a task (row) changes another (column)"
+        if one.metric.startswith("ste_"):
+            how = "how well a task (column) is done after another (row) was learned"
+        said = f"{name.capitalize()}: {how}, {one.meaning}"
         counted = [part for part in (transfers.name, one.caption) if part]
         yield one.metric, charts.transfer(one), "; ".join([said, ", ".join(counted)]) + _flagged(one.flags)
 

@@ -44,14 +44,17 @@ def transfer(data: TransferData, looks: Looks) -> Figure:
         _grid(axes, one.tasks, "evaluated", "learned")
         _annotate(axes, array_of(one.cells), ahead / reach, one.counts)
         brackets = " (in brackets)" if _differ(one.counts) else ""
-        words = (f"{one.metric.partition('_')[0].capitalize()}: {one.meaning}", one.caption + brackets)
+        way = one.metric.removeprefix("ste_").partition("_")[0].capitalize()
+        words = (f"{way}: {one.meaning}", one.caption + brackets)
         axes.set_title("\n".join(part for part in words if part), loc="left", fontsize=9, color=INK)
         bar = figure.colorbar(picture, ax=axes, shrink=0.75, pad=0.02)
         bar.set_ticks([place for place, _ in one.ticks], labels=[word for _, word in one.ticks])
         bar.ax.tick_params(labelsize=8, colors=INK)
         bar.outline.set_visible(False)
     beyond = " and ".join(f"{one:g}" for one in sorted({one.threshold for one in data.matrices}))
-    headed(figure, " · ".join(part for part in (f"Transfer (beyond {beyond}: it helps)", data.name) if part))
+    beside = all(one.metric.startswith("ste_") for one in data.matrices)
+    said = "1: as good as its expert" if beside else f"beyond {beyond}: it helps"
+    headed(figure, " · ".join(part for part in (f"Transfer ({said})", data.name) if part))
     return figure
 
 

@@ -139,6 +139,8 @@ _NO_MATRIX = "no accuracy matrix: nothing was learned and evaluated"
 _TRANSFERS: Mapping[str, str] = {
     "forward_transfer": "onto a task not learned yet",
     "backward_transfer": "onto a task learned before",
+    "ste_forward_transfer": "a task not learned yet, beside its expert",
+    "ste_reverse_transfer": "a task learned before, beside its expert",
 }
 
 
@@ -163,7 +165,7 @@ def transfer(material: Material, view: View | None = None) -> TransferData | Not
     matrices = []
     for name, pairs in values.items():
         involved = {task for pair in pairs for task in pair}
-        tasks = tuple(task for task in material.tasks if task in involved)
+        tasks = tuple(dict.fromkeys((*(task for task in material.tasks if task in involved), *sorted(involved))))
         cells = tuple(tuple(means[name].get((learned, other)) for other in tasks) for learned in tasks)
         counts = tuple(tuple(len(pairs.get((learned, other), ())) for other in tasks) for learned in tasks)
         ahead, ticks = departures(array_of(cells), thresholds[name], reach[thresholds[name]])
@@ -293,8 +295,11 @@ def _first_values(material: Material, lives: Sequence[Life], name: str) -> dict[
     for one in lives:
         measured = one.score.metrics.get(name)
         for text, found in measured.by.items() if measured else ():
-            if found and text in pairs:
-                values.setdefault(pairs[text], []).append(found[0])
+            # The source may be a task in all its variants, which is none of the tasks that were scored.
+            source, _, task = text.partition("→")
+            pair = pairs.get(text) or ((source, task) if task in material.tasks else None)
+            if found and pair:
+                values.setdefault(pair, []).append(found[0])
     return values
 
 

@@ -1,0 +1,61 @@
+"""A lifetime's rows and blocks as the data frames of 2019, for metrics that were written for them."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from perdure.log.learnkit_tree import Phase
+from perdure.log.learnkit_writer import phases
+from perdure.log.model import STANDARD_COLUMNS, Passage
+
+__all__ = ["frames"]
+
+_NAMES = {"worker_id": "worker", "task_name": "class_name", "task_params": "params"}
+_OURS = ("block_num", "block_type", "block_subtype", "exp_status", "phase", "block", "task", *_NAMES.values())
+
+
+def frames(passage: Passage) -> tuple[Any, Any]:
+    """The rows that count, and the blocks, numbered alike from 0; pandas' where it is installed, else Polars'.
+
+    As in the logs of then, `task` is the number of an episode, and `class_name` what is called a task here.
+    """
+    rows, starts = passage.rows, passage.row_starts
+    phase = phases(rows)
+    number = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    measured = [name for name in rows.columns if name not in (*STANDARD_COLUMNS, *_OURS)]
+    data = pl.DataFrame(
+        {
+            "block": number,
+            "phase": phase,
+            "task": rows["exp_num"],
+            **{theirs: rows[ours].cast(pl.String) for ours, theirs in _NAMES.items()},
+            **{name: rows[name] for name in measured},
+        }
+    )
+    first = [phase[int(at)] for at in starts[:-1]]
+    parsed = [found for one in first if (found := Phase.parse(one))]
+    blocks = passage.scenario.blocks
+    info = pl.DataFrame(
+        {
+            "block": range(len(blocks)),
+            "phase": first,
+            "phase_number": [one.number for one in parsed],
+            "phase_type": [one.mode for one in parsed],
+            "task_name": [one.task for one in blocks],
+            "params": [json.dumps(dict(one.params)) for one in blocks],
+            "length": [one.length for one in blocks],
+        }
+    )
+    return _frame(data), _frame(info)
+
+
+def _frame(table: pl.DataFrame) -> Any:
+    if find_spec("pandas") is None:
+        return table
+    return import_module("pandas").DataFrame(table.to_dict(as_series=False))
