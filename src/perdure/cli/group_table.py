@@ -35,9 +35,12 @@ def grouped(scores: Survey) -> tuple[tuple[Group, ...], str | None]:
 
 def score_facts(scores: Survey, groups: Sequence[Group], refused: str | None = None) -> dict[str, Any]:
     """Everything that was scored, as `score.schema.json` describes it."""
+    from perdure.stats.capabilities import capabilities
+
     return {
         **scores.as_json(),
         "thresholds": _thresholds(scores),
+        "capabilities": [one.as_json() for one in capabilities(scores)],
         "groups": [one.as_json() for one in groups],
         "not_grouped": refused,
     }

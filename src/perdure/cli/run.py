@@ -146,4 +146,8 @@ def _scored(scores: Survey, json: str | None) -> dict[str, object]:
             show_groups(found)
         else:
             show(scores)
+        if scores.preset == "framework-2019":
+            from perdure.cli.capability_table import show_capabilities
+
+            show_capabilities(scores)
     return score_facts(scores, found)

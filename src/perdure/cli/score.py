@@ -52,6 +52,10 @@ def score(
         if several:
             show_groups(found, quiet=quiet, declared=scores.metrics)
         show(scores, quiet=quiet, grouped=bool(found))
+        if scores.preset == "framework-2019" and not quiet:
+            from perdure.cli.capability_table import show_capabilities
+
+            show_capabilities(scores)
         if refused:
             typer.echo(f"not grouped: {refused}", err=True)
     raise typer.Exit(1 if scores.left_out or refused or any(one.left_out for one in found) else 0)

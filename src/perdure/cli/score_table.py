@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perdure.metrics.engine import Measured
     from perdure.metrics.score import Score
 
-__all__ = ["columns", "progress_bar", "show", "widest"]
+__all__ = ["columns", "number", "progress_bar", "show", "widest"]
 
 _RELEARNED = "relearned"
 _MOST = 8  # flags, or notes, of many lifetimes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from perdure.report.figures.data.capabilities import CapabilitiesData
 from perdure.report.figures.data.groups import GroupValue, MetricsData, ProfilesData, RadarData, ScatterData
 from perdure.report.figures.data.matrices import AccuracyData, Cells, Counts, TransferMatrix
 from perdure.report.figures.data.view import Nothing, flags_text
@@ -12,7 +13,7 @@ from perdure.report.figures.groups import VERDICTS
 from perdure.report.interactive import Spec, axes, literal, rounded
 from perdure.report.palette import GOOD, NEUTRAL, POOR, looks
 
-__all__ = ["accuracy", "metrics", "profiles", "radar", "scatter", "transfer"]
+__all__ = ["accuracy", "capabilities", "metrics", "profiles", "radar", "scatter", "transfer"]
 
 _SYMBOLS = {"met": "circle", "not met": "x", "undecided": "square"}
 
@@ -91,6 +92,42 @@ def scatter(data: ScatterData | Nothing) -> Spec | None:
         if value is not None
     ]
     return {"data": traces, "layout": {**axes(data.x.replace("_", " "), data.y.replace("_", " ")), "shapes": lines}}
+
+
+def capabilities(data: CapabilitiesData | Nothing) -> Spec | None:
+    """Each learner's score in each Core Capability; what has none is left open, and says why."""
+    if isinstance(data, Nothing):
+        return None
+    drawn = looks(data.learners)
+    traces = []
+    for learner in data.learners:
+        known = [one for one in data.found if one.learner == learner and one.score is not None]
+        traces.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "name": literal(learner),
+                "x": rounded(one.score for one in known if one.score is not None),
+                "y": [one.name for one in known],
+                "text": ["<br>".join(literal(each.name) for each in one.syllabi) for one in known],
+                "textposition": "none",
+                "marker": {"color": drawn[learner].colour},
+                "hovertemplate": "%{x:.4g}<br>%{text}<extra></extra>",
+            }
+        )
+    layout = {
+        **axes("score: mean ratio to experts", ""),
+        "shapes": [_threshold("x", 1.0)],
+        "showlegend": len(data.learners) > 1,
+        "height": 90 + 40 * len(data.capabilities),
+    }
+    order = {
+        "type": "category",
+        "categoryarray": list(data.capabilities)[::-1],
+        "range": [-0.5, 4.5],
+        "automargin": True,
+    }
+    return {"data": traces, "layout": {**layout, "yaxis": order}}
 
 
 def accuracy(data: AccuracyData) -> Spec:

@@ -82,6 +82,7 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
         return name if spec is not None else None
 
     keep("metrics", charts.metrics(data.metrics(material)))
+    keep("capabilities", charts.capabilities(data.capabilities(material)))
     pages = [_page(at, one, material, figures) for at, one in enumerate(material.lives)]
     overall = [
         (name, caption)
@@ -124,6 +125,7 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
                 for one in material.groups
             ],
             tallied=tables.tallied(report.tally) if report.tally else (),
+            capabilities=tables.capabilities(material),
             featured=_featured(material, figures),
             overall=overall,
             scenarios=_scenarios(material),

@@ -51,6 +51,7 @@ def _lines(report: Report) -> Iterator[str]:
             yield f"- no value of {escaped(names)}: {escaped(why)}"
     for one in tables.tallied(report.tally) if report.tally else ():
         yield from _table(one)
+    yield from _table(tables.capabilities(material))
     yield ""
     yield escaped(report.rule)
     if report.comparisons:

@@ -13,6 +13,7 @@ from perdure.metrics.declare import Bar, Metric
 from perdure.report.figures.data import Nothing, View, flags_of, shown_metrics
 from perdure.report.figures.data import accuracy as accuracy_data
 from perdure.report.material import Material
+from perdure.stats.capabilities import capabilities as capabilities_of
 from perdure.stats.compare import Comparison
 from perdure.stats.decide import decide, is_judged
 from perdure.stats.model import LEVEL, Estimate, Group
@@ -24,6 +25,7 @@ __all__ = [
     "Table",
     "accuracy",
     "blocks",
+    "capabilities",
     "comparison",
     "costs",
     "definitions",
@@ -335,6 +337,20 @@ def blocks(told: Life) -> Table:
         (*heads, Column("mean", "number"), Column("95 % interval", "span")),
         rows,
         note,
+    )
+
+
+def capabilities(material: Material) -> Table:
+    """Each learner's Core Capabilities of 2019, and the questions behind each score."""
+    rows: list[tuple[Cell, ...]] = []
+    for one in capabilities_of(material.survey):
+        rows.append((one.learner, one.name, one.why or "mean ratio to experts", "", one.score, len(one.syllabi)))
+        rows += [("", "", each.question, each.metric, each.value, each.syllabi) for each in one.answers]
+    heads = (Column("learner"), Column("capability"), Column("question"), Column("metric", "id"))
+    return Table(
+        "Core Capabilities of 2019",
+        (*heads, Column("score", "number"), Column("syllabi", "number", "with a value")),
+        tuple(rows),
     )
 
 

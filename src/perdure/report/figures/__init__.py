@@ -62,6 +62,7 @@ KINDS: dict[str, Kind] = {
         _kind(groups.radar, data.radar),
         _kind(groups.profiles, data.profiles),
         _kind(groups.power, data.power),
+        _kind(groups.capabilities, data.capabilities),
     )
 }
 """Name → kind, in the order in which a report shows them."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perdure.report.figures.axes import INK, PALE, Looks, below, fitted, headed, paper, plain, short, tidy, wrapped
+from perdure.report.figures.data.capabilities import CapabilitiesData
 from perdure.report.figures.data.groups import (
     MetricPanel,
     MetricsData,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "VERDICTS",
+    "capabilities",
     "efficiency_maintenance",
     "metrics",
     "power",
@@ -244,3 +246,32 @@ def _group_legend(figure: Figure, names: Sequence[str], drawn: dict[str, Look], 
         for name in names
     ]
     below(figure, handles, labels, most=70)
+
+
+def capabilities(data: CapabilitiesData, tasks: Looks) -> Figure:
+    """Each learner's score in each Core Capability of 2019, beside experts; points are its syllabi."""
+    del tasks
+    drawn, count = looks(data.learners), len(data.learners)
+    rows = len(data.capabilities)
+    figure = paper(1.2 + 0.32 * rows * max(1.4, count))
+    axes = figure.subplots()
+    for at, one in enumerate(data.found):
+        learner, row = divmod(at, rows)
+        place, colour = row + 0.8 * ((learner + 0.5) / count - 0.5), drawn[one.learner].colour
+        if one.score is None:
+            axes.annotate(plain(f"  {one.why}"), (0, place), fontsize=8, color=PALE, va="center")
+            continue
+        axes.barh(place, one.score, height=0.7 / count, color=colour, alpha=0.75, label=plain(one.learner))
+        known = [each.score for each in one.syllabi if each.score is not None]
+        axes.plot(known, [place] * len(known), "o", color=INK, markersize=4)
+    axes.axvline(1, color=INK, linewidth=1, linestyle=_DASHED)
+    axes.set_xlim(left=0)
+    axes.set_yticks(range(rows), list(data.capabilities))
+    axes.set_ylim(rows - 0.5, -0.5)
+    tidy(axes, x="score: mean ratio to experts (dashed: as good as an expert)")
+    handles, words = axes.get_legend_handles_labels()
+    named = dict(zip(words, handles, strict=True))
+    if count > 1:
+        below(figure, list(named.values()), list(named))
+    headed(figure, "Core Capabilities")
+    return figure

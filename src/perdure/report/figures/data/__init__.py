@@ -6,6 +6,7 @@ each number comes with how many lifetimes have it.
 
 from __future__ import annotations
 
+from perdure.report.figures.data.capabilities import CapabilitiesData, capabilities
 from perdure.report.figures.data.groups import (
     MetricsData,
     PowerData,
@@ -49,6 +50,7 @@ from perdure.report.figures.data.view import Flagged, Nothing, View, flags_of, f
 
 __all__ = [
     "AccuracyData",
+    "CapabilitiesData",
     "EvaluationsData",
     "ExpertsData",
     "Flagged",
@@ -68,6 +70,7 @@ __all__ = [
     "TransferMatrix",
     "View",
     "accuracy",
+    "capabilities",
     "efficiency_maintenance",
     "evaluations",
     "experts",

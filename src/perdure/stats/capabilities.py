@@ -1,0 +1,154 @@
+"""The Core Capabilities of 2019: a score per syllabus, and over syllabi a score per capability (S003 §2, App. A).
+
+A syllabus of type CL asks about continual learning, one of type ANT about adapting to new tasks. Its score is the mean
+of those of its values that can be averaged, which are the ratios to experts; the others are averaged over syllabi each
+for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from perdure.gather.model import Survey
+from perdure.metrics.framework2019 import PRESET
+from perdure.metrics.score import Score
+from perdure.scenario.model import Task
+
+__all__ = ["CAPABILITIES", "Answer", "Capability", "SyllabusScore", "capabilities"]
+
+CONTINUAL, ADAPTING = "continual learning", "adapting to new tasks"
+CAPABILITIES: Mapping[str, str] = {
+    CONTINUAL: "copes with changes within one task",
+    ADAPTING: "learns new tasks without losing old ones, and uses what they share",
+    "goal-driven perception": "takes constraints of the system and the task into account when it learns",
+    "selective plasticity": "processes the same input differently for different tasks",
+    "safety": "keeps to safety constraints, and notices what differs from its training",
+}
+"""Capability → what a learner with it does, after S003 App. A."""
+
+_QUESTIONS: Mapping[str, Mapping[str, str]] = {
+    CONTINUAL: {
+        "saturation": "How well does it do at its best while it learns?",
+        "time_to_saturation": "How soon is it at its best?",
+        "normalized_integral": "How fast does it learn?",
+        "recovery_time": "Does it adjust to a change of its environment, and how soon?",
+        "maintenance_on_test": "Does it keep earlier parameters after it was trained on new ones?",
+        "ste_relative": "How does it compare with a learner of that task alone?",
+    },
+    ADAPTING: {
+        "saturation": "How well does it do at its best while it learns?",
+        "maintenance_on_test": "Does it keep earlier tasks after it was trained on new ones?",
+        "ste_relative": "How does it compare with a learner of that task alone?",
+        "ste_forward_transfer": "How well does it do a task that it only knows another of?",
+        "ste_reverse_transfer": "How well does it still do a task after it learned another?",
+        "time_to_learn_gain": "Does it learn a task sooner than a learner of that task alone?",
+        "transfer_of_continual_learning": "Does it cope with changes better once it has learned another task?",
+    },
+}
+"""Capability → the metrics that answer for it, with the question of each; those of no capability answer for all."""
+_RATIOS = ("ste_relative", "ste_forward_transfer", "ste_reverse_transfer")
+
+
+@dataclass(frozen=True)
+class SyllabusScore:
+    """One learner in one syllabus: the mean over its lifetimes of each value, and of those beside experts."""
+
+    name: str
+    lifetimes: int
+    score: float | None
+    values: Mapping[str, float] = field(hash=False)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question, the metric that answers it, and its mean over the syllabi that have a value."""
+
+    question: str
+    metric: str
+    value: float
+    syllabi: int
+
+
+@dataclass(frozen=True)
+class Capability:
+    """One Core Capability of one learner."""
+
+    learner: str
+    name: str
+    score: float | None
+    """The mean over syllabi of their scores."""
+    why: str | None
+    """The reason where there is no score."""
+    syllabi: tuple[SyllabusScore, ...] = ()
+    answers: tuple[Answer, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The capability as one JSON object."""
+        return {
+            "learner": self.learner,
+            "capability": self.name,
+            "score": self.score,
+            "why": self.why,
+            "syllabi": [
+                {"name": one.name, "lifetimes": one.lifetimes, "score": one.score, "values": dict(one.values)}
+                for one in self.syllabi
+            ],
+            "answers": [
+                {"question": one.question, "metric": one.metric, "value": one.value, "syllabi": one.syllabi}
+                for one in self.answers
+            ],
+        }
+
+
+def capabilities(found: Survey) -> tuple[Capability, ...]:
+    """Every learner's score in every Core Capability; nothing unless lifetimes were scored as in 2019."""
+    if found.preset != PRESET:
+        return ()
+    learners: dict[str, list[Score]] = {}
+    for one in found.scores:
+        learners.setdefault(one.learner or one.identity.holder or "learner", []).append(one)
+    return tuple(_capability(learner, name, scores) for learner, scores in learners.items() for name in CAPABILITIES)
+
+
+def _capability(learner: str, name: str, scores: Sequence[Score]) -> Capability:
+    syllabi: dict[tuple[object, ...], list[Score]] = {}
+    for one in scores:
+        if _asks(one) == name:
+            key = (one.scenario_type, one.order, one.tasks, one.measure, len(one.blocks))
+            syllabi.setdefault(key, []).append(one)
+    made = tuple(_syllabus(lives) for lives in syllabi.values())
+    if not made:
+        return Capability(learner, name, None, "no syllabus asks about it")
+    questions = _QUESTIONS.get(name) or {key: one for each in _QUESTIONS.values() for key, one in each.items()}
+    answers = []
+    for metric, question in questions.items():
+        values = [one.values[metric] for one in made if metric in one.values]
+        if values:
+            answers.append(Answer(question, metric, fmean(values), len(values)))
+    known = [one.score for one in made if one.score is not None]
+    why = None if known else "a score is a mean of ratios to experts, and there are none"
+    return Capability(learner, name, fmean(known) if known else None, why, made, tuple(answers))
+
+
+def _syllabus(lives: Sequence[Score]) -> SyllabusScore:
+    values: dict[str, float] = {}
+    for metric in lives[0].metrics:
+        known = [value for one in lives if metric in one.metrics and (value := one[metric]) is not None]
+        if known:
+            values[metric] = fmean(known)
+    ratios = [values[metric] for metric in _RATIOS if metric in values]
+    kind = lives[0].scenario_type or "syllabus"
+    return SyllabusScore(f"{kind}: {', '.join(lives[0].tasks)}", len(lives), fmean(ratios) if ratios else None, values)
+
+
+def _asks(one: Score) -> str:
+    """Which capability a lifetime's syllabus asks about: its type says so, else how many tasks it has."""
+    kind = (one.scenario_type or "").lower()
+    if kind in CAPABILITIES:
+        return kind
+    if kind == "cl" or kind.startswith("ant"):
+        return CONTINUAL if kind == "cl" else ADAPTING
+    return CONTINUAL if len({Task.parse(task).name for task in one.tasks}) == 1 else ADAPTING
