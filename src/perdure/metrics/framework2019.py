@@ -201,7 +201,6 @@ def recovery_time(previous: Curve, later: Curve, life: Curves) -> Value:
     sites2019.tested_after_learning,
     combine=flat,
     unit="as measured",
-    threshold=0,
     capability=_CAPABILITY,
     source=SOURCE,
     preset=PRESET,
