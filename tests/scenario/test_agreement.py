@@ -71,8 +71,9 @@ def test_what_lint_promises_is_what_the_log_of_such_a_life_offers(text: str, see
     assert [(block.mode, block.task, block.length, block.subtype) for block in scenario.blocks] == [
         (block.mode, block.task, block.length, block.subtype) for block in report.syllabus.scenario.blocks
     ]
-    # These two look at logged parameters, which a distribution makes differ from row to row.
-    by_parameters = {"learn_burn", "maintenance_on_test"}
+    # These look at logged parameters, which a distribution makes differ from row to row.
+    by_parameters = {"learn_burn", "time_to_learn_gain", "transfer_of_maintenance", "transfer_of_continual_learning"}
+    by_parameters |= {f"maintenance_on_test{what}" for what in ("", "_time", "_mean")}
     for variants in get_args(Mode):
         if variants == "params" and "$uniform" in text:
             continue  # drawn once for a block of one experience, it is a parameter like any other
