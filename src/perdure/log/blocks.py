@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LARGEST", "in_order", "parameter_table", "passage"]
 
-LARGEST = 1e150
-"""The largest value whose square is a number too, with room for a sum of many."""
+LARGEST = 1e300
+"""Beyond it the range of values, or the sum of many, is no number."""
 
 _MODES: dict[str, Mode] = {"train": "learn", "test": "evaluate"}
 _COMPLETE = EXPERIENCE_STATUSES.index("complete")
@@ -94,7 +94,7 @@ def passage(
         at = int(np.abs(raw).argmax())
         raise LogError(
             f"{lifetime.id}: block {rows['block_num'][at]}, experience {rows['exp_num'][at]}: a value of {raw[at]:g}; "
-            f"what lies beyond ±{LARGEST:g} cannot be squared and averaged: divide all values by a constant, or log "
+            f"what lies beyond ±{LARGEST:g} cannot be averaged: divide all values by a constant, or log "
             "nothing where a learner has diverged"
         )
     row_starts = _boundaries(rows)

@@ -107,7 +107,7 @@ def capabilities(data: CapabilitiesData | Nothing) -> Spec | None:
                 "type": "bar",
                 "orientation": "h",
                 "name": literal(learner),
-                "x": rounded(one.score for one in known if one.score is not None),
+                "x": rounded([one.score for one in known if one.score is not None]),
                 "y": [one.name for one in known],
                 "text": ["<br>".join(literal(each.name) for each in one.syllabi) for one in known],
                 "textposition": "none",
