@@ -65,6 +65,20 @@ def test_a_forgetful_learner_forgets_more_than_the_one_that_keeps(lived: tuple[P
         assert f"{keeping} forgets" not in said
 
 
+def test_the_cost_is_said_first_and_experts_suffice_for_a_verdict(lived: tuple[Path, dict[str, Any], str]) -> None:
+    _, facts, said = lived
+    assert said.startswith("4 learners, 24 lives and 60 experts (5 per task), ")
+    beside = [
+        one["metrics"][name]
+        for groups in facts.values()
+        for one in groups
+        for name in ("relative_performance", "sample_efficiency")
+    ]
+    assert len(beside) == 16
+    assert not any("few experts" in f"{one['why']} {one['flags']}" for one in beside)
+    assert any(one["verdict"] != "undecided" for one in beside)
+
+
 def test_transfer_follows_similarity(lived: tuple[Path, dict[str, Any], str]) -> None:
     for pairs, word in zip(transfers(lived[2]), ("inverted", "scrambled"), strict=True):
         alike, unlike = split(pairs, word)
@@ -90,7 +104,7 @@ def test_eleven_lives_tell_who_forgets_and_what_helps(tmp_path: Path) -> None:
 def test_experts_learn_their_tasks(lived: tuple[Path, dict[str, Any], str]) -> None:
     folder, _, _ = lived
     experts = sorted(folder.glob("*/*/experts/*"))
-    assert len(experts) == 2 * 2 * 3 * 2
+    assert len(experts) == 2 * 2 * 3 * 5
     for place in experts:
         values = perdure.read(place).passage().values
         part = len(values) // 4
@@ -119,5 +133,5 @@ def test_a_finished_demo_lives_nothing(lived: tuple[Path, dict[str, Any], str]) 
     before = {file: file.stat().st_mtime_ns for file in folder.rglob("data-log.tsv")}
     result = called("--into", folder, "--lifetimes", 3)
     assert result.exit_code == 0
-    assert "12 of 12 are there already" in result.output
+    assert "21 of 21 are there already" in result.output
     assert before == {file: file.stat().st_mtime_ns for file in folder.rglob("data-log.tsv")}

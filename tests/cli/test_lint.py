@@ -176,3 +176,19 @@ def test_a_syllabus_of_2019_shows_what_it_was_made_for_unless_a_preset_is_named(
     assert "performance_maintenance" in today
     assert "ste_forward_transfer" not in today
     assert "of the 2019 framework" in run_cli("lint", place).stdout
+
+
+def test_a_protocol_is_linted_scenario_by_scenario_with_its_experts(run_cli: Run, tmp_path: Path) -> None:
+    file = tmp_path / "protocol.toml"
+    file.write_text(
+        'experts = 2\n[learner]\nuse = "keeping-q"\n[[scenarios]]\nlayout = "condensed"\ntasks = ["pong", "breakout"]\n'
+        'learn = 40\nevaluate = 5\n[[scenarios]]\nlayout = "dispersed"\ntasks = ["pong", "breakout"]\nlearn = 60\n'
+    )
+    done = run_cli("lint", file)
+    assert done.returncode == 0
+    assert done.stdout.count("ok: 0 errors") == 2
+    assert "experts: 2 experts per task: too few for a verdict on relative_performance" in done.stdout
+    found = facts(run_cli("lint", file, "--json", "-"))
+    assert list(found["scenarios"]) == ["condensed", "dispersed"]
+    file.write_text(file.read_text().replace("experts = 2", ""))
+    assert facts(run_cli("lint", file, "--json", "-"))["few_experts"] is None

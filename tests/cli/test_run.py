@@ -55,11 +55,45 @@ def called(*arguments: object) -> Result:
 def test_a_dry_run_shows_the_plan_and_lives_nothing(protocol: Path, tmp_path: Path) -> None:
     result = called(protocol, "--into", tmp_path / "run", "--dry-run")
     assert result.exit_code == 0, result.output
-    assert "forgetful-q in 2 lives and 2 experts, 96 experiences" in result.output
+    assert "forgetful-q in 2 lives and 2 experts (1 per task), 96 experiences, 16 of them the experts'" in result.output
     assert "condensed: 2 lives of 8 blocks, 40 experiences" in result.output
     assert "4 are to be lived" in result.output
     assert "condensed cannot answer performance_recovery" in " ".join(result.output.split())
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("experts", "said"),
+    [(0, "will have no value"), (2, "too few for a verdict"), (4, "flagged 'few experts'"), (5, None)],
+)
+def test_a_dry_run_says_when_experts_are_too_few(
+    protocol: Path, tmp_path: Path, experts: int, said: str | None
+) -> None:
+    protocol.write_text(protocol.read_text().replace("experts = 1", f"experts = {experts}"))
+    shown = called(protocol, "--into", tmp_path / "run", "--dry-run").output
+    assert (said or "5 per task") in shown
+    facts = json.loads(called(protocol, "--into", tmp_path / "run", "--dry-run", "--json", "-").output)
+    assert facts["experts_per_task"] == experts
+    assert (facts["few_experts"] is None) == (said is None)
+    papers = protocol.read_text() + '\n[score]\npreset = "baker-2023"\n'
+    protocol.write_text(papers)
+    assert "verdict" not in called(protocol, "--into", tmp_path / "run", "--dry-run").output
+
+
+def test_a_folder_keeps_the_number_of_experts_that_it_was_planned_with(protocol: Path, tmp_path: Path) -> None:
+    unnamed = protocol.read_text().replace("experts = 1\n", "")
+    protocol.write_text(unnamed)
+    kept = tmp_path / "run" / "protocol.json"
+    assert called(protocol, "--into", tmp_path / "run", "--workers", 0, "--only", "life-000").exit_code == 0
+    document = json.loads(kept.read_text())
+    assert document.pop("experts") == 5
+    # As version 0.1 wrote it, which planned one expert where none was named.
+    kept.write_text(json.dumps(document))
+    assert "2 experts (1 per task)" in called(protocol, "--into", tmp_path / "run", "--dry-run").output
+    kept.write_text(json.dumps({**document, "experts": 3}))
+    assert "6 experts (3 per task)" in called(protocol, "--into", tmp_path / "run", "--dry-run").output
+    protocol.write_text("experts = 4\n" + unnamed)
+    assert "8 experts (4 per task)" in called(protocol, "--into", tmp_path / "run", "--dry-run").output
 
 
 def test_a_dry_run_refuses_what_the_run_would_refuse_before_it_shows_a_plan(protocol: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ MINIMAL: dict[str, Any] = {
 
 def test_a_protocol_has_defaults_for_all_but_learner_and_scenarios() -> None:
     protocol = parse_protocol(MINIMAL, where="mine.toml")
-    assert (protocol.name, protocol.lifetimes, protocol.experts, protocol.seed) == ("mine", 11, 1, 0)
+    assert (protocol.name, protocol.lifetimes, protocol.experts, protocol.seed) == ("mine", 11, 5, 0)
     assert protocol.title == "forgetful-q"
 
 

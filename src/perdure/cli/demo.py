@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from perdure.gather.model import Survey
     from perdure.metrics.score import Score
+    from perdure.run.plan import Plan
     from perdure.run.protocol import Protocol
     from perdure.run.runner import RunResult
     from perdure.stats.model import Estimate, Group
@@ -58,22 +59,33 @@ def demo(
 
     from rich.console import Console
 
-    from perdure.cli.running import duration, interruption
+    from perdure.cli.running import cost_of, duration, interruption
     from perdure.gather.survey import survey
     from perdure.report import sketched, write_report
+    from perdure.run.folder import RunFolder
+    from perdure.run.plan import Plan
     from perdure.stats.groups import groups
 
     console, started = Console(highlight=False), monotonic()
+    plans = {
+        (name, learner): Plan(
+            RunFolder(into / name / learner).planned(_protocol(name, learner, params, lifetimes, seed))
+        )
+        for name, rivals in _RIVALS.items()
+        for learner, params in rivals
+    }
+    if not quiet:
+        console.print(f"{len(plans)} learners, {cost_of(tuple(plans.values()))}\n", soft_wrap=True)
     failed, facts = False, {}
     for name, rivals in _RIVALS.items():
         page, new, any_lived = into / name / "report.html", False, False
-        for at, (learner, params) in enumerate(rivals):
-            folder = into / name / learner
-            protocol = _protocol(name, learner, params, lifetimes, seed)
+        for at, (learner, _) in enumerate(rivals):
+            folder, plan = into / name / learner, plans[name, learner]
             try:
-                result = _lived(console, protocol, folder, workers, quiet=quiet, brief=at > 0)
+                result = _lived(console, plan, folder, workers, quiet=quiet, brief=at > 0)
             except KeyboardInterrupt:
-                typer.echo(f"perdure: {interruption(str(into), _left(folder, protocol))}", err=True)
+                left = sum(not RunFolder(folder).is_finished(job) for job in plan.jobs)
+                typer.echo(f"perdure: {interruption(str(into), left)}", err=True)
                 raise typer.Exit(1) from None
             failed = failed or bool(result.failed)
             new, any_lived = new or bool(result.lived), any_lived or bool(result.finished_lives)
@@ -110,31 +122,19 @@ def _protocol(name: str, learner: str, params: dict[str, Any], lifetimes: int, s
     return parse_protocol(content, where=name)
 
 
-def _lived(
-    console: Console, protocol: Protocol, folder: Path, workers: int | None, *, quiet: bool, brief: bool
-) -> RunResult:
+def _lived(console: Console, plan: Plan, folder: Path, workers: int | None, *, quiet: bool, brief: bool) -> RunResult:
     from perdure.cli.running import progress_of, show_failures, show_plan
     from perdure.run.folder import RunFolder
-    from perdure.run.plan import Plan
     from perdure.run.runner import cores, run_protocol
 
-    plan, run_folder = Plan(protocol), RunFolder(folder)
-    missing = [job for job in plan.jobs if not run_folder.is_finished(job)]
+    missing = [job for job in plan.jobs if not RunFolder(folder).is_finished(job)]
     count = cores() if workers is None else workers
     if not quiet:
         show_plan(console, plan, missing, count, brief=brief)
     with progress_of(missing, count, quiet=quiet) as tell:
-        result = run_protocol(protocol, folder, workers=count, tell=tell)
+        result = run_protocol(plan.protocol, folder, workers=count, tell=tell)
     show_failures(console, result)
     return result
-
-
-def _left(folder: Path, protocol: Protocol) -> int:
-    from perdure.run.folder import RunFolder
-    from perdure.run.plan import Plan
-
-    run_folder = RunFolder(folder)
-    return sum(not run_folder.is_finished(job) for job in Plan(protocol).jobs)
 
 
 def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group], learners: Sequence[str]) -> None:

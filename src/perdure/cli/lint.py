@@ -1,4 +1,4 @@
-"""`perdure lint`: is this syllabus sound, and what can it answer?"""
+"""`perdure lint`: is this syllabus, or each of a protocol, sound, and what can it answer?"""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ EXAMPLE = "perdure compose condensed --task pong breakout --learn 100 --evaluate
 PLURALS: dict[Level, tuple[str, str]] = {"error": ("s", ""), "warning": ("s", ""), "advice": ("", "")}
 
 File = Annotated[
-    str, typer.Argument(help="A syllabus, a log's scenario_info.json, or '-' for stdin.", show_default=False)
+    str,
+    typer.Argument(
+        help="A syllabus, a protocol.toml, a log's scenario_info.json, or '-' for stdin.", show_default=False
+    ),
 ]
 Kind = Annotated[
     str | None,
@@ -38,21 +41,39 @@ Kind = Annotated[
 
 @with_settings(only=["preset", "metrics", "variants"])
 def lint(file: File, settings: Settings, type_: Kind = None, json: Json = None, quiet: Quiet = False) -> None:
-    """Say whether a syllabus is sound, and which metrics it can answer.
+    """Say whether a syllabus is sound, and which metrics it can answer; of a protocol whether its experts suffice too.
 
     Exit status 0: no errors (warnings and advice may remain); 1: errors; 2: this is no syllabus.
     """
     from perdure.scenario.lint import lint as linted
     from perdure.scenario.sources import source
 
-    text, place = source(file)
     asked = partial(_metrics, settings)
-    report = linted(text, kind=type_, metrics=asked, place=place, variants=settings.variants or "name")
+    variants = settings.variants or "name"
+    if file.endswith(".toml"):
+        from perdure.cli.running import expert_gap, scored_by
+        from perdure.run.protocol import read_protocol
+
+        protocol = read_protocol(file)
+        gap = expert_gap(protocol, scored_by(protocol))
+        reports = {
+            one.name: linted(one.syllabus(protocol.seed), kind=type_, metrics=asked, variants=variants)
+            for one in protocol.scenarios
+        }
+        of_scenarios = {name: report.facts for name, report in reports.items()}
+        facts = {"protocol": protocol.name, "scenarios": of_scenarios, "few_experts": gap or None}
+    else:
+        text, place = source(file)
+        report = linted(text, kind=type_, metrics=asked, place=place, variants=variants)
+        reports, facts, gap = {place: report}, report.facts, ""
     if json:
-        emit_json(report.facts, json)
+        emit_json(facts, json)
     if json != "-":
-        _show(report, quiet, _of_2019(settings, report.kind))
-    raise typer.Exit(0 if report.ok else 1)
+        for report in reports.values():
+            _show(report, quiet, _of_2019(settings, report.kind))
+        if gap:
+            typer.echo(f"experts: {gap}")
+    raise typer.Exit(0 if all(report.ok for report in reports.values()) else 1)
 
 
 def _of_2019(settings: Settings, kind: str | None) -> bool:

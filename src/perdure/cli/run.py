@@ -53,6 +53,7 @@ def run(
     from rich.console import Console
 
     from perdure.cli.running import (
+        expert_gap,
         interruption,
         plan_facts,
         progress_of,
@@ -72,19 +73,21 @@ def run(
     from perdure.run.runner import cores, run_protocol
 
     console = Console(highlight=False)
-    plan = Plan(read_protocol(protocol))
     folder, count = RunFolder(into), cores() if workers is None else workers
+    plan = Plan(folder.planned(read_protocol(protocol)))
     chosen, beside = plan.chosen(tuple(only or ())), (protocol.resolve().parent,)
     check_before(plan, folder, chosen, (*beside, Path.cwd()))
     settings = scored_by(plan.protocol)
     missing = [job for job in chosen if not folder.is_finished(job)]
-    gaps = unanswered(plan, settings)
+    gaps, of_experts = unanswered(plan, settings), expert_gap(plan.protocol, settings)
     if not quiet and json != "-":
         show_plan(console, plan, missing, count)
         for scenario, metrics in gaps.items():
             if metrics:
                 console.print(f"  {scenario} cannot answer {', '.join(metrics)} (see perdure lint)", style="yellow")
-    facts = {**plan_facts(plan, missing), "unanswered": gaps}
+        if of_experts:
+            console.print(f"  {of_experts}", style="yellow", soft_wrap=True)
+    facts = {**plan_facts(plan, missing), "unanswered": gaps, "few_experts": of_experts or None}
     if dry_run:
         if json:
             emit_json(facts, json)

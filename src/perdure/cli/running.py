@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from perdure.settings import Settings
 
 __all__ = [
+    "cost_of",
     "duration",
+    "expert_gap",
     "interruption",
     "plan_facts",
     "progress_of",
@@ -50,6 +52,7 @@ def plan_facts(plan: Plan, missing: Sequence[Job]) -> dict[str, Any]:
         "lifetimes": protocol.lifetimes,
         "lives": len(plan.lives),
         "experts": len(plan.experts),
+        "experts_per_task": protocol.experts,
         "experiences": sum(job.experiences for job in plan.jobs),
         "missing": [job.id for job in missing],
         "seeds": {job.id: {"seed": job.seed, **job.seeds.as_json()} for job in plan.jobs},
@@ -62,12 +65,8 @@ def show_plan(console: Console, plan: Plan, missing: Sequence[Job], workers: int
 
     from perdure.scenario.draw import lifetime_legend, lifetime_line
 
-    protocol, lives, experts = plan.protocol, plan.lives, plan.experts
-    count = sum(job.experiences for job in plan.jobs)
-    console.print(
-        f"[bold]{escape(protocol.name)}[/]: {escape(protocol.title)} in {_many(len(lives), 'life', 'lives')} and "
-        f"{_many(len(experts), 'expert')}, {count:,} experiences"
-    )
+    protocol, lives = plan.protocol, plan.lives
+    console.print(f"[bold]{escape(protocol.name)}[/]: {escape(protocol.title)} in {cost_of((plan,))}", soft_wrap=True)
     for scenario in () if brief else protocol.scenarios:
         life = next(job for job in lives if job.scenario == scenario.name)
         size = f"{len(life.syllabus.scenario.blocks)} blocks, {life.experiences:,} experiences"
@@ -82,6 +81,40 @@ def show_plan(console: Console, plan: Plan, missing: Sequence[Job], workers: int
         console.print(f"  {there} of {len(plan.jobs)} are there already")
     if missing:
         console.print(f"  {_many(len(missing), 'is', 'are')} to be lived, by {_many(max(workers, 1), 'worker')}")
+
+
+def cost_of(plans: Sequence[Plan]) -> str:
+    """What protocols cost, in words: lives, experts, and the experiences of both."""
+    lives, experts = [job for plan in plans for job in plan.lives], [job for plan in plans for job in plan.experts]
+    here, beside = (sum(job.experiences for job in jobs) for jobs in (lives, experts))
+    each = {plan.protocol.experts for plan in plans}
+    per = f" ({each.pop()} per task)" if experts and len(each) == 1 else ""
+    share = f", {beside:,} of them the experts'" if experts else ""
+    return (
+        f"{_many(len(lives), 'life', 'lives')} and {_many(len(experts), 'expert')}{per}, "
+        f"{here + beside:,} experiences{share}"
+    )
+
+
+def expert_gap(protocol: Protocol, settings: Settings) -> str:
+    """What a protocol's number of experts keeps from being decided, in words; nothing where it suffices."""
+    from perdure.metrics.presets import preset
+    from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
+    from perdure.stats.decide import STANDARD
+
+    metrics = preset(settings.preset).metrics.values()
+    beside = [one.name for one in metrics if one.expert and one.threshold is not None]
+    if not beside or protocol.experts >= FEW_EXPERTS:
+        return ""
+    here, which = _many(protocol.experts, "expert") + " per task", " and ".join(beside)
+    if not protocol.experts:
+        return f"no experts: {which} will have no value; {FEW_EXPERTS} per task are run where none are named"
+    if settings.preset != STANDARD:
+        return ""  # papers take experts as constants
+    if protocol.experts < TOO_FEW_EXPERTS:
+        least = f"from {TOO_FEW_EXPERTS} there is one, from {FEW_EXPERTS} unflagged"
+        return f"{here}: too few for a verdict on {which}; {least}"
+    return f"{here}: a verdict on {which} will be flagged 'few experts'; from {FEW_EXPERTS} it is not"
 
 
 def scored_by(protocol: Protocol) -> Settings:

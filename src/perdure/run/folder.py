@@ -35,6 +35,7 @@ __all__ = ["RunFolder"]
 
 _PROTOCOL, _TRACEBACK = "protocol.json", "traceback.txt"
 _LOCK_PATIENCE_S = 5.0
+_UNRECORDED_EXPERTS = 1  # per task variant: version 0.1 planned so many where a protocol named no number
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,13 @@ class RunFolder:
             raise ProtocolError(
                 f"{self.path}: holds lives, and no {_PROTOCOL} says of which protocol; choose another folder"
             )
+
+    def planned(self, protocol: Protocol) -> Protocol:
+        """`protocol` with its number of experts; where it names none, what was begun here keeps its own."""
+        if "experts" in protocol.document:
+            return protocol
+        theirs = self.protocol() if (self.path / _PROTOCOL).exists() else protocol
+        return protocol.with_experts((theirs if theirs.digest == protocol.digest else protocol).experts)
 
     def claim(self, protocol: Protocol) -> None:
         """Make this the folder of `protocol`, for who holds its lock; another protocol's lives are refused."""
@@ -83,7 +91,7 @@ class RunFolder:
         """The protocol that is run here."""
         file = self.path / _PROTOCOL
         try:
-            return parse_protocol(object_in(file), self.path, str(file))
+            return parse_protocol({"experts": _UNRECORDED_EXPERTS, **object_in(file)}, self.path, str(file))
         except LogError as problem:
             raise ProtocolError(f"{self.path}: not a run folder: {problem}") from problem
 

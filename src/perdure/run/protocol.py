@@ -26,6 +26,7 @@ from perdure.scenario.syllabus import Syllabus, parse_syllabus
 from perdure.settings import checked as checked_settings
 
 __all__ = [
+    "EXPERTS",
     "OUTSIDE",
     "Limits",
     "Protocol",
@@ -36,6 +37,8 @@ __all__ = [
     "read_protocol",
 ]
 
+EXPERTS = 5
+"""Experts per task variant where a protocol names no number: as many as a verdict beside them takes unflagged."""
 OUTSIDE = frozenset({"lifetimes", "experts", "power", "limits", "resources", "score"})
 """What may change in a protocol without making it another: how many lives, what they may cost, how they are scored."""
 
@@ -101,6 +104,10 @@ class Protocol:
         """The same protocol with another number of lives per scenario."""
         return replace(self, lifetimes=lifetimes, document={**self.document, "lifetimes": lifetimes})
 
+    def with_experts(self, experts: int) -> Protocol:
+        """The same protocol with another number of experts per task variant, which it then names."""
+        return replace(self, experts=experts, document={**self.document, "experts": experts})
+
 
 def read_protocol(path: str | Path) -> Protocol:
     """The protocol in a TOML file; files that it names are looked for beside it."""
@@ -161,7 +168,7 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         title=learner.get("name", use.rpartition(":")[2].rpartition(".")[2]),
         scenarios=plans,
         lifetimes=lifetimes,
-        experts=top.get("experts", 1),
+        experts=top.get("experts", EXPERTS),
         seed=seed,
         seeds=Seeds(
             *(roots.get(kind, seed_for(seed, kind, "root")) for kind in ("learner", "scenario", "environment"))

@@ -70,9 +70,10 @@ def run_protocol(
         file = Path(protocol)
         beside = (file.resolve().parent,)
         protocol = read_protocol(file)
+    folder = RunFolder(Path(into))
+    protocol = folder.planned(protocol)
     plan = Plan(protocol)
     chosen = plan.chosen(tuple(only))
-    folder = RunFolder(Path(into))
     count = cores() if workers is None else workers
     places = (*beside, *paths, Path.cwd())
     check_before(plan, folder, chosen, places)
