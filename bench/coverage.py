@@ -22,9 +22,9 @@ from perdure.metrics.engine import Measured
 from perdure.metrics.score import Score
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, metric_values, truth
-from perdure.stats.plan import PilotMetric, pilot_metrics
-from perdure.stats.power import power
-from perdure.stats.threshold import one_tailed_t, t_interval
+from perdure.stats.pilot import pilot_metrics
+from perdure.stats.power import power, redrawn_power
+from perdure.stats.threshold import t_interval
 
 Array = npt.NDArray[np.float64]
 
@@ -32,8 +32,6 @@ LEARNER = IdealLearner(forgetting=0.2, forward=0.1, backward=0.05, noise=0.05, s
 EXPERT = IdealLearner(pace=60)
 TASKS = ("pong", "breakout", "freeway")
 LONG_PILOT = 1000
-PILOTS = (11, 30, 100, 1000)
-EFFECTS = (0.7, 1.0)
 
 
 @dataclass(frozen=True)
@@ -51,18 +49,17 @@ class Trust:
     """The share of nominal 95 % t intervals that hold the truth."""
     bootstrap_covered: float
     """The same of percentile-bootstrap intervals, for those who would rather use them."""
-    rejected: float
-    """How often the one-tailed test at .05 rejects where the truth is the threshold; a bias upwards raises it."""
+    met: float
+    not_met: float
+    """How often the deciding interval lies wholly above or below the truth, where 2.5 % each are promised."""
     power_normal: float
-    """To see one standard deviation, if values were normal: what `perdure plan` says without a pilot."""
-    power_foretold: float
-    """What `perdure plan` says from a pilot that is long enough to show the shape."""
-    foretold_by: str
+    """To see one standard deviation, if values were normal."""
     power_found: float
-    """At one standard deviation above the threshold."""
-    misses: tuple[tuple[float, ...], ...]
-    """For each of `EFFECTS`, how far `perdure plan` is off with pilots of `PILOTS` lives, over many such pilots:
-    with the distance given, then with the distance of the pilot's own mean."""
+    """As it came out, at one standard deviation above the threshold."""
+    planned: int
+    """Lifetimes that see one standard deviation with 90 % power, as `perdure plan` says from a pilot of 1 000."""
+    power_planned: float
+    """The power that so many really have; `plans.py` asks the same of short pilots."""
     without_value: int
 
 
@@ -79,7 +76,6 @@ def measured(
     truth_lives: int = 200_000,
     seed: int = 1,
     resamples: int = 1000,
-    pilots: int = 100,
 ) -> tuple[Trust, ...]:
     """Every metric over `groups` groups of `size` lifetimes."""
     rng = np.random.default_rng(seed)
@@ -94,7 +90,6 @@ def measured(
             _averaged(name, drawn[name]).reshape(groups, size),
             rng,
             resamples,
-            pilots,
         )
         for name in many
     )
@@ -105,18 +100,7 @@ def _averaged(name: str, values: Any) -> Any:
     return np.log(values) if METRICS.get(name).scale == "log" else values
 
 
-def _foretold(
-    values: Array, threshold: float, distance: float | None, lifetimes: int, rng: np.random.Generator
-) -> PilotMetric:
-    """What `perdure plan --pilot` says of a metric from these values of it, for `distance` or their own to be seen."""
-    lives = [Score(Identity(str(at)), {"metric": Measured(float(value))}) for at, value in enumerate(values)]
-    asked = {} if distance is None else {"metric": distance}
-    return pilot_metrics(lives, {"metric": Bar(threshold)}, lifetimes, detect=asked, rng=rng)["metric"]
-
-
-def _trust(
-    name: str, cause: float, many: Array, groups: Array, rng: np.random.Generator, resamples: int, pilots: int
-) -> Trust:
+def _trust(name: str, cause: float, many: Array, groups: Array, rng: np.random.Generator, resamples: int) -> Trust:
     known = many[~np.isnan(many)]
     own, sd = float(known.mean()), float(known.std())
     n = (~np.isnan(groups)).sum(axis=1).astype(np.float64)
@@ -129,18 +113,12 @@ def _trust(
     boot_low, boot_high = np.quantile(resampled, [0.025, 0.975], axis=1)
     size = groups.shape[1]
     # Power is about the distance from where the metric's values lie, biased or not.
-    found = {k: float(np.mean(one_tailed_t(mean, spread, n, own - k * sd)[1] < 0.05)) for k in EFFECTS}
-    long = _foretold(known[:LONG_PILOT], own - sd, sd, size, rng)
-    assert long.power is not None
-
-    def missed(k: float, length: int, *, given: bool) -> float:
-        tried = known[LONG_PILOT : LONG_PILOT + pilots * length].reshape(pilots, length)
-        said = [_foretold(one, own - k * sd, k * sd if given else None, size, rng).power or 0.0 for one in tried]
-        return float(np.mean(np.abs(np.array(said) - found[k])))
-
-    misses = tuple(
-        tuple(missed(k, length, given=given) for length in PILOTS) for k in EFFECTS for given in (True, False) if pilots
-    )
+    beyond, _ = t_interval(mean - (own - sd), spread, n, 0.95)
+    pilot = [
+        Score(Identity(str(at)), {"metric": Measured(float(value))}) for at, value in enumerate(known[:LONG_PILOT])
+    ]
+    plan = pilot_metrics(pilot, {"metric": Bar(0.0, headline="log")}, size, detect={"metric": sd}, rng=rng)["metric"]
+    assert plan.lifetimes is not None
     return Trust(
         name,
         cause,
@@ -149,18 +127,14 @@ def _trust(
         float(((known - own) ** 3).mean() / sd**3),
         float(np.mean((low <= cause) & (cause <= high))),
         float(np.mean((boot_low <= cause) & (cause <= boot_high))),
-        float(np.mean(one_tailed_t(mean, spread, n, cause)[1] < 0.05)),
-        power(size, 1.0, 0.05, "one"),
-        long.power,
-        str(long.power_by),
-        found[1.0],
-        misses,
+        float(np.mean(low > cause)),
+        float(np.mean(high < cause)),
+        power(size, 1.0),
+        float(np.mean(beyond > 0)),
+        plan.lifetimes,
+        redrawn_power([known], sd, plan.lifetimes, rng),
         int(np.isnan(groups).sum()),
     )
-
-
-def _listed(numbers: tuple[int, ...]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 def main() -> None:
@@ -175,26 +149,21 @@ def main() -> None:
     print(f"{given.groups} groups of {given.size} lifetimes, seed {given.seed}; {LEARNER}")
     print(
         f"{'metric':<24} {'truth':>8} {'bias':>7} {'sd':>7} {'skew':>6} {'covered':>8} {'bootstrap':>9} "
-        f"{'rejected':>8} {'normal':>7} {'foretold':>8} {'by':>8} {'found':>6}"
+        f"{'met':>6} {'not met':>7} {'normal':>7} {'found':>6} {'planned':>7} {'has':>6}"
     )
     for one in rows:
         print(
             f"{one.metric:<24} {one.truth:>8.3f} {one.bias:>7.3f} {one.sd:>7.3f} {one.skewness:>6.2f} "
-            f"{one.covered:>8.1%} {one.bootstrap_covered:>9.1%} {one.rejected:>8.1%} "
-            f"{one.power_normal:>7.1%} {one.power_foretold:>8.1%} {one.foretold_by:>8} {one.power_found:>6.1%}"
+            f"{one.covered:>8.1%} {one.bootstrap_covered:>9.1%} {one.met:>6.1%} {one.not_met:>7.1%} "
+            f"{one.power_normal:>7.1%} {one.power_found:>6.1%} {one.planned:>7} {one.power_planned:>6.1%}"
             + (f"  ({one.without_value} without a value)" if one.without_value else "")
         )
     print(
         "ratios as logarithms; truth: what the causes alone come to; bias: how far the metric's own mean lies from it; "
         "covered: nominal 95 % t intervals that hold the truth; bootstrap: the same of percentile intervals; "
-        "rejected: one-tailed t at .05 with the truth as threshold; normal, foretold, found: power to see one sd if "
-        f"values were normal, as `perdure plan` says from a pilot of {LONG_PILOT} lives, and in the groups"
+        "met, not met: intervals wholly above or below it; normal, found: power to see one sd if values were normal, "
+        f"and in the groups; planned, has: lifetimes for 90 % by a pilot of {LONG_PILOT} lives, and their real power"
     )
-    print(f"\nhow far the foretold power lies from what is found, in points, with a pilot of {_listed(PILOTS)} lives:")
-    cases = [(k, way) for k in EFFECTS for way in ("given", "the pilot's own")]
-    for at, (k, way) in enumerate(cases):
-        off = np.mean([one.misses[at] for one in rows], axis=0)
-        print(f"  {k:g} sd to be seen, the distance {way:<15} {'  '.join(f'{100 * one:>4.1f}' for one in off)}")
     print(f"{time.perf_counter() - began:.1f} s")
 
 

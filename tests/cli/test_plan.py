@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from perdure.cli.plan import COMMAND, plan
 from perdure.errors import PerdureError
 
-PILOT = "lifetime\tperformance_maintenance\tforward_transfer\n" + "".join(
-    f"life-{at}\t{2 + (at % 5) - 2}\t{1.5 + (at % 3)}\n" for at in range(12)
+PILOT = "lifetime\tdefinitions\tperformance_maintenance\tforward_transfer\n" + "".join(
+    f"life-{at}\t2\t{2 + (at % 5) - 2}\t{1.5 + (at % 3)}\n" for at in range(12)
 )
 
 
@@ -28,28 +28,89 @@ def pilot(tmp_path: Path) -> Path:
 def test_without_arguments_it_gives_the_papers_plan() -> None:
     done = run_verb("plan")
     assert done.exit_code == 0
-    assert "11 lifetimes by the rule" in done.output
-    assert "13 exactly, two-sided" in done.output
-    assert "0.848 two-sided, 0.924 one-sided" in done.output
+    assert "11 lifetimes by the rule of Baker et al. 2023" in done.output
+    assert "13 for the test that decides" in done.output
+    assert "11 lifetimes reach power 0.848" in done.output
 
 
 def test_json_fits_its_schema() -> None:
-    facts = json.loads(run_verb("plan", "--k", "0.5", "--json", "-").stdout)
-    fits("plan", facts)
-    assert (facts["lifetimes"], facts["exact_two_sided"]) == (43, 44)
+    for options in ((), ("--compare", "paired"), ("--compare", "unpaired"), ("--expert-sd", "1", "--tasks", "2")):
+        facts = json.loads(run_verb("plan", "--k", "0.5", *options, "--json", "-").stdout)
+        fits("plan", facts)
+        assert facts["rule"] == (85 if "unpaired" in options else 43)  # 42.03 and twice that, rounded up
+        assert (facts["dial"] is None) == ("--expert-sd" not in options)
+        assert (facts["after_holm"] is None) == ("--compare" not in options)
+
+
+def test_two_learners_are_planned_for_each_and_for_holm() -> None:
+    said = run_verb("plan", "--compare", "unpaired", "--quiet").output
+    assert "23 for the test that decides" in said
+    assert "32 if this is the only one of five headline metrics that differs" in said
+
+
+def test_lives_and_experts_are_two_dials() -> None:
+    said = run_verb("plan", "--expert-sd", "1", "--experts-per-task", "4", "--quiet").output
+    assert "With 3 or 4 experts per task power levels off below 90%: more lifetimes do not help" in " ".join(
+        said.split()
+    )
+    assert "never for the test that decides" in " ".join(said.split())
+    assert isinstance(run_verb("plan", "--expert-sd", "0").exception, PerdureError)
+    assert run_verb("plan", "--expert-sd", "1", "--experts-per-task", "2").exit_code == 2
 
 
 def test_a_pilot_speaks_per_metric(pilot: Path) -> None:
-    facts = json.loads(run_verb("plan", "--pilot", pilot, "--simulate", "--json", "-").stdout)
+    asked = ("plan", "--pilot", pilot, "--detect", "forward_transfer=1.5")
+    facts = json.loads(run_verb(*asked, "--json", "-").stdout)
     fits("plan", facts)
-    one = facts["pilot"]["performance_maintenance"]
-    assert one["mean"] == pytest.approx(21 / 12)
-    assert one["k"] == pytest.approx((one["mean"] + 5) / one["sd"])  # maintenance is held against a loss of 5 points
-    assert 0 < one["simulated_power"] <= 1
-    again = json.loads(run_verb("plan", "--pilot", pilot, "--simulate", "--json", "-").stdout)
-    assert again == facts
-    done = run_verb("plan", "--pilot", pilot, "--detect", "performance_maintenance=0.5")
-    assert "what the pilot says, for 11 lifetimes" in done.output
+    kept = facts["pilot"]["performance_maintenance"]
+    assert (kept["against"], kept["detect"]) == (-5, 5)  # that it keeps: a loss of 5 points is ruled out
+    assert kept["k"] == pytest.approx(5 / kept["sd"])
+    for one in facts["pilot"].values():
+        assert one["plain"] <= one["lifetimes"] == max(one["upper"], one["redrawn"])
+    assert json.loads(run_verb(*asked, "--json", "-").stdout) == facts
+    said = " ".join(run_verb(*asked).output.split())
+    assert "performance_maintenance: to be seen is its margin" in said
+    assert "A pilot of 12 misses a group of 10 % of lifetimes in 28% of cases" in said
+    assert "two to three times what a known spread would need" in said
+
+
+def test_scores_by_a_papers_rule_are_planned_for_its_test(tmp_path: Path) -> None:
+    file = tmp_path / "old.tsv"  # without a column of definitions: those of version 0.1
+    file.write_text("lifetime\tperformance_maintenance\n" + "".join(f"life-{at}\t{at % 5}\n" for at in range(9)))
+    asked = ("plan", "--pilot", file, "--detect", "performance_maintenance=2")
+    facts = json.loads(run_verb(*asked, "--json", "-").stdout)
+    assert (facts["tails"], facts["pilot"]["performance_maintenance"]["against"]) == ("one", 0)
+    assert "Planned for the test of standard-0.1: one-tailed" in " ".join(run_verb(*asked).output.split())
+
+
+def test_no_effect_is_taken_from_the_pilots_mean(pilot: Path) -> None:
+    one = json.loads(run_verb("plan", "--pilot", pilot, "--json", "-").stdout)["pilot"]["forward_transfer"]
+    assert (one["detect"], one["lifetimes"]) == (None, None)
+    assert one["sees"] > 1
+    assert "name one to get a number: --detect forward_transfer=1.2" in run_verb("plan", "--pilot", pilot).output
+
+
+def test_a_pilot_of_matrices_plans_what_matrices_are_judged_by(tmp_path: Path) -> None:
+    for seed, last in enumerate((0.5, 0.6, 0.7, 0.65)):
+        cells = f"0.9,0.1,0.1\n0.7,0.8,0.1\n{last},0.7,0.9\n"
+        (tmp_path / f"seed-{seed}.csv").write_text(cells)
+    facts = json.loads(run_verb("plan", "--pilot", tmp_path, "--rows", "learned", "--json", "-").stdout)
+    assert list(facts["pilot"]) == ["bwt"]
+    assert facts["pilot"]["bwt"]["detect"] == pytest.approx(0.05)
+    compared = run_verb("plan", "--pilot", tmp_path, "--rows", "learned", "--compare", "unpaired", "--json", "-")
+    assert "average_accuracy" in json.loads(compared.stdout)["pilot"]
+
+
+def test_scores_written_before_are_a_pilot_too(pilot: Path, tmp_path: Path) -> None:
+    from tests.cli.verbs import run_verb as run_any
+
+    written = tmp_path / "scores.json"
+    assert run_any("score", pilot, "--json", written).exit_code == 0
+    one, other = (
+        json.loads(run_verb("plan", "--pilot", file, "--json", "-").stdout)["pilot"]["performance_maintenance"]
+        for file in (pilot, written)
+    )
+    assert one == other
 
 
 def test_the_power_curve_is_drawn(tmp_path: Path) -> None:
@@ -67,18 +128,36 @@ def test_a_protocol_is_multiplied_out(tmp_path: Path) -> None:
     )
     cost = json.loads(run_verb("plan", "--protocol", file, "--json", "-").stdout)["cost"]
     # A life: 2 × 100 learned, 3 evaluations of 2 × 10; an expert: 100 learned, and its evaluations if any.
-    assert (cost["lives"], cost["experts"], cost["life_experiences"]) == (11, 4, 11 * 260)
+    assert (cost["lives"], cost["experts"], cost["life_experiences"]) == (13, 4, 13 * 260)
     assert cost["wall_seconds"] is None
     more = json.loads(run_verb("plan", "--protocol", file, "--lifetimes", "20", "--json", "-").stdout)["cost"]
     assert more["life_experiences"] == 20 * 260
 
 
-def test_a_pilot_of_two_groups_is_refused(tmp_path: Path) -> None:
+def test_of_a_pilot_with_two_scenario_types_one_is_chosen(tmp_path: Path) -> None:
     file = tmp_path / "mixed.tsv"
-    file.write_text("lifetime\tscenario_type\tforward_transfer\none\tcondensed\t1\ntwo\tdispersed\t2\n")
+    rows = [f"{kind}-{at}\t{kind}\t{at % 3 + 1}\n" for kind in ("condensed", "dispersed") for at in range(6)]
+    file.write_text("lifetime\tscenario_type\tperformance_maintenance\n" + "".join(rows))
     done = run_verb("plan", "--pilot", file)
     assert isinstance(done.exception, PerdureError)
-    assert "2 groups (mixed · condensed; mixed · dispersed)" in str(done.exception)
+    assert "2 scenario types; choose one: --scenario condensed or dispersed" in str(done.exception)
+    facts = json.loads(run_verb("plan", "--pilot", file, "--scenario", "condensed", "--json", "-").stdout)
+    assert facts["pilot"]["performance_maintenance"]["n"] == 6
+    assert "did you mean 'condensed'" in str(run_verb("plan", "--pilot", file, "--scenario", "condense").exception)
+
+
+def test_a_pilot_of_two_learners_is_for_a_comparison(tmp_path: Path) -> None:
+    file = tmp_path / "two.tsv"
+    rows = [f"{who}-{at}\t{who}\t{at}\t{at % 4 + at * 0.1}\n" for who in ("ours", "theirs") for at in range(6)]
+    file.write_text("lifetime\tlearner\tseed\tperformance_maintenance\n" + "".join(rows))
+    assert "a pilot is one learner, in one scenario type" in str(run_verb("plan", "--pilot", file).exception)
+    for compare in ("paired", "unpaired"):
+        done = run_verb(
+            "plan", "--pilot", file, "--compare", compare, "--detect", "performance_maintenance=3", "--json", "-"
+        )
+        facts = json.loads(done.stdout)
+        fits("plan", facts)
+        assert facts["question"] == compare
 
 
 @pytest.mark.parametrize(
@@ -92,6 +171,21 @@ def test_nonsense_is_refused() -> None:
     assert isinstance(run_verb("plan", "--k", "0").exception, PerdureError)
 
 
+def test_what_a_pilot_says_itself_is_refused_beside_it(pilot: Path) -> None:
+    for option in (("--k", "1"), ("--expert-sd", "1")):
+        done = run_verb("plan", "--pilot", pilot, *option)
+        assert done.exit_code == 2
+        assert "is not for a --pilot" in " ".join(done.output.split())
+
+
+def test_a_pilot_of_one_lifetime_says_that_a_spread_needs_two(tmp_path: Path) -> None:
+    file = tmp_path / "one.tsv"
+    file.write_text("lifetime\tperformance_maintenance\none\t1\n")
+    done = run_verb("plan", "--pilot", file)
+    assert done.exit_code == 0
+    assert "1 of 1 pilot lifetimes have a value; a spread needs two" in " ".join(done.output.split())
+
+
 def test_several_metrics_may_be_named_in_a_row(pilot: Path) -> None:
     done = run_verb("plan", "--metrics", "performance_maintenance", "forward_transfer", "--pilot", pilot)
     assert done.exit_code == 0, done.output
@@ -103,19 +197,17 @@ def at_80_columns(*arguments: object) -> str:
     return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "80"}).output
 
 
-@pytest.mark.parametrize("options", [(), ("--simulate",)])
+@pytest.mark.parametrize("options", [(), ("--detect", "forward_transfer=1.5")])
 def test_at_80_columns_the_pilots_table_is_whole(tmp_path: Path, options: tuple[str, ...]) -> None:
     file = tmp_path / "pilot.tsv"
-    file.write_text(PILOT.replace("performance_maintenance", "performance_maintenance_terminal"))
+    file.write_text(PILOT)
     said = at_80_columns("--pilot", file, *options)
-    row = next(line for line in said.splitlines() if line.startswith("performance_maintenance_terminal "))
-    assert row.rstrip().endswith("%")
-    assert "…" not in said
-    assert ("real error" in said) == bool(options)
+    row = next(line for line in said.splitlines() if line.startswith("performance_maintenance "))
+    assert "5" in row.split()
     assert all(len(line.rstrip()) <= 80 for line in said.splitlines())
 
 
-@pytest.mark.parametrize("option", [("--simulate",), ("--detect", "forward_transfer=1")])
+@pytest.mark.parametrize("option", [("--scenario", "x"), ("--detect", "forward_transfer=2")])
 def test_what_speaks_of_a_pilot_needs_one(option: tuple[str, ...]) -> None:
     done = run_verb("plan", *option)
     assert done.exit_code == 2
@@ -124,7 +216,7 @@ def test_what_speaks_of_a_pilot_needs_one(option: tuple[str, ...]) -> None:
 
 def test_a_pilots_table_can_be_restricted_and_says_how_little_it_knows(pilot: Path) -> None:
     done = run_verb("plan", "--pilot", pilot, "--metrics", "performance_maintenance")
-    assert "each true sd may be" in " ".join(done.output.split())
+    assert "The true sd may be 1.7 times that of 12 lifetimes" in " ".join(done.output.split())
     facts = json.loads(run_verb("plan", "--pilot", pilot, "--metrics", "performance_maintenance", "--json", "-").stdout)
     assert list(facts["pilot"]) == ["performance_maintenance"]
     assert "did you mean" in str(run_verb("plan", "--pilot", pilot, "--metrics", "performance_maintenanc").exception)

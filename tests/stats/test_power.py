@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from perdure.errors import PerdureError
-from perdure.stats.power import curve, lifetimes_exact, lifetimes_normal, power, rejection_rate
+from perdure.run.protocol import lifetimes_for
+from perdure.stats.dial import dial
+from perdure.stats.power import Beside, Question, lifetimes_exact, lifetimes_normal, needed, power, redrawn_power
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,7 @@ from perdure.stats.power import curve, lifetimes_exact, lifetimes_normal, power,
 )
 def test_the_papers_rule_and_the_exact_answer(k: float, alpha: float, beta: float, rule: int, exact: int) -> None:
     assert (lifetimes_normal(k, alpha, beta), lifetimes_exact(k, alpha, beta, "two")) == (rule, exact)
+    assert lifetimes_for(k, alpha, 1 - beta) == rule  # what a protocol's `lifetimes = "auto"` takes
 
 
 def test_eleven_lifetimes_reach_less_than_the_paper_hopes() -> None:
@@ -33,18 +36,32 @@ def test_eleven_lifetimes_reach_less_than_the_paper_hopes() -> None:
     assert lifetimes_exact(1, 0.05, 0.1, "one") == 11
 
 
-@pytest.mark.parametrize("sides", ["one", "two"])
+@pytest.mark.parametrize("k", [0.2, 0.5, 1.0])
+def test_two_unpaired_learners_have_the_power_of_the_two_sample_t_test(k: float) -> None:
+    from scipy.stats import nct, t
+
+    for each in (5, 23, 90):
+        freedom, shift = 2 * each - 2, k * np.sqrt(each / 2)  # as textbooks have it
+        edge = t.ppf(0.975, freedom)
+        book = nct.sf(edge, freedom, shift) + nct.cdf(-edge, freedom, shift)
+        assert power(each, k, question="unpaired") == pytest.approx(float(book), abs=1e-9)
+
+
+@pytest.mark.parametrize("tails", ["one", "two"])
+@pytest.mark.parametrize("question", ["threshold", "paired", "unpaired"])
 @pytest.mark.parametrize("k", [0.1, 0.3, 1, 3])
-def test_the_exact_answer_is_the_first_that_reaches_the_power(k: float, sides: str) -> None:
-    found = lifetimes_exact(k, 0.05, 0.1, sides)  # type: ignore[arg-type]
-    assert power(found, k, 0.05, sides) >= 0.9  # type: ignore[arg-type]
-    assert found == 2 or power(found - 1, k, 0.05, sides) < 0.9  # type: ignore[arg-type]
+def test_the_exact_answer_is_the_first_that_reaches_the_power(k: float, tails: str, question: Question) -> None:
+    found = lifetimes_exact(k, 0.05, 0.1, tails, question=question)  # type: ignore[arg-type]
+    assert found is not None
+    assert power(found, k, 0.05, tails, question=question) >= 0.9  # type: ignore[arg-type]
+    least = {"two": 3, "one": 2}[tails]
+    assert found == least or power(found - 1, k, 0.05, tails, question=question) < 0.9  # type: ignore[arg-type]
 
 
 def test_power_rises_with_lifetimes_and_effect() -> None:
-    points = curve(0.8, 0.05, range(2, 40))
-    assert all(a.two_sided < b.two_sided and a.one_sided < b.one_sided for a, b in itertools.pairwise(points))
-    assert all(one.two_sided < one.one_sided for one in points)
+    for tails in ("one", "two"):
+        points = [power(n, 0.8, 0.05, tails) for n in range(2, 40)]
+        assert all(a < b for a, b in itertools.pairwise(points))
     assert power(10, 0.0, 0.05, "two") == pytest.approx(0.05)
 
 
@@ -52,34 +69,60 @@ def test_one_lifetime_has_no_power() -> None:
     assert power(1, 5.0) == 0.0
 
 
-def test_predicted_power_is_what_normal_groups_show() -> None:
+@pytest.mark.parametrize("question", ["threshold", "unpaired"])
+def test_predicted_power_is_what_normal_groups_show(question: Question) -> None:
     rng = np.random.default_rng(1)
-    pilot = rng.normal(1.0, 1.0, 200_000)
-    assert rejection_rate(pilot, 0.0, 11, rng) == pytest.approx(power(11, 1, 0.05, "one"), abs=0.01)
+    many = rng.normal(3.0, 1.0, 200_000)
+    sides = [many] if question == "threshold" else [many, many]
+    found = redrawn_power(sides, 1.0, 11, rng)
+    assert found == pytest.approx(power(11, 1, question=question), abs=0.012)
 
 
-def test_the_test_errs_as_often_as_it_says_where_the_threshold_is_the_truth() -> None:
+@pytest.mark.parametrize("each", [5, 10])
+@pytest.mark.parametrize("spread", [0.5, 1.0, 2.0])
+def test_predicted_power_beside_experts_is_what_groups_show(each: int, spread: float) -> None:
+    rng = np.random.default_rng(1)
+    many = rng.normal(size=200_000)
+    for lifetimes in (11, 30):
+        found = redrawn_power([many], 1.0, lifetimes, rng, experts=[(spread / 3, each)] * 3)
+        assert found == pytest.approx(power(lifetimes, 1, beside=Beside(each, 3, spread)), abs=0.025)
+
+
+def test_more_lifetimes_do_not_help_where_experts_are_few() -> None:
+    made = dial(1.0, 0.05, 0.1, Beside(5, 3, 1.0))
+    assert made.experts == (3, 5, 10, 20)
+    for at, wanted in enumerate(made.needed):
+        column = [row[at] for row in made.power]
+        assert all(a < b + 1e-12 for a, b in itertools.pairwise(column))
+        assert column[-1] <= made.ceiling[at] + 1e-9
+        assert (wanted is None) == (made.ceiling[at] < 0.9)
+    assert made.needed[0] is None
+    assert all(a <= b for row in made.power for a, b in itertools.pairwise(row))
+    assert power(1000, 5.0, beside=Beside(2, 3, 0.1)) == 0.0  # fewer than three decide nothing
+
+
+def test_experts_that_hardly_differ_cost_nothing() -> None:
+    assert lifetimes_exact(1, beside=Beside(5, 3, 1e-6)) == lifetimes_exact(1) == 13
+
+
+def test_the_test_errs_as_often_as_it_says_where_there_is_no_effect() -> None:
     rng = np.random.default_rng(2)
-    assert rejection_rate(rng.normal(5.0, 2.0, 200_000), 5.0, 11, rng) == pytest.approx(0.05, abs=0.006)
+    many = rng.normal(5.0, 2.0, 200_000)
+    assert redrawn_power([many], 0.0, 11, rng) == pytest.approx(0.025, abs=0.005)
+    assert redrawn_power([many], 0.0, 11, rng, tails="one") == pytest.approx(0.05, abs=0.007)
 
 
-def test_a_skewed_pilot_shows_the_real_error_rate() -> None:
+def test_skewed_values_show_the_real_error_rate() -> None:
     rng = np.random.default_rng(3)
     skewed = rng.exponential(size=100_000)
-    assert rejection_rate(skewed, 1.0, 11, rng) < 0.03  # long to the right: "greater" is too shy
-    assert rejection_rate(-skewed, -1.0, 11, rng) > 0.07  # and too bold on the other side
+    assert redrawn_power([skewed], 0.0, 11, rng) < 0.015  # long to the right: "met" is too shy
+    assert redrawn_power([-skewed], 0.0, 11, rng) > 0.04  # and too bold on the other side
 
 
-def test_a_pilot_is_redrawn_the_same_for_the_same_seed() -> None:
-    pilot = np.random.default_rng(0).normal(size=20)
-    assert rejection_rate(pilot, -0.5, 8, np.random.default_rng(7)) == rejection_rate(
-        pilot, -0.5, 8, np.random.default_rng(7)
-    )
-
-
-def test_a_lower_is_better_metric_is_tested_on_its_own_side() -> None:
-    pilot = np.random.default_rng(0).normal(-2.0, 1.0, 50)
-    assert rejection_rate(pilot, 0.0, 11, np.random.default_rng(1), sign=-1.0) > 0.99
+def test_values_are_redrawn_the_same_for_the_same_seed() -> None:
+    values = np.random.default_rng(0).normal(size=20)
+    found = [redrawn_power([values], 0.5, 8, np.random.default_rng(7)) for _ in range(2)]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +143,13 @@ def test_an_effect_too_small_for_anyone_is_refused() -> None:
 
 def test_a_pilot_of_one_is_refused() -> None:
     with pytest.raises(PerdureError, match="two of both"):
-        rejection_rate(np.array([1.0]), 0.0, 11, np.random.default_rng(0))
+        redrawn_power([np.array([1.0])], 1.0, 11, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("first", [3, 4, 17, 1000])
+def test_the_search_finds_the_first_number_that_reaches(first: int) -> None:
+    assert needed(lambda count: count >= first) == first
+    assert needed(lambda count: count >= first + 1, most=first) is None
 
 
 @pytest.mark.parametrize("lifetimes", [2, 3, 5, 11, 64, 1000, 100_000])
@@ -108,3 +157,4 @@ def test_a_pilot_of_one_is_refused() -> None:
 def test_power_is_a_probability_however_large_the_effect(lifetimes: int, k: float) -> None:
     one, two = power(lifetimes, k, 0.05, "one"), power(lifetimes, k, 0.05, "two")
     assert 0.05 - 1e-6 <= two <= one + 1e-9 <= 1 + 1e-9
+    assert 0 <= power(lifetimes, k, beside=Beside(3, 2, 1.0)) <= 1 + 1e-9

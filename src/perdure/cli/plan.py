@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,28 +13,36 @@ from perdure.cli.options import Json, Quiet, emit_json, with_settings
 from perdure.cli.scoring import Experts, Variadic, settings_facts, surveyed
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
     from perdure.gather.model import Survey
     from perdure.log.model import Lifetime
+    from perdure.metrics.declare import Bar
+    from perdure.metrics.score import Score
+    from perdure.run.plan import Plan as Jobs
     from perdure.settings import Settings
-    from perdure.stats.plan import Cost, PilotMetric, Plan
+    from perdure.stats.pilot import PilotMetric
+    from perdure.stats.plan import Cost, Plan
+    from perdure.stats.power import Question
 
 __all__ = ["COMMAND", "EXAMPLE", "plan"]
 
-EXAMPLE = "perdure plan --k 1 --alpha 0.05 --beta 0.1"
+EXAMPLE = "perdure plan --pilot runs/first --detect performance_maintenance=5 forward_transfer=1.2"
 COMMAND = Variadic
 
 
 @with_settings("pilot")
 def plan(
     settings: Settings,
-    k: Annotated[float, typer.Option("--k", help="The effect to be seen, in standard deviations.")] = 1.0,
-    alpha: Annotated[float, typer.Option("--alpha", help="How often the test may err by luck.")] = 0.05,
+    k: Annotated[float | None, typer.Option("--k", help="The effect to be seen, in sd (1 if not given).")] = None,
+    alpha: Annotated[
+        float | None, typer.Option("--alpha", help="How often the test may err (1 − level).", show_default=False)
+    ] = None,
     beta: Annotated[float, typer.Option("--beta", help="How often it may miss the effect.")] = 0.1,
     lifetimes: Annotated[
         int | None, typer.Option("--lifetimes", min=2, help="What could so many see? (the paper's number if not given)")
+    ] = None,
+    compare: Annotated[
+        Literal["paired", "unpaired"] | None,
+        typer.Option("--compare", help="Plan for two learners, whose lifetimes are pairs or not; numbers are of each."),
     ] = None,
     pilot: Annotated[
         list[Path] | None,
@@ -42,13 +51,26 @@ def plan(
     detect: Annotated[
         list[str] | None,
         typer.Option(
-            "--detect", metavar="ID=X", help="The distance to be seen in a metric's own unit. Repeatable; of a pilot."
+            "--detect",
+            metavar="ID=X...",
+            help="The effect to be seen: so far beyond the threshold less its margin; of a ratio, such a factor.",
         ),
     ] = None,
-    simulate: Annotated[
-        bool, typer.Option("--simulate", help="Redraw the pilot for every metric: real power and error.")
-    ] = False,
+    scenario: Annotated[
+        str | None, typer.Option("--scenario", metavar="TYPE", help="Of a pilot with several: this scenario type.")
+    ] = None,
     experts: Experts = None,
+    experts_per_task: Annotated[
+        int | None,
+        typer.Option(
+            "--experts-per-task", min=3, help="How many will be run (the protocol's, or 5).", show_default=False
+        ),
+    ] = None,
+    expert_sd: Annotated[
+        float | None,
+        typer.Option("--expert-sd", help="Beside experts that differ by so many sd of lifetimes (a pilot knows)."),
+    ] = None,
+    tasks: Annotated[int, typer.Option("--tasks", min=1, help="Tasks that have experts; with --expert-sd.")] = 3,
     protocol: Annotated[
         Path | None,
         typer.Option("--protocol", metavar="FILE", help="What so many lifetimes of a protocol.toml cost."),
@@ -57,34 +79,61 @@ def plan(
     picture: Annotated[
         Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the power curve there.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the simulation.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of redrawing a pilot.")] = 0,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """How many lifetimes are needed: the paper's rule, the exact answer, and the power really reached.
+    """How many lifetimes are needed: the paper's rule, and the number for the test that decides.
 
-    The options below `Options` say how a --pilot is scored.
+    Of a --pilot only the spread is used; the effect to be seen is yours to say. The options below `Options` say
+    how a pilot is scored.
     """
+    from perdure.cli.plan_table import show_plan
+    from perdure.stats.crossing import FEW_EXPERTS
+    from perdure.stats.pilot import pilot_metrics, tails_of
     from perdure.stats.plan import make_plan
+    from perdure.stats.power import Beside
 
-    _refuse_idle(pilot, settings, simulate=simulate, detect=bool(detect))
-    at = make_plan(k, alpha, beta, lifetimes=lifetimes).power_at.lifetimes
-    found, note, how = {}, "", {}
+    _refuse_idle(pilot, settings, detect=bool(detect), scenario=bool(scenario), k=k, expert_sd=expert_sd)
+    jobs = _jobs(protocol) if protocol else None
+    each = experts_per_task or (jobs.protocol.experts if jobs else FEW_EXPERTS)
+    question: Question = compare or "threshold"
+    alpha = round(1 - settings.level, 12) if alpha is None else alpha
+    beside = Beside(each, tasks, expert_sd) if expert_sd is not None else None
+    made = make_plan(1.0 if k is None else k, alpha, beta, question=question, beside=beside, lifetimes=lifetimes)
     left_out: tuple[tuple[str, str], ...] = ()
+    how: dict[str, object] = {}
     if pilot:
-        pool = _restricted(_pool(pilot, experts, settings, quiet), settings.ids)
-        found = _said(pool, at, alpha, beta, _distances(detect), simulate, seed)
-        note, how = _note(pool, settings.level), settings_facts(pool, settings)
-        left_out = pool.left_out
-    speed = _seconds_per_experience(pilot) if pilot else None
-    cost = _cost(protocol, at, speed, machines) if protocol else None
-    made = make_plan(k, alpha, beta, lifetimes=lifetimes, pilot=found, cost=cost, notes=[note] if note else ())
+        import numpy as np
+
+        pool, sides = _sides(pilot, experts, settings, scenario, question, quiet)
+        wanted = _effects(detect)
+        found = pilot_metrics(
+            sides[0],
+            _bars(pool, settings.ids),
+            made.lifetimes,
+            other=sides[1] if len(sides) > 1 else (),
+            question=question,
+            alpha=alpha,
+            beta=beta,
+            detect=wanted,
+            each=each,
+            rng=np.random.default_rng(seed),
+        )
+        tails = tails_of(sides[0], question)
+        made = make_plan(1.0, alpha, beta, question=question, tails=tails, lifetimes=lifetimes)
+        made = replace(made, pilot=found, notes=_notes(pool.name, sides, found, wanted, question))
+        how, left_out = settings_facts(pool, settings), pool.left_out
+    if jobs:
+        at = lifetimes or max((one.lifetimes or 0 for one in made.pilot.values()), default=0) or made.exact or made.rule
+        speed = _seconds_per_experience(pilot) if pilot else None
+        made = replace(made, cost=_cost(jobs, at, each, speed, machines))
     if picture:
         _draw(made, picture)
     if json:
         emit_json({**made.as_json(), **how}, json)
     if json != "-":
-        _show(made, quiet)
+        show_plan(made, quiet)
         if picture:
             typer.echo(f"drawn: {picture}")
     for name, why in left_out:
@@ -92,86 +141,114 @@ def plan(
     raise typer.Exit(1 if left_out else 0)
 
 
-def _refuse_idle(pilot: Sequence[Path] | None, settings: Settings, *, simulate: bool, detect: bool) -> None:
-    """Refuse what speaks of a pilot where there is none."""
+def _refuse_idle(
+    pilot: Sequence[Path] | None,
+    settings: Settings,
+    *,
+    detect: bool,
+    scenario: bool,
+    k: float | None,
+    expert_sd: float | None,
+) -> None:
+    """Refuse what speaks of a pilot where there is none, and what a pilot says itself."""
     from perdure.settings import OPTIONS
 
-    idle = ["--simulate"] * simulate + ["--detect"] * detect + [OPTIONS[name].flag for name in settings.origins]
+    asked = [OPTIONS[name].flag for name in settings.origins if name != "level"]
+    idle = ["--detect"] * detect + ["--scenario"] * scenario + asked
     if idle and not pilot:
         raise typer.BadParameter(f"{idle[0]} speaks of a pilot's values; give --pilot too")
+    known = ["--k"] * (k is not None) + ["--expert-sd"] * (expert_sd is not None)
+    if known and pilot:
+        other = "--detect says the effect in a metric's own unit" if known[0] == "--k" else "its own experts tell"
+        raise typer.BadParameter(f"{known[0]} is not for a --pilot: {other}")
 
 
-def _pool(pilot: Sequence[Path], experts: Sequence[Path] | None, settings: Settings, quiet: bool) -> Survey:
-    """The pilot's whole lifetimes, which are of one learner in one scenario, under the name of their group."""
-    from dataclasses import replace
-
-    from perdure.errors import PerdureError
+def _sides(
+    pilot: Sequence[Path],
+    experts: Sequence[Path] | None,
+    settings: Settings,
+    scenario: str | None,
+    question: Question,
+    quiet: bool,
+) -> tuple[Survey, list[tuple[Score, ...]]]:
+    """The pilot's whole lifetimes in one scenario type: of one learner, or of two that are to be compared."""
+    from perdure.errors import PerdureError, UnknownName
     from perdure.stats.groups import check_poolable, split, usable
 
     found = surveyed(pilot, experts, replace(settings, metrics=settings.files), quiet)
     lives, partial = usable(found.scores)
+    types = dict.fromkeys(str(life.scenario_type) for life in lives)
+    if scenario is not None:
+        if scenario not in types:
+            raise UnknownName("scenario type of the pilot", scenario, types)
+        lives = tuple(life for life in lives if life.scenario_type == scenario)
+    elif len(types) > 1:
+        raise PerdureError(f"--pilot: {len(types)} scenario types; choose one: --scenario {' or '.join(types)}")
     parts = split(lives, settings.group, pool=settings.pool)
-    if len(parts) != 1:
+    most = 1 if question == "threshold" else 2
+    if not 1 <= len(parts) <= most:
+        what = "one learner" if most == 1 else "one learner, or the two that are to be compared"
         raise PerdureError(
-            f"--pilot: {len(parts)} groups ({'; '.join(parts)}); a pilot is one learner in one scenario type"
+            f"--pilot: {len(parts)} groups ({'; '.join(parts)}); a pilot is {what}, in one scenario type: "
+            "give the paths of those alone"
         )
-    ((name, lives),) = parts.items()
-    check_poolable(lives, "--pilot")
-    counted = {life.id for life in lives}
-    return replace(
-        found,
-        name=name,
-        lives=tuple(one for one in found.lives if one.id in counted),
-        left_out=(*found.left_out, *partial),
-    )
+    for part in parts.values():
+        check_poolable(part, "--pilot")
+    named = replace(found, name=" and ".join(parts), left_out=(*found.left_out, *partial))
+    return named, list(parts.values())
 
 
-def _note(pool: Survey, level: float) -> str:
-    from perdure.stats.words import counted
-
-    said = f"pilot: {pool.name}, {counted(len(pool.lives), 'lifetime')}, {len(pool.left_out)} left out"
-    return said + _caveat(len(pool.lives), level)
-
-
-def _restricted(pool: Survey, metrics: Sequence[str]) -> Survey:
-    """The pool with these metrics alone, where any are named; a score file may hold more."""
-    from dataclasses import replace
-
+def _bars(pool: Survey, metrics: Sequence[str]) -> dict[str, Bar]:
+    """What the pilot's metrics are held against: all of them, or those that are named."""
     from perdure.errors import UnknownName
 
     for name in metrics:
         if name not in pool.bars:
             raise UnknownName("metric of the pilot", name, pool.bars)
-    if not metrics:
-        return pool
-    kept = {name: pool.bars[name] for name in metrics}
-    return replace(pool, metrics={}, written=kept)
+    return {name: bar for name, bar in pool.bars.items() if not metrics or name in metrics}
 
 
-def _said(
-    pool: Survey, lifetimes: int, alpha: float, beta: float, detect: dict[str, float], simulate: bool, seed: int
-) -> dict[str, PilotMetric]:
-    import numpy as np
+def _notes(
+    name: str,
+    sides: Sequence[Sequence[Score]],
+    found: Mapping[str, PilotMetric],
+    named: Mapping[str, float],
+    question: Question,
+) -> tuple[str, ...]:
+    """What a pilot's plan rests on, and what so few lifetimes cannot know."""
+    from perdure.stats.pilot import spread_bound, tails_of
+    from perdure.stats.words import counted
 
-    from perdure.stats.plan import pilot_metrics
+    n = sum(map(len, sides))
+    range_of = "from the number at the sd as seen to the larger of two at its upper 97.5 % bound"
+    said = [
+        f"pilot: {name}, {counted(n, 'lifetime')}",
+        f"Lifetimes: {range_of}, by the noncentral t and with the pilot's values redrawn.",
+    ]
+    said += [
+        f"{metric}: to be seen is its margin, that a learner which loses nothing keeps what it learned."
+        for metric, one in found.items()
+        if one.detect is not None and metric not in named
+    ]
+    if tails_of(sides[0], question) == "one":
+        said.append(
+            f"Planned for the test of {sides[0][0].preset}: one-tailed, without a margin, experts as constants."
+        )
+    few = min((one.n for one in found.values() if one.sd_upper is not None), default=0)
+    if few:
+        bound = spread_bound(few - 1.0)
+        said.append(
+            f"The true sd may be {bound:.1f} times that of {few} lifetimes, so the larger number is about "
+            f"{bound**2:.1f} times the smaller (of 11 two to three times what a known spread would need); of such "
+            "plans about four in five or more really have 80 % power."
+        )
+        said.append(
+            f"A pilot of {few} misses a group of 10 % of lifetimes in {0.9**few:.0%} of cases; no plan sees it."
+        )
+    return tuple(said)
 
-    rng = np.random.default_rng(seed)
-    return pilot_metrics(
-        pool.scores, pool.bars, lifetimes, alpha=alpha, beta=beta, detect=detect, simulate=simulate, rng=rng
-    )
 
-
-def _caveat(lives: int, level: float) -> str:
-    """How well so few lifetimes know their spread; what is foretold from it is no surer."""
-    from perdure.stats.plan import spread_known
-
-    if lives < 2:
-        return ""
-    low, high = spread_known(lives, level)
-    return f"; each true sd may be {low:.1f} to {high:.1f} times the one seen ({100 * level:g} %), and k as much off"
-
-
-def _distances(pairs: list[str] | None) -> dict[str, float]:
+def _effects(pairs: list[str] | None) -> dict[str, float]:
     """`["performance_maintenance=5"]` as a mapping."""
     found: dict[str, float] = {}
     for pair in pairs or ():
@@ -181,7 +258,7 @@ def _distances(pairs: list[str] | None) -> dict[str, float]:
         except ValueError:
             raise typer.BadParameter(f"--detect {pair!r}: expected ID=X, as in performance_maintenance=5") from None
         if not 0 < found[name] < float("inf"):
-            raise typer.BadParameter(f"--detect {pair!r}: a distance is a positive number")
+            raise typer.BadParameter(f"--detect {pair!r}: an effect is a positive number, of a ratio a factor above 1")
     return found
 
 
@@ -201,12 +278,17 @@ def _seconds_per_experience(pilot: list[Path]) -> float | None:
     return seconds_per_experience(readable())
 
 
-def _cost(protocol: Path, lifetimes: int, speed: float | None, machines: int) -> Cost:
+def _jobs(protocol: Path) -> Jobs:
     from perdure.run.plan import Plan as Jobs
     from perdure.run.protocol import read_protocol
+
+    return Jobs(read_protocol(protocol))
+
+
+def _cost(plan: Jobs, lifetimes: int, each: int, speed: float | None, machines: int) -> Cost:
     from perdure.stats.plan import Cost
 
-    jobs = Jobs(read_protocol(protocol).with_lifetimes(lifetimes))
+    jobs = replace(plan, protocol=plan.protocol.with_lifetimes(lifetimes).with_experts(each))
     lives, experts = [one.experiences for one in jobs.lives], [one.experiences for one in jobs.experts]
     return Cost(len(lives), len(experts), sum(lives), sum(experts), speed, machines, max([*lives, *experts], default=0))
 
@@ -222,120 +304,3 @@ def _draw(made: Plan, picture: Path) -> None:
         files.deliver(picture, power_svg(made).encode())
     except OSError as problem:
         raise PerdureError(f"{picture}: cannot write there: {problem.strerror}") from problem
-
-
-def _show(made: Plan, quiet: bool) -> None:
-    from rich.console import Console
-
-    from perdure.stats.power_picture import bars
-
-    console = Console(highlight=False)
-    console.print(
-        f"To see an effect of {made.k:g} sd at α = {made.alpha:g} with power {1 - made.beta:.0%}:\n"
-        f"  {made.lifetimes:>4} lifetimes by the rule of Baker et al. 2023 (the sd taken as known)\n"
-        f"  {made.exact_two_sided:>4} exactly, two-sided\n"
-        f"  {made.exact_one_sided:>4} exactly, one-sided, as verdicts are",
-        markup=False,
-    )
-    at = made.power_at
-    console.print(
-        f"{at.lifetimes} lifetimes reach power {at.two_sided:.3f} two-sided, {at.one_sided:.3f} one-sided.\n",
-        markup=False,
-    )
-    if not quiet:
-        console.print("lifetimes  two-sided                   one-sided", markup=False, style="bright_black")
-        step = max(1, len(made.curve) // 12)
-        for point in made.curve[::step]:
-            console.print(
-                f"{point.lifetimes:>9}  {bars(point.two_sided)} {point.two_sided:>5.1%}  "
-                f"{bars(point.one_sided)} {point.one_sided:>5.1%}",
-                markup=False,
-            )
-        if not made.pilot:
-            said = "All this of normal values; what it is for a skewed metric, a --pilot tells."
-            console.print(said, markup=False, style="bright_black")
-    _show_pilot(console, made)
-    if made.cost:
-        _show_cost(console, made.cost)
-    for note in made.notes:
-        console.print(note, markup=False, style="bright_black")
-
-
-def _show_pilot(console: Console, made: Plan) -> None:
-    from perdure.cli.score_table import widest
-
-    if not made.pilot:
-        return
-    real = ["real power", "real error"] if any(one.simulated_power is not None for one in made.pilot.values()) else []
-    layouts = (
-        ["mean", "sd", "distance", "k", "rule", "two-sided", "one-sided", "± interval", "power", *real],
-        ["k", "two-sided", "one-sided", "power", *real],
-        ["k", "one-sided", "power", *real],
-        real or ["one-sided", "power"],
-    )
-    console.print(widest(console, (_pilot_table(made, layout) for layout in layouts)))
-    for name, one in made.pilot.items():
-        if one.why:
-            console.print(f"{name}: {one.why}", markup=False, style="bright_black")
-    skewed = [
-        f"{name} {one.skewness:.2g} ({one.simulated_error or 0.0:.1%} by luck)"
-        for name, one in made.pilot.items()
-        if one.power_by == "redrawn"
-    ]
-    if skewed:
-        console.print(
-            f"skewed: {', '.join(skewed)}. Their power is that of the pilot redrawn, not of normal values; by luck: "
-            "how often it passes at the threshold. Their numbers of lifetimes are still those of normal values.",
-            markup=False,
-            style="bright_black",
-        )
-
-
-def _pilot_table(made: Plan, layout: Sequence[str]) -> Table:
-    from rich.markup import escape
-
-    from perdure.cli.score_table import columns
-    from perdure.stats.words import number
-
-    def count(value: int | None) -> str:
-        return "–" if value is None else str(value)
-
-    def share(value: float | None) -> str:
-        return "–" if value is None else f"{value:.1%}"
-
-    table = columns(f"what the pilot says, for {made.power_at.lifetimes} lifetimes", [""], layout)
-    for name, one in made.pilot.items():
-        cells = {
-            "mean": number(one.mean),
-            "sd": number(one.sd),
-            "distance": number(one.detect),
-            "k": number(one.k),
-            "rule": count(one.lifetimes),
-            "two-sided": count(one.exact_two_sided),
-            "one-sided": count(one.exact_one_sided),
-            "± interval": number(one.half_width),
-            "power": share(one.power),
-            "real power": share(one.simulated_power),
-            "real error": share(one.simulated_error),
-        }
-        table.add_row(escape(name), *(cells[heading] for heading in layout))
-    return table
-
-
-def _show_cost(console: Console, cost: Cost) -> None:
-    text = (
-        f"{cost.lives} lives and {cost.experts} experts: {cost.life_experiences:,} + {cost.expert_experiences:,} = "
-        f"{cost.experiences:,} experiences"
-    )
-    if cost.seconds is not None and cost.wall_seconds is not None:
-        text += f", {_time(cost.seconds)} of machine time, {_time(cost.wall_seconds)} on {cost.machines} machine(s)"
-    else:
-        text += "; how long they take is not known without the timestamps of a --pilot"
-    console.print(text, markup=False)
-
-
-def _time(seconds: float) -> str:
-    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} s"

@@ -28,7 +28,7 @@ Experts = Annotated[
 class Variadic(TyperCommand):
     """A command whose `--experts` and the like take several values in a row, once its LOG, if any, was given."""
 
-    greedy: tuple[str, ...] = ("--experts", "--metrics", "--pilot")
+    greedy: tuple[str, ...] = ("--experts", "--metrics", "--pilot", "--detect")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """`LOG --experts A B` as `LOG --experts A --experts B`."""

@@ -37,6 +37,7 @@ __all__ = [
     "margin_of",
     "on_scale",
     "rounding",
+    "sampled",
 ]
 
 STANDARD = "standard"
@@ -164,7 +165,7 @@ def decide(lives: Sequence[Score], metric: str, bar: Bar, level: float = LEVEL) 
         raise PerdureError(f"{metric or 'a metric'}: a value is not finite; leave it out and say why it is missing")
     if len(found) == 1:
         return _alone(found[0], metric, bar, replace(start, estimate=float(values[0])), level)
-    sample = _sampled(found, metric, bar, judged=judged, papers=papers)
+    sample = sampled(found, metric, bar, judged=judged, papers=papers)
     if of_margin and judged:
         sample = replace(sample, notes=(*sample.notes, of_margin))
     if papers and judged:
@@ -178,7 +179,8 @@ def _level(level: float, papers: bool) -> float:
     return max(0.0, 2 * level - 1) if papers else level
 
 
-def _sampled(found: Sequence[Score], metric: str, bar: Bar, *, judged: bool, papers: bool) -> Sample:
+def sampled(found: Sequence[Score], metric: str, bar: Bar, *, judged: bool, papers: bool) -> Sample:
+    """Lifetimes that all have a value, on the scale that decides, with the parts of the variance of their mean."""
     values = np.array([life.values[metric] for life in found], dtype=np.float64)
     scaled, scale = on_scale(replace(bar, scale="linear") if papers else bar, values)
     lost = ("a ratio of 0 or less has no logarithm, so they are averaged as measured",)

@@ -1,60 +1,81 @@
-"""How many lifetimes: the paper's rule, the exact answer, and the power really reached."""
+"""Power: how likely lifetimes are to decide, by the noncentral t or with values redrawn, and how many it takes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from perdure.errors import PerdureError
-from perdure.stats.model import Array
-from perdure.stats.threshold import one_tailed_t
+from perdure.stats.crossing import TOO_FEW_EXPERTS
+from perdure.stats.interval import Part, interval_of
+from perdure.stats.model import Array, Tails
 
-__all__ = ["PowerPoint", "Sides", "curve", "lifetimes_exact", "lifetimes_normal", "power", "rejection_rate"]
+__all__ = ["Beside", "Question", "lifetimes_exact", "lifetimes_normal", "needed", "power", "redrawn_power"]
 
-Sides = Literal["one", "two"]
+Question = Literal["threshold", "paired", "unpaired"]
+"""One learner against a threshold less its margin; two whose lifetimes are pairs; two whose are not."""
 _MOST = 10_000_000  # lifetimes; beyond it no one will run them
+_FEWEST: dict[Tails, int] = {"two": 3, "one": 2}  # of two there are values only, except under the papers' presets
+_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True)
-class PowerPoint:
-    """The power of both tests at one number of lifetimes."""
+class Beside:
+    """The experts beside the lifetimes: `each` of every task, differing by `spread` sd of lifetimes."""
 
-    lifetimes: int
-    two_sided: float
-    one_sided: float
+    each: int
+    tasks: int
+    spread: float
 
-    def as_json(self) -> dict[str, Any]:
-        """The point as one JSON object."""
-        return {"lifetimes": self.lifetimes, "two_sided": self.two_sided, "one_sided": self.one_sided}
+    @property
+    def part(self) -> Part:
+        """What one task's experts add to the variance of the mean."""
+        return self.spread**2 / (self.each * self.tasks**2), self.each - 1.0
 
 
-def lifetimes_normal(k: float, alpha: float = 0.05, beta: float = 0.1) -> int:
+def lifetimes_normal(k: float, alpha: float = 0.05, beta: float = 0.1, question: Question = "threshold") -> int:
     """`ceil(((z₁₋α⸝₂ + z₁₋β)/k)²)`, the rule of Baker et al. 2023, App. D: 11 for k = 1, α = .05, β = .1.
 
-    It takes the sd as known, and so asks for a little less than the test needs.
+    It takes the sd as known, and so asks for a little less than the test needs. Unpaired learners need twice as many.
     """
     from scipy.special import ndtri  # type: ignore[import-untyped]
 
     _check(k, alpha, beta)
-    exact = float((ndtri(1 - alpha / 2) + ndtri(1 - beta)) / k) ** 2
+    exact = float((ndtri(1 - alpha / 2) + ndtri(1 - beta)) / k) ** 2 * (2 if question == "unpaired" else 1)
     return max(1, math.ceil(exact - 1e-9))
 
 
-def power(lifetimes: int, k: float, alpha: float = 0.05, sides: Sides = "two") -> float:
-    """The chance that a t test finds an effect of `k` standard deviations, by the noncentral t."""
+def power(
+    lifetimes: int,
+    k: float,
+    alpha: float = 0.05,
+    tails: Tails = "two",
+    *,
+    question: Question = "threshold",
+    beside: Beside | None = None,
+) -> float:
+    """The chance that an effect of `k` sd is decided, by the noncentral t; of two learners each has `lifetimes`.
+
+    k counts in sd of lifetimes, of paired learners in sd of differences. Experts beside them add their part to
+    the variance, each learner's its own; with fewer than three of a task nothing is decided.
+    """
     from scipy.special import stdtrit
 
-    if lifetimes < 2:
+    if lifetimes < 2 or (beside is not None and beside.each < TOO_FEW_EXPERTS):
         return 0.0
-    freedom, shift = lifetimes - 1.0, k * math.sqrt(lifetimes)
-    if sides == "one":
-        return 1 - _noncentral_below(freedom, shift, float(stdtrit(freedom, 1 - alpha)))
-    edge = float(stdtrit(freedom, 1 - alpha / 2))
-    return 1 - _noncentral_below(freedom, shift, edge) + _noncentral_below(freedom, shift, -edge)
+    parts: list[Part] = [(1 / lifetimes, lifetimes - 1.0)] * (2 if question == "unpaired" else 1)
+    if beside is not None:
+        parts += [beside.part] * (beside.tasks * (1 if question == "threshold" else 2))
+    found = interval_of(k, parts)
+    shift = k / math.sqrt(found.variance)
+    if tails == "one":
+        return 1 - _noncentral_below(found.freedom, shift, float(stdtrit(found.freedom, 1 - alpha)))
+    edge = float(stdtrit(found.freedom, 1 - alpha / 2))
+    return 1 - _noncentral_below(found.freedom, shift, edge) + _noncentral_below(found.freedom, shift, -edge)
 
 
 def _noncentral_below(freedom: float, shift: float, edge: float) -> float:
@@ -68,56 +89,81 @@ def _noncentral_below(freedom: float, shift: float, edge: float) -> float:
     return below
 
 
-def lifetimes_exact(k: float, alpha: float = 0.05, beta: float = 0.1, sides: Sides = "two") -> int:
-    """The fewest lifetimes at which the t test has power 1 − β; it grows with n, so the search halves."""
+def lifetimes_exact(
+    k: float,
+    alpha: float = 0.05,
+    beta: float = 0.1,
+    tails: Tails = "two",
+    *,
+    question: Question = "threshold",
+    beside: Beside | None = None,
+) -> int | None:
+    """The fewest lifetimes, of each learner, with power 1 − β; None where experts are too few for any number."""
     _check(k, alpha, beta)
-    wanted = 1 - beta
-    high = 2
-    while power(high, k, alpha, sides) < wanted:
-        high *= 2
-        if high > _MOST:
-            raise PerdureError(f"an effect of {k:g} standard deviations needs more than {_MOST:,} lifetimes")
-    low = high // 2
+    found = needed(
+        lambda count: power(count, k, alpha, tails, question=question, beside=beside) >= 1 - beta, _FEWEST[tails]
+    )
+    if found is None and beside is None:
+        raise PerdureError(f"an effect of {k:g} standard deviations needs more than {_MOST:,} lifetimes")
+    return found
+
+
+def needed(reaches: Callable[[int], bool], fewest: int = 3, most: int = _MOST) -> int | None:
+    """The first number that reaches what is wanted, from `fewest` on; what is reached grows, so the search halves."""
+    low, high = fewest - 1, fewest
+    while not reaches(high):
+        if high >= most:
+            return None
+        low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power(middle, k, alpha, sides) >= wanted else (middle, high)
+        low, high = (low, middle) if reaches(middle) else (middle, high)
     return high
 
 
-def curve(k: float, alpha: float, counts: Sequence[int]) -> tuple[PowerPoint, ...]:
-    """The power at each number of lifetimes."""
-    return tuple(PowerPoint(n, power(n, k, alpha, "two"), power(n, k, alpha, "one")) for n in counts)
-
-
-def rejection_rate(
-    pilot: Array,
-    threshold: float,
+def redrawn_power(
+    sides: Sequence[Array],
+    effect: float,
     lifetimes: int,
     rng: np.random.Generator,
     *,
     alpha: float = 0.05,
-    sign: float = 1.0,
-    resamples: int = 20_000,
+    tails: Tails = "two",
+    experts: Sequence[tuple[float, int]] = (),
+    resamples: int = 10_000,
 ) -> float:
-    """How often groups redrawn from a pilot pass the one-tailed t test: the real power for skewed metrics.
+    """How often groups redrawn from what was seen show `effect`: the real power where values are not normal.
 
-    Shifted so that its mean is the threshold, a pilot gives the real error rate instead. A group whose
-    lifetimes all drew the same value counts by that value.
+    `sides` holds a learner's values (or differences of pairs), or those of two learners; only their shape and spread
+    count. `experts` holds, for every task that has its own, their sd over the number of tasks, and how many; these are
+    drawn as normal. With an effect of 0 it is the real error rate. A group without any spread counts by its mean.
     """
-    if lifetimes < 2 or len(pilot) < 2:
-        raise PerdureError(f"{len(pilot)} pilot lifetimes, groups of {lifetimes}: a spread needs two of both")
-    rejected = done = 0
-    at_once = max(1, 2_000_000 // lifetimes)
+    from scipy.special import stdtrit
+
+    if lifetimes < 2 or any(len(one) < 2 for one in sides):
+        counts = " and ".join(str(len(one)) for one in sides)
+        raise PerdureError(f"{counts} pilot lifetimes, groups of {lifetimes}: a spread needs two of both")
+    shown = done = 0
     while done < resamples:
-        count = min(at_once, resamples - done)
-        drawn = pilot[rng.integers(len(pilot), size=(count, lifetimes))]
-        mean, sd = drawn.mean(axis=1), drawn.std(axis=1, ddof=1)
-        spread = sd > 1e-12 * np.maximum(1.0, np.abs(mean))
-        _, p = one_tailed_t(mean[spread], sd[spread], lifetimes, threshold, sign)
-        rejected += int(np.count_nonzero(p < alpha))
-        rejected += int(np.count_nonzero(sign * (mean[~spread] - threshold) > 1e-12))
+        count = max(1, min(_AT_ONCE // lifetimes, resamples - done))
+        mean, parts = np.full(count, float(effect)), []
+        for sign, values in zip((1.0, -1.0), sides, strict=False):
+            drawn = values[rng.integers(len(values), size=(count, lifetimes))]
+            mean += sign * (drawn.mean(axis=1) - values.mean())
+            parts.append((drawn.var(axis=1, ddof=1) / lifetimes, lifetimes - 1.0))
+        for sd, each in experts:
+            drawn = rng.normal(0.0, sd, size=(count, each))
+            mean += drawn.mean(axis=1)
+            parts.append((drawn.var(axis=1, ddof=1) / each, each - 1.0))
+        variance = np.sum([part for part, _ in parts], axis=0)
+        spread = variance > 1e-24 * np.maximum(1.0, mean**2)
+        below = np.sum([part**2 / freedom for part, freedom in parts], axis=0)
+        freedom = variance[spread] ** 2 / below[spread]
+        edge = stdtrit(freedom, 1 - alpha / (2 if tails == "two" else 1))
+        shown += int(np.count_nonzero(mean[spread] > edge * np.sqrt(variance[spread])))
+        shown += int(np.count_nonzero(mean[~spread] > 1e-12))
         done += count
-    return rejected / resamples
+    return shown / resamples
 
 
 def _check(k: float, alpha: float, beta: float) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from perdure.stats.plan import Plan
 
 __all__ = ["bars", "power_svg"]
@@ -13,9 +11,8 @@ _BLOCKS = " ▏▎▍▌▋▊▉█"
 
 
 def power_svg(plan: Plan) -> str:
-    """Power over lifetimes, one- and two-sided, with the wanted power and the planned number marked."""
-    points = plan.curve
-    first, last = points[0].lifetimes, points[-1].lifetimes
+    """Power over lifetimes, with the wanted power and the planned number marked."""
+    first, last = plan.curve[0][0], plan.curve[-1][0]
 
     def x(lifetimes: float) -> float:
         return _LEFT + (lifetimes - first) / max(last - first, 1) * (_WIDTH - _LEFT - _RIGHT)
@@ -23,10 +20,7 @@ def power_svg(plan: Plan) -> str:
     def y(power: float) -> float:
         return _HEIGHT - _BOTTOM - power * (_HEIGHT - _TOP - _BOTTOM)
 
-    def line(powers: Sequence[float], colour: str, dash: str = "") -> str:
-        path = " ".join(f"{x(one.lifetimes):.1f},{y(p):.1f}" for one, p in zip(points, powers, strict=True))
-        return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"{dash}/>'
-
+    path = " ".join(f"{x(count):.1f},{y(reached):.1f}" for count, reached in plan.curve)
     ticks = sorted({round(first + (last - first) * part / 6) for part in range(7)})
     target = 1 - plan.beta
     parts = [
@@ -48,13 +42,10 @@ def power_svg(plan: Plan) -> str:
             f'stroke="#888888" stroke-dasharray="4 4"/>'
         ),
         (
-            f'<line x1="{x(plan.power_at.lifetimes):.1f}" x2="{x(plan.power_at.lifetimes):.1f}" y1="{_TOP}" '
+            f'<line x1="{x(plan.lifetimes):.1f}" x2="{x(plan.lifetimes):.1f}" y1="{_TOP}" '
             f'y2="{_HEIGHT - _BOTTOM}" stroke="#888888" stroke-dasharray="4 4"/>'
         ),
-        line([one.one_sided for one in points], "#0072b2"),
-        line([one.two_sided for one in points], "#d55e00", ' stroke-dasharray="8 4"'),
-        f'<text x="{_WIDTH - _RIGHT - 4}" y="{y(0.22):.1f}" text-anchor="end" fill="#0072b2">— one-sided</text>',
-        f'<text x="{_WIDTH - _RIGHT - 4}" y="{y(0.14):.1f}" text-anchor="end" fill="#d55e00">- - two-sided</text>',
+        f'<polyline points="{path}" fill="none" stroke="#0072b2" stroke-width="2.5"/>',
         "</svg>",
     ]
     return "\n".join(parts) + "\n"

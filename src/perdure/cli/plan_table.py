@@ -1,0 +1,175 @@
+"""How a plan is shown: the numbers, the power curve, lives × experts, what a pilot says, the cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from perdure.stats.dial import Dial
+    from perdure.stats.pilot import PilotMetric
+    from perdure.stats.plan import Cost, Plan
+
+__all__ = ["show_plan"]
+
+_ASKED = {
+    "threshold": "of one learner against a threshold less its margin",
+    "paired": "between two learners whose lifetimes are pairs, in sd of their differences",
+    "unpaired": "between two learners, the number for each",
+}
+
+
+def show_plan(made: Plan, quiet: bool) -> None:
+    """The plan on the terminal: a pilot's numbers where there is one, else those for k standard deviations."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if made.pilot:
+        _show_pilot(console, made)
+    else:
+        _show_numbers(console, made, quiet)
+    if made.cost:
+        _show_cost(console, made.cost)
+    for note in made.notes:
+        console.print(note, markup=False, style="bright_black")
+
+
+def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
+    from perdure.stats.power_picture import bars
+
+    rule = "the rule of Baker et al. 2023" + (", twice" if made.question == "unpaired" else "")
+    exact = "never" if made.exact is None else str(made.exact)
+    with_experts = f", with {made.dial.tasks} tasks' experts beside them (below)" if made.dial else ""
+    lines = [
+        f"To see an effect of {made.k:g} sd {_ASKED[made.question]},",
+        f"at α = {made.alpha:g} with power {1 - made.beta:.0%}:",
+        f"  {made.rule:>5} lifetimes by {rule}, which takes the sd as known",
+        f"  {exact:>5} for the test that decides, by the noncentral t{with_experts}",
+    ]
+    if made.question != "threshold":
+        holm = "never" if made.after_holm is None else str(made.after_holm)
+        lines.append(f"  {holm:>5} if this is the only one of five headline metrics that differs (Holm: α / 5)")
+    lines.append(f"{made.lifetimes} lifetimes reach power {made.power:.3f}.")
+    console.print("\n".join(lines), markup=False)
+    if not quiet:
+        console.print("\nlifetimes  power", markup=False, style="bright_black")
+        for count, reached in made.curve[:: max(1, len(made.curve) // 12)]:
+            console.print(f"{count:>9}  {bars(reached)} {reached:>5.1%}", markup=False)
+    if made.dial:
+        _show_dial(console, made.dial, 1 - made.beta)
+    if not quiet:
+        said = "All this of normal values; what it is for a skewed metric, a --pilot tells."
+        console.print(said, markup=False, style="bright_black")
+
+
+def _show_dial(console: Console, made: Dial, wanted: float, title: str = "") -> None:
+    from perdure.cli.score_table import columns
+
+    said = f"{title or 'power'} with so many experts of each of {made.tasks} tasks, who differ by {made.spread:.2g} sd"
+    console.print(f"\n{said}:", markup=False)
+    table = columns("", ["lifetimes"], [str(one) for one in made.experts])
+    for count, row in zip(made.lives, made.power, strict=True):
+        table.add_row(str(count), *(f"{one:.0%}" for one in row))
+    table.add_row("any number", *(f"{one:.0%}" for one in made.ceiling))
+    table.add_row(f"for {wanted:.0%}", *("never" if one is None else str(one) for one in made.needed))
+    console.print(table)
+    stuck = [each for each, one in zip(made.experts, made.needed, strict=True) if one is None]
+    if stuck:
+        console.print(
+            f"With {' or '.join(map(str, stuck))} experts per task power levels off below {wanted:.0%}: "
+            "more lifetimes do not help, more experts do.",
+            markup=False,
+        )
+
+
+def _show_pilot(console: Console, made: Plan) -> None:
+    from perdure.cli.score_table import widest
+
+    seen_by, power = f"{made.lifetimes} see", f"power of {made.lifetimes}"
+    layouts = (
+        ["sd", "upper sd", "to be seen", "sd as seen", "upper", "redrawn", "lifetimes", power, seen_by],
+        ["sd", "upper sd", "to be seen", "lifetimes", power, seen_by],
+        ["to be seen", "lifetimes", power, seen_by],
+        ["to be seen", "lifetimes", seen_by],
+        ["to be seen", "lifetimes"],
+    )
+    console.print(widest(console, (_pilot_table(made, layout, seen_by, power) for layout in layouts)))
+    for name, one in made.pilot.items():
+        if one.why:
+            console.print(f"{name}: {one.why}", markup=False, style="bright_black")
+    if unnamed := [name for name, one in made.pilot.items() if one.detect is None and one.sees is not None]:
+        example = next((name for name in unnamed if made.pilot[name].scale == "log"), unnamed[0])
+        factor = "=1.2" if made.pilot[example].scale == "log" else "=5"
+        console.print(
+            f"No effect was named for {', '.join(unnamed)}; name one to get a number: --detect {example}{factor}. "
+            "It is yours to say: taken from the pilot's own mean, half to four fifths of plans hold.",
+            markup=False,
+        )
+    # What a pilot's experts come to is much the same for both metrics beside them, but not the effect.
+    for name, one in made.pilot.items():
+        if one.dial:
+            _show_dial(console, one.dial, 1 - made.beta, f"{name}, upper bounds: power")
+
+
+def _pilot_table(made: Plan, layout: Sequence[str], seen_by: str, power: str) -> Table:
+    from rich.markup import escape
+
+    from perdure.cli.score_table import columns
+    from perdure.stats.words import number
+
+    def count(value: int | None) -> str:
+        return "–" if value is None else str(value)
+
+    what = {"threshold": "lifetimes", "paired": "pairs of lifetimes", "unpaired": "lifetimes of each learner"}
+    title = f"{what[made.question]} for power {1 - made.beta:.0%} at α = {made.alpha:g}, by the pilot's spread"
+    table = columns(title, [""], layout)
+    for name, one in made.pilot.items():
+        times = "×" if one.scale == "log" else ""
+        cells = {
+            "sd": number(one.sd),
+            "upper sd": number(one.sd_upper),
+            "to be seen": "–" if one.detect is None else f"{times}{number(one.detect)}",
+            "sd as seen": count(one.plain),
+            "upper": count(one.upper),
+            "redrawn": count(one.redrawn),
+            "lifetimes": _between(one),
+            power: _powers(one),
+            seen_by: "–" if one.sees is None else f"{times}{number(one.sees)}",
+        }
+        table.add_row(escape(name), *(cells[heading] for heading in layout))
+    return table
+
+
+def _between(one: PilotMetric) -> str:
+    """From the number at the sd as seen to the plan's."""
+    if one.detect is None or one.plain is None:
+        return "–" if one.detect is None or one.k is None or one.beside is None else "never"
+    return f"{one.plain} … {one.lifetimes if one.lifetimes is not None else 'never'}"
+
+
+def _powers(one: PilotMetric) -> str:
+    if one.power_upper is None or one.power_plain is None:
+        return "–"
+    return f"{one.power_upper:.0%} … {one.power_plain:.0%}"
+
+
+def _show_cost(console: Console, cost: Cost) -> None:
+    text = (
+        f"{cost.lives} lives and {cost.experts} experts: {cost.life_experiences:,} + {cost.expert_experiences:,} = "
+        f"{cost.experiences:,} experiences"
+    )
+    if cost.seconds is not None and cost.wall_seconds is not None:
+        text += f", {_time(cost.seconds)} of machine time, {_time(cost.wall_seconds)} on {cost.machines} machine(s)"
+    else:
+        text += "; how long they take is not known without the timestamps of a --pilot"
+    console.print(text, markup=False)
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
