@@ -71,7 +71,7 @@ def test_a_pilot_speaks_per_metric(pilot: Path) -> None:
     said = " ".join(run_verb(*asked).output.split())
     assert "performance_maintenance: to be seen is its margin" in said
     assert "A pilot of 12 misses a group of 10 % of lifetimes in 28% of cases" in said
-    assert "two to three times what a known spread would need" in said
+    assert "from 11 lifetimes two to three times what a known spread would need" in said
 
 
 def test_scores_by_a_papers_rule_are_planned_for_its_test(tmp_path: Path) -> None:
@@ -178,12 +178,10 @@ def test_what_a_pilot_says_itself_is_refused_beside_it(pilot: Path) -> None:
         assert "is not for a --pilot" in " ".join(done.output.split())
 
 
-def test_a_pilot_of_one_lifetime_says_that_a_spread_needs_two(tmp_path: Path) -> None:
+def test_a_pilot_of_one_lifetime_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "one.tsv"
     file.write_text("lifetime\tperformance_maintenance\none\t1\n")
-    done = run_verb("plan", "--pilot", file)
-    assert done.exit_code == 0
-    assert "1 of 1 pilot lifetimes have a value; a spread needs two" in " ".join(done.output.split())
+    assert "has no spread; give two or more" in str(run_verb("plan", "--pilot", file).exception)
 
 
 def test_several_metrics_may_be_named_in_a_row(pilot: Path) -> None:
@@ -216,7 +214,7 @@ def test_what_speaks_of_a_pilot_needs_one(option: tuple[str, ...]) -> None:
 
 def test_a_pilots_table_can_be_restricted_and_says_how_little_it_knows(pilot: Path) -> None:
     done = run_verb("plan", "--pilot", pilot, "--metrics", "performance_maintenance")
-    assert "The true sd may be 1.7 times that of 12 lifetimes" in " ".join(done.output.split())
+    assert "The true sd may be 1.7 times the one seen" in " ".join(done.output.split())
     facts = json.loads(run_verb("plan", "--pilot", pilot, "--metrics", "performance_maintenance", "--json", "-").stdout)
     assert list(facts["pilot"]) == ["performance_maintenance"]
     assert "did you mean" in str(run_verb("plan", "--pilot", pilot, "--metrics", "performance_maintenanc").exception)

@@ -85,8 +85,8 @@ def plan(
 ) -> None:
     """How many lifetimes are needed: the paper's rule, and the number for the test that decides.
 
-    Of a --pilot only the spread is used; the effect to be seen is yours to say. The options below `Options` say
-    how a pilot is scored.
+    Of a --pilot only the spread is used; the effect to be seen is yours to say. The options below `Options`
+    are those of scoring a pilot.
     """
     from perdure.cli.plan_table import show_plan
     from perdure.stats.crossing import FEW_EXPERTS
@@ -192,8 +192,10 @@ def _sides(
             f"--pilot: {len(parts)} groups ({'; '.join(parts)}); a pilot is {what}, in one scenario type: "
             "give the paths of those alone"
         )
-    for part in parts.values():
+    for name, part in parts.items():
         check_poolable(part, "--pilot")
+        if len(part) < 2:
+            raise PerdureError(f"--pilot: one lifetime ({name}) has no spread; give two or more, better eleven")
     named = replace(found, name=" and ".join(parts), left_out=(*found.left_out, *partial))
     return named, list(parts.values())
 
@@ -216,7 +218,7 @@ def _notes(
     question: Question,
 ) -> tuple[str, ...]:
     """What a pilot's plan rests on, and what so few lifetimes cannot know."""
-    from perdure.stats.pilot import spread_bound, tails_of
+    from perdure.stats.pilot import tails_of
     from perdure.stats.words import counted
 
     n = sum(map(len, sides))
@@ -234,13 +236,18 @@ def _notes(
         said.append(
             f"Planned for the test of {sides[0][0].preset}: one-tailed, without a margin, experts as constants."
         )
-    few = min((one.n for one in found.values() if one.sd_upper is not None), default=0)
-    if few:
-        bound = spread_bound(few - 1.0)
+    if question != "threshold":
         said.append(
-            f"The true sd may be {bound:.1f} times that of {few} lifetimes, so the larger number is about "
-            f"{bound**2:.1f} times the smaller (of 11 two to three times what a known spread would need); of such "
-            "plans about four in five or more really have 80 % power."
+            "After Holm over five headline metrics one that differs alone is held against α / 5; --alpha says so."
+        )
+    known = [one for one in found.values() if one.sd and one.sd_upper]
+    if known:
+        bound = max((one.sd_upper or 0.0) / (one.sd or 1.0) for one in known)
+        few = min(one.n for one in known)
+        said.append(
+            f"The true sd may be {bound:.1f} times the one seen, so the larger number is up to {bound**2:.1f} times "
+            "the smaller (from 11 lifetimes two to three times what a known spread would need); of such plans about "
+            "four in five or more really have 80 % power."
         )
         said.append(
             f"A pilot of {few} misses a group of 10 % of lifetimes in {0.9**few:.0%} of cases; no plan sees it."

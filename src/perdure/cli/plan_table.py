@@ -108,9 +108,8 @@ def _show_pilot(console: Console, made: Plan) -> None:
             "It is yours to say: taken from the pilot's own mean, half to four fifths of plans hold.",
             markup=False,
         )
-    # What a pilot's experts come to is much the same for both metrics beside them, but not the effect.
     for name, one in made.pilot.items():
-        if one.dial:
+        if one.dial and set(one.dial.needed) != {one.lifetimes}:  # else any number of experts does
             _show_dial(console, one.dial, 1 - made.beta, f"{name}, upper bounds: power")
 
 
