@@ -53,7 +53,7 @@ def demo(
     """Take four learners through real evaluations, with experts, and say which of them keep what they learn.
 
     Games for two learners that act, digits for two that classify; one of each pair forgets. About two
-    minutes on two cores; --lifetimes 3 takes half a minute. Run again, it only completes what is missing.
+    minutes of processor time; --lifetimes 3 takes one. Run again, it only completes what is missing.
     """
     from time import monotonic
 
