@@ -38,7 +38,7 @@ def test_eleven_lifetimes_reach_less_than_the_paper_hopes() -> None:
 
 @pytest.mark.parametrize("k", [0.2, 0.5, 1.0])
 def test_two_unpaired_learners_have_the_power_of_the_two_sample_t_test(k: float) -> None:
-    from scipy.stats import nct, t
+    from scipy.stats import nct, t  # type: ignore[import-untyped]
 
     for each in (5, 23, 90):
         freedom, shift = 2 * each - 2, k * np.sqrt(each / 2)  # as textbooks have it
