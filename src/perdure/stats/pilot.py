@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from perdure.errors import PerdureError
-from perdure.metrics.declare import AveragedAs, Bar
+from perdure.metrics.declare import METRICS, AveragedAs, Bar
 from perdure.metrics.score import Score
 from perdure.stats.crossing import FEW_EXPERTS, Crossing, crossed, one_set
 from perdure.stats.decide import STANDARD, is_judged, leads, margin_of, on_scale, sampled
@@ -133,11 +133,12 @@ def pilot_metrics(
     shown = [name for name, bar in bars.items() if asks(bar, every)]
     if not shown:
         raise PerdureError("the pilot has no headline metric that a verdict could be planned for")
-    if unknown := set(detect or {}) - set(shown):
+    wanted = {METRICS.canonical(name): effect for name, effect in (detect or {}).items()}
+    if unknown := set(wanted) - set(shown):
         raise PerdureError(f"{', '.join(sorted(unknown))}: not among the pilot's headline metrics ({', '.join(shown)})")
     ask = _Ask(question, lifetimes, alpha, beta, tails_of(every, question), each, rng or np.random.default_rng(0))
     return {
-        name: ask.of(name, bars[name], [one for one in (tuple(lives), tuple(other)) if one], (detect or {}).get(name))
+        name: ask.of(name, bars[name], [one for one in (tuple(lives), tuple(other)) if one], wanted.get(name))
         for name in shown
     }
 
