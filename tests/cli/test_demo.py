@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,9 @@ def test_eleven_lives_tell_who_forgets_and_what_helps(tmp_path: Path) -> None:
     assert min(alike) > 1 > max(unlike)
     alike, unlike = split(digits, "scrambled")
     assert min(alike) > max(unlike)
+    root = Path(__file__).parents[2]
+    made = runpy.run_path(str(root / "scripts" / "readme.py"))["table"](tmp_path / "demo")
+    assert made in (root / "README.md").read_text(encoding="utf-8")  # else: python scripts/readme.py demo
 
 
 def test_experts_learn_their_tasks(lived: tuple[Path, dict[str, Any], str]) -> None:

@@ -149,15 +149,15 @@ def sentence(one: Difference, system: str, baseline: str) -> str:
     tested = "" if one.p_holm is None else f"; {p_words(one.p_holm)}{over}"
     side = "better" if one.ahead > 0 else "worse"
     by = f"by a factor of {number(_factor(one.difference))}" if ratio else f"by {number(abs(one.difference))}"
+    # What was just said is not said again; turned round, it belongs beside its interval.
+    facts = f"{found}{spread}" if one.difference < (1 if ratio else 0) or not spread else spread.removeprefix(", ")
     if one.word in ("better", "worse"):
         size = "" if one.hedges_g is None else f"; g = {number(one.hedges_g)}"
-        return (
-            f"{name}: {system} does {side} than {baseline} {by} ({found}{spread}{tested}{size}{_shares(one)}{without})."
-        )
+        return f"{name}: {system} does {side} than {baseline} {by} ({facts}{tested}{size}{_shares(one)}{without})."
     if one.word.startswith("likely"):
         return (
             f"{name}: {system} likely does {side} than {baseline} {by} ({p_words(one.p)} alone), not shown after "
-            f"correcting for {counted(one.family, 'metric')} ({found}{spread}{tested}{without})."
+            f"correcting for {counted(one.family, 'metric')} ({facts}{tested}{without})."
         )
     given = counted(one.n, "pair") if one.paired else f"{one.n} against {counted(one.baseline_n, 'lifetime')}"
     return f"{name}: {given} do not tell {system} and {baseline} apart ({found}{spread}{tested}{without})."

@@ -1,12 +1,18 @@
-"""Draw the README's picture from the demo's own logs: `python scripts/readme_picture.py demo docs/picture.svg`."""
+"""The README's picture and table, from the demo's own logs: `make demo`, then `python scripts/readme.py demo`."""
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import perdure
 from perdure.curves.build import curves
+from perdure.stats.groups import groups
+
+ROOT = Path(__file__).parents[1]
+LEARNERS = ("naive", "replay")
+MADE = re.compile(r"(?<=<!-- made by scripts/readme.py -->\n).*?(?=\n<!-- to here -->)", re.DOTALL)
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73")  # Okabe and Ito 2008
 WIDTH, HEIGHT, LEFT, TOP = 420, 190, 34, 34
@@ -51,10 +57,23 @@ def height(value: float) -> float:
     return HEIGHT - 22 - value * (HEIGHT - TOP - 26)
 
 
-def main() -> None:
+def table(demo: Path) -> str:
+    """What performance maintenance comes to for both learners, by type of scenario, and the word for it."""
+    found = {(one.learner, one.scenario_type): one for one in groups(perdure.survey(demo / "digits"))}
+    kinds = sorted({str(kind) for _, kind in found})
+    lines = ["| | " + " | ".join(kinds) + " |", "|---" * (len(kinds) + 1) + "|"]
+    for learner in LEARNERS:
+        cells = []
+        for kind in kinds:
+            one = found[learner, kind].estimates["performance_maintenance"]
+            cells.append(f"{one.mean:.1f} [{one.low:.1f}, {one.high:.1f}]: {one.word}".replace("-", "−"))
+        lines.append(f"| {learner} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def picture(demo: Path) -> str:
     """Two panels side by side, with a legend."""
-    demo, target = Path(sys.argv[1]), Path(sys.argv[2])
-    forgets, keeps = (demo / "digits" / learner / "lives" / "life-000" for learner in ("naive", "replay"))
+    forgets, keeps = (demo / "digits" / learner / "lives" / "life-000" for learner in LEARNERS)
     tasks = sorted(task.label for task in perdure.read(forgets).scenario.tasks)
     colours = dict(zip(tasks, PALETTE, strict=True))
     legend = "".join(
@@ -63,7 +82,7 @@ def main() -> None:
         for at, (task, colour) in enumerate(colours.items())
     )
     note = f'<text x="{56 + 130 * 3}" y="{HEIGHT + 18}" fill="#666">accuracy; lines: learning · dots: evaluation</text>'
-    target.write_text(
+    return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * WIDTH} {HEIGHT + 28}" '
         'font-family="system-ui, sans-serif" font-size="12" role="img" '
         'aria-label="Two learners over three tasks: one forgets each task as the next is learned, one keeps them">\n'
@@ -74,6 +93,14 @@ def main() -> None:
         + note
         + "\n</svg>\n"
     )
+
+
+def main() -> None:
+    """Put both in their places."""
+    demo, readme = Path(sys.argv[1]), ROOT / "README.md"
+    (ROOT / "docs" / "picture.svg").write_text(picture(demo), encoding="utf-8")
+    made = table(demo)
+    readme.write_text(MADE.sub(lambda _: made, readme.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
