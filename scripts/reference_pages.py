@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # MkDocs loads a hook by its path; its parts lie beside it
+from scripts.metric_pages import metric_pages, table
 
 if TYPE_CHECKING:
     from perdure.curves.model import Prep
@@ -26,7 +31,7 @@ def pages() -> dict[str, str]:
     return {
         "commands": commands(),
         "settings": settings(),
-        "metrics": metrics(),
+        **metric_pages(),
         "presets": presets(),
         "tasks": tasks(),
         "log-columns": log_columns(),
@@ -75,33 +80,8 @@ def settings() -> str:
             if one.panel == panel
         ]
         heading = ("key", "option", "meaning", "takes", "else from")
-        parts.append(f"\n## {panel or 'Everyday'}\n\n{_table(heading, rows)}")
+        parts.append(f"\n## {panel or 'Everyday'}\n\n{table(heading, rows)}")
     parts.append("\nWhat a preset fixes is refused as an option: see [presets](presets.md).\n")
-    return "".join(parts)
-
-
-def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = (heading, ["---"] * len(heading), *([cell.replace("|", r"\|") for cell in row] for row in rows))
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-
-
-def metrics() -> str:
-    """Every metric with what it means, needs and shows, from its declaration."""
-    from perdure.metrics.declare import METRICS
-
-    parts = ["# Metrics\n\nEach is one declaration; this page, lint, tables and verdicts derive from it.\n"]
-    for metric in METRICS:
-        facts = {
-            "also called": ", ".join(metric.aliases),
-            "needs": metric.needs + (", and experts" if metric.expert else ""),
-            "shows lifelong learning when": metric.bar,
-            "called good": metric.good.words if metric.good else "",
-            "condition": metric.condition,
-            "unit": metric.unit,
-            "source": metric.source,
-        }
-        rows = "".join(f"| {name} | {value} |\n" for name, value in facts.items() if value)
-        parts.append(f"\n## {metric.name}\n\n{metric.summary}\n\n| | |\n|---|---|\n{rows}")
     return "".join(parts)
 
 
@@ -112,7 +92,7 @@ def presets() -> str:
     parts = ["# Presets\n\nWhat each preset computes, and where it differs from its document. A score carries its "]
     parts.append("preset; scores of different presets are never pooled.\n\n")
     named = ((f"[`{one.name}`](#{_anchor(one)})", one.summary) for one in PRESETS)
-    parts.append(_table(("preset", "what it is"), named))
+    parts.append(table(("preset", "what it is"), named))
     parts += [_preset(one) for one in PRESETS]
     return "".join(parts)
 
@@ -134,24 +114,25 @@ def _preset(one: Preset) -> str:
         means = (metric.combine.__doc__ or "").partition("; there")[0].removesuffix(".")
         means = means.replace(" or median", "") if "aggregate" in one.fixes else means
         means += "; of logarithms" if metric.scale == "log" else ""
-        rows.append((f"`{name}`", metric.summary, means, metric.bar, "yes" if metric.headline else "", metric.source))
+        linked, verdict = f"[`{name}`](metrics/{name}.md)", "yes" if metric.headline else ""
+        rows.append((linked, metric.summary, means, metric.bar, verdict, metric.source))
     heading = ("metric", "what it says", "over sites", "demonstrated", "verdict", "source")
-    others = "" if len(shown) == len(known) else "\nAll others are on their [own page](metrics.md).\n"
+    others = "" if len(shown) == len(known) else "\nAll others: [metrics](metrics.md).\n"
     decided = any(metric.headline for metric in known.values())
     parts = [
         f"\n## {one.name}\n\n{one.summary} Source: {one.source}.\n\n### Preparation\n\n",
         *(f"- {said}\n" for said in _preparation(one.prep)),
-        f"\n### Metrics\n\n{_table(heading, rows)}{others}",
+        f"\n### Metrics\n\n{table(heading, rows)}{others}",
         f"\n### Over lifetimes\n\n{rule_of(one.name) if decided else 'Means with intervals; nothing is decided.'}\n",
     ]
     if one.fixes:
         by_reason: dict[str, list[str]] = {}
         for key, why in one.fixes.items():
             by_reason.setdefault(why, []).append(f"`{key}`")
-        fixed = _table(("key", "why"), ((", ".join(keys), why) for why, keys in by_reason.items()))
+        fixed = table(("key", "why"), ((", ".join(keys), why) for why, keys in by_reason.items()))
         parts.append(f"\n### What it fixes\n\nGiven as an option or in a file, it is refused.\n\n{fixed}")
     rows = [(one.where, one.document, one.here, one.because) for one in one.departures]
-    parts.append("\n### Where it differs\n\n" + _table(("where", "the document", "here", "because"), rows))
+    parts.append("\n### Where it differs\n\n" + table(("where", "the document", "here", "because"), rows))
     return "".join(parts)
 
 

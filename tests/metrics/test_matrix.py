@@ -27,12 +27,14 @@ from perdure.metrics.contract import check_metric
 from perdure.metrics.declare import METRICS, Context, Metric
 from perdure.metrics.engine import Measured, measure
 from perdure.metrics.load import chosen
-from perdure.metrics.matrix import MATRIX_METRICS
+from perdure.metrics.matrix import MATRIX_METRICS as OF_THE_PAGE
+from perdure.metrics.matrix_cited import CITED_METRICS
 from perdure.metrics.presets import preset
 from perdure.metrics.score import Scorer
 from perdure.metrics.settings import Settings
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "matrix" / "s002.csv"
+MATRIX_METRICS = (*OF_THE_PAGE, *CITED_METRICS)
 FROM_CELLS = tuple(one for one in MATRIX_METRICS if isinstance(one.sites, AccuracySites))
 BASELINES = {"random_init": 10, "joint": 98}
 

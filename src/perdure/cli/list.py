@@ -59,6 +59,8 @@ def _facts(metric: Metric) -> Facts:
         "good": metric.good.words if metric.good else "",
         "source": metric.source,
         "preset": metric.preset,
+        "equation": metric.equation,
+        "weakness": metric.weakness,
     }
 
 

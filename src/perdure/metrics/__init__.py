@@ -5,7 +5,7 @@ Importing this package registers them all, in the order in which tables show the
 
 # isort: off
 from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, matrix
-from perdure.metrics import framework2019, transfer2019
+from perdure.metrics import matrix_cited, framework2019, transfer2019
 
 # isort: on
 from perdure.metrics.declare import METRICS, Metric, NoValue, Preset, Value, metric
@@ -24,6 +24,7 @@ __all__ = [
     "learning",
     "maintenance",
     "matrix",
+    "matrix_cited",
     "metric",
     "recovery",
     "transfer",

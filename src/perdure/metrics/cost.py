@@ -17,11 +17,18 @@ __all__ = ["cost_overhead", "relative_reward_final", "relative_reward_seen", "re
     sites.timed_learning,
     unit="ratio",
     better="lower",
-    condition="Sustainability",
+    condition="Scalability",
     source="Baker et al. 2023, App. G",
 )
 def cost_overhead(life: Curves, experts: tuple[Expert, ...]) -> float:
-    """How long a learning experience takes, beside the experts'."""
+    r"""How long a learning experience takes, beside the experts'.
+
+    $$\frac{s_{\text{life}}}{s_{\text{experts}}}, \quad s = \frac{\sum_b (\text{last} - \text{first
+    timestamp})_b}{\sum_b (n_b - 1)}$$
+
+    Weakness: clocks measure the machine and what else ran on it: only lives and experts of one machine compare.
+    Memory and energy are not in it.
+    """
     seconds, intervals = seconds_learning(life.passage)
     if seconds is None or any(expert.seconds is None for expert in experts):
         raise NoValue("needs timestamps in every learning block, of the experts too")
@@ -41,17 +48,34 @@ def _relative_reward(last: Curve, experts: tuple[Expert, ...]) -> float:
 
 @metric(sites.last_evaluations, unit="ratio", source="Daniels et al. 2022")
 def relative_reward_final(last: Curve, experts: tuple[Expert, ...]) -> float:
-    """How good every task is in its last evaluation, beside how its experts end."""
+    r"""How good every task is in its last evaluation, beside how its experts end.
+
+    $$\frac{\mathrm{EP}(\text{last})}{\operatorname{mean}_e \mathrm{TLP}(\text{expert})_e}$$
+
+    Weakness: evaluation is compared with the end of learning, which may differ by themselves; tasks that were never
+    learned count like the others.
+    """
     return _relative_reward(last, experts)
 
 
 @metric(sites.last_evaluations_of_seen, unit="ratio", source="Daniels et al. 2022")
 def relative_reward_seen(last: Curve, experts: tuple[Expert, ...]) -> float:
-    """How good the learned tasks are in their last evaluation, beside how their experts end."""
+    r"""How good the learned tasks are in their last evaluation, beside how their experts end.
+
+    $$\frac{\mathrm{EP}(\text{last})}{\operatorname{mean}_e \mathrm{TLP}(\text{expert})_e}$$
+
+    Weakness: evaluation is compared with the end of learning, which may differ by themselves.
+    """
     return _relative_reward(last, experts)
 
 
 @metric(sites.last_evaluations_of_unseen, unit="ratio", source="Daniels et al. 2022")
 def relative_reward_unseen(last: Curve, experts: tuple[Expert, ...]) -> float:
-    """How good the tasks never learned are in their last evaluation, beside how their experts end."""
+    r"""How good the tasks never learned are in their last evaluation, beside how their experts end.
+
+    $$\frac{\mathrm{EP}(\text{last})}{\operatorname{mean}_e \mathrm{TLP}(\text{expert})_e}$$
+
+    Weakness: evaluation is compared with the end of learning, which may differ by themselves, and a task never
+    learned is held against one that was.
+    """
     return _relative_reward(last, experts)

@@ -119,6 +119,9 @@ ADAPTERS: dict[Any, Adapter] = {
 """Role type → what builds it. `Curve`, `Expert` and their tuples are the engine's own."""
 
 
+_WRITTEN, _WEAKNESS = "$$", "Weakness:"
+
+
 @dataclass(frozen=True, eq=False)
 class Metric:
     """One number about a lifetime: where it is read, the formula, and what the value means."""
@@ -169,6 +172,29 @@ class Metric:
                 "import Curve and the like where the formula can see them"
             ) from problem
         return {name: hints.get(name) for name in _parameters(self.formula)}
+
+    @cached_property
+    def _paragraphs(self) -> tuple[str, ...]:
+        """What follows the first line of the formula's docstring, each paragraph in one line."""
+        paragraphs = (inspect.getdoc(self.formula) or "").split("\n\n")[1:]
+        return tuple(" ".join(one.split()) for one in paragraphs)
+
+    @property
+    def equation(self) -> str:
+        """The value at one site (of a matrix, of the lifetime) as LaTeX: the docstring's `$$…$$`; or nothing."""
+        written = (one for one in self._paragraphs if one.startswith(_WRITTEN) and one.endswith(_WRITTEN))
+        return next(written, "").strip(_WRITTEN)
+
+    @property
+    def weakness(self) -> str:
+        """What it cannot tell or is misled by: the docstring's paragraph that begins with `Weakness:`; or nothing."""
+        found = (one for one in self._paragraphs if one.startswith(_WEAKNESS))
+        return next(found, "").removeprefix(_WEAKNESS).strip()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The docstring's other paragraphs."""
+        return tuple(one for one in self._paragraphs if not one.startswith((_WRITTEN, _WEAKNESS)))
 
     @property
     def held_against(self) -> Bar:
@@ -247,6 +273,9 @@ def metric(
     the blocks of the role `learned` joined beside each), `experts` all at once. Any other type is looked
     up in `ADAPTERS`. The formula returns a float or a `Value`, or raises `NoValue`. Unless told otherwise
     the values of a task are averaged, then the tasks; their logarithms where `scale` is log.
+
+    Of the formula's docstring the first line says what the number means, a paragraph `$$…$$` writes it as LaTeX,
+    and one that begins with `Weakness:` says what misleads it.
     """
     from perdure.metrics.combine import over_tasks
 

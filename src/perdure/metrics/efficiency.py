@@ -29,7 +29,13 @@ _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does 
     aliases=("RP",),
 )
 def relative_performance(expert: Beside) -> float | Value:
-    """How much is achieved while learning a task, beside an expert of that task alone."""
+    r"""How much is achieved while learning a task, beside an expert of that task alone.
+
+    $$\mathrm{RP} = \frac{\sum_{k=1}^{m} L_k}{\sum_{k=1}^{m} E_k}$$
+
+    Weakness: it is as good as its experts, which are no upper bound: few of them, or one that failed, move it. A
+    ratio depends on where the scale's zero lies, so bounds should be given.
+    """
     return lift(expert.mean, expert.expert_mean, expert.range, expert.floor)
 
 
@@ -44,10 +50,16 @@ def relative_performance(expert: Beside) -> float | Value:
     aliases=("SE",),
 )
 def sample_efficiency(expert: Beside) -> float | Value:
-    """How high and how soon a task's learning ends up, beside an expert of that task alone.
+    r"""How high and how soon a task's learning ends up, beside an expert of that task alone.
+
+    $$\mathrm{SE} = \frac{S_L}{S_E} \cdot \frac{X_E}{X_L}, \quad X = \min \lbrace k : C_k \ge B + 0.9\,(\bar{S} - B)
+    \rbrace$$
 
     How high: the last tenth of each. How soon: when each reaches one target, nine tenths of the way from where the
     learner and all experts begin to where they end. Nobody is left out for failing: that would flatter.
+
+    Weakness: it needs learning to end: where a curve still rises or drifts, its last tenth is no saturation. High
+    but late and low but early may come to the same. It is as good as its experts.
     """
     height = lift(expert.end, expert.expert_end, expert.range, expert.floor)
     value, flags = (height.value, height.flags) if isinstance(height, Value) else (height, ())
@@ -76,10 +88,15 @@ def _remarks(pair: Beside) -> Iterator[str]:
     source="Perdure",
 )
 def plasticity(life: Curves, at: Site, how: Context) -> float | Value:
-    """Whether new tasks are learned ever better or worse beside their experts, per task newly learned.
+    r"""Whether new tasks are learned ever better or worse beside their experts, per task newly learned.
+
+    $$\operatorname{median}_{i<j} \frac{\ln \mathrm{RP}_j - \ln \mathrm{RP}_i}{j - i}$$
 
     The Theil–Sen slope, over the order in which tasks are first learned, of the logarithm of the relative
     performance of each task's first learning block.
+
+    Weakness: in one order of tasks, a task's place and its difficulty cannot be told apart; lifetimes should differ
+    in order. What is called better is better than the experts of the same task, so it is as good as they are.
     """
     order: list[float] = []
     found: list[float] = []

@@ -268,7 +268,11 @@ def performance_maintenance_terminal(life: Regimes, at: Site) -> float:
 
 
 def _transfer_ratio(life: Regimes, at: Site) -> float:
-    """How much learning one task lifts another: the evaluation after over the one before."""
+    """How much learning one task lifts another: the evaluation after over the one before.
+
+    Weakness: of several tasks learned in between, one takes the value, and an evaluation from before the task was
+    learned may be the one before.
+    """
     before, after = life.terminal[at.blocks["before"][0]], life.terminal[at.blocks["after"][0]]
     if before == 0:
         raise NoValue("the evaluation before is 0")
@@ -276,7 +280,11 @@ def _transfer_ratio(life: Regimes, at: Site) -> float:
 
 
 def _transfer_contrast(life: Regimes, at: Site) -> float:
-    """How much learning one task lifts another, as a contrast from −1 to 1."""
+    """How much learning one task lifts another, as a contrast from −1 to 1.
+
+    Weakness: of several tasks learned in between, one takes the value, and an evaluation from before the task was
+    learned may be the one before.
+    """
     before, after = life.terminal[at.blocks["before"][0]], life.terminal[at.blocks["after"][0]]
     if before + after == 0:
         raise NoValue("the evaluations before and after add up to 0")
@@ -296,7 +304,13 @@ def relative_performance(life: Regimes, at: Site, expert: Expert) -> float:
 
 @_declared(sites.each_task_learned, unit="ratio", threshold=1)
 def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
-    """How high and how soon a task's learning saturates, smoothed twice and counted from 0."""
+    r"""How high and how soon a task's learning saturates, smoothed twice and counted from 0.
+
+    $$\frac{\max_k L_k}{\max_k E_k} \cdot \frac{\operatorname{argmax}_k E_k}{\operatorname{argmax}_k L_k}$$
+
+    Weakness: who fails counts as 0 and who is best at once has no value; on a noisy plateau the highest value lies
+    anywhere.
+    """
     if not len(expert.all_learning):
         raise NoValue("a stated saturation is no learning curve; the task needs the log of an expert")
     values, numbers = life.rows(at.blocks["learned"])

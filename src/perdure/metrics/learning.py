@@ -26,37 +26,67 @@ __all__ = [
 
 @metric(sites.each_learning_block, unit="points", source="l2metrics 3.1")
 def mean_learning_performance(learned: Curve) -> float:
-    """The mean performance while learning."""
+    r"""The mean performance while learning.
+
+    $$\frac{1}{n} \sum_{k=1}^{n} \text{learned}_k$$
+
+    Weakness: it mixes how fast and how high.
+    """
     return learned.mean
 
 
 @metric(sites.each_evaluation_block, unit="points", source="l2metrics 3.1")
 def mean_evaluation_performance(evaluation: Curve) -> float:
-    """The mean performance in evaluations."""
+    r"""The mean performance in evaluations.
+
+    $$\frac{1}{n} \sum_{k=1}^{n} \text{evaluation}_k$$
+
+    Weakness: evaluations from before a task is learned count like those after it.
+    """
     return evaluation.mean
 
 
 @metric(sites.each_learning_block, unit="points", source="New et al. 2022")
 def terminal_performance(learned: Curve) -> float:
-    """The mean performance over the last tenth of a learning block."""
+    r"""The mean performance over the last tenth of a learning block.
+
+    $$\mathrm{TLP} = \frac{1}{n - \lfloor 9n/10 \rfloor} \sum_{k > \lfloor 9n/10 \rfloor} \text{learned}_k$$
+
+    Weakness: it does not say whether learning had ended.
+    """
     return learned.terminal
 
 
 @metric(sites.each_learning_block, unit="points", source="Metrics Framework 2019")
 def saturation(learned: Curve) -> float:
-    """The highest performance in a learning block."""
+    r"""The highest performance in a learning block.
+
+    $$\max_k \text{learned}_k$$
+
+    Weakness: the highest of noisy values lies above their level, the further the longer the block.
+    """
     return learned.peak
 
 
 @metric(sites.each_learning_block, unit="experiences", better="lower", source="Metrics Framework 2019")
 def experiences_to_saturation(learned: Curve) -> float:
-    """How many experiences it takes to reach a learning block's highest performance."""
+    r"""How many experiences it takes to reach a learning block's highest performance.
+
+    $$\min \lbrace k \ge 1 : \text{learned}_k = \max_i \text{learned}_i \rbrace$$
+
+    Weakness: on a noisy plateau the highest value lies anywhere.
+    """
     return experiences_until(learned, learned.peak)
 
 
 @metric(sites.each_learning_block, unit="points", source="Metrics Framework 2019")
 def normalized_integral(learned: Curve) -> float:
-    """The area under a block's learning curve, divided by its length."""
+    r"""The area under a block's learning curve, divided by its length.
+
+    $$\frac{1}{n} \sum_{k=1}^{n} \text{learned}_k$$
+
+    Weakness: it mixes how fast and how high.
+    """
     return learned.mean
 
 
@@ -71,7 +101,14 @@ def normalized_integral(learned: Curve) -> float:
     source="New et al. 2022, App. B",
 )
 def cumulative_gain(learned: Curve) -> float:
-    """How many more learning blocks rise than fall, as a share of all; flat or uncertain ones count 0."""
+    r"""How many more learning blocks rise than fall, as a share of all; flat or uncertain ones count 0.
+
+    $$\operatorname{sign}(\beta) \text{ where } |\beta| > t_{0.975,\,n-2} \cdot \mathrm{se}(\beta), \text{ else }
+    0$$
+
+    Weakness: a task at its ceiling and one that is not learned at all both count 0, so that who learns nothing
+    reaches the threshold.
+    """
     values = learned.raw
     if values.max() == values.min():
         return 0.0
@@ -121,9 +158,13 @@ def _beyond(rise: float, error: float, freedom: int) -> bool:
     source="New et al. 2022, App. B",
 )
 def learn_burn(changed: tuple[Curve, ...], learned: tuple[Curve, ...]) -> float:
-    """How steeply blocks are learned after a change, beside the slope of the whole life.
+    r"""How steeply blocks are learned after a change, beside the slope of the whole life.
+
+    $$\mathrm{LB} = \frac{\operatorname{mean}_b \beta(\text{changed}_b)}{\beta(\text{learned})}$$
 
     The paper's interpretation is inverted with respect to its formula, so there is no verdict.
+
+    Weakness: the slope of the whole life runs across tasks, and may come from their order alone.
     """
     slopes = [slope(block.raw) for block in changed if len(block) > 1]
     if not slopes:

@@ -21,7 +21,14 @@ __all__ = ["performance_maintenance", "performance_maintenance_terminal"]
     of_matrix="bwt",
 )
 def performance_maintenance(evaluation: Curve, reference: Curve) -> float:
-    """How much of a task's performance is kept, or gained, while others are learned (0: nothing forgotten)."""
+    r"""How much of a task's performance is kept, or gained, while others are learned (0: nothing forgotten).
+
+    $$\mathrm{PM} = \mathrm{EP}(\text{evaluation}) - \mathrm{EP}(\text{reference})$$
+
+    Weakness: it is a change, not a level: what was never learned is kept perfectly. Near the ceiling it tends to 0,
+    the longer the life the more. It takes the reference for a stable level, which it is not where learning had not
+    ended; and a difference is as noisy as the measure.
+    """
     return evaluation.mean - reference.mean
 
 
@@ -34,5 +41,11 @@ def performance_maintenance(evaluation: Curve, reference: Curve) -> float:
     source="l2metrics 3.1 (mrtlp)",
 )
 def performance_maintenance_terminal(evaluation: Curve, learning: Curve) -> float:
-    """How much of the performance at the end of learning is kept in later evaluations."""
+    r"""How much of the performance at the end of learning is kept in later evaluations.
+
+    $$\mathrm{EP}(\text{evaluation}) - \mathrm{TLP}(\text{learning})$$
+
+    Weakness: learning and evaluation may differ by themselves, by exploration or by what is drawn, and the
+    difference then reads as a gain or a loss.
+    """
     return evaluation.mean - learning.terminal

@@ -88,13 +88,25 @@ def _relative_performance_of_equals(learned: Curve, expert: Curve) -> float | Va
 
 @_beside_experts(name="sample_efficiency", condition="Scalability", source=_NEW)
 def _sample_efficiency(learned: Curve, expert: Curve) -> float:
-    """How high and how soon a task's learning saturates, beside an expert's whole curve."""
+    r"""How high and how soon a task's learning saturates, beside an expert's whole curve.
+
+    $$\frac{\max_k L_k}{\max_k E_k} \cdot \frac{\operatorname{argmax}_k E_k}{\operatorname{argmax}_k L_k}$$
+
+    Weakness: on a noisy plateau the highest value lies anywhere; who falls or fails is left out, which flatters;
+    and it rises for a learner that forgets everything.
+    """
     return _efficiency(learned, expert)
 
 
 @_beside_experts(name="sample_efficiency", condition="Scalability", source=f"{_BAKER}, Alg. 4")
 def _sample_efficiency_smoothed(learned: Curve, expert: Curve) -> float:
-    """How high and how soon a task's learning saturates, joined and smoothed again, beside an expert's whole curve."""
+    r"""How high and how soon a task's learning saturates, joined and smoothed again, beside an expert's whole curve.
+
+    $$\frac{\max_k L_k}{\max_k E_k} \cdot \frac{\operatorname{argmax}_k E_k}{\operatorname{argmax}_k L_k}$$
+
+    Weakness: on a noisy plateau the highest value lies anywhere; who falls or fails is left out, which flatters;
+    and it rises for a learner that forgets everything.
+    """
     return _efficiency(_smoothed_again(learned), _smoothed_again(expert))
 
 
@@ -130,7 +142,12 @@ def _efficiency(learned: Curve, expert: Curve) -> float:
     source=f"{_NEW}, App. B.2",
 )
 def _cumulative_gain(learned: Curve) -> float:
-    """How many more learning blocks rise than fall, as a share of all."""
+    r"""How many more learning blocks rise than fall, as a share of all.
+
+    $$\operatorname{sign}(\beta)$$
+
+    Weakness: every noisy plateau has a slope, and its sign is chance.
+    """
     if len(learned) < 2:
         raise NoValue("a single experience has no trend")
     rise = float(slope(learned.values))
@@ -142,11 +159,18 @@ def _cumulative_gain(learned: Curve) -> float:
     name="cost_overhead",
     unit="ratio",
     better="lower",
-    condition="Sustainability",
+    condition="Scalability",
     source=f"{_BAKER}, App. G",
 )
 def _cost_overhead(life: Curves, experts: tuple[Expert, ...]) -> float:
-    """How long a life takes per learning experience, evaluations and all, beside its experts."""
+    r"""How long a life takes per learning experience, evaluations and all, beside its experts.
+
+    $$\frac{s_{\text{life}}}{s_{\text{experts}}}, \quad s = \frac{\text{seconds from the first to the last
+    experience}}{\text{learning experiences}}$$
+
+    Weakness: evaluations count as time but not as experience, so that who is evaluated more costs more; and clocks
+    measure the machine and what else ran on it.
+    """
     elapsed = seconds_elapsed(life.passage)
     if elapsed is None or any(expert.elapsed is None for expert in experts):
         raise NoValue("needs timestamps of the first and the last experience, of the experts too")

@@ -26,7 +26,15 @@ _CONDITION = "Transfer and Adaptation"
     of_matrix="fwt",
 )
 def forward_transfer(before: Curve, after: Curve) -> float | Value:
-    """How much learning one task lifts another that has not been learned yet."""
+    r"""How much learning one task lifts another that has not been learned yet.
+
+    $$\mathrm{FT} = \frac{\mathrm{EP}(\text{after})}{\mathrm{EP}(\text{before})}$$
+
+    Weakness: it is a jumpstart: it sees one evaluation, not how the task is learned from there on, and hangs on
+    where the task begins: near the scale's minimum a small gain is a large ratio, and its size depends on how many
+    evaluations a block has and where the scale's zero lies. After a short learning block there is little to carry
+    over.
+    """
     return lift(after.mean, before.mean, before.range, before.floor)
 
 
@@ -41,7 +49,14 @@ def forward_transfer(before: Curve, after: Curve) -> float | Value:
     of_matrix="fwt",
 )
 def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
-    """How much learning one task lifts another not learned yet, as a contrast from −1 to 1."""
+    r"""How much learning one task lifts another not learned yet, as a contrast from −1 to 1.
+
+    $$\frac{\mathrm{EP}(\text{after}) - \mathrm{EP}(\text{before})}{\mathrm{EP}(\text{after}) +
+    \mathrm{EP}(\text{before})}$$
+
+    Weakness: defined where a ratio is not, but harder to read: equal steps in it are not equal gains. It hangs on
+    where the task begins, as the ratio does.
+    """
     return lift_contrast(after.mean, before.mean, before.range, before.floor)
 
 
@@ -58,7 +73,14 @@ def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     of_matrix="bwt",
 )
 def backward_transfer(before: Curve, after: Curve) -> float | Value:
-    """How much learning one task lifts another that was learned before."""
+    r"""How much learning one task lifts another that was learned before.
+
+    $$\mathrm{BT} = \frac{\mathrm{EP}(\text{after})}{\mathrm{EP}(\text{before})}$$
+
+    Weakness: it tends to 1 where every task is at its ceiling, hangs on where the task stood before, and counts
+    each pair's first place alone. It overlaps with maintenance, which looks across any number of tasks. After a
+    short learning block there is little to carry over.
+    """
     return lift(after.mean, before.mean, before.range, before.floor)
 
 
@@ -73,5 +95,11 @@ def backward_transfer(before: Curve, after: Curve) -> float | Value:
     of_matrix="bwt",
 )
 def backward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
-    """How much learning one task lifts another learned before, as a contrast from −1 to 1."""
+    r"""How much learning one task lifts another learned before, as a contrast from −1 to 1.
+
+    $$\frac{\mathrm{EP}(\text{after}) - \mathrm{EP}(\text{before})}{\mathrm{EP}(\text{after}) +
+    \mathrm{EP}(\text{before})}$$
+
+    Weakness: defined where a ratio is not, but harder to read: equal steps in it are not equal gains.
+    """
     return lift_contrast(after.mean, before.mean, before.range, before.floor)
