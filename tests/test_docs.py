@@ -93,3 +93,10 @@ def test_the_page_of_presets_says_what_every_preset_does_and_where_it_differs(mo
         )
         assert all(departure.because in part for departure in one.departures)
         assert all(f"`{key}`" in part for key in one.fixes)
+
+
+def test_the_list_of_what_the_sources_describe_is_whole() -> None:
+    listed = (ROOT / "docs/why/sources.md").read_text().partition("## What they describe")[2]
+    rows = re.findall(r"^\| (?!where)[^-|].*\|$", listed, re.MULTILINE)
+    assert len(rows) == int(re.findall(r"^(\d+) things", listed, re.MULTILINE)[0])
+    assert all(len(row.split(" | ")) == 3 for row in rows)
