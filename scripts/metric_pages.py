@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -143,17 +144,22 @@ def _math(latex: str, *, display: bool = False) -> str:
 # --- what bench/null.py found ---------------------------------------------------------------------
 
 
+_OF_A_NULL = """What is said of a learner that neither forgets nor transfers: every verdict on it is an error. Shares of
+groups, in the middle and in the worst of [all kinds of lives and experts](../../why/how-sure-are-we.md); of performance
+maintenance under `standard`: *gains* and *forgets*.
+"""
+
+
 def _null(name: str, presets: Iterable[str]) -> str:
     rows = [row for preset in presets for row in null_rows(name, preset)]
     if not rows:
         return "Not measured.\n"
-    heading = ("preset", "groups", "mean over groups", "met at most", "not met at most", "interval holds it at least")
-    what = "What is said of a learner that neither forgets nor transfers: every verdict on it is an error."
-    return f"{what}\n\n{table(heading, rows)}"
+    heading = ("preset", "groups", "mean over groups", "met", "not met", "intervals that hold the truth")
+    return f"{_OF_A_NULL}\n{table(heading, rows)}"
 
 
 def null_rows(name: str, preset: str, folder: Path = NULL) -> Iterator[tuple[str, ...]]:
-    """The line of a preset's file: over all cells the range of means, the worst shares and the worst coverage."""
+    """The line of a preset's file: over all its cells the range of means, and the middle and worst shares."""
     from perdure.metrics.load import HEADLINE
 
     file = folder / f"null-{preset}.json"
@@ -164,14 +170,18 @@ def null_rows(name: str, preset: str, folder: Path = NULL) -> Iterator[tuple[str
     found = [one[short] for one in report["cells"].values() if short in one]
     if found:
         means = [one["mean"] for one in found]
+        held = [one["covered"] for one in found if "covered" in one]
         yield (
             f"`{preset}`",
-            f"{report['groups']} in each of {len(found)} kinds",
+            f"{report['groups']} of each of {len(found)} kinds",
             f"{min(means):.3g} … {max(means):.3g}",
-            f"{max(one['met'] for one in found):.1%}",
-            f"{max(one['not_met'] for one in found):.1%}",
-            f"{min(one['covered'] for one in found):.1%}",
+            *(_shares([one[verdict] for one in found], max) for verdict in ("met", "not_met")),
+            _shares(held, min) if held else "",
         )
+
+
+def _shares(found: Sequence[float], worst: Callable[[Sequence[float]], float]) -> str:
+    return f"{100 * median(found):.3g} %, worst {100 * worst(found):.3g} %"
 
 
 # --- where it is read -----------------------------------------------------------------------------

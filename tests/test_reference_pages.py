@@ -47,13 +47,13 @@ def test_every_page_is_linked_from_the_list_and_every_formula_becomes_mathml() -
         assert "\\" not in text.replace(r"\|", ""), "a command that was not understood"
 
 
-def test_what_the_null_bench_wrote_is_shown_by_its_worst_cell_and_its_absence_said(tmp_path: Path) -> None:
+def test_what_the_null_bench_wrote_is_shown_by_its_middle_and_worst_cell_and_its_absence_said(tmp_path: Path) -> None:
     def cell(mean: float, met: float) -> dict[str, dict[str, float]]:
         return {"RP": {"mean": mean, "met": met, "not_met": 0.01, "covered": 0.95 - met}}
 
     report = {"preset": "standard", "groups": 1000, "cells": {"a": cell(0.98, 0.02), "b": cell(1.01, 0.04)}}
     (tmp_path / "null-standard.json").write_text(json.dumps(report))
     (row,) = metric_pages.null_rows("relative_performance", "standard", tmp_path)
-    assert row[2:] == ("0.98 … 1.01", "4.0%", "1.0%", "91.0%")
+    assert row[2:] == ("0.98 … 1.01", "3 %, worst 4 %", "1 %, worst 1 %", "92 %, worst 91 %")
     assert not list(metric_pages.null_rows("droop", "standard", tmp_path))
     assert not list(metric_pages.null_rows("relative_performance", "new-2022", tmp_path))
