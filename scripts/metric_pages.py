@@ -28,6 +28,7 @@ SYMBOLS: Mapping[str, str] = {
     "experts together",
     r"R,\; D": "the time until a task is recovered; how far it had dropped",
     r"\beta": "the least-squares slope of the values over their index",
+    r"s_k,\; \mathrm{sat}(b)": "of the preset `framework-2019`: the moving average of a block; its highest value",
     "A_{i,j}": "the evaluation of the i-th task after the j-th was learned, as measured; *T* tasks",
     r"R_i,\; J_i": "what an untrained, and what a jointly trained learner does on the i-th task",
 }

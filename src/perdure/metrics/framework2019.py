@@ -121,7 +121,12 @@ def stated(expert: Expert, life: Curves) -> float:
     aliases=("GlobalMean",),
 )
 def global_perf(life: Curves) -> Value:
-    """The mean of everything that was measured, in learning and in evaluation."""
+    r"""The mean of everything that was measured, in learning and in evaluation.
+
+    $$\frac{1}{N} \sum_{k=1}^{N} x_k$$
+
+    Weakness: tasks with rewards of different size, learning and evaluation are in one mean.
+    """
     ways = set(life.directions.values())
     if len(ways) > 1:
         raise NoValue("errors and rewards have no common mean")
@@ -138,7 +143,12 @@ def global_perf(life: Curves) -> Value:
     register=False,
 )
 def saturation(learned: Curve, site: Site, life: Curves) -> Value:
-    """The highest moving average of a learning block; of an error the lowest."""
+    r"""The highest moving average of a learning block; of an error the lowest.
+
+    $$\mathrm{sat}(\text{learned}) = \max_k s_k$$
+
+    Weakness: the highest of noisy values lies above their level, the further the longer the block.
+    """
     return _shown(saturated(learned, life), site, life)
 
 
@@ -152,7 +162,12 @@ def saturation(learned: Curve, site: Site, life: Curves) -> Value:
     preset=PRESET,
 )
 def time_to_saturation(learned: Curve, life: Curves) -> float:
-    """How many steps of the moving average it takes to reach its highest value, counted from 1."""
+    r"""How many steps of the moving average it takes to reach its highest value, counted from 1.
+
+    $$\operatorname{argmax}_k s_k$$
+
+    Weakness: on a noisy plateau the highest value lies anywhere.
+    """
     return _time(learned, life)
 
 
@@ -166,10 +181,15 @@ def time_to_saturation(learned: Curve, life: Curves) -> float:
     register=False,
 )
 def normalized_integral(learned: Curve, site: Site, life: Curves) -> Value:
-    """The sum of a block's moving average, divided by the block's length in experiences.
+    r"""The sum of a block's moving average, divided by the block's length in experiences.
+
+    $$\frac{1}{n} \sum_k s_k$$
 
     The edges are discarded and the length is the block's own, as the document has it, so a constant
     block of 20 values gives half of its value. Blocks shorter than the window give their mean.
+
+    Weakness: short blocks read too low, because the edges of the moving average are missing and their length is
+    not.
     """
     smoothed = moving_average(learned.values, life.prep.width)
     whole = len(learned) >= _alpha(len(learned), life.prep.width)
@@ -187,9 +207,14 @@ def normalized_integral(learned: Curve, site: Site, life: Curves) -> Value:
     register=False,
 )
 def recovery_time(previous: Curve, later: Curve, life: Curves) -> Value:
-    """How many steps it takes, when a task is learned again, to come within 2 % of its earlier saturation.
+    r"""How many steps it takes, when a task is learned again, to come within 2 % of its earlier saturation.
+
+    $$\min \lbrace k \ge 0 : s_k \ge \mathrm{sat}(\text{previous}) - 0.02\,|\mathrm{sat}(\text{previous})| \rbrace$$
 
     Learned again is a task with other parameters, too.
+
+    Weakness: a noisy curve touches the target by chance before it has recovered; one that never does is cut off at
+    the block's length.
     """
     index = recovered(previous, later, life)
     if index is not None:
@@ -206,7 +231,13 @@ def recovery_time(previous: Curve, later: Curve, life: Curves) -> Value:
     preset=PRESET,
 )
 def maintenance_on_test(test: Curve, train: Curve, site: Site, life: Curves) -> Value:
-    """How much higher a task saturates in evaluation than when it was learned with the same parameters."""
+    r"""How much higher a task saturates in evaluation than when it was learned with the same parameters.
+
+    $$\mathrm{sat}(\text{test}) - \mathrm{sat}(\text{train})$$
+
+    Weakness: a test is shorter than a training, and the highest of few values lies lower than that of many: what is
+    kept in full reads as a loss.
+    """
     return _shown(saturated(test, life) - saturated(train, life), site, life)
 
 
@@ -220,7 +251,12 @@ def maintenance_on_test(test: Curve, train: Curve, site: Site, life: Curves) -> 
     preset=PRESET,
 )
 def maintenance_on_test_time(test: Curve, train: Curve, life: Curves) -> float:
-    """How many steps more a task takes to saturate in evaluation than when it was learned with the same parameters."""
+    r"""How many steps more a task takes to saturate in evaluation than when it was learned with the same parameters.
+
+    $$\operatorname{argmax}_k s_k(\text{test}) - \operatorname{argmax}_k s_k(\text{train})$$
+
+    Weakness: a short test cannot take long.
+    """
     return _time(test, life) - _time(train, life)
 
 
@@ -233,7 +269,12 @@ def maintenance_on_test_time(test: Curve, train: Curve, life: Curves) -> float:
     preset=PRESET,
 )
 def maintenance_on_test_mean(test: Curve, train: Curve, site: Site, life: Curves) -> Value:
-    """How much higher the mean of a task is in evaluation than when it was learned with the same parameters."""
+    r"""How much higher the mean of a task is in evaluation than when it was learned with the same parameters.
+
+    $$\overline{\text{test}} - \overline{\text{train}}$$
+
+    Weakness: the training includes the time before anything was learned, so that a gain is no sign of keeping.
+    """
     return _shown(test.mean - train.mean, site, life)
 
 
@@ -247,7 +288,13 @@ def maintenance_on_test_mean(test: Curve, train: Curve, site: Site, life: Curves
     preset=PRESET,
 )
 def ste_relative(learned: Curve, expert: Expert, site: Site, life: Curves) -> float:
-    """How high a learning block saturates, beside the expert of its task (`taskinfo/info.json`, or a log)."""
+    r"""How high a learning block saturates, beside the expert of its task (`taskinfo/info.json`, or a log).
+
+    $$\frac{\mathrm{sat}(\text{learned})}{\mathrm{sat}(\text{expert})}$$
+
+    Weakness: experts count as known exactly, and a longer block saturates higher by chance. It depends on where the
+    measure's zero lies.
+    """
     return better_than(saturated(learned, life), stated(expert, life), life, site.task, learned.range)
 
 

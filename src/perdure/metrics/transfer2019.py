@@ -32,7 +32,13 @@ _CAPABILITY = "adapting to new tasks"
     preset=PRESET,
 )
 def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
-    """How high a task saturates that was never learned, once another was, beside its expert."""
+    r"""How high a task saturates that was never learned, once another was, beside its expert.
+
+    $$\frac{\mathrm{sat}(\text{test})}{\mathrm{sat}(\text{expert})}$$
+
+    Weakness: nothing is said of before: a task that is easy from the start reads as transfer. A short test
+    saturates lower than an expert's long training.
+    """
     return better_than(saturated(test, life), stated(expert, life), life, site.task, test.range)
 
 
@@ -45,7 +51,12 @@ def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) 
     preset=PRESET,
 )
 def ste_reverse_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
-    """How high a task saturates that was learned, once another was learned after it, beside its expert."""
+    r"""How high a task saturates that was learned, once another was learned after it, beside its expert.
+
+    $$\frac{\mathrm{sat}(\text{test})}{\mathrm{sat}(\text{expert})}$$
+
+    Weakness: nothing is said of before: it does not tell what was forgotten from what was never learned.
+    """
     return better_than(saturated(test, life), stated(expert, life), life, site.task, test.range)
 
 
@@ -58,7 +69,12 @@ def ste_reverse_transfer(test: Curve, expert: Expert, site: Site, life: Curves) 
     preset=PRESET,
 )
 def time_to_learn_gain(learned: Curve, expert: Expert, life: Curves) -> Value:
-    """How many times as long its expert takes to saturate as the learner does when it first learns a task."""
+    r"""How many times as long its expert takes to saturate as the learner does when it first learns a task.
+
+    $$\frac{\operatorname{argmax}_k s_k(\text{expert})}{\operatorname{argmax}_k s_k(\text{learned})}$$
+
+    Weakness: on a noisy plateau the highest value lies anywhere, and who saturates low saturates soon.
+    """
     if expert.saturation is not None:
         raise NoValue("info.json states no times; it needs a log of the expert")
     alone, own = (
@@ -77,9 +93,14 @@ def time_to_learn_gain(learned: Curve, expert: Expert, life: Curves) -> Value:
     preset=PRESET,
 )
 def transfer_of_recovery(site: Site, life: Curves) -> Value:
-    """How many times as fast a task recovers from changes of its parameters as the task learned before it did.
+    r"""How many times as fast a task recovers from changes of its parameters as the task learned before it did.
+
+    $$\frac{\operatorname{mean}(1 + R(\text{before}))}{\operatorname{mean}(1 + R(\text{after}))}$$
 
     Steps are counted from 1; a block that never recovers counts as one more than its length.
+
+    Weakness: two different tasks are compared: the one that is easier recovers faster, whatever was carried over.
+    Exchange them in other lifetimes.
     """
     return _recovery(site, life)
 
@@ -93,7 +114,13 @@ def transfer_of_recovery(site: Site, life: Curves) -> Value:
     preset=PRESET,
 )
 def transfer_of_maintenance(site: Site, life: Curves) -> float:
-    """How much more of its saturation a task keeps in evaluation than the task learned before it does."""
+    r"""How much more of its saturation a task keeps in evaluation than the task learned before it does.
+
+    $$\frac{K(\text{after})}{K(\text{before})}, \quad K = \operatorname{mean}
+    \frac{\mathrm{sat}(\text{tests})}{\mathrm{sat}(\text{learned})}$$
+
+    Weakness: two different tasks are compared: the one that is easier is kept better, whatever was carried over.
+    """
     return _maintenance(site, life)
 
 
@@ -106,7 +133,13 @@ def transfer_of_maintenance(site: Site, life: Curves) -> float:
     preset=PRESET,
 )
 def transfer_of_continual_learning(site: Site, life: Curves) -> float | Value:
-    """How much better a task learned after another recovers and is maintained than the other: the mean of both."""
+    r"""How much better a task learned after another recovers and is maintained than the other: the mean of both.
+
+    $$\frac{1}{2} \left( \frac{\operatorname{mean}(1 + R(\text{before}))}{\operatorname{mean}(1 + R(\text{after}))}
+    + \frac{K(\text{after})}{K(\text{before})} \right)$$
+
+    Weakness: two different tasks are compared, as in its two parts.
+    """
     return _maintenance(site, life) if "after_tests" in site.blocks else _recovery(site, life)
 
 
