@@ -28,7 +28,8 @@ SYMBOLS: Mapping[str, str] = {
     "experts together",
     r"R,\; D": "the time until a task is recovered; how far it had dropped",
     r"\beta": "the least-squares slope of the values over their index",
-    r"s_k,\; \mathrm{sat}(b)": "of the preset `framework-2019`: the moving average of a block; its highest value",
+    r"s_k,\; \mathrm{sat}(b),\; K": "under `framework-2019`: a block's moving average; its highest value; "
+    "which part of that is left in evaluation",
     "A_{i,j}": "the evaluation of the i-th task after the j-th was learned, as measured; *T* tasks",
     r"R_i,\; J_i": "what an untrained, and what a jointly trained learner does on the i-th task",
 }
