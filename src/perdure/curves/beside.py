@@ -24,6 +24,9 @@ class Beside(NamedTuple):
     end: float
     """The mean of the last tenth."""
     expert_end: float
+    late: float
+    """The mean of the tenth before the last."""
+    expert_late: float
     reached: int
     """The first experience, counted from 1, at the target common to the learner and all experts of the task;
     one more than there are where it is never reached."""

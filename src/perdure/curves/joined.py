@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from perdure.curves.beside import Beside
 from perdure.curves.experts import ExpertLog
-from perdure.curves.model import Array, Prep, Range, Ranges, gathered, mean, near, start, terminal
+from perdure.curves.model import Array, Prep, Range, Ranges, gathered, late, mean, near, start, terminal
 from perdure.curves.prepare import SCALED, clamp, scale, smooth
 
 __all__ = ["Joined"]
@@ -41,6 +41,10 @@ class _Side:
     @cached_property
     def end(self) -> Array:
         return np.asarray(terminal(self.values))
+
+    @cached_property
+    def late(self) -> Array:
+        return np.asarray(late(self.values))
 
     def reached(self, target: Array) -> npt.NDArray[np.int64]:
         """Counted from 1; one more than there are where it is never reached."""
@@ -117,6 +121,8 @@ class Joined:
                         other.start,
                         learner.end,
                         other.end,
+                        learner.late,
+                        other.late,
                         reached[length],
                         other.reached(target),
                         extent,

@@ -32,6 +32,7 @@ __all__ = [
     "centred_index",
     "dot",
     "gathered",
+    "late",
     "mean",
     "near",
     "slope",
@@ -168,6 +169,12 @@ def terminal(values: Array) -> Any:
 def start(values: Array) -> Any:
     """The mean of the first tenth, which is one value or more."""
     return mean(values[..., : max(1, values.shape[-1] // 10)])
+
+
+def late(values: Array) -> Any:
+    """The mean of the tenth before the last; of fewer than ten values, what `terminal` says."""
+    count = values.shape[-1]
+    return mean(values[..., 8 * count // 10 : 9 * count // 10]) if count >= 10 else terminal(values)
 
 
 def near(target: Any) -> Any:

@@ -206,6 +206,7 @@ def _life(path: Path, one: Mapping[str, Any], preset: str, definitions: int, how
                 each.get("why"),
                 tuple(each.get("flags", ())),
                 {task: tuple(marks) for task, marks in (each.get("experts") or {}).items()},
+                {key: tuple(map(tuple, places)) for key, places in (each.get("at") or {}).items()},
             )
             for name, each in one["metrics"].items()
         },

@@ -101,7 +101,7 @@ def passage(
     values, starts = _averaged(rows, raw, row_starts)
     facts = _Facts.of(rows, labels, row_starts)
     noise = {} if facts.plain else settled.noise if variants == "params" and settled else _noise(lifetime)
-    scenario = _scenario(lifetime, facts, np.diff(starts), noise, tasks)
+    scenario = _scenario(lifetime, facts, np.diff(starts), noise, tasks, as_one=variants == "agnostic")
     measures = {} if isinstance(measure, str) else _by_task(lifetime, scenario, own[row_starts[:-1]].tolist())
     return Passage(
         scenario=scenario,
@@ -227,15 +227,18 @@ def _scenario(
     lengths: npt.NDArray[np.int64],
     noise: Mapping[str, frozenset[str]],
     tasks: Mapping[str, Task],
+    *,
+    as_one: bool,
 ) -> Scenario:
+    """The blocks as scored; `as_one`: variants are one task, and each block remembers which it was."""
     params = [
         _params(first, last, noise.get(label, frozenset()))
         for first, last, label in zip(facts.first, facts.last, facts.labels, strict=True)
     ]
     blocks = [
-        Block(_MODES[kind], task, length, found, subtype, number)
-        for kind, task, length, found, subtype, number in zip(
-            facts.kinds, facts.tasks, lengths.tolist(), params, facts.subtypes, facts.numbers, strict=True
+        Block(_MODES[kind], task, length, found, subtype, number, label.lower() if as_one and label != task else "")
+        for kind, task, length, found, subtype, number, label in zip(
+            facts.kinds, facts.tasks, lengths.tolist(), params, facts.subtypes, facts.numbers, facts.labels, strict=True
         )
     ]
     described = (tasks.get(task) or task_of(lifetime, task) for task in dict.fromkeys(facts.tasks))

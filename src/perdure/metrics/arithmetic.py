@@ -18,6 +18,7 @@ __all__ = [
     "median",
     "ratio",
     "recovery_time",
+    "still_rising",
     "theil_sen",
 ]
 
@@ -87,6 +88,13 @@ def experiences_until(curve: Curve, target: float) -> int:
 def recovery_time(previous: Curve, later: Curve) -> int | None:
     """The index in `later` at which it reaches what `previous` ended with; None if it never does."""
     return later.reached(previous.terminal)
+
+
+def still_rising(first: float, late: float, last: float) -> bool:
+    """Whether a curve ends before it saturates: from its second last tenth to its last it climbs at more than half
+    the pace that took it from its first tenth to its last, nine tenths later.
+    """
+    return last - late > (last - first) / 18 > 0
 
 
 def theil_sen(values: Sequence[float], at: Sequence[float] | None = None) -> float:

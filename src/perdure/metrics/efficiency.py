@@ -9,12 +9,14 @@ import numpy as np
 
 from perdure.curves.beside import Beside
 from perdure.curves.model import Curves
-from perdure.metrics.arithmetic import lift, theil_sen
+from perdure.metrics.arithmetic import lift, still_rising, theil_sen
 from perdure.metrics.declare import Context, NoValue, Site, Value, metric
 from perdure.scenario import sites
 
-__all__ = ["plasticity", "relative_performance", "sample_efficiency"]
+__all__ = ["EXPERT_NOT_SATURATED", "NOT_SATURATED", "plasticity", "relative_performance", "sample_efficiency"]
 
+NOT_SATURATED = "not saturated: the curve still rises at its end, and the paper takes saturated tasks alone"
+EXPERT_NOT_SATURATED = "an expert is not saturated: its curve still rises at its end"
 _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does not rise
 
 
@@ -78,6 +80,10 @@ def _remarks(pair: Beside) -> Iterator[str]:
         yield "did not learn: the curve ends no higher than it begins"
     if pair.expert_end <= pair.expert_start + least:
         yield "an expert did not learn: its curve ends no higher than it begins"
+    if still_rising(pair.start, pair.late, pair.end):
+        yield NOT_SATURATED
+    if still_rising(pair.expert_start, pair.expert_late, pair.expert_end):
+        yield EXPERT_NOT_SATURATED
 
 
 @metric(

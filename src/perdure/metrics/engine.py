@@ -31,6 +31,8 @@ __all__ = [
 
 
 _NOTHING: frozenset[str] = frozenset()
+_CURVES = (Curve, Beside, tuple[Curve, ...])
+"""The roles that are prepared curves."""
 
 
 class Sites:
@@ -83,6 +85,7 @@ def measure_all(
             why = (missing and missing(scenario)) or f"needs {metric.needs}"
             return [Measured(None, why=why)] * len(lives)
         plan, reads_curves = _plan(metric), _reads_curves(metric)
+        read = [(site, _read(metric, site)) for site in found]
     except Exception as problem:
         return [_failed(metric, found, problem)] * len(lives)
     measured: list[Measured] = []
@@ -90,15 +93,17 @@ def measure_all(
         for curves in lives:
             try:
                 results: list[Result] = []
+                places: list[tuple[int, ...]] = []
                 without: list[str] = []
-                for site in found:
+                for site, place in read:
                     here = evaluate(metric, curves, site, context, plan)
                     if here is None:
                         without.append(site.task or "any task it learns")
                     else:
                         results += here
+                        places += [place] * len(here)
                 left_out = curves.uninformative if reads_curves else _NOTHING
-                measured.append(combined(metric, results, tuple(dict.fromkeys(without)), left_out, aggregate))
+                measured.append(combined(metric, results, places, tuple(dict.fromkeys(without)), left_out, aggregate))
             except Exception as problem:
                 measured.append(_failed(metric, found, problem))
     return measured
@@ -219,6 +224,12 @@ def _blocks(metric: Metric, site: Site, name: str) -> tuple[int, ...]:
         ) from None
 
 
+def _read(metric: Metric, site: Site) -> tuple[int, ...]:
+    """The blocks whose curves a formula reads at a site, in order; none where it takes the lifetime as a whole."""
+    roles = ("learned" if kind is Beside else name for name, kind in metric.roles.items() if kind in _CURVES)
+    return tuple(sorted({index for role in roles for index in site.blocks.get(role, ())}))
+
+
 def _names(kinds: Sequence[Any]) -> str:
     return ", ".join(kind.__name__ if isinstance(kind, type) else str(kind) for kind in kinds)
 
@@ -265,4 +276,4 @@ def averaged(experts: Sequence[Expert]) -> Expert:
 
 def _reads_curves(metric: Metric) -> bool:
     """Whether it reads prepared curves; a value as measured means something even where it never changes."""
-    return any(kind in (Curve, Beside, tuple[Curve, ...]) for kind in metric.roles.values())
+    return any(kind in _CURVES for kind in metric.roles.values())

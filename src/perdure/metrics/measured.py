@@ -43,6 +43,9 @@ class Measured:
     flags: tuple[str, ...] = ()
     experts: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """A task to the experts its values stand beside, in the order of the values; empty for other metrics."""
+    at: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict, hash=False)
+    """A key of `by` to the blocks that each of its values is read from, in their order; empty where a formula takes
+    the lifetime as a whole."""
 
 
 def _task(key: Key) -> str:
@@ -52,19 +55,21 @@ def _task(key: Key) -> str:
 def combined(
     metric: Metric,
     results: Sequence[Result],
+    places: Sequence[tuple[int, ...]],
     without: tuple[str, ...],
     constant: frozenset[str],
     aggregate: Aggregate,
 ) -> Measured:
     """The results of one metric in one lifetime as its value; `constant` tasks are shown and not counted.
 
-    `without` names the tasks for which an expert is missing.
+    `places` are the blocks that each result is read from. `without` names the tasks for which an expert is missing.
     """
     by: dict[str, list[float]] = {}
     task: dict[str, str] = {}
     beside: dict[str, list[str]] = {}
+    at: dict[str, list[tuple[int, ...]]] = {}
     silent = not constant and not without  # whether there is nothing to say about the values
-    for _, _, key, value, _, flags, expert in results:
+    for (_, _, key, value, _, flags, expert), place in zip(results, places, strict=True):
         text = key_text(key)
         if text not in by:
             by[text] = []
@@ -73,6 +78,8 @@ def combined(
             silent = False
         else:
             by[text].append(value)
+            if place:
+                at.setdefault(text, []).append(place)
             if expert is not None:
                 beside.setdefault(text, []).append(expert)
         silent = silent and not flags
@@ -82,10 +89,11 @@ def combined(
         return Measured(None, frozen, f"needs an expert for {_listed(without)}")
     said = () if silent else tuple(_flags(results, without, constant))
     experts = {text: tuple(marks) for text, marks in beside.items()}
+    read = {text: tuple(places) for text, places in at.items()}
     if not counted:
-        return Measured(None, frozen, _why(results), said, experts)
+        return Measured(None, frozen, _why(results), said, experts, read)
     value, remarks = _value(metric, counted, aggregate)
-    return Measured(value, frozen, None, (*said, *remarks), experts)
+    return Measured(value, frozen, None, (*said, *remarks), experts, read)
 
 
 def _value(metric: Metric, counted: Sequence[Sequence[float]], aggregate: Aggregate) -> tuple[float, tuple[str, ...]]:
@@ -108,7 +116,8 @@ def restricted(metric: Metric, measured: Measured, tasks: frozenset[str], aggreg
         why = measured.why or f"no value of {', '.join(sorted(tasks))} alone"
         return Measured(None, kept, why, measured.flags, experts)
     value, _ = _value(metric, counted, aggregate)
-    return Measured(value, kept, None, measured.flags, experts)
+    at = {key: places for key, places in measured.at.items() if key in kept}
+    return Measured(value, kept, None, measured.flags, experts, at)
 
 
 def _why(results: Sequence[Result]) -> str:

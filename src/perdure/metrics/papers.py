@@ -14,12 +14,13 @@ from functools import partial
 import numpy as np
 
 from perdure.curves.experts import seconds_elapsed
-from perdure.curves.model import Array, Curve, Curves, Expert, Prep, slope
+from perdure.curves.model import Array, Curve, Curves, Expert, Prep, late, slope, start, terminal
 from perdure.curves.prepare import smooth
 from perdure.metrics import METRICS, transfer
-from perdure.metrics.arithmetic import experiences_until, ratio
+from perdure.metrics.arithmetic import experiences_until, ratio, still_rising
 from perdure.metrics.combine import flat, transfer_ratios
 from perdure.metrics.declare import Metric, NoValue, Value, metric
+from perdure.metrics.efficiency import EXPERT_NOT_SATURATED, NOT_SATURATED
 from perdure.scenario import sites
 
 __all__ = ["BAKER_2023", "FIXES", "NEW_2022", "PREP", "baker_2023", "new_2022"]
@@ -87,7 +88,7 @@ def _relative_performance_of_equals(learned: Curve, expert: Curve) -> float | Va
 
 
 @_beside_experts(name="sample_efficiency", condition="Scalability", source=_NEW)
-def _sample_efficiency(learned: Curve, expert: Curve) -> float:
+def _sample_efficiency(learned: Curve, expert: Curve) -> Value:
     r"""How high and how soon a task's learning saturates, beside an expert's whole curve.
 
     $$\frac{\max_k L_k}{\max_k E_k} \cdot \frac{\operatorname{argmax}_k E_k}{\operatorname{argmax}_k L_k}$$
@@ -95,7 +96,9 @@ def _sample_efficiency(learned: Curve, expert: Curve) -> float:
     Weakness: on a noisy plateau the highest value lies anywhere; who falls or fails is left out, which flatters;
     and it rises for a learner that forgets everything.
     """
-    return _efficiency(learned, expert)
+    both = ((learned.values, NOT_SATURATED), (expert.values, EXPERT_NOT_SATURATED))
+    rising = (said for one, said in both if still_rising(start(one), late(one), terminal(one)))
+    return Value(_efficiency(learned, expert), tuple(rising))
 
 
 @_beside_experts(name="sample_efficiency", condition="Scalability", source=f"{_BAKER}, Alg. 4")

@@ -153,6 +153,7 @@ class Score:
                     "why": one.why,
                     "flags": list(one.flags),
                     "experts": {task: list(marks) for task, marks in one.experts.items()},
+                    "at": {key: [list(place) for place in places] for key, places in one.at.items()},
                 }
                 for name, one in self.metrics.items()
             },

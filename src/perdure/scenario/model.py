@@ -46,6 +46,7 @@ class Block:
 
     `length` counts experiences, and is None where a block's length is given in steps.
     `group` is L2Logger's `block_num`, which may gather several blocks into one evaluation.
+    `variant` is the label of what was lived where that is not the task, because variants are taken for one.
     """
 
     mode: Mode
@@ -54,6 +55,7 @@ class Block:
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
     subtype: Subtype = "wake"
     group: int = 0
+    variant: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,4 +119,4 @@ def _folded(block: Block) -> Block:
     label = block.task.lower()
     if label == block.task:
         return block
-    return Block(block.mode, label, block.length, block.params, block.subtype, block.group)
+    return Block(block.mode, label, block.length, block.params, block.subtype, block.group, block.variant)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from perdure.scenario.model import Scenario
+from perdure.scenario.model import Block, Scenario
 from perdure.scenario.variants import under
 
 __all__ = [
@@ -281,11 +281,14 @@ def after_a_change(scenario: Scenario) -> Iterator[Site]:
     changed = tuple(
         later
         for earlier, later in pairwise(learning)
-        if scenario.blocks[earlier].task != scenario.blocks[later].task
-        or scenario.blocks[earlier].params != scenario.blocks[later].params
+        if _lived(scenario.blocks[earlier]) != _lived(scenario.blocks[later])
     )
     if changed:
         yield Site(LIFETIME, {"changed": changed, "learned": learning})
+
+
+def _lived(block: Block) -> tuple[object, ...]:
+    return block.task, block.variant, block.params
 
 
 def first_learning_of_each(scenario: Scenario) -> Iterator[Site]:

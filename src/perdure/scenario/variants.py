@@ -72,12 +72,13 @@ def _agnostic(scenario: Scenario) -> Scenario:
     names = {task.label: task.name for task in scenario.tasks}
     blocks: list[Block] = []
     for block in scenario.blocks:
-        bare = replace(block, task=names[block.task])
+        name = names[block.task]
+        bare = replace(block, task=name, variant=block.task if block.task != name else "")
         last = blocks[-1] if blocks else None
         if last and _place(last) == _place(bare):
             both = None if last.length is None or bare.length is None else last.length + bare.length
             params = last.params if last.params == bare.params else {}
-            blocks[-1] = replace(last, length=both, params=params)
+            blocks[-1] = replace(last, length=both, params=params, variant=last.variant)
         else:
             blocks.append(bare)
     tasks = {task.name: Task(task.name, env=task.env) for task in reversed(scenario.tasks)}
