@@ -28,6 +28,10 @@ def score(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Write metrics, blocks, settings and prepared data there."),
     ] = None,
+    over_time: Annotated[
+        bool,
+        typer.Option("--over-time", help="Show the values behind maintenance, transfer, recovery (or --metrics)."),
+    ] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes for many lifetimes.")] = None,
     json: Json = None,
     quiet: Quiet = False,
@@ -37,7 +41,7 @@ def score(
     Exit status 0: everything was scored; 1: something was left out; 2: nothing could be scored.
     """
     from perdure.cli.group_table import grouped, score_facts, show_groups
-    from perdure.cli.score_table import show
+    from perdure.cli.score_table import show, show_over_time
     from perdure.gather.outputs import write_outputs
     from perdure.metrics.score import prepared_table
 
@@ -56,6 +60,8 @@ def score(
             from perdure.cli.capability_table import show_capabilities
 
             show_capabilities(scores)
+        if over_time:
+            show_over_time(scores, settings.ids)
         if refused:
             typer.echo(f"not grouped: {refused}", err=True)
     raise typer.Exit(1 if scores.left_out or refused or any(one.left_out for one in found) else 0)

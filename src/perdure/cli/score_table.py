@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perdure.metrics.engine import Measured
     from perdure.metrics.score import Score
 
-__all__ = ["columns", "number", "progress_bar", "show", "widest"]
+__all__ = ["columns", "number", "progress_bar", "show", "show_over_time", "widest"]
 
 _RELEARNED = "relearned"
 _MOST = 8  # flags, or notes, of many lifetimes
@@ -105,6 +105,27 @@ def _show_one(score: Score, scores: Survey, quiet: bool) -> None:
         _say(f"flag: {flag} [{', '.join(names)}]", "grey")
     for note in (*score.notes, *(f"not learned: {task}" for task in score.not_learned)):
         _say(f"note: {note}", "grey")
+
+
+def show_over_time(scores: Survey, metrics: Sequence[str] = ()) -> None:
+    """Print every value behind the metrics, and the block at which it is known, as `--json` and `--out` count them."""
+    from perdure.report.figures.data.places import OVER_TIME
+
+    for score in scores.scores:
+        rows = [
+            (name, key, str(place[-1]), number(value))
+            for name in metrics or OVER_TIME
+            if (one := score.metrics.get(name)) is not None
+            for key, places in one.at.items()
+            for place, value in zip(places, one.by[key], strict=True)
+        ]
+        heads = ("metric", "task", "block", "value")
+        wide = [max(len(row[at]) for row in (heads, *rows)) for at in range(4)]
+        _say("")
+        _say(f"{score.id}: over time" if rows else f"{score.id}: no value belongs to a block", "bold")
+        for metric, key, block, value in (heads, *rows) if rows else ():
+            line = f" {metric:{wide[0]}}   {key:{wide[1]}}   {block:>{wide[2]}}   {value:>{wide[3]}}"
+            _print(line.translate(_CONTROLS))
 
 
 def _relearned(score: Score, one: Measured) -> bool:

@@ -98,6 +98,11 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
                 "What is kept, and how fast it is learned.",
             ),
             (
+                "cost",
+                charts.scatter(data.performance_cost(material)),
+                "What is achieved, and what it costs, beside experts.",
+            ),
+            (
                 "radar",
                 charts.radar(data.radar(material)),
                 "The share of lifetimes beyond each threshold; what was not measured is left open.",

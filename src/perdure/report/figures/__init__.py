@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError, UnknownName
-from perdure.report.figures import data, groups, lives, matrices
+from perdure.report.figures import data, groups, lives, matrices, places
 from perdure.report.figures.axes import Looks, empty
 from perdure.report.figures.data import Nothing, View
 from perdure.report.material import Material
@@ -50,6 +50,8 @@ KINDS: dict[str, Kind] = {
         _kind(lives.evaluations, data.evaluations),
         _kind(lives.experts, data.experts),
         _kind(lives.scenario, data.scenario),
+        _kind(places.annotated, data.annotated),
+        _kind(places.over_time, data.over_time),
         _kind(matrices.transfer, data.transfer),
         _kind(matrices.accuracy, data.accuracy),
         _kind(matrices.learning_final, data.learning_final),
@@ -59,6 +61,7 @@ KINDS: dict[str, Kind] = {
         _kind(groups.metrics, data.metrics),
         _kind(groups.stability_plasticity, data.stability_plasticity),
         _kind(groups.efficiency_maintenance, data.efficiency_maintenance),
+        _kind(groups.performance_cost, data.performance_cost),
         _kind(groups.radar, data.radar),
         _kind(groups.profiles, data.profiles),
         _kind(groups.power, data.power),

@@ -28,6 +28,7 @@ __all__ = [
     "capabilities",
     "efficiency_maintenance",
     "metrics",
+    "performance_cost",
     "power",
     "profiles",
     "radar",
@@ -78,6 +79,12 @@ def stability_plasticity(data: ScatterData, tasks: Looks) -> Figure:
 
 def efficiency_maintenance(data: ScatterData, tasks: Looks) -> Figure:
     """How fast against how lasting: sample efficiency and performance maintenance, a point per lifetime."""
+    del tasks
+    return _scatter(data)
+
+
+def performance_cost(data: ScatterData, tasks: Looks) -> Figure:
+    """What is achieved against what it costs: relative performance and cost overhead, a point per lifetime."""
     del tasks
     return _scatter(data)
 

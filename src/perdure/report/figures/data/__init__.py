@@ -15,6 +15,7 @@ from perdure.report.figures.data.groups import (
     ScatterData,
     efficiency_maintenance,
     metrics,
+    performance_cost,
     power,
     profiles,
     radar,
@@ -46,10 +47,12 @@ from perdure.report.figures.data.matrices import (
     overview,
     transfer,
 )
+from perdure.report.figures.data.places import AnnotatedData, OverTimeData, annotated, over_time
 from perdure.report.figures.data.view import Flagged, Nothing, View, flags_of, flags_text, plain_data
 
 __all__ = [
     "AccuracyData",
+    "AnnotatedData",
     "CapabilitiesData",
     "EvaluationsData",
     "ExpertsData",
@@ -59,6 +62,7 @@ __all__ = [
     "LifetimeData",
     "MetricsData",
     "Nothing",
+    "OverTimeData",
     "OverviewData",
     "PowerData",
     "ProfilesData",
@@ -70,6 +74,7 @@ __all__ = [
     "TransferMatrix",
     "View",
     "accuracy",
+    "annotated",
     "capabilities",
     "efficiency_maintenance",
     "evaluations",
@@ -80,7 +85,9 @@ __all__ = [
     "learning_final",
     "lifetime",
     "metrics",
+    "over_time",
     "overview",
+    "performance_cost",
     "plain_data",
     "power",
     "profiles",

@@ -31,6 +31,7 @@ __all__ = [
     "Spoke",
     "efficiency_maintenance",
     "metrics",
+    "performance_cost",
     "power",
     "profiles",
     "radar",
@@ -227,6 +228,12 @@ def efficiency_maintenance(material: Material, view: View | None = None) -> Scat
     return _scatter(material, "performance_maintenance", "sample_efficiency")
 
 
+def performance_cost(material: Material, view: View | None = None) -> ScatterData | Nothing:
+    """Cost overhead and relative performance, both beside experts, a point per lifetime."""
+    del view
+    return _scatter(material, "cost_overhead", "relative_performance")
+
+
 def radar(material: Material, view: View | None = None) -> RadarData | Nothing:
     """The shown metrics of which a group has a share, ordered by condition of lifelong learning."""
     declared, groups = material.survey.metrics, material.groups
@@ -355,7 +362,8 @@ def _scatter(material: Material, x: str, y: str) -> ScatterData | Nothing:
             clouds.append(Cloud(group.group, tuple(points), mean, len(lives) - len(points)))
     if not clouds:
         return Nothing(f"no lifetime has both {x.replace('_', ' ')} and {y.replace('_', ' ')}")
-    thresholds = [material.survey.metrics[name].threshold for name in (x, y)]
+    declared = material.survey.metrics
+    thresholds = [declared[name].threshold if name in declared else None for name in (x, y)]
     return ScatterData(x, y, thresholds[0], thresholds[1], _names(material), tuple(clouds))
 
 

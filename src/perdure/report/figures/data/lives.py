@@ -28,6 +28,9 @@ __all__ = [
     "ScenarioData",
     "Span",
     "Stroke",
+    "chosen",
+    "drawn",
+    "ends",
     "evaluations",
     "experts",
     "lifetime",
@@ -36,6 +39,8 @@ __all__ = [
     "scenario",
     "scenario_of",
     "used",
+    "x_words",
+    "y_words",
 ]
 
 
@@ -181,7 +186,7 @@ class ScenarioData:
 def lifetime(material: Material, view: View | None = None) -> LifetimeData | Nothing:
     """The lifetime asked for, or the first of its group."""
     view = view or View()
-    sketch = _chosen(material, view)
+    sketch = chosen(material, view)
     return Nothing("there is no lifetime") if sketch is None else lifetime_of(sketch, view)
 
 
@@ -192,8 +197,8 @@ def lifetime_of(sketch: Sketch, view: View | None = None) -> LifetimeData | Noth
         return Nothing("there is no lifetime")
     return LifetimeData(
         id=sketch.id,
-        x=_x_words(sketch, view),
-        y=_y_words(sketch, view),
+        x=x_words(sketch, view),
+        y=y_words(sketch, view),
         tasks=sketch.tasks,
         spans=tuple(_span(one, view) for one in sketch.stretches),
         learning=tuple(_learning(sketch, view)),
@@ -204,7 +209,7 @@ def lifetime_of(sketch: Sketch, view: View | None = None) -> LifetimeData | Noth
 def raw(material: Material, view: View | None = None) -> RawData | Nothing:
     """A panel per task that is learned, its blocks one after the other, as measured."""
     view = view or View()
-    sketch = _chosen(material, view)
+    sketch = chosen(material, view)
     learning = [one for one in sketch.stretches if one.smoothed is not None] if sketch else []
     if sketch is None or not learning:
         return Nothing("no lifetime that learns anything")
@@ -212,20 +217,20 @@ def raw(material: Material, view: View | None = None) -> RawData | Nothing:
     for task in sketch.tasks:
         own = [one for one in learning if one.block.task == task]
         if own:
-            ends = np.cumsum([one.length for one in own]).tolist()
+            stops = np.cumsum([one.length for one in own]).tolist()
             pieces = tuple(
                 Learned(task, _moved(one.measured, before), _moved(one.smoothed, before))
-                for one, before in zip(own, [0, *ends[:-1]], strict=True)
+                for one, before in zip(own, [0, *stops[:-1]], strict=True)
                 if one.smoothed is not None
             )
-            panels.append(RawPanel(task, pieces, tuple(ends[:-1])))
+            panels.append(RawPanel(task, pieces, tuple(stops[:-1])))
     return RawData(sketch.id, _as_measured(sketch), tuple(panels), used(sketch, view) == "measured")
 
 
 def evaluations(material: Material, view: View | None = None) -> EvaluationsData | Nothing:
     """A panel per task that is evaluated."""
     view = view or View()
-    sketch = _chosen(material, view)
+    sketch = chosen(material, view)
     found = tuple(_evaluated(sketch, view)) if sketch else ()
     if sketch is None or not found:
         return Nothing("no lifetime with evaluations")
@@ -242,13 +247,13 @@ def evaluations(material: Material, view: View | None = None) -> EvaluationsData
     )
     # Scaled values share an axis; as measured they do only where their ranges go together.
     shared = used(sketch, view) == "scaled" or used(sketch, View()) == "measured"
-    return EvaluationsData(sketch.id, _x_words(sketch, view), _y_words(sketch, view), panels, shared)
+    return EvaluationsData(sketch.id, x_words(sketch, view), y_words(sketch, view), panels, shared)
 
 
 def experts(material: Material, view: View | None = None) -> ExpertsData | Nothing:
     """A panel per task that has experts."""
     view = view or View()
-    sketch = _chosen(material, view)
+    sketch = chosen(material, view)
     if sketch is None or not sketch.beside:
         return Nothing("no task of this lifetime has an expert")
     panels = tuple(_expert_panel(one, one.task in sketch.lower) for one in sketch.beside)
@@ -258,7 +263,7 @@ def experts(material: Material, view: View | None = None) -> ExpertsData | Nothi
 def scenario(material: Material, view: View | None = None) -> ScenarioData | Nothing:
     """The blocks of the lifetime asked for."""
     view = view or View()
-    sketch = _chosen(material, view)
+    sketch = chosen(material, view)
     return Nothing("there is no lifetime") if sketch is None else scenario_of(sketch, view)
 
 
@@ -268,7 +273,7 @@ def scenario_of(sketch: Sketch, view: View | None = None) -> ScenarioData | Noth
     if not sketch.stretches:
         return Nothing("there is no lifetime")
     spans = tuple(_span(one, view) for one in sketch.stretches)
-    return ScenarioData(sketch.id, _x_words(sketch, view), sketch.tasks, spans)
+    return ScenarioData(sketch.id, x_words(sketch, view), sketch.tasks, spans)
 
 
 def used(sketch: Sketch, view: View) -> Literal["measured", "scaled"]:
@@ -285,16 +290,19 @@ def used(sketch: Sketch, view: View) -> Literal["measured", "scaled"]:
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def _chosen(material: Material, view: View) -> Sketch | None:
+def chosen(material: Material, view: View) -> Sketch | None:
+    """What is seen of the lifetime asked for, or of the first of its group."""
     lives = whose(material, view).lives
     return lives[0].sketch if lives else None
 
 
-def _x_words(sketch: Sketch, view: View) -> str:
+def x_words(sketch: Sketch, view: View) -> str:
+    """What the x axis counts."""
     return view.axis if view.axis == "experiences" else f"{sketch.steps or 'steps'} taken"
 
 
-def _y_words(sketch: Sketch, view: View) -> str:
+def y_words(sketch: Sketch, view: View) -> str:
+    """What the y axis shows."""
     if used(sketch, view) == "scaled":
         return f"{sketch.measure}, each task scaled 1–101"
     return _as_measured(sketch)
@@ -305,11 +313,11 @@ def _as_measured(sketch: Sketch) -> str:
 
 
 def _span(one: Stretch, view: View) -> Span:
-    first, last = _ends(one, view)
+    first, last = ends(one, view)
     return Span(one.block.task, one.block.mode, one.block.subtype == "sleep", first, last, one.length)
 
 
-def _ends(stretch: Stretch, view: View) -> tuple[float, float]:
+def ends(stretch: Stretch, view: View) -> tuple[float, float]:
     """Where a block begins and ends on the x axis."""
     if view.axis == "experiences":
         return stretch.first, stretch.first + stretch.length
@@ -332,13 +340,14 @@ def _stroke(sketch: Sketch, stretch: Stretch, line: Line, view: View) -> Stroke:
     if view.axis == "experiences":
         x = (stretch.first + line.x).astype(np.float64)
     else:
-        _ends(stretch, view)
+        ends(stretch, view)
         assert line.steps is not None
         x = line.steps
-    return Stroke(x, _drawn(sketch, view, stretch.block.task, line.y))
+    return Stroke(x, drawn(sketch, view, stretch.block.task, line.y))
 
 
-def _drawn(sketch: Sketch, view: View, task: str, values: Array) -> Array:
+def drawn(sketch: Sketch, view: View, task: str, values: Array) -> Array:
+    """Values as measured, as they are drawn."""
     return sketch.scaled(task, values) if used(sketch, view) == "scaled" else values
 
 
@@ -351,9 +360,9 @@ def _evaluated(sketch: Sketch, view: View) -> Iterator[Evaluated]:
             learned[task] = learned.get(task, 0) + 1
             continue
         known = [value for value in (one.mean, one.low, one.high) if value is not None]
-        mean, *ends = (float(value) for value in _drawn(sketch, view, task, np.array(known)))
-        low, high = (min(ends), max(ends)) if len(ends) == 2 else (None, None)
-        middle = sum(_ends(one, view)) / 2
+        mean, *reach = (float(value) for value in drawn(sketch, view, task, np.array(known)))
+        low, high = (min(reach), max(reach)) if len(reach) == 2 else (None, None)
+        middle = sum(ends(one, view)) / 2
         yield Evaluated(task, middle, mean, low, high, one.length, learned.get(task, 0), task not in learned)
 
 
