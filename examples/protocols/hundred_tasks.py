@@ -1,0 +1,53 @@
+"""A hundred tasks one after the other: does a learner still learn the last ones as well as the first?
+
+Ten digits, their pixels scrambled anew in each task (the permuted digits of Goodfellow et al. 2013). After each
+task all that were learned so far are evaluated. `python examples/protocols/hundred_tasks.py runs/hundred`
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import perdure
+from perdure.run.protocol import parse_protocol
+
+METRICS = ("plasticity", "average_accuracy", "learning_accuracy", "bwt", "libero_nbt", "libero_auc")
+
+
+def syllabus(tasks: int = 100, learn: int = 30, evaluate: int = 1) -> dict[str, Any]:
+    """Each task learned once, and after it all learned so far evaluated."""
+
+    def episodes(task: int, count: int) -> dict[str, Any]:
+        name = f"p{task:03d}"
+        return {"$repeat": {"$episode": "digits", "$variant": name, "permutation": task}, "count": count}
+
+    instructions: list[Any] = []
+    for task in range(1, tasks + 1):
+        instructions += [{"$phase": f"{task}.train"}, episodes(task, learn), {"$phase": f"{task}.test"}]
+        instructions += [
+            {"$info": {"disable_updates": True}},
+            *(episodes(one, evaluate) for one in range(1, task + 1)),
+            {"$info": {}},
+        ]
+    return {"name": "hundred-tasks", "tasks": {"digits": {"bounds": [0, 1]}}, "instructions": instructions}
+
+
+def protocol(learner: str = "naive", **lengths: int) -> dict[str, Any]:
+    """One life and one expert per task."""
+    scenarios = [{"syllabus": syllabus(**lengths)}]
+    counts = {"lifetimes": 1, "experts": 1}
+    return {"name": "hundred-tasks", "seed": 1, **counts, "learner": {"use": learner}, "scenarios": scenarios}
+
+
+def main(into: Path, **lengths: int) -> None:
+    """Live it, and say how it went."""
+    perdure.run_protocol(parse_protocol(protocol(**lengths)), into)
+    (score,) = perdure.survey(into, settings=perdure.Settings(metrics=METRICS)).scores
+    for name, one in score.metrics.items():
+        print(f"{name:20}", one.why if one.value is None else f"{one.value:.4f}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "runs/hundred-tasks"))
