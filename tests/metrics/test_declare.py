@@ -21,7 +21,7 @@ from perdure.scenario import sites
 
 DEFINITIONS = tuple(
     """performance_maintenance performance_maintenance_terminal forward_transfer forward_transfer_contrast
-    backward_transfer backward_transfer_contrast relative_performance sample_efficiency plasticity
+    backward_transfer backward_transfer_contrast relative_performance sample_efficiency plasticity twin_gain twin_cost
     performance_recovery recovery_time droop recovery_rate cumulative_gain learn_burn mean_learning_performance
     mean_evaluation_performance terminal_performance saturation experiences_to_saturation normalized_integral
     cost_overhead relative_reward_final relative_reward_seen relative_reward_unseen average_accuracy

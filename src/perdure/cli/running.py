@@ -53,6 +53,7 @@ def plan_facts(plan: Plan, missing: Sequence[Job]) -> dict[str, Any]:
         "lives": len(plan.lives),
         "experts": len(plan.experts),
         "experts_per_task": protocol.experts,
+        "twins": len(plan.twins),
         "experiences": sum(job.experiences for job in plan.jobs),
         "missing": [job.id for job in missing],
         "seeds": {job.id: {"seed": job.seed, **job.seeds.as_json()} for job in plan.jobs},
@@ -84,16 +85,16 @@ def show_plan(console: Console, plan: Plan, missing: Sequence[Job], workers: int
 
 
 def cost_of(plans: Sequence[Plan]) -> str:
-    """What protocols cost, in words: lives, experts, and the experiences of both."""
-    lives, experts = [job for plan in plans for job in plan.lives], [job for plan in plans for job in plan.experts]
-    here, beside = (sum(job.experiences for job in jobs) for jobs in (lives, experts))
+    """What protocols cost, in words: lives, experts, twins, and the experiences of all."""
+    kinds = ("lives", "experts", "twins")
+    lives, experts, twins = ([job for plan in plans for job in getattr(plan, kind)] for kind in kinds)
+    here, beside, again = (sum(job.experiences for job in jobs) for jobs in (lives, experts, twins))
     each = {plan.protocol.experts for plan in plans}
     per = f" ({each.pop()} per task)" if experts and len(each) == 1 else ""
     share = f", {beside:,} of them the experts'" if experts else ""
-    return (
-        f"{_many(len(lives), 'life', 'lives')} and {_many(len(experts), 'expert')}{per}, "
-        f"{here + beside:,} experiences{share}"
-    )
+    counted = [_many(len(lives), "life", "lives"), _many(len(experts), "expert") + per]
+    counted += [_many(len(twins), "twin")] if twins else []
+    return f"{', '.join(counted[:-1])} and {counted[-1]}, {here + beside + again:,} experiences{share}"
 
 
 def expert_gap(protocol: Protocol, settings: Settings) -> str:

@@ -52,6 +52,8 @@ class Experts:
     saturations: Mapping[str, float] = field(default_factory=dict)
     left_out: tuple[tuple[str, str], ...] = ()
     """What was given as an expert and cannot serve: its path, and why."""
+    twins: tuple[Lifetime, ...] = ()
+    """Lives of learners that start anew in every block, each the twin of the life of its seed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +118,9 @@ def read_experts(paths: Iterable[str | os.PathLike[str]], options: Options = _DE
             else:
                 lifetimes.extend(serving)
                 left_out.extend((f"{one}#{life.inside}", f"{one}#{life.inside}: {why}") for life, why in passed_by)
-    return Experts(tuple(lifetimes), saturations, tuple(left_out))
+    twins = tuple(one for one in lifetimes if one.role == "twin")
+    serving_all = tuple(one for one in lifetimes if one.role != "twin")
+    return Experts(serving_all, saturations, tuple(left_out), twins)
 
 
 def _serving(found: Sequence[Lifetime]) -> tuple[Sequence[Lifetime], Sequence[tuple[Lifetime, str]]]:
@@ -151,6 +155,7 @@ def joined(first: Experts, second: Experts) -> Experts:
         (*first.lifetimes, *further),
         {**first.saturations, **second.saturations},
         tuple(dict((*first.left_out, *second.left_out)).items()),
+        tuple({one.path or id(one): one for one in (*first.twins, *second.twins)}.values()),
     )
 
 

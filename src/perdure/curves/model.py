@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import isfinite
-from typing import Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from perdure.errors import MetricError, UnknownName
 from perdure.log.model import Direction, Passage
 from perdure.scenario.model import Scenario
 from perdure.scenario.variants import Variants, mode
+
+if TYPE_CHECKING:
+    from perdure.curves.twin import Twin
 
 __all__ = [
     "Among",
@@ -337,6 +340,8 @@ class Curves:
     """Which of them it is."""
     joined: BesideExperts | None = field(default=None, repr=False)
     """The same lives as measured, to be compared with experts; None where nothing was learned."""
+    twin: Twin | None = None
+    """The same life by a learner that starts anew in every block."""
 
     @property
     def scenario(self) -> Scenario:

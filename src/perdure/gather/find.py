@@ -183,14 +183,14 @@ def _is_matrix(path: Path) -> bool:
 
 
 def _is_expert(path: Path, place: Path) -> bool:
-    """Whether a lifetime below `place` is an expert: it lies in `experts/` beside `lives/`, or its manifest says so."""
+    """Whether a lifetime below `place` is an expert or a twin: it lies in `experts/` beside `lives/`, or says so."""
     if path.relative_to(place).parts[0] == "experts" and (place / "lives").is_dir():
         return True
     try:
         manifest = msgspec.json.decode(read_bytes(path / "manifest.json", HEADER_LIMIT))
     except (OSError, msgspec.DecodeError):
         return False
-    return isinstance(manifest, dict) and manifest.get("role") == "expert"
+    return isinstance(manifest, dict) and manifest.get("role") in ("expert", "twin")
 
 
 def _without(lives: Sequence[Found], experts: Sequence[str | os.PathLike[str]]) -> tuple[Found, ...]:

@@ -21,7 +21,7 @@ _DEFAULTS = Options()
 def run_of(path: Path) -> Path | None:
     """The run folder that a lifetime or an expert lies in: the one whose `lives/` or `experts/` holds it."""
     for folder in path.resolve().parents:
-        if folder.name == "lives" or (folder.name == "experts" and (folder.parent / "lives").is_dir()):
+        if folder.name == "lives" or (folder.name in ("experts", "twins") and (folder.parent / "lives").is_dir()):
             return folder.parent
     return None
 

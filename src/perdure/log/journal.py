@@ -10,12 +10,12 @@ import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from perdure.errors import LogError, PerdureError, RecordError
 from perdure.log.l2logger import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
 from perdure.log.manifest import described, object_text, provenance, write_text
-from perdure.log.model import STANDARD_COLUMNS, Direction
+from perdure.log.model import STANDARD_COLUMNS, Direction, Role
 from perdure.log.record import (
     DEFAULT_WORKER,
     cell,
@@ -62,12 +62,12 @@ class Journal:
         info: Mapping[str, Any] | None = None,
         join: bool = False,
         *,
-        role: Literal["life", "expert"] = "life",
+        role: Role = "life",
         protocol: Mapping[str, Any] | str | None = None,
     ) -> None:
         self.measures = declared_measures(measures)
-        if role not in ("life", "expert"):
-            raise RecordError(f"role is {role!r}; expected 'life' or 'expert'")
+        if role not in ("life", "expert", "twin"):
+            raise RecordError(f"role is {role!r}; expected 'life', 'expert' or 'twin'")
         self.path = Path(into) / _folder_name(name)
         self._lock = threading.Lock()
         self._streams: dict[str, Stream] = {}

@@ -87,7 +87,7 @@ class _L2Logger:
             measures=measures,
             learner=manifest.get("learner"),
             seed=manifest.get("seed"),
-            role="expert" if manifest.get("role") == "expert" else "life",
+            role=role if (role := manifest.get("role")) in ("expert", "twin") else "life",
             complete=bool(ledger and ledger.ended) if manifest else None,
             path=path,
             info=info,

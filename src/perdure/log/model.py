@@ -34,9 +34,12 @@ __all__ = [
     "Identity",
     "Lifetime",
     "Passage",
+    "Role",
 ]
 
 Direction = Literal["higher", "lower"]
+Role = Literal["life", "expert", "twin"]
+"""A life, a learner of one task alone, or a life's stateless twin."""
 
 BLOCK_TYPES = ("train", "test")
 BLOCK_SUBTYPES = ("wake", "sleep")
@@ -78,7 +81,7 @@ class Identity:
     """Of accuracies; None where the measure is the log's own."""
     variants: str = "name"
     """Whose variants count as tasks: `name`, `params` or `agnostic`."""
-    role: Literal["life", "expert"] = "life"
+    role: Role = "life"
     recorded: str = ""
     """What its manifest calls it; two lifetimes of a group never share that and a seed."""
     source: str = ""
@@ -102,7 +105,7 @@ class Lifetime:
     measures: Mapping[str, Direction]
     learner: str | None = None
     seed: int | None = None
-    role: Literal["life", "expert"] = "life"
+    role: Role = "life"
     complete: bool | None = None
     """Whether the life reached its end; None where the log does not say."""
     path: Path | None = None

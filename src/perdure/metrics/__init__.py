@@ -4,7 +4,7 @@ Importing this package registers them all, in the order in which tables show the
 """
 
 # isort: off
-from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, matrix
+from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, twin, matrix
 from perdure.metrics import matrix_cited, framework2019, transfer2019
 
 # isort: on
@@ -29,4 +29,5 @@ __all__ = [
     "recovery",
     "transfer",
     "transfer2019",
+    "twin",
 ]

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from perdure.curves.model import Curves, Prep
+from perdure.curves.twin import Twin
 from perdure.errors import MetricError
 from perdure.registry import Registry
 from perdure.scenario.model import Scenario
@@ -111,10 +112,18 @@ class Bar:
 
 Adapter = Callable[[Curves, Site, Context], Any]
 
+
+def _twin(curves: Curves) -> Twin:
+    if curves.twin is None:
+        raise NoValue("needs a stateless twin: set twin = true in the protocol")
+    return curves.twin
+
+
 ADAPTERS: dict[Any, Adapter] = {
     Curves: lambda curves, _site, _context: curves,
     Site: lambda _curves, site, _context: site,
     Context: lambda _curves, _site, context: context,
+    Twin: lambda curves, _site, _context: _twin(curves),
 }
 """Role type → what builds it. `Curve`, `Expert` and their tuples are the engine's own."""
 

@@ -16,6 +16,7 @@ import polars as pl
 from perdure.curves.build import Asked, alike, expert_logs
 from perdure.curves.experts import ExpertLog, Experts
 from perdure.curves.model import Curves, Prep
+from perdure.curves.twin import twin_of
 from perdure.errors import MetricError
 from perdure.log.accuracy import MatrixLifetime, MatrixPassage
 from perdure.log.model import Direction, Identity, Lifetime
@@ -214,11 +215,14 @@ class Scorer:
         for (asked, is_matrix), group in kinds:
             lives, to_prepare = tee(group)
             experts = () if is_matrix else self._expert_logs(asked)
-            for together in alike((lifetime for lifetime, _ in to_prepare), asked, experts):
+            for prepared_together in alike((lifetime for lifetime, _ in to_prepare), asked, experts):
+                some = list(islice(lives, len(prepared_together)))
+                together = [
+                    self._with_twin(curves, lifetime, asked)
+                    for curves, (lifetime, _) in zip(prepared_together, some, strict=True)
+                ]
                 metrics = self._measured(together)
-                for (lifetime, identity), curves, found in zip(
-                    islice(lives, len(together)), together, metrics, strict=True
-                ):
+                for (lifetime, identity), curves, found in zip(some, together, metrics, strict=True):
                     yield self._score(lifetime, identity, curves, found), curves
 
     def _score(
@@ -263,6 +267,18 @@ class Scorer:
         if settled is None and prep.variants == "params":
             settled = settle([lifetime.sets, *(one.sets for one in self.experts.lifetimes)])
         return Asked(measured, direction, prep, settled)
+
+    def _with_twin(self, curves: Curves, lifetime: Lifetime, asked: Asked) -> Curves:
+        """The curves with the twin of their life: of its learner and its seed, through its blocks."""
+        own = (one for one in self.experts.twins if (one.learner, one.seed) == (lifetime.learner, lifetime.seed))
+        twin = next(own, None)
+        if twin is None:
+            return curves
+        found = twin_of(curves, twin.passage(asked.measure, asked.prep.variants, asked.settled))
+        if found is None or asked.prep.clamp:
+            why = "went through other blocks" if found is None else "cannot be clamped as the lifetime was"
+            return replace(curves, notes=(*curves.notes, f"its stateless twin {why}, and says nothing about it"))
+        return replace(curves, twin=found)
 
     def _measured(self, together: Sequence[Curves]) -> list[dict[str, Measured]]:
         """Every metric of each; of a matrix those that it can give, and why not for others asked for by name."""

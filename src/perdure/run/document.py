@@ -54,6 +54,7 @@ _TEXTS = Takes(
     "a list of texts",
     lambda value: isinstance(value, list) and value != [] and all(isinstance(one, str) and one for one in value),
 )
+_SWITCH = Takes("true or false", lambda value: isinstance(value, bool))
 _LIFETIMES = Takes('a whole number, 1 or more, or "auto"', lambda value: value == "auto" or _whole(1).fits(value))
 
 KEYS: Mapping[str, Mapping[str, Takes]] = {
@@ -63,6 +64,7 @@ KEYS: Mapping[str, Mapping[str, Takes]] = {
         "seed": _whole(0),
         "lifetimes": _LIFETIMES,
         "experts": _whole(0),
+        "twin": _SWITCH,
         "learner": _TABLE,
         "scenarios": _TABLES,
         "tasks": _TABLE,

@@ -15,6 +15,7 @@ from perdure.run.lifetime import Life, live
 from perdure.run.plan import PRE_DEPLOYMENT, Job
 from perdure.run.protocol import Protocol
 from perdure.run.resume import Checkpoint, restored
+from perdure.run.stateless import Stateless
 
 __all__ = ["OutOfTime", "live_job"]
 
@@ -52,10 +53,15 @@ def _begun(
 
 
 def _opened(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> tuple[Any, Life]:
-    learner = make_learner(protocol.learner, job.seeds.learner, protocol.params)
     place = folder.place(job)
-    if not place.exists() and protocol.pre_deployment is not None:
-        _pre_deploy(protocol, job, folder, learner)
+
+    def made() -> Any:
+        learner = make_learner(protocol.learner, job.seeds.learner, protocol.params)
+        if not (place.exists() and job.role != "twin") and protocol.pre_deployment is not None:
+            _pre_deploy(protocol, job, folder, learner)
+        return learner
+
+    learner = Stateless(made) if job.role == "twin" else made()
     life = live(
         job.syllabus,
         place.parent,
@@ -67,7 +73,7 @@ def _opened(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[
         role=job.role,
         protocol={"name": protocol.name, "digest": protocol.digest, "scenario": job.scenario},
         step_limit=protocol.limits.steps_per_episode,
-        states=folder.states(job).folder,
+        states=folder.states(job).folder if job.role != "twin" else None,  # it has no state to go on from
         progress=progress,
     )
     return learner, life

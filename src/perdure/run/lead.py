@@ -15,7 +15,7 @@ from perdure.run.block import LifeBlock
 from perdure.run.lifetime import Life
 from perdure.tasks.interface import TaskError
 
-__all__ = ["lead"]
+__all__ = ["lead", "lead_block"]
 
 
 def lead(life: Life, learner: Any) -> None:
@@ -34,19 +34,24 @@ def lead(life: Life, learner: Any) -> None:
                 f"{type(learner).__name__} has neither act(observation) nor live(life); a learner needs one of them"
             )
         for block in life:
-            try:
-                (_lead_batches if block.is_batches else _lead_episodes)(block, learner, life.freeze)
-            except (LearnerError, TaskError) as problem:
-                if block.where in str(problem):
-                    raise
-                raise type(problem)(f"{block.where}: {problem}") from problem
-            except ValueError as problem:
-                if "read-only" not in str(problem):
-                    raise
-                what = "the inputs of a batch" if block.is_batches else "an observation"
-                raise LearnerError(
-                    f"{block.where}: the learner wrote into {what}; copy it first ({_place(problem)}: {problem})"
-                ) from problem
+            lead_block(life, block, learner)
+
+
+def lead_block(life: Life, block: LifeBlock, learner: Any) -> None:
+    """Take `learner` through one block of `life`."""
+    try:
+        (_lead_batches if block.is_batches else _lead_episodes)(block, learner, life.freeze)
+    except (LearnerError, TaskError) as problem:
+        if block.where in str(problem):
+            raise
+        raise type(problem)(f"{block.where}: {problem}") from problem
+    except ValueError as problem:
+        if "read-only" not in str(problem):
+            raise
+        what = "the inputs of a batch" if block.is_batches else "an observation"
+        raise LearnerError(
+            f"{block.where}: the learner wrote into {what}; copy it first ({_place(problem)}: {problem})"
+        ) from problem
 
 
 def _lead_episodes(block: LifeBlock, learner: Any, freeze: Callable[[], None]) -> None:

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from perdure.errors import ScenarioError
 from perdure.learners.interface import LearnerError
 from perdure.log.journal import Journal
-from perdure.log.model import Direction
+from perdure.log.model import Direction, Role
 from perdure.log.places import logs_folder
 from perdure.run.block import LifeBlock
 from perdure.run.resume import Checkpoint, States
@@ -35,7 +35,7 @@ def live(
     learner: Any = None,
     title: str | None = None,
     seeds: Seeds | None = None,
-    role: Literal["life", "expert"] = "life",
+    role: Role = "life",
     protocol: Mapping[str, Any] | None = None,
     step_limit: int = STEP_LIMIT,
     states: str | os.PathLike[str] | None = None,
@@ -77,7 +77,7 @@ class Life:
         seeds: Seeds,
         learner: Any,
         title: str | None,
-        role: Literal["life", "expert"],
+        role: Role,
         protocol: Mapping[str, Any],
         step_limit: int,
         states: States | None,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from perdure.errors import UnknownName
+from perdure.log.model import Role
 from perdure.run.protocol import Protocol, ScenarioPlan
 from perdure.run.seeds import Seeds, seed_for
 from perdure.scenario.compose import single_of
@@ -16,14 +18,15 @@ from perdure.scenario.syllabus import Syllabus
 __all__ = ["PRE_DEPLOYMENT", "Job", "Plan"]
 
 PRE_DEPLOYMENT = "pre-deployment"
+_FOLDERS: Mapping[Role, str] = {"life": "lives", "expert": "experts", "twin": "twins"}
 
 
 @dataclass(frozen=True)
 class Job:
-    """One life, or one expert, to be lived: where it goes, through what, from which seeds."""
+    """One life, expert or twin, to be lived: where it goes, through what, from which seeds."""
 
     id: str
-    role: Literal["life", "expert"]
+    role: Role
     scenario: str
     syllabus: Syllabus = field(hash=False, repr=False)
     seed: int
@@ -34,7 +37,7 @@ class Job:
         """The part of the run folder that it belongs to."""
         if self.id == PRE_DEPLOYMENT:
             return ".run"
-        return "lives" if self.role == "life" else "experts"
+        return _FOLDERS[self.role]
 
     @property
     def experiences(self) -> int:
@@ -77,6 +80,12 @@ class Plan:
         )
 
     @cached_property
+    def twins(self) -> tuple[Job, ...]:
+        """Each life once more, by a learner that starts anew in every block; where the protocol asks for it."""
+        lives = self.lives if self.protocol.twin else ()
+        return tuple(replace(job, id=f"{job.id}-twin", role="twin") for job in lives)
+
+    @cached_property
     def pre_deployment(self) -> Job | None:
         """What the learner goes through once, before all lives."""
         plan = self.protocol.pre_deployment
@@ -84,8 +93,8 @@ class Plan:
 
     @property
     def jobs(self) -> tuple[Job, ...]:
-        """Experts and lives, in the order in which they are begun: the first results of each come early."""
-        return (*self.lives, *self.experts)
+        """Lives, experts and twins, in the order in which they are begun: the first results of each come early."""
+        return (*self.lives, *self.experts, *self.twins)
 
     def job(self, identity: str) -> Job:
         """The job of this id."""
@@ -105,7 +114,7 @@ class Plan:
                 raise UnknownName(f"life of {self.protocol.name}", pattern, [job.id for job in self.jobs])
         return tuple(job for job in self.jobs if any(fnmatchcase(job.id, pattern) for pattern in patterns))
 
-    def _job(self, identity: str, role: Literal["life", "expert"], plan: ScenarioPlan, number: int) -> Job:
+    def _job(self, identity: str, role: Role, plan: ScenarioPlan, number: int) -> Job:
         key: tuple[Any, ...] = (role if identity != PRE_DEPLOYMENT else identity, plan.name, number)
         seeds = self.protocol.seeds.under(*key)
         seed = seed_for(self.protocol.seed, *key) % 2**31

@@ -39,7 +39,7 @@ __all__ = [
 
 EXPERTS = 5
 """Experts per task variant where a protocol names no number: as many as a verdict beside them takes unflagged."""
-OUTSIDE = frozenset({"lifetimes", "experts", "power", "limits", "resources", "score"})
+OUTSIDE = frozenset({"lifetimes", "experts", "twin", "power", "limits", "resources", "score"})
 """What may change in a protocol without making it another: how many lives, what they may cost, how they are scored."""
 
 
@@ -85,6 +85,8 @@ class Protocol:
     """Lives per scenario."""
     experts: int
     """Experts per task variant."""
+    twin: bool
+    """Whether each life is also lived by a learner that starts anew in every block."""
     seed: int
     seeds: Seeds
     pre_deployment: ScenarioPlan | None
@@ -169,6 +171,7 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         scenarios=plans,
         lifetimes=lifetimes,
         experts=top.get("experts", EXPERTS),
+        twin=top.get("twin", False),
         seed=seed,
         seeds=Seeds(
             *(roots.get(kind, seed_for(seed, kind, "root")) for kind in ("learner", "scenario", "environment"))

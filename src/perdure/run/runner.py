@@ -44,6 +44,11 @@ class RunResult:
         return tuple(self.folder.place(job) for job in self.plan.experts if self.folder.is_finished(job))
 
     @property
+    def finished_twins(self) -> tuple[Path, ...]:
+        """The logs of all stateless twins that reached their end."""
+        return tuple(self.folder.place(job) for job in self.plan.twins if self.folder.is_finished(job))
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """What is still to be lived."""
         return tuple(job.id for job in self.plan.jobs if not self.folder.is_finished(job))

@@ -32,6 +32,7 @@ __all__ = [
     "each_evaluation_block",
     "each_learning_block",
     "each_task_learned",
+    "evaluations_of_learned",
     "first_learning_of_each",
     "key_text",
     "last_evaluations",
@@ -312,6 +313,17 @@ def each_evaluation_block(scenario: Scenario) -> Iterator[Site]:
     """an evaluation block"""
     for index in visible_evaluations(scenario):
         yield Site(scenario.blocks[index].task, {"evaluation": (index,)})
+
+
+def evaluations_of_learned(scenario: Scenario) -> Iterator[Site]:
+    """a task evaluated once it has been learned"""
+    visible = set(visible_evaluations(scenario))
+    learned: set[str] = set()
+    for index, block in enumerate(scenario.blocks):
+        if block.mode == "learn":
+            learned.add(block.task)
+        elif index in visible and block.task in learned:
+            yield Site(block.task, {"evaluation": (index,)})
 
 
 def last_evaluations(scenario: Scenario) -> Iterator[Site]:

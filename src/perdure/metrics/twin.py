@@ -1,0 +1,30 @@
+"""What is remembering worth, and what does it cost? The life beside its stateless twin."""
+
+from __future__ import annotations
+
+from perdure.curves.experts import seconds_learning
+from perdure.curves.model import Curve, Curves
+from perdure.curves.twin import Twin
+from perdure.metrics.arithmetic import ratio
+from perdure.metrics.combine import flat
+from perdure.metrics.declare import NoValue, Site, metric
+from perdure.scenario import sites
+
+__all__ = ["twin_cost", "twin_gain"]
+
+
+@metric(sites.evaluations_of_learned, combine=flat, unit="points", source="Perdure")
+def twin_gain(evaluation: Curve, at: Site, twin: Twin) -> float:
+    """How much better learned tasks are done than by a stateless twin, which starts anew in every block."""
+    return evaluation.mean - twin.means[at.blocks["evaluation"][0]]
+
+
+@metric(sites.timed_learning, unit="ratio", better="lower", source="Perdure")
+def twin_cost(life: Curves, twin: Twin) -> float:
+    """How long a learning experience takes, beside a stateless twin's."""
+    seconds, intervals = seconds_learning(life.passage)
+    if seconds is None or twin.seconds is None:
+        raise NoValue("needs timestamps in every learning block, of the twin too")
+    if not intervals or not twin.intervals:
+        raise NoValue("needs learning blocks of two or more experiences, of the twin too")
+    return ratio(seconds / intervals, twin.seconds / twin.intervals, 0.0)
