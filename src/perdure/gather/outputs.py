@@ -11,6 +11,7 @@ import polars as pl
 from perdure import files
 from perdure.errors import PerdureError
 from perdure.gather.model import Survey
+from perdure.metrics.blocks import DORMANT
 from perdure.metrics.score import DEFINITIONS
 
 __all__ = ["AND_THEN", "FILES", "block_table", "lifetime_table", "write_outputs"]
@@ -32,6 +33,7 @@ _BLOCK_COLUMNS: dict[str, pl.DataType] = {
     "terminal": pl.Float64(),
     "saturation": pl.Float64(),
     "experiences_to_saturation": pl.Int64(),
+    DORMANT: pl.Float64(),
 }
 _DATA_COLUMNS: dict[str, pl.DataType] = {
     "lifetime": pl.String(),
@@ -47,9 +49,10 @@ _DATA_COLUMNS: dict[str, pl.DataType] = {
 
 
 def block_table(survey: Survey) -> pl.DataFrame:
-    """One row per block of every lifetime."""
+    """One row per block of every lifetime; dormant units where a learner logs them."""
     rows = [{"lifetime": one.id, **block.as_json()} for one in survey.scores for block in one.blocks]
-    return pl.DataFrame(rows, schema=_BLOCK_COLUMNS)
+    table = pl.DataFrame(rows, schema=_BLOCK_COLUMNS)
+    return table.drop(DORMANT) if table[DORMANT].is_null().all() else table
 
 
 def lifetime_table(survey: Survey) -> pl.DataFrame:

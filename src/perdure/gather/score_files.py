@@ -233,6 +233,7 @@ def _block(one: Mapping[str, Any]) -> BlockSummary:
         one["experiences_to_saturation"],
         one.get("squares"),
         one.get("lagged"),
+        one.get("dormant_units"),
     )
 
 

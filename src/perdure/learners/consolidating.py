@@ -28,8 +28,9 @@ class Consolidating(Naive):
         repeats: int = 1,
         strength: float = 50.0,
         decay: float = 0.9,
+        count_dormant: bool = False,
     ) -> None:
-        super().__init__(seed, rate, hidden, classes, repeats)
+        super().__init__(seed, rate, hidden, classes, repeats, count_dormant)
         self.strength, self.decay = strength, decay
         self.anchor: Network | None = None
         self.importance: Network | None = None

@@ -8,6 +8,7 @@ has `live`, and leads itself. Everything else is optional:
     save(folder), restore(folder)   files of its own in an empty folder; makes it resumable and clonable
     reseed(seed)                called on a clone, so that clones do not draw the same random numbers
     fingerprint()               text that changes whenever what was learned changes
+    log_info()                  numbers by name, always the same names, logged beside each experience's measures
 """
 
 from __future__ import annotations

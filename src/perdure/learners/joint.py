@@ -20,5 +20,6 @@ class Joint(Replay):
         classes: int = 10,
         repeats: int = 2,
         recalled: int = 256,
+        count_dormant: bool = False,
     ) -> None:
-        super().__init__(seed, rate, hidden, classes, repeats, capacity=_EVERYTHING, recalled=recalled)
+        super().__init__(seed, rate, hidden, classes, repeats, _EVERYTHING, recalled, count_dormant)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.learners.interface import Answer, Situation
-from perdure.learners.network import Array, Network, descend, gradient, new_network, scores
+from perdure.learners.network import Array, Network, descend, dormant_units, gradient, new_network, scores
 from perdure.learners.state import Arrays, Kept
 
 __all__ = ["Naive"]
@@ -17,11 +17,24 @@ Labels = npt.NDArray[np.int64]
 
 
 class Naive(Kept):
-    """A small network trained by gradient descent on the batch at hand, `repeats` times over."""
+    """A small network trained by gradient descent on the batch at hand, `repeats` times over.
 
-    def __init__(self, seed: int = 0, rate: float = 0.1, hidden: int = 64, classes: int = 10, repeats: int = 1) -> None:
+    With `count_dormant` it logs how many of its units no longer answer.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        rate: float = 0.1,
+        hidden: int = 64,
+        classes: int = 10,
+        repeats: int = 1,
+        count_dormant: bool = False,
+    ) -> None:
         super().__init__(seed)
         self.rate, self.hidden, self.classes, self.repeats = rate, hidden, classes, repeats
+        self.count_dormant = count_dormant
+        self._dormant: float | None = None
         self.network: Network | None = None
 
     def block_started(self, situation: Situation) -> None:
@@ -32,8 +45,16 @@ class Naive(Kept):
 
     def act(self, observation: Any) -> Labels:
         """The likeliest class of each input."""
-        found: Labels = np.argmax(scores(self._network(observation), _flat(observation)), axis=1)
+        inputs = _flat(observation)
+        network = self._network(inputs)
+        if self.count_dormant:
+            self._dormant = dormant_units(network, inputs)
+        found: Labels = np.argmax(scores(network, inputs), axis=1)
         return found
+
+    def log_info(self) -> dict[str, float | None]:
+        """The share of dormant units in the batch that was answered last, where that is asked for."""
+        return {"dormant_units": self._dormant} if self.count_dormant else {}
 
     def learn(self, experience: Answer) -> None:
         """Go downhill on this batch."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Network", "descend", "gradient", "new_network", "scores"]
+__all__ = ["Network", "descend", "dormant_units", "gradient", "new_network", "scores"]
 
 Array = npt.NDArray[np.float64]
 
@@ -42,6 +42,15 @@ def scores(network: Network, inputs: Array) -> Array:
     active = np.maximum(inputs @ network.hidden + network.hidden_bias, 0.0)
     result: Array = active @ network.output + network.output_bias
     return result
+
+
+def dormant_units(network: Network, inputs: Array, least: float = 0.025) -> float:
+    """The share of hidden units that answer these inputs with `least` of their layer's mean or less.
+
+    Sokar et al. 2023, whose threshold it is: what such a unit could learn is mostly lost.
+    """
+    active = np.maximum(inputs @ network.hidden + network.hidden_bias, 0.0).mean(axis=0)
+    return float((active <= least * active.mean()).mean())
 
 
 def gradient(network: Network, inputs: Array, labels: npt.NDArray[np.int64]) -> Network:

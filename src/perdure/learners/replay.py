@@ -23,8 +23,9 @@ class Replay(Naive):
         repeats: int = 1,
         capacity: int = 500,
         recalled: int = 64,
+        count_dormant: bool = False,
     ) -> None:
-        super().__init__(seed, rate, hidden, classes, repeats)
+        super().__init__(seed, rate, hidden, classes, repeats, count_dormant)
         self.capacity, self.recalled = capacity, recalled
         self.seen = 0
         self.inputs = np.zeros((0, 0))

@@ -318,6 +318,7 @@ def values(told: Life, declared: Mapping[str, Metric], bars: Mapping[str, Bar], 
 def blocks(told: Life) -> Table:
     """One lifetime block by block, as measured; the first ones where there are very many."""
     every = told.sketch.stretches
+    dormant = {one.index: one.dormant_units for one in told.score.blocks if one.dormant_units is not None}
     rows = tuple(
         (
             one.index,
@@ -326,6 +327,7 @@ def blocks(told: Life) -> Table:
             one.length,
             number(one.mean),
             "–" if one.low is None else f"{number(one.low)} to {number(one.high)}",
+            *((dormant.get(one.index),) if dormant else ()),
         )
         for one in every[:MOST_BLOCKS]
     )
@@ -334,7 +336,12 @@ def blocks(told: Life) -> Table:
     heads = (Column("block", "number"), Column("mode"), Column("task", "id"), Column("experiences", "number"))
     return Table(
         f"Blocks of {told.id}, {told.sketch.measure} as measured",
-        (*heads, Column("mean", "number"), Column("95 % interval", "span")),
+        (
+            *heads,
+            Column("mean", "number"),
+            Column("95 % interval", "span"),
+            *((Column("dormant", "number", "the mean share of units that no longer answer"),) if dormant else ()),
+        ),
         rows,
         note,
     )

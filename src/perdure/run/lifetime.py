@@ -194,7 +194,10 @@ class Life:
     def log(
         self, block: LifeBlock, params: Mapping[str, Any], values: Mapping[str, Any], *, complete: bool, last: bool
     ) -> None:
-        """Write one experience, or an unfinished part of one."""
+        """Write one experience, or an unfinished part of one, and what the learner says of itself."""
+        ask = getattr(self.learner, "log_info", None)
+        if callable(ask):
+            values = {**values, **ask()}
         if self._columns is None:
             self._columns = (*self.measures, *(name for name in values if name not in self.measures))
         strange = [name for name in values if name not in self._columns]
