@@ -132,6 +132,7 @@ def test_a_custom_metric_reaches_table_and_json_and_one_that_raises_is_named(log
         "why": None,
         "flags": [],
         "experts": {},
+        "at": {"a_1": [[2]], "b_1": [[5]]},
     }
     assert metrics["broken"]["value"] is None
     assert "broken raised ZeroDivisionError" in metrics["broken"]["why"]

@@ -44,3 +44,25 @@ def test_ppo_on_minigrid_is_trained_found_and_scored(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "l2data" / "logs").iterdir())) == 1
+
+
+def test_the_syllabus_of_the_page_ends_with_a_recovery_time_for_any_learner(tmp_path: Path) -> None:
+    """The page's last question, asked of a learner that needs neither torch nor Stable-Baselines3."""
+    pytest.importorskip("minigrid")
+    import json
+    import re
+
+    import perdure
+    from perdure.learners.keeping_q import KeepingQ
+    from perdure.run.lead import lead
+
+    said = re.search(r'write_text\("""(.*?)"""\)', PAGE.read_text(), re.DOTALL)
+    assert said is not None
+    (tmp_path / "syllabus.json").write_text(json.dumps(json.loads(said[1])))
+    learner = KeepingQ(seed=1)
+    life = perdure.live(tmp_path / "syllabus.json", tmp_path, "life", seed=1, learner=learner)
+    lead(life, learner)
+    score = perdure.score(tmp_path / "life", variants="agnostic", metrics=("droop", "recovery_time"))
+    assert len(score.metrics["recovery_time"].by["minigrid5x5"]) == 1
+    assert score.metrics["recovery_time"].at == score.metrics["droop"].at
+    assert "--variants agnostic" in perdure.score(tmp_path / "life").why["recovery_time"]

@@ -65,7 +65,7 @@ def test_cost_is_seconds_per_learning_experience_beside_the_twin(run: Path) -> N
             (one["timestamp"][-1] - one["timestamp"][0]).total_seconds()
             for one in times.partition_by("block_num", maintain_order=True)
         ]
-        return sum(spans) / (rows.height - len(spans))
+        return float(sum(spans)) / (rows.height - len(spans))
 
     (score,) = perdure.survey(run).scores
     mine, its = seconds(run / "lives" / "life-000"), seconds(run / "twins" / "life-000-twin")
