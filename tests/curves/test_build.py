@@ -314,3 +314,9 @@ def test_given_bounds_are_turned_with_their_task() -> None:
 def test_measures_of_their_own_share_no_range() -> None:
     with pytest.raises(MetricError, match="share no range"):
         curves(two_measures(), Prep(scale="run"), measure=BOTH)
+
+
+@pytest.mark.parametrize("value", [1.7e308, -1.1e300])
+def test_a_value_that_cannot_be_averaged_is_refused_with_its_block(value: float) -> None:
+    with pytest.raises(LogError, match=r"block 0 \(a\): a value of .*e\+30.*divide all values by a constant"):
+        curves(life(a=[1.0, value, 2.0]))

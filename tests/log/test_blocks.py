@@ -194,9 +194,3 @@ def test_variants_that_are_one_task_have_one_measure() -> None:
     assert mixed.passage({"pong_1": "reward", "pong_2": "units"}).measures == {"pong_1": "reward", "pong_2": "units"}
     with pytest.raises(LogError, match="the variants of 'pong' are measured by 'reward' and 'units'"):
         mixed.passage({"pong_1": "reward", "pong_2": "units"}, "agnostic")
-
-
-@pytest.mark.parametrize("value", [1.7e308, -1.1e300])
-def test_a_value_that_cannot_be_averaged_is_refused_with_its_place(value: float) -> None:
-    with pytest.raises(LogError, match=r"block 0, experience 1: a value of .*e\+.*divide all values by a constant"):
-        lifetime([{}, {"reward": value}, {}]).passage("reward")

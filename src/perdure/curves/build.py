@@ -26,6 +26,7 @@ from perdure.scenario.model import Block, Scenario, Task
 
 __all__ = ["Asked", "alike", "curves", "expert_logs"]
 
+_LARGEST = 1e300  # the range of larger values, or the sum of many, is no number
 _AT_ONCE = 1 << 18  # values prepared as one array, the experts' beside them: few enough to stay near the cache
 
 Measured = str | Mapping[str, str]
@@ -165,6 +166,14 @@ def _life(lifetime: Lifetime, passage: Passage, asked: Asked, before: _Life | No
             f"{lifetime.id}: no value of {passage.measure!r} counts" + (f" (dropped: {dropped})" if dropped else "")
         )
     values, starts = values_of(passage, asked.prep)
+    if max(values.max(), -values.min()) > _LARGEST:
+        at = int(np.abs(values).argmax())
+        block = int(np.searchsorted(starts, at, side="right")) - 1
+        task = passage.scenario.blocks[block].task
+        raise LogError(
+            f"{lifetime.id}: block {block} ({task}): a value of {values[at]:g}; what lies beyond ±{_LARGEST:g} cannot "
+            "be averaged: divide all values by a constant, or log nothing where a learner has diverged"
+        )
     blocks, manifest = passage.scenario.blocks, lifetime.manifest.get("scenario")
     if before and blocks is before.passage.scenario.blocks and manifest is before.lifetime.manifest.get("scenario"):
         return _Life(lifetime, passage, values, starts, before.given, before.ways)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from perdure.log.blocks import LARGEST, passage
+from perdure.log.blocks import passage
 from perdure.log.model import Passage
 from perdure.scenario.model import Scenario
 
@@ -37,7 +37,7 @@ class Alike:
         if not isinstance(measure, str) or variants == "params":
             return passage(lifetime, measure, variants, settled)
         values = self.rows.get_column(measure).to_numpy()
-        if not (np.abs(values) <= LARGEST).all():  # nor where one is missing
+        if not np.isfinite(values).all():
             return passage(lifetime, measure, variants)
         like = self.shared.get(variants)
         if like is None:

@@ -21,10 +21,7 @@ from perdure.scenario.parameters import same_value
 if TYPE_CHECKING:
     from perdure.log.model import Lifetime
 
-__all__ = ["LARGEST", "in_order", "parameter_table", "passage"]
-
-LARGEST = 1e300
-"""Beyond it the range of values, or the sum of many, is no number."""
+__all__ = ["in_order", "parameter_table", "passage"]
 
 _MODES: dict[str, Mode] = {"train": "learn", "test": "evaluate"}
 _COMPLETE = EXPERIENCE_STATUSES.index("complete")
@@ -90,13 +87,6 @@ def passage(
         dropped["not finite"] = int((complete & np.isinf(raw)).sum())
         rows, raw, own = rows.filter(pl.Series(counts)), raw[counts], own[counts]
         labels = labels.filter(pl.Series(counts))
-    if len(raw) and max(raw.max(), -raw.min()) > LARGEST:
-        at = int(np.abs(raw).argmax())
-        raise LogError(
-            f"{lifetime.id}: block {rows['block_num'][at]}, experience {rows['exp_num'][at]}: a value of {raw[at]:g}; "
-            f"what lies beyond ±{LARGEST:g} cannot be averaged: divide all values by a constant, or log "
-            "nothing where a learner has diverged"
-        )
     row_starts = _boundaries(rows)
     values, starts = _averaged(rows, raw, row_starts)
     facts = _Facts.of(rows, labels, row_starts)

@@ -15,13 +15,25 @@ __all__ = ["twin_cost", "twin_gain"]
 
 @metric(sites.evaluations_of_learned, combine=flat, unit="points", source="Perdure")
 def twin_gain(evaluation: Curve, at: Site, twin: Twin) -> float:
-    """How much better learned tasks are done than by a stateless twin, which starts anew in every block."""
+    r"""How much better learned tasks are done than by a stateless twin, which starts anew in every block.
+
+    $$\operatorname{mean}_b \left( \bar{L}_b - \bar{W}_b \right)$$
+
+    W is the twin's evaluation of the same block.
+
+    Weakness: the twin is untrained in every evaluation, so that any learning at all counts as gain.
+    """
     return evaluation.mean - twin.means[at.blocks["evaluation"][0]]
 
 
 @metric(sites.timed_learning, unit="ratio", better="lower", source="Perdure")
 def twin_cost(life: Curves, twin: Twin) -> float:
-    """How long a learning experience takes, beside a stateless twin's."""
+    r"""How long a learning experience takes, beside a stateless twin's.
+
+    $$\frac{\text{seconds per learning experience}}{\text{seconds per learning experience of the twin}}$$
+
+    Weakness: it goes by the clock, and by what else the machine did meanwhile.
+    """
     seconds, intervals = seconds_learning(life.passage)
     if seconds is None or twin.seconds is None:
         raise NoValue("needs timestamps in every learning block, of the twin too")
