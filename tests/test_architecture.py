@@ -15,7 +15,7 @@ import perdure
 
 SOURCE = Path(perdure.__file__).parent
 
-# Each stage may import itself and those listed; `errors`, `files`, `registry` and `settings` belong to everyone.
+# Each stage may import itself and those listed; `errors`, `files`, `registry`, `settings` and `stopping` belong to all.
 MAY_IMPORT = {
     "settings": {"log", "curves"},
     "scenario": set(),
@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "stats": {"scenario", "log", "curves", "metrics", "gather"},
     "report": {"scenario", "log", "curves", "metrics", "gather", "stats"},
 }
-EVERYONES = {"errors", "files", "registry", "schemas", "settings"}
+EVERYONES = {"errors", "files", "registry", "schemas", "settings", "stopping"}
 MODULES = [name for _, name, _ in pkgutil.walk_packages([str(SOURCE)], "perdure.") if not name.endswith("__main__")]
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "read_text",
     "refuse_irregular",
     "refuse_way_out",
+    "remedy",
     "replacing",
     "write",
 ]
@@ -98,6 +99,26 @@ def read_bytes(path: str | os.PathLike[str], limit: int | None = None, within: P
     if limit is not None:
         _refuse_large(len(content), limit)
     return content
+
+
+_REMEDIES = {
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room, or have the quota raised",
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
+    errno.EROFS: "it can only be read: choose another folder",
+    errno.EACCES: "make it writable, or choose another folder",
+    errno.EPERM: "make it writable, or choose another folder",
+    errno.ENOENT: "it was removed or never there: see that nothing removes it",
+    errno.ENOTDIR: "choose another folder",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    errno.EIO: "look at the disk",
+    errno.ESTALE: "mount it again",
+}
+
+
+def remedy(problem: OSError) -> str:
+    """What to do where the disk refuses."""
+    return _REMEDIES.get(problem.errno or 0, "look at the disk, or choose another folder")
 
 
 def read_text(path: str | os.PathLike[str], limit: int) -> str:

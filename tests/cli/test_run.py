@@ -184,7 +184,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(protocol: Path, tmp_path: Pa
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, complained = process.communicate(timeout=30)
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert "the same command goes on from here" in complained
     assert "Traceback" not in complained
 

@@ -70,6 +70,7 @@ def _root(
 def main() -> None:
     """Run the command; what goes wrong is said in a line, never as a traceback."""
     from perdure.errors import PerdureError
+    from perdure.stopping import Stopped
 
     # A command makes many objects that live to its end; Python's default looks for dead ones after every 700.
     gc.set_threshold(100_000)
@@ -79,6 +80,9 @@ def main() -> None:
     except PerdureError as problem:
         typer.echo(f"perdure: {problem}", err=True)
         sys.exit(2)
+    except Stopped:
+        typer.echo("perdure: stopped", err=True)
+        raise
     except BrokenPipeError:
         # The reader of our output left (`perdure … | head`); nothing is wrong with us.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -59,7 +59,7 @@ def demo(
 
     from rich.console import Console
 
-    from perdure.cli.running import cost_of, duration, interruption
+    from perdure.cli.running import cost_of, duration
     from perdure.gather.survey import survey
     from perdure.report import sketched, write_report
     from perdure.run.folder import RunFolder
@@ -81,12 +81,7 @@ def demo(
         page, new, any_lived = into / name / "report.html", False, False
         for at, (learner, _) in enumerate(rivals):
             folder, plan = into / name / learner, plans[name, learner]
-            try:
-                result = _lived(console, plan, folder, workers, quiet=quiet, brief=at > 0)
-            except KeyboardInterrupt:
-                left = sum(not RunFolder(folder).is_finished(job) for job in plan.jobs)
-                typer.echo(f"perdure: {interruption(str(into), left)}", err=True)
-                raise typer.Exit(1) from None
+            result = _lived(console, plan, folder, workers, quiet=quiet, brief=at > 0)
             failed = failed or bool(result.failed)
             new, any_lived = new or bool(result.lived), any_lived or bool(result.finished_lives)
         if not any_lived:
@@ -123,7 +118,7 @@ def _protocol(name: str, learner: str, params: dict[str, Any], lifetimes: int, s
 
 
 def _lived(console: Console, plan: Plan, folder: Path, workers: int | None, *, quiet: bool, brief: bool) -> RunResult:
-    from perdure.cli.running import progress_of, show_failures, show_plan
+    from perdure.cli.running import progress_of, resumable, show_failures, show_plan
     from perdure.run.folder import RunFolder
     from perdure.run.runner import cores, run_protocol
 
@@ -131,7 +126,7 @@ def _lived(console: Console, plan: Plan, folder: Path, workers: int | None, *, q
     count = cores() if workers is None else workers
     if not quiet:
         show_plan(console, plan, missing, count, brief=brief)
-    with progress_of(missing, count, quiet=quiet) as tell:
+    with resumable(folder, RunFolder(folder), plan), progress_of(missing, count, quiet=quiet) as tell:
         result = run_protocol(plan.protocol, folder, workers=count, tell=tell)
     show_failures(console, result)
     return result

@@ -27,6 +27,15 @@ Workers = Annotated[
 Only = Annotated[
     list[str] | None, typer.Option("--only", metavar="ID", help="Only this life (life-007) or pattern. Repeatable.")
 ]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Only part I of N; the others may run at the same time, elsewhere, in the same folder.",
+        show_default=False,
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show the plan; live nothing.")]
 L2Data = Annotated[
     Path | None,
@@ -40,6 +49,7 @@ def run(
     into: Into,
     workers: Workers = None,
     only: Only = None,
+    shard: ShardOption = None,
     dry_run: DryRun = False,
     ray: Ray = False,
     l2data: L2Data = None,
@@ -54,10 +64,10 @@ def run(
 
     from perdure.cli.running import (
         expert_gap,
-        interruption,
         plan_facts,
         progress_of,
         reported,
+        resumable,
         scored_by,
         show_failures,
         show_notes,
@@ -71,11 +81,14 @@ def run(
     from perdure.run.plan import Plan
     from perdure.run.protocol import read_protocol
     from perdure.run.runner import cores, run_protocol
+    from perdure.run.shard import Shard
 
     console = Console(highlight=False)
     folder, count = RunFolder(into), cores() if workers is None else workers
     plan = Plan(folder.planned(read_protocol(protocol)))
     chosen, beside = plan.chosen(tuple(only or ())), (protocol.resolve().parent,)
+    part = None if shard is None else Shard.of(shard)
+    chosen = chosen if part is None else part.part_of(plan, chosen)
     check_before(plan, folder, chosen, (*beside, Path.cwd()))
     settings = scored_by(plan.protocol)
     missing = [job for job in chosen if not folder.is_finished(job)]
@@ -92,21 +105,17 @@ def run(
         if json:
             emit_json(facts, json)
         return
-    try:
-        with progress_of(missing, count, quiet=quiet) as tell:
-            result = run_protocol(
-                plan.protocol,
-                into,
-                workers=count,
-                only=only or (),
-                tell=tell,
-                paths=beside,
-                ray=ray,
-            )
-    except KeyboardInterrupt:
-        left = sum(not folder.is_finished(job) for job in plan.jobs)
-        typer.echo(f"perdure: {interruption(str(into), left)}", err=True)
-        raise typer.Exit(1) from None
+    with resumable(into, folder, plan), progress_of(missing, count, quiet=quiet) as tell:
+        result = run_protocol(
+            plan.protocol,
+            into,
+            workers=count,
+            only=only or (),
+            tell=tell,
+            paths=beside,
+            ray=ray,
+            shard=part,
+        )
     if json != "-":
         show_failures(console, result)
         show_notes(console, result)
@@ -114,7 +123,8 @@ def run(
             console.print(f"  {into}: nothing is missing, so nothing was run")
     if l2data is not None and result.finished_lives:
         _as_in_2019(into, l2data, quiet=quiet or json == "-")
-    surveyed = survey(into, settings=settings, look=sketched) if result.finished_lives and not only else None
+    whole = not only and part is None
+    surveyed = survey(into, settings=settings, look=sketched) if result.finished_lives and whole else None
     scores = _scored(surveyed, json) if surveyed else None
     if surveyed and (result.lived or not (into / "report.html").exists()):
         reported(result, surveyed)
@@ -122,9 +132,17 @@ def run(
             console.print(f"{into / 'report.html'}")
     if json:
         emit_json(
-            {**facts, "lived": result.lived, "failed": result.failed, "notes": result.notes, "score": scores}, json
+            {
+                **facts,
+                "lived": result.lived,
+                "failed": result.failed,
+                "stopped": result.stopped,
+                "notes": result.notes,
+                "score": scores,
+            },
+            json,
         )
-    raise typer.Exit(1 if result.failed or (result.missing and not only) else 0)
+    raise typer.Exit(1 if result.failed or (result.missing and whole) else 0)
 
 
 def _as_in_2019(into: Path, folder: Path, *, quiet: bool) -> None:

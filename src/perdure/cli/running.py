@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from perdure.gather.model import Survey
+    from perdure.run.folder import RunFolder
     from perdure.run.local import Event
     from perdure.run.plan import Job, Plan
     from perdure.run.protocol import Protocol
@@ -27,10 +28,10 @@ __all__ = [
     "cost_of",
     "duration",
     "expert_gap",
-    "interruption",
     "plan_facts",
     "progress_of",
     "reported",
+    "resumable",
     "scored_by",
     "show_failures",
     "show_notes",
@@ -205,12 +206,23 @@ class _Bars:
             self._console.print(f"about {duration(self._total / rate)} in all, by what was lived so far")
 
 
-def interruption(result_of: str, remaining: int) -> str:
-    """What to say after Ctrl-C."""
-    return (
-        f"stopped; {remaining} still to be lived in {result_of}. Nothing that was finished is lost: "
-        "the same command goes on from here"
-    )
+@contextmanager
+def resumable(into: Path, folder: RunFolder, plan: Plan) -> Iterator[None]:
+    """Where it is stopped by a signal, say what is left and how to go on, and end with the signal's status."""
+    import typer
+
+    from perdure.stopping import Stopped
+
+    try:
+        yield
+    except (KeyboardInterrupt, Stopped) as stop:
+        left = sum(not folder.is_finished(job) for job in plan.jobs)
+        typer.echo(
+            f"perdure: stopped; {left} still to be lived in {into}. Nothing that was finished is lost: "
+            "the same command goes on from here",
+            err=True,
+        )
+        raise typer.Exit(stop.code if isinstance(stop, Stopped) else 130) from None
 
 
 def reported(result: RunResult, surveyed: Survey) -> Path:
@@ -236,6 +248,8 @@ def show_failures(console: Console, result: RunResult) -> None:
         place = result.folder.place(result.plan.job(identity)) / "traceback.txt"
         where = f" (see {place})" if place.exists() else ""
         console.print(f"[red]failed[/] {identity}: {escape(why)}{escape(where)}", soft_wrap=True)
+    if result.stopped is not None:
+        console.print(f"[red]stopped[/] {escape(result.stopped)}", soft_wrap=True)
 
 
 def show_notes(console: Console, result: RunResult) -> None:

@@ -15,6 +15,7 @@ from perdure.curves.model import Curve, Curves, Expert
 from perdure.metrics.declare import ADAPTERS, Aggregate, Context, Metric, NoValue, Site, Value, key_text
 from perdure.metrics.measured import Broken, Measured, Result, combined, restricted
 from perdure.scenario.model import Scenario
+from perdure.stopping import Stopped
 
 __all__ = [
     "Broken",
@@ -163,6 +164,8 @@ def _called(
         given = metric.formula(**arguments)
     except NoValue as reason:
         return Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags, expert)
+    except Stopped:
+        raise
     except (Exception, SystemExit) as problem:  # a formula must not end the program either
         raise Broken(f"{metric.name} raised {type(problem).__name__}: {problem} (at {key_text(site.key)})") from problem
     flags = site.flags

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from perdure.errors import MetricError, UnknownName
 from perdure.metrics.declare import METRICS, Metric, Preset, declaring
+from perdure.stopping import Stopped
 
 __all__ = ["HEADLINE", "chosen", "from_file"]
 
@@ -37,6 +38,8 @@ def from_file(path: Path) -> dict[str, Metric]:
     try:
         with declaring() as found:
             spec.loader.exec_module(module)
+    except Stopped:
+        raise
     except (Exception, SystemExit) as problem:
         raise MetricError(f"{path}: cannot be imported ({type(problem).__name__}: {problem})") from problem
     finally:

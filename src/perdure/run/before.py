@@ -19,6 +19,7 @@ from perdure.run.folder import RunFolder
 from perdure.run.plan import Job, Plan
 from perdure.run.worker import failure_in_words
 from perdure.scenario.distributions import drawn
+from perdure.stopping import Stopped
 from perdure.tasks.resolve import check_params, task_kind
 
 __all__ = ["check_before", "importable"]
@@ -81,6 +82,8 @@ def _problem(look: Callable[[], Any], task: str | None = None) -> str | None:
     """What `look` raises, in words that name the task; None where it raises nothing."""
     try:
         look()
+    except Stopped:
+        raise
     except (Exception, SystemExit) as problem:  # a module of one's own may raise anything when it is imported
         said = failure_in_words(problem)
         return said if task is None or f"{task!r}" in said else f"the task {task!r}: {said}"

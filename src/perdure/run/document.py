@@ -98,7 +98,11 @@ KEYS: Mapping[str, Mapping[str, Takes]] = {
         "power": _between(0, 1),
     },
     "seeds": {"learner": _whole(0), "scenario": _whole(0), "environment": _whole(0)},
-    "limits": {"steps_per_episode": _whole(1), "seconds_per_life": _between(0, 1e9)},
+    "limits": {
+        "steps_per_episode": _whole(1),
+        "seconds_per_life": _between(0, 1e9),
+        "gigabytes_per_life": _between(0, 1e6),
+    },
 }
 
 

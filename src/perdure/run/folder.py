@@ -8,11 +8,9 @@ experts/…-00/       one log per expert
 
 from __future__ import annotations
 
-import os
 import shutil
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,19 +20,15 @@ from perdure.log.l2logger import object_in
 from perdure.log.manifest import write_object
 from perdure.log.tsv import DATA_FILE
 from perdure.log.verify import ended
+from perdure.run.lock import held
 from perdure.run.plan import PRE_DEPLOYMENT, Job
 from perdure.run.protocol import OUTSIDE, Protocol, ProtocolError, parse_protocol
 from perdure.run.resume import States
-
-try:
-    import fcntl
-except ImportError:  # Windows has no flock; there two runs in one folder go unnoticed
-    fcntl = None  # type: ignore[assignment]
+from perdure.run.shard import Shard
 
 __all__ = ["RunFolder"]
 
 _PROTOCOL, _TRACEBACK = "protocol.json", "traceback.txt"
-_LOCK_PATIENCE_S = 5.0
 _UNRECORDED_EXPERTS = 1  # per task variant: version 0.1 planned so many where a protocol named no number
 
 
@@ -67,8 +61,11 @@ class RunFolder:
         theirs = self.protocol() if (self.path / _PROTOCOL).exists() else protocol
         return protocol.with_experts((theirs if theirs.digest == protocol.digest else protocol).experts)
 
-    def claim(self, protocol: Protocol) -> None:
-        """Make this the folder of `protocol`, for who holds its lock; another protocol's lives are refused."""
+    def claim(self, protocol: Protocol, *, alone: bool = True) -> None:
+        """Make this the folder of `protocol`, for who holds its lock; another protocol's lives are refused.
+
+        Who is not alone in it finds it claimed, or is refused.
+        """
         self.refuse_others(protocol)
         file = self.path / _PROTOCOL
         with self._disk():
@@ -76,6 +73,11 @@ class RunFolder:
                 theirs = self.protocol()
                 if theirs.document == protocol.document:
                     return
+                if not alone:
+                    raise ProtocolError(
+                        f"{self.path}: other shards are at work here with another protocol, which differs in "
+                        f"{_difference(theirs.document, protocol.document, ())}; give all shards the same file"
+                    )
                 if theirs.digest != protocol.digest:  # failed before its first experience: what is left says nothing
                     for part in ("lives", "experts", ".run/states", ".run/output", f".run/{PRE_DEPLOYMENT}"):
                         shutil.rmtree(self.path / part, ignore_errors=True)
@@ -96,41 +98,30 @@ class RunFolder:
             raise ProtocolError(f"{self.path}: not a run folder: {problem}") from problem
 
     @contextmanager
-    def locked(self) -> Iterator[int]:
-        """Hold the folder alone; the lock is shared with workers, and lasts until the last of them is gone."""
-        with self._disk():
-            (self.path / ".run").mkdir(parents=True, exist_ok=True)
-            descriptor = files.descriptor(self.path / ".run" / "lock", os.O_RDWR | os.O_CREAT)
-        try:
-            self._wait_for(descriptor)
-            yield descriptor
-        finally:
-            os.close(descriptor)
+    def locked(
+        self, shard: Shard | None = None, claim: Callable[[bool], None] = lambda _: None
+    ) -> Iterator[tuple[int, ...]]:
+        """Hold the folder, alone or beside the other shards of one run, once it is claimed; see `lock`."""
+        with ExitStack() as stack:
+            with self._disk():
+                descriptors = stack.enter_context(held(self.path, shard, claim))
+            yield descriptors
 
     @contextmanager
     def _disk(self) -> Iterator[None]:
         """Say it as a matter of this folder where the disk refuses."""
         try:
             yield
-        except (OSError, LogError) as problem:
-            why = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
-            raise ProtocolError(
-                f"{self.path}: the disk refuses to hold this run: {why}; make room, or choose another folder"
-            ) from problem
+        except LogError as problem:
+            if not isinstance(problem.__cause__, OSError):
+                raise
+            raise self._refused(problem.__cause__) from problem
+        except OSError as problem:
+            raise self._refused(problem) from problem
 
-    def _wait_for(self, descriptor: int) -> None:
-        patience = time.monotonic() + _LOCK_PATIENCE_S  # workers of a killed run notice within a second or so
-        while fcntl is not None:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > patience:
-                    raise ProtocolError(
-                        f"{self.path}: another perdure run is at work here; wait for it, or stop it first"
-                    ) from None
-                time.sleep(0.1)
-            else:
-                return
+    def _refused(self, problem: OSError) -> ProtocolError:
+        why = problem.strerror or problem
+        return ProtocolError(f"{self.path}: the disk refuses to hold this run: {why}; {files.remedy(problem)}")
 
     # -- what is in it --------------------------------------------------------------------------
 
@@ -176,6 +167,6 @@ class RunFolder:
         (self.place(job) / _TRACEBACK).unlink(missing_ok=True)
 
 
-def _difference(theirs: Mapping[str, object], ours: Mapping[str, object]) -> str:
+def _difference(theirs: Mapping[str, object], ours: Mapping[str, object], outside: Collection[str] = OUTSIDE) -> str:
     keys = [key for key in dict.fromkeys((*theirs, *ours)) if theirs.get(key) != ours.get(key)]
-    return ", ".join(key for key in keys if key not in OUTSIDE)
+    return ", ".join(key for key in keys if key not in outside)

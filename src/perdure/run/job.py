@@ -17,7 +17,7 @@ from perdure.run.protocol import Protocol
 from perdure.run.resume import Checkpoint, restored
 from perdure.run.stateless import Stateless
 
-__all__ = ["OutOfTime", "live_job"]
+__all__ = ["OutOfTime", "live_job", "out_of_time"]
 
 
 def live_job(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> tuple[str, ...]:
@@ -34,6 +34,14 @@ def live_job(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable
         _keep_pre_deployed(job, folder, learner)
     folder.states(job).forget()
     return (*again, *life.notes)
+
+
+def out_of_time(job: Job, limit: float, done: int) -> str:
+    """A life took longer than its protocol allows, in words."""
+    return (
+        f"{job.id}: took longer than seconds_per_life = {limit:g}, after {done} of {job.experiences} experiences; "
+        "raise the limit, or shorten the scenario"
+    )
 
 
 def _begun(
@@ -113,10 +121,7 @@ def _limited(protocol: Protocol, job: Job, progress: Callable[[int], None]) -> C
 
     def told(done: int) -> None:
         if time.monotonic() > end:
-            raise OutOfTime(
-                f"{job.id}: took longer than seconds_per_life = {limit:g}, after {done} of {job.experiences} "
-                "experiences; raise the limit, or shorten the scenario"
-            )
+            raise OutOfTime(out_of_time(job, limit, done))
         progress(done)
 
     return told

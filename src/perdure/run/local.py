@@ -1,10 +1,15 @@
-"""Workers on this machine: processes that are fed jobs, watched, and replaced when they die."""
+"""Workers on this machine: processes that are fed jobs, watched as processes, and replaced when they die.
+
+What a worker says is heard over a pipe; that it ended, or must be ended, is seen by looking at the process, since
+a pipe may be held open by anything that a learner forked.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -17,19 +22,28 @@ from typing import IO, Any
 import msgspec
 
 from perdure import files
+from perdure.run.failures import Failures
 from perdure.run.folder import RunFolder
+from perdure.run.job import out_of_time
+from perdure.run.last_words import last_words
 from perdure.run.plan import Job
-from perdure.run.worker import ONE_THREAD
+from perdure.run.protocol import Limits
+from perdure.run.worker import LAST_LOOK_S, ONE_THREAD
 
 __all__ = ["Event", "Tell", "live_in_workers", "worker_environment"]
 
 _TRIES = 2  # a life whose worker died is given to another one, once
-_STOP_PATIENCE_S = 10.0
+_LOOK_EVERY_S = 0.2
+_STOP_PATIENCE_S = 3.0
+_LEAVE_PATIENCE_S = (
+    3.0  # for a worker that has nothing left to do, and cannot end: Python waits for a learner's children
+)
+_GRACE_S = 2 * LAST_LOOK_S  # a life that goes on beyond its time ends itself at its next experience
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a life: begun, progress, done, failed."""
+    """Something that happened to a life: begun, progress, done, failed; or to all that are left: stopped."""
 
     kind: str
     id: str
@@ -44,21 +58,28 @@ Tell = Callable[[Event], None]
 
 
 def live_in_workers(
-    jobs: Sequence[Job], folder: RunFolder, count: int, paths: Sequence[Path], lock: int, tell: Tell
+    jobs: Sequence[Job],
+    folder: RunFolder,
+    count: int,
+    paths: Sequence[Path],
+    locks: Sequence[int],
+    tell: Tell,
+    label: str = "",
 ) -> dict[str, str]:
-    """Live all `jobs` in `count` processes; what failed, by id, and why.
+    """Live all `jobs` in `count` processes, told from other shards' by `label`; what failed, by id, and why.
 
-    However this ends, no worker is left behind.
+    However this ends, no worker is left behind, and nothing that one started.
     """
-    pool = _Pool(folder, paths, lock, tell, deque(jobs))
+    pool = _Pool(folder, folder.protocol().limits, paths, tuple(locks), tell, label, deque(jobs))
     try:
         for number in range(min(count, len(jobs))):
             pool.start(number)
         while pool.workers:
             pool.listen()
+            pool.look()
     finally:
         pool.stop()
-    return pool.failed
+    return pool.failures.by_id
 
 
 def worker_environment(paths: Sequence[Path]) -> dict[str, str]:
@@ -74,39 +95,64 @@ class _Worker:
     process: subprocess.Popen[bytes]
     noise: Path
     job: Job | None = None
+    since: float | None = None
+    """When it began its job, or was told that there is none left."""
+    done: int = 0
+    verdict: str | None = None
+    """Why it is ended from outside."""
     buffer: bytes = b""
+
+    def heard(self) -> list[Mapping[str, Any]]:
+        """What it has said since last time."""
+        assert self.process.stdout is not None
+        with contextlib.suppress(BlockingIOError):
+            while chunk := os.read(self.process.stdout.fileno(), 65536):
+                self.buffer += chunk
+        *lines, self.buffer = self.buffer.split(b"\n")
+        return [msgspec.json.decode(line) for line in lines]
+
+    def end(self) -> None:
+        """End it now, and all that its learner started with it."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
 
     def close_pipes(self) -> None:
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None and not pipe.closed:
-                pipe.close()
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
 
 
 @dataclass
 class _Pool:
     folder: RunFolder
+    limits: Limits
     paths: Sequence[Path]
-    lock: int
+    locks: tuple[int, ...]
     tell: Tell
+    label: str
     waiting: deque[Job]
     workers: dict[int, _Worker] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
+    failures: Failures = field(default_factory=Failures)
     tries: dict[str, int] = field(default_factory=dict)
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
 
     def start(self, number: int) -> None:
-        noise = self.folder.output(f"worker-{number}")
+        noise = self.folder.output(f"worker-{self.label}{number}")
+        command = [sys.executable, "-m", "perdure.run.worker", str(self.folder.path.resolve())]
         with _opened(noise) as errors:
             process = subprocess.Popen(
-                [sys.executable, "-m", "perdure.run.worker", str(self.folder.path.resolve())],
+                [*command, str(os.getpid()), *map(str, self.locks)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=worker_environment(self.paths),
-                pass_fds=(self.lock,) if self.lock >= 0 and os.name == "posix" else (),
+                pass_fds=self.locks,
+                process_group=0,  # so that it can be ended with all that a learner starts
                 bufsize=0,
             )
         assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), False)
         worker = self.workers[number] = _Worker(number, process, noise)
         self.selector.register(process.stdout, selectors.EVENT_READ, worker)
         self.feed(worker)
@@ -115,52 +161,95 @@ class _Pool:
         """Give a worker its next job, or let it go."""
         assert worker.process.stdin is not None
         worker.job = self.waiting.popleft() if self.waiting else None
+        worker.since, worker.done = None, 0
         if worker.job is None:
+            worker.since = time.monotonic()
             worker.process.stdin.close()
             return
         self.tries[worker.job.id] = self.tries.get(worker.job.id, 0) + 1
         self.tell(Event("begun", worker.job.id, worker.number))
-        with contextlib.suppress(BrokenPipeError):  # where it died already, its end is noticed by who listens
+        with contextlib.suppress(BrokenPipeError):  # where it died already, its end is seen by who looks
             worker.process.stdin.write(f"{worker.job.id}\n".encode())
 
+    # -- what workers say --------------------------------------------------------------------------
+
     def listen(self) -> None:
-        for key, _ in self.selector.select(timeout=1.0):
+        for key, _ in self.selector.select(timeout=_LOOK_EVERY_S):
             worker: _Worker = key.data
-            assert worker.process.stdout is not None
-            chunk = os.read(worker.process.stdout.fileno(), 65536)
-            if not chunk:
-                self.bury(worker)
-                continue
-            *lines, worker.buffer = (worker.buffer + chunk).split(b"\n")
-            for line in lines:
-                self.hear(worker, msgspec.json.decode(line))
+            for said in worker.heard():
+                self.hear(worker, said)
 
     def hear(self, worker: _Worker, said: Mapping[str, Any]) -> None:
-        kind, identity = said["event"], said["id"]
+        kind, job = said["event"], worker.job
+        if job is None or said["id"] != job.id:
+            return
+        if kind == "begun":
+            worker.since = time.monotonic()
+            return
+        worker.done = said.get("done", worker.done)
         if kind == "failed":
-            self.failed[identity] = said["why"]
-        notes = tuple(said.get("notes", ()))
-        self.tell(Event(kind, identity, worker.number, said.get("done", 0), said.get("why"), notes))
+            self.fail(worker, job, said["why"])
+        else:
+            self.failures.note_progress(job, worker.done)
+            self.tell(Event(kind, job.id, worker.number, worker.done, notes=tuple(said.get("notes", ()))))
         if kind in ("done", "failed"):
             self.feed(worker)
+
+    def fail(self, worker: _Worker, job: Job, why: str) -> None:
+        """A life failed; where all do, the rest is not begun."""
+        self.failures.note(job, why, worker.done)
+        self.tell(Event("failed", job.id, worker.number, worker.done, why))
+        hopeless = self.failures.hopeless(len(self.waiting))
+        if hopeless is not None:
+            self.waiting.clear()
+            self.tell(Event("stopped", "", why=hopeless))
+
+    # -- what is seen of them ----------------------------------------------------------------------
+
+    def look(self) -> None:
+        for worker in list(self.workers.values()):
+            if worker.process.poll() is not None:
+                self.bury(worker)
+            elif worker.verdict is None and (verdict := self.judge(worker)) is not None:
+                worker.verdict = verdict
+                worker.end()
+
+    def judge(self, worker: _Worker) -> str | None:
+        """Why a worker must be ended, if it must."""
+        if worker.since is None:
+            return None
+        spent = time.monotonic() - worker.since
+        if worker.job is None:
+            return "has nothing left to do, and does not end" if spent > _LEAVE_PATIENCE_S else None
+        seconds, gigabytes = self.limits.seconds_per_life, self.limits.gigabytes_per_life
+        if seconds is not None and spent > seconds + _GRACE_S:
+            return out_of_time(worker.job, seconds, worker.done) + last_words(self.folder.output(worker.job.id))
+        if gigabytes is not None and (held := _gigabytes_held(worker.process.pid)) > gigabytes:
+            return (
+                f"{worker.job.id}: held {held:.3g} GB of memory, more than gigabytes_per_life = {gigabytes:g}, after "
+                f"{worker.done} of {worker.job.experiences} experiences; raise the limit, or see what its learner keeps"
+            )
+        return None
 
     def bury(self, worker: _Worker) -> None:
         """A worker ended: as it should, or in the middle of a life, which then goes to another one."""
         assert worker.process.stdout is not None
+        worker.end()  # what its learner started and left
+        for said in worker.heard():  # its last words may still lie in the pipe
+            self.hear(worker, said)
         self.selector.unregister(worker.process.stdout)
         worker.close_pipes()
-        code = worker.process.wait()
         del self.workers[worker.number]
         job = worker.job
         if job is None:
             with contextlib.suppress(OSError):
                 worker.noise.unlink(missing_ok=True)
-            return
-        if self.tries[job.id] < _TRIES:
+        elif worker.verdict is None and self.tries[job.id] < _TRIES:
             self.waiting.appendleft(job)
         else:
-            self.failed[job.id] = why = f"its process died twice ({_cause(code)}){_last_words(self.folder, worker)}"
-            self.tell(Event("failed", job.id, worker.number, why=why))
+            cause = f"its process died twice ({_cause(worker.process.returncode)})"
+            words = last_words(self.folder.output(job.id), worker.noise)
+            self.fail(worker, job, worker.verdict or f"{cause}{words}")
         if self.waiting:
             self.start(worker.number)
 
@@ -170,11 +259,10 @@ class _Pool:
             worker.process.terminate()
         end = time.monotonic() + _STOP_PATIENCE_S
         for worker in self.workers.values():
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 worker.process.wait(max(0.0, end - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                worker.process.kill()
-                worker.process.wait()
+            worker.end()
+            worker.process.wait()
             worker.close_pipes()
         self.selector.close()
 
@@ -188,20 +276,16 @@ def _opened(noise: Path) -> IO[bytes]:
         return Path(os.devnull).open("wb")
 
 
-def _cause(code: int) -> str:
-    import signal
+def _gigabytes_held(process: int) -> float:
+    """The memory that a process has in use; 0 where the system does not say."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_bytes().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e9
 
+
+def _cause(code: int) -> str:
     if code < 0:
         return f"signal {signal.Signals(-code).name}" + (", perhaps for want of memory" if code == -9 else "")
     return f"exit status {code}"
-
-
-def _last_words(folder: RunFolder, worker: _Worker) -> str:
-    for file in (folder.output(worker.job.id) if worker.job else worker.noise, worker.noise):
-        try:
-            said = files.read_bytes(file).decode("utf-8", "replace").strip()
-        except OSError:
-            continue
-        if said:
-            return f"; its last words: {said.splitlines()[-1]}"
-    return ""

@@ -106,10 +106,15 @@ class Plan:
         return by_id[identity]
 
     def chosen(self, patterns: tuple[str, ...]) -> tuple[Job, ...]:
-        """The jobs whose id is one of `patterns`, or fits one (`life-00*`); all of them where none is given."""
+        """The jobs whose id is one of `patterns`, or fits one (`life-00*`); all of them where none is given.
+
+        Pre-deployment comes before any of them, and may be all that is asked for.
+        """
         if not patterns:
             return self.jobs
         for pattern in patterns:
+            if pattern == PRE_DEPLOYMENT and self.pre_deployment is not None:
+                continue
             if not any(fnmatchcase(job.id, pattern) for job in self.jobs):
                 raise UnknownName(f"life of {self.protocol.name}", pattern, [job.id for job in self.jobs])
         return tuple(job for job in self.jobs if any(fnmatchcase(job.id, pattern) for pattern in patterns))

@@ -49,6 +49,7 @@ class Limits:
 
     steps_per_episode: int = 10_000
     seconds_per_life: float | None = None
+    gigabytes_per_life: float | None = None
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         pre_deployment=None
         if before is None
         else _scenario(checked(before, KEYS["scenario"], "[pre_deployment]"), tasks, folder, "pre-deployment"),
-        limits=Limits(limits.get("steps_per_episode", 10_000), limits.get("seconds_per_life", None)),
+        limits=Limits(**limits.content),
         score=checked_settings(top.get("score", {}), "[score]"),
         document={"name": name, **_kept(content, folder)},
     )

@@ -6,16 +6,20 @@ import os
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, ProtocolError
 from perdure.run.before import check_before, importable
+from perdure.run.failures import Failures
 from perdure.run.folder import RunFolder
 from perdure.run.job import live_job
 from perdure.run.local import Event, Tell, live_in_workers
 from perdure.run.plan import Job, Plan
 from perdure.run.protocol import Protocol, read_protocol
+from perdure.run.shard import Shard
 from perdure.run.worker import failure_in_words
+from perdure.stopping import Stopped
 
 __all__ = ["RunResult", "cores", "run_protocol"]
 
@@ -32,6 +36,8 @@ class RunResult:
     """What could not be lived, and why."""
     notes: tuple[str, ...] = ()
     """What is odd about the lives that this run lived, each thing once."""
+    stopped: str | None = None
+    """Why what is left was not begun: the first lives all failed alike."""
 
     @property
     def finished_lives(self) -> tuple[Path, ...]:
@@ -63,12 +69,14 @@ def run_protocol(
     tell: Tell | None = None,
     paths: Sequence[Path] = (),
     ray: bool = False,
+    shard: Shard | None = None,
 ) -> RunResult:
     """Live what is missing of a protocol's lives and experts, and say what came of it.
 
     `workers` is the number of processes, one per core by default; 0 lives everything in this process.
     `only` are ids or patterns of them. Modules of one's own are found beside the protocol, in the
-    current folder, and in `paths`. One learner's failure is not the others': see `RunResult.failed`.
+    current folder, and in `paths`. With `shard`, only that part is lived; several may share the folder
+    at once, one shard each. One learner's failure is not the others': see `RunResult.failed`.
     """
     beside: tuple[Path, ...] = ()
     if not isinstance(protocol, Protocol):
@@ -79,30 +87,44 @@ def run_protocol(
     protocol = folder.planned(protocol)
     plan = Plan(protocol)
     chosen = plan.chosen(tuple(only))
+    if shard is not None:
+        chosen = shard.part_of(plan, chosen)
     count = cores() if workers is None else workers
     places = (*beside, *paths, Path.cwd())
     check_before(plan, folder, chosen, places)
     failed: dict[str, str] = {}
     notes: dict[str, None] = {}
+    stopped: list[str] = []
 
     def told(event: Event) -> None:
         notes.update(dict.fromkeys(event.notes))
+        if event.kind == "stopped" and event.why is not None:
+            stopped.append(event.why)
         if tell is not None:
             tell(event)
 
-    with folder.locked() as lock, importable(places):
-        folder.claim(protocol)
-        live = _runner(ray, folder, count, places, lock, told)
+    with folder.locked(shard, partial(_claim, folder, protocol)) as locks, importable(places):
+        label = "" if shard is None else f"{shard.number}-"
+        live = _runner(ray, folder, count, places, locks, told, label)
         first = plan.pre_deployment
         if first is not None and not folder.is_finished(first):
+            if shard is not None:
+                raise ProtocolError(
+                    f"{folder.path}: pre-deployment comes before all shards; run it once, "
+                    f"with --only {first.id}, and then the shards"
+                )
             failed = live((first,))
             if failed:
                 raise PerdureError(f"pre-deployment failed, so nothing else can be lived: {failed[first.id]}")
         missing = tuple(job for job in chosen if not folder.is_finished(job))
         if missing:
             failed = live(missing)
-    lived = tuple(job.id for job in missing if job.id not in failed)
-    return RunResult(folder, plan, lived, failed, tuple(notes))
+    lived = tuple(job.id for job in missing if job.id not in failed and (not stopped or folder.is_finished(job)))
+    return RunResult(folder, plan, lived, failed, tuple(notes), stopped[0] if stopped else None)
+
+
+def _claim(folder: RunFolder, protocol: Protocol, alone: bool) -> None:
+    folder.claim(protocol, alone=alone)
 
 
 def cores() -> int:
@@ -111,7 +133,7 @@ def cores() -> int:
 
 
 def _runner(
-    ray: bool, folder: RunFolder, count: int, paths: Sequence[Path], lock: int, tell: Tell
+    ray: bool, folder: RunFolder, count: int, paths: Sequence[Path], locks: Sequence[int], tell: Tell, label: str
 ) -> Callable[[Sequence[Job]], dict[str, str]]:
     """The way in which jobs are lived: on a cluster, in processes of this machine, or right here."""
     if ray:
@@ -119,25 +141,42 @@ def _runner(
 
         return lambda jobs: live_on_ray(jobs, folder, paths, tell)
     if count > 0:
-        return lambda jobs: live_in_workers(jobs, folder, count, paths, lock, tell)
+        return lambda jobs: live_in_workers(jobs, folder, count, paths, locks, tell, label)
     return lambda jobs: _live_here(jobs, folder, tell)
 
 
 def _live_here(jobs: Sequence[Job], folder: RunFolder, tell: Tell) -> dict[str, str]:
-    protocol = folder.protocol()
-    failed: dict[str, str] = {}
-    for job in jobs:
+    protocol, failures, here = folder.protocol(), Failures(), os.getcwd()
+    folder = RunFolder(folder.path.resolve())
+    for at, job in enumerate(jobs):
         tell(Event("begun", job.id))
+        progress = _Progress(job, tell)
         try:
-            notes = live_job(protocol, job, folder, _teller(job, tell))
+            notes = live_job(protocol, job, folder, progress)
+        except Stopped:
+            raise
         except (Exception, SystemExit) as problem:  # a learner may raise anything; the others go on
             folder.note_failure(job, traceback.format_exc())
-            failed[job.id] = failure_in_words(problem)
-            tell(Event("failed", job.id, why=failed[job.id]))
+            why = failure_in_words(problem)
+            failures.note(job, why, progress.done)
+            tell(Event("failed", job.id, done=progress.done, why=why))
+            if (hopeless := failures.hopeless(len(jobs) - at - 1)) is not None:
+                tell(Event("stopped", "", why=hopeless))
+                break
         else:
-            tell(Event("done", job.id, notes=notes))
-    return failed
+            failures.note_progress(job, progress.done)
+            tell(Event("done", job.id, done=progress.done, notes=notes))
+        finally:
+            os.chdir(here)  # a learner may have gone elsewhere
+    return failures.by_id
 
 
-def _teller(job: Job, tell: Tell) -> Callable[[int], None]:
-    return lambda done: tell(Event("progress", job.id, done=done))
+@dataclass
+class _Progress:
+    job: Job
+    tell: Tell
+    done: int = 0
+
+    def __call__(self, done: int) -> None:
+        self.done = done
+        self.tell(Event("progress", self.job.id, done=done))

@@ -1,16 +1,19 @@
-"""A worker: a process that lives one job after another, as it is told over its standard input.
+"""A worker: a process that lives one job after another, as it is told over what was its standard input.
 
 It answers in lines of JSON on what was its standard output; what a learner prints goes to a file instead.
+A learner may hang, fork or crash in here: who started it watches the process, and needs no answer.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -22,8 +25,9 @@ from perdure import files
 from perdure.errors import PerdureError
 from perdure.run.folder import RunFolder
 from perdure.run.plan import Plan
+from perdure.stopping import Stopped
 
-__all__ = ["ONE_THREAD", "failure_in_words", "main"]
+__all__ = ["LAST_LOOK_S", "ONE_THREAD", "failure_in_words", "main"]
 
 ONE_THREAD = dict.fromkeys(
     (
@@ -37,26 +41,35 @@ ONE_THREAD = dict.fromkeys(
 )
 """One thread per worker, or they would fight for the cores; torch goes by OMP_NUM_THREADS."""
 
+LAST_LOOK_S = 0.5
+"""After the time of a life is over, before where it hangs is written down."""
+
 _TELL_EVERY_S = 0.2
+_LOOK_FOR_DRIVER_EVERY_S = 0.3
 
 
 def main() -> None:
     """Read ids, live them, and say how each ended; the end of the input is the end of the work."""
-    folder = RunFolder(Path(sys.argv[1]))
-    answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; who started us decides
+    folder, driver, *locks = RunFolder(Path(sys.argv[1])), *map(int, sys.argv[2:])
+    orders, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    _keep_from_learners(locks, orders, answers)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us decides
     signal.signal(signal.SIGTERM, _stop)
-    plan = Plan(folder.protocol())
-    for line in sys.stdin:
-        identity = line.strip()
+    threading.Thread(target=_end_with, args=(driver,), name="perdure-driver", daemon=True).start()
+    faulthandler.enable(2)  # a crash says where it happened
+    plan, here = Plan(folder.protocol()), os.getcwd()
+    for line in orders:
+        identity = line.decode().strip()
         output = folder.output(identity)
         try:
             _redirect(output)
         except OSError as problem:  # most often a full disk: a life could not be logged there either
-            why = f"{output}: the disk refuses: {problem.strerror or problem}; make room, and run again"
+            why = f"{output}: the disk refuses: {problem.strerror or problem}; {files.remedy(problem)}, and run again"
             _answer(answers, {"event": "failed", "id": identity, "why": why})
             continue
         _answer(answers, _lived(plan, folder, identity, answers))
+        with suppress(OSError):
+            os.chdir(here)  # a learner may have gone elsewhere
         with suppress(OSError):
             _drop_if_empty(output)
 
@@ -70,35 +83,72 @@ def failure_in_words(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {problem}{where}"
 
 
-class _Stopped(SystemExit):
-    """Asked to stop; a learner that exits by itself is another matter, and has failed."""
+def _keep_from_learners(locks: Sequence[int], orders: BinaryIO, answers: BinaryIO) -> None:
+    """Nothing that a learner reads, starts or forks holds, or takes, what is between us and who started us."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    for lock in locks:
+        os.set_inheritable(lock, False)
+
+    def let_go() -> None:
+        for one in (orders, answers):
+            with suppress(OSError):
+                one.close()
+        for lock in locks:
+            with suppress(OSError):
+                os.close(lock)
+
+    os.register_at_fork(after_in_child=let_go)
+
+
+def _end_with(driver: int) -> None:
+    """Without who started us, nobody would hear: end, and everything that a learner started with us."""
+    while os.getppid() == driver:
+        time.sleep(_LOOK_FOR_DRIVER_EVERY_S)
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _lived(plan: Plan, folder: RunFolder, identity: str, answers: BinaryIO) -> dict[str, Any]:
     from perdure.run.job import live_job
 
-    job = plan.job(identity)
+    job, process = plan.job(identity), os.getpid()
+    tell = _Teller(identity, answers)
+    _answer(answers, {"event": "begun", "id": identity})
+    limit = plan.protocol.limits.seconds_per_life
+    if limit is not None:
+        faulthandler.dump_traceback_later(limit + LAST_LOOK_S, file=2)
     try:
-        notes = live_job(plan.protocol, job, folder, _teller(identity, answers))
-    except (BrokenPipeError, _Stopped):
+        notes = live_job(plan.protocol, job, folder, tell)
+    except (BrokenPipeError, Stopped):
         raise
     except BaseException as problem:
+        if os.getpid() != process:  # a forked child that went on as if it were us
+            os._exit(1)
         folder.note_failure(job, traceback.format_exc())
-        return {"event": "failed", "id": identity, "why": failure_in_words(problem)}
-    return {"event": "done", "id": identity, "notes": notes}
+        return {"event": "failed", "id": identity, "why": failure_in_words(problem), "done": tell.done}
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    return {"event": "done", "id": identity, "done": tell.done, "notes": notes}
 
 
-def _teller(identity: str, answers: BinaryIO) -> Callable[[int], None]:
-    told = 0.0
+class _Teller:
+    """Tells how far a life is, not too often."""
 
-    def tell(done: int) -> None:
-        nonlocal told
+    def __init__(self, identity: str, answers: BinaryIO) -> None:
+        self.done = 0
+        self._identity = identity
+        self._answers = answers
+        self._told = 0.0
+
+    def __call__(self, done: int) -> None:
+        self.done = done
         now = time.monotonic()
-        if now - told > _TELL_EVERY_S:
-            told = now
-            _answer(answers, {"event": "progress", "id": identity, "done": done})
-
-    return tell
+        if now - self._told > _TELL_EVERY_S:
+            self._told = now
+            _answer(self._answers, {"event": "progress", "id": self._identity, "done": done})
 
 
 def _answer(answers: BinaryIO, event: dict[str, Any]) -> None:
@@ -125,7 +175,7 @@ def _drop_if_empty(file: Path) -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    raise _Stopped(128 + number)
+    raise Stopped(128 + number)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,134 @@
+"""The lock of a run folder: held by one run alone, or by the shards of one run together; it names who holds it.
+
+.run/lock            by one run alone; or shared, by all shards, who agree on how many they are
+.run/lock-2-of-16    by the second of sixteen shards alone
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from perdure import files
+from perdure.errors import ProtocolError
+from perdure.run.shard import Shard
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; there two runs in one folder go unnoticed
+    fcntl = None  # type: ignore[assignment]
+
+_HAS_LOCKS = fcntl is not None
+
+__all__ = ["held"]
+
+_PATIENCE_S = 5.0  # workers of a killed run notice within a second or so
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # a network drive without flock: as on Windows
+
+
+@contextmanager
+def held(folder: Path, shard: Shard | None, claim: Callable[[bool], None]) -> Iterator[tuple[int, ...]]:
+    """Hold a run folder, and make it ours by `claim`, which is told whether we are alone in it.
+
+    Inherited by workers, as the descriptors that are given, the lock lasts until the last of them is gone, also
+    where this process was killed.
+    """
+    opened: list[int] = []
+    try:
+        lock = _opened(folder / ".run" / "lock", opened)
+        if not _HAS_LOCKS:
+            claim(True)
+        elif shard is None:
+            _wait_for(lock, fcntl.LOCK_EX, folder)
+            _name(lock)
+            claim(True)
+        else:
+            mine = _opened(folder / ".run" / f"lock-{shard.number}-of-{shard.count}", opened)
+            _wait_for(mine, fcntl.LOCK_EX, folder)
+            _name(mine)
+            _share(lock, shard, folder, claim)
+        yield tuple(opened)
+    finally:
+        for descriptor in opened:
+            if _HAS_LOCKS:
+                # Said, not only closed: a child that a learner forked may hold it open.
+                with suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+
+def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None]) -> None:
+    """Hold the folder together with the other shards of the same run; who comes first claims it for all."""
+    if _taken(lock, fcntl.LOCK_EX):
+        _name(lock, of=shard.count)
+        claim(True)
+    _wait_for(lock, fcntl.LOCK_SH, folder)
+    count = _named(lock).get("of")
+    if count != shard.count:
+        raise ProtocolError(
+            f"{folder}: a run in {count} shards is at work here{_who(lock)}, and this is one of {shard.count}; "
+            "wait for it, or give all shards one count"
+        )
+    claim(False)
+
+
+def _opened(file: Path, opened: list[int]) -> int:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = files.descriptor(file, os.O_RDWR | os.O_CREAT)
+    opened.append(descriptor)
+    return descriptor
+
+
+def _taken(descriptor: int, how: int) -> bool:
+    """Whether the lock could be had at once."""
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as problem:
+        if problem.errno not in _NO_LOCKS:
+            raise
+    return True
+
+
+def _wait_for(descriptor: int, how: int, folder: Path) -> None:
+    patience = time.monotonic() + _PATIENCE_S
+    while not _taken(descriptor, how):
+        if time.monotonic() > patience:
+            raise ProtocolError(
+                f"{folder}: another perdure run is at work here{_who(descriptor)}; wait for it, or stop it first"
+            )
+        time.sleep(0.1)
+
+
+def _name(descriptor: int, **more: Any) -> None:
+    """Write down who holds the lock."""
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    said = {"pid": os.getpid(), "host": platform.node(), "since": since, **more}
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, msgspec.json.encode(said) + b"\n", 0)
+
+
+def _named(descriptor: int) -> dict[str, Any]:
+    try:
+        said = msgspec.json.decode(os.pread(descriptor, 4096, 0))
+    except msgspec.DecodeError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _who(descriptor: int) -> str:
+    said = _named(descriptor)
+    if not said:
+        return ""
+    part = f", the first of {said['of']} shards" if "of" in said else ""
+    return f" (process {said.get('pid')} on {said.get('host')}, since {said.get('since')}{part})"

@@ -1,0 +1,73 @@
+"""Stopped: a signal that asks this process to end, ended in good order, with the status that shells expect.
+
+Ctrl-C gives 130, SIGTERM (Slurm, `docker stop`) 143, a terminal that was closed 129.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+from typing import Any
+
+__all__ = ["Stopped", "stop_on_signals"]
+
+_SIGNALS = frozenset(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_PATIENCE_S = 4.0
+_TWICE_S = 1.0  # `timeout` and process groups give one request twice at once; later, it is another one
+
+_first: float | None = None
+
+
+class Stopped(SystemExit):
+    """Asked to stop by a signal; `code` is 128 and its number. A learner that exits by itself is another matter."""
+
+    code: int
+
+
+def stop_on_signals() -> None:
+    """From here on a signal raises Stopped; where that does not end the process within seconds, it is ended.
+
+    A signal that was ignored, as `nohup` has it, stays ignored. Asked again after a second, it ends at once.
+    """
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _asked)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    # The kernel's signal is written there at once, also while the main thread is deep in a library.
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=_end_what_lingers, args=(reader,), name="perdure-stop", daemon=True).start()
+    sys.unraisablehook = _unraisable
+
+
+def _asked(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    global _first  # noqa: PLW0603 - a process is asked once
+    now = time.monotonic()
+    if _first is None:
+        _first = now
+        raise Stopped(128 + number)
+    if now - _first > _TWICE_S:
+        _leave(number)
+
+
+def _end_what_lingers(reader: int) -> None:
+    while number := os.read(reader, 1):
+        if number[0] in _SIGNALS:
+            time.sleep(_PATIENCE_S)
+            _leave(number[0])
+
+
+def _leave(number: int) -> None:
+    if sys.__stderr__ is not None and sys.__stderr__.isatty():
+        os.write(2, b"\x1b[?25h\r\n")  # a progress bar hides the cursor
+    os._exit(128 + number)
+
+
+def _unraisable(what: Any) -> None:
+    # Raised where nobody can catch it, as in a weak reference's callback, it is lost; who lingers ends it then.
+    if not isinstance(what.exc_value, Stopped):
+        sys.__unraisablehook__(what)

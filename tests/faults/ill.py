@@ -1,0 +1,273 @@
+"""Learners that each do one bad thing, and processes that run them: what the tests of faults are made of."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+import perdure
+
+__all__ = ["LEARNERS", "Run", "gone", "records", "until", "write_protocol"]
+
+LEARNERS = '''
+"""Learners that each do one bad thing."""
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+class Still:
+    """Never moves, never learns; does its bad thing in the block `at`."""
+
+    def __init__(self, seed=0, at=3, mark="", **more):
+        self.seed, self.at, self.mark, self.more = seed, at, mark, more
+
+    def block_started(self, situation):
+        if situation.block == self.at:
+            self.ill()
+
+    def ill(self):
+        pass
+
+    def act(self, observation):
+        return 0
+
+    def learn(self, transition):
+        pass
+
+    def note(self, text):
+        with open(self.mark, "a") as file:
+            file.write(f"{text}\\n")
+
+
+class Hangs(Still):
+    def ill(self):
+        self.note(os.getpid())
+        while True:
+            time.sleep(1)
+
+
+class HangsDeaf(Still):
+    """Hears no signal that can be ignored."""
+
+    def ill(self):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self.note(os.getpid())
+        while True:
+            time.sleep(1)
+
+
+class Slow(Still):
+    """Takes its time with each step, and can be kept."""
+
+    count = 0
+
+    def act(self, observation):
+        return self.count % 3
+
+    def learn(self, transition):
+        time.sleep(self.more.get("pause", 0.01))
+        self.count += 1
+
+    def save(self, folder):
+        (folder / "count.txt").write_text(str(self.count))
+
+    def restore(self, folder):
+        self.count = int((folder / "count.txt").read_text())
+
+    def fingerprint(self):
+        return str(self.count)
+
+
+class Forks(Still):
+    """Leaves a child behind that keeps everything it inherited open."""
+
+    def ill(self):
+        child = os.fork()
+        if child == 0:
+            if self.more.get("deaf"):
+                os.setsid()
+            time.sleep(300)
+            os._exit(0)
+        self.note(child)
+
+
+class ForksAndReturns(Still):
+    """Forgets which of the two it is."""
+
+    def ill(self):
+        self.note(os.fork())
+
+
+class Joined(Still):
+    """Has a process that Python would wait for at the end."""
+
+    def ill(self):
+        import multiprocessing
+
+        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(300,))
+        child.start()
+        self.note(child.pid)
+
+
+class Leaks(Still):
+    def ill(self):
+        self.held = []
+        while True:
+            self.held.append(bytearray(b"x") * (8 << 20))
+            time.sleep(0.005)
+
+
+class Raises(Still):
+    def ill(self):
+        raise ZeroDivisionError("toy trouble")
+
+
+class Exits(Still):
+    def ill(self):
+        sys.exit("bye")
+
+
+class ExitsAtOnce(Still):
+    def ill(self):
+        os._exit(0)
+
+
+class Crashes(Still):
+    def ill(self):
+        ctypes.string_at(0)
+
+
+class PrintsBinary(Still):
+    def ill(self):
+        os.write(1, bytes(range(256)) * 400 + b"\\x1b]0;pwned\\x07")
+        print("and words")
+        raise ZeroDivisionError("\\x1b]0;pwned\\x07")
+
+
+class Wanders(Still):
+    def ill(self):
+        os.makedirs(self.mark, exist_ok=True)
+        os.chdir(self.mark)
+        os.rmdir(self.mark)
+
+
+class Asks(Still):
+    """Reads what it was not given."""
+
+    def ill(self):
+        if sys.stdin.readline() or os.read(0, 100):
+            raise RuntimeError("there was something to read")
+
+
+class NotANumber(Still):
+    def act(self, observation):
+        return float("nan")
+'''
+
+PROTOCOL = """
+name = "small"
+seed = 5
+lifetimes = {lifetimes}
+experts = {experts}
+
+[learner]
+use = "{use}"
+params = {{ {params} }}
+
+[[scenarios]]
+layout = "condensed"
+tasks = ["pong:wide", "pong:narrow"]
+learn = {learn}
+evaluate = 2
+
+[tasks.pong]
+params = {{ points = 1, steps = 30 }}
+variants = {{ wide = {{ "bot/paddle/width" = 0.4 }}, narrow = {{ "bot/paddle/width" = 0.2 }} }}
+{more}
+"""
+
+
+def write_protocol(
+    folder: Path,
+    use: str = "Still",
+    params: str = "",
+    *,
+    lifetimes: int = 1,
+    experts: int = 0,
+    learn: int = 4,
+    more: str = "",
+) -> Path:
+    """A protocol of one of the learners above, which stand beside it; each knows `folder/mark`."""
+    (folder / "ill_toys.py").write_text(LEARNERS)
+    said = ", ".join(part for part in (f'mark = "{folder / "mark"}"', params) if part)
+    file = folder / "protocol.toml"
+    file.write_text(
+        PROTOCOL.format(
+            use=f"ill_toys:{use}", params=said, lifetimes=lifetimes, experts=experts, learn=learn, more=more
+        )
+    )
+    return file
+
+
+class Run:
+    """`perdure run` in a process, and a group, of its own."""
+
+    def __init__(self, *arguments: object, into: Path, workers: int = 2, quiet: bool = True) -> None:
+        self.into = into
+        command = [sys.executable, "-m", "perdure", "run", *map(str, arguments), "--into", str(into)]
+        self.process = subprocess.Popen(
+            [*command, "--workers", str(workers), *(["--quiet"] if quiet else [])],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="surrogateescape",
+            start_new_session=True,
+        )
+
+    def records(self) -> int:
+        """How many records there are so far."""
+        return sum(one.read_bytes().count(b"\n") for one in self.into.glob("lives/*/*/*/data-log.tsv"))
+
+    def end(self, timeout: float = 60) -> tuple[int, str, str]:
+        """Its status, and what it said and complained of."""
+        said, complained = self.process.communicate(timeout=timeout)
+        return self.process.returncode, said, complained
+
+
+def until(true: Callable[[], object], seconds: float = 60) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def gone(number: int) -> bool:
+    """Whether no process of this number is at work; one that is only not yet buried does not count."""
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        try:
+            os.kill(number, 0)
+        except ProcessLookupError:
+            return True
+        return False
+    return state in "ZX"
+
+
+def records(folder: Path) -> dict[str, pl.DataFrame]:
+    """Every life and expert of a run folder by its path, times apart."""
+    places = sorted(one.parent for part in ("lives", "experts") for one in folder.glob(f"{part}/*/manifest.json"))
+    read = {place: perdure.read(place, cache=False).experiences for place in places}
+    return {str(place.relative_to(folder)): table.drop("timestamp") for place, table in read.items()}
