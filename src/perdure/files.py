@@ -29,6 +29,7 @@ __all__ = [
     "refuse_way_out",
     "remedy",
     "replacing",
+    "sync_folder",
     "write",
 ]
 
@@ -169,6 +170,20 @@ def _sync(file: Path) -> None:
         os.fsync(opened_again)
     finally:
         os.close(opened_again)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put on the disk which files a folder has, where the system can."""
+    if os.name != "posix":
+        return
+    opened_folder = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened_folder)
+    except OSError as problem:
+        if problem.errno != errno.EINVAL:  # some network drives cannot
+            raise
+    finally:
+        os.close(opened_folder)
 
 
 def write(target: Path, content: bytes | memoryview, *, synced: bool = True) -> None:

@@ -173,6 +173,36 @@ class Asks(Still):
 class NotANumber(Still):
     def act(self, observation):
         return float("nan")
+
+
+class Fickle(Slow):
+    """Stops after so many blocks, unless the file `mended` is there; may fail to come back."""
+
+    def block_started(self, situation):
+        if situation.block == self.at and not Path(self.more["mended"]).exists():
+            raise KeyError("stopped")
+
+    def restore(self, folder):
+        how = self.more.get("how")
+        number = int(folder.name.split("-")[1])
+        if how == "raises" or (how == "raises once" and number == self.at):
+            raise ValueError("cannot be read")
+        if how == "crashes" and number == self.at:
+            os.kill(os.getpid(), 9)
+        super().restore(folder)
+        if how == "differs" and number == self.at:
+            self.count += 1
+
+
+class Big(Slow):
+    """Saves more than there is room for after its third block, unless there is room."""
+
+    def save(self, folder):
+        super().save(folder)
+        if folder.name == "after-3-blocks" and not Path(self.mark).exists():
+            with (folder / "weights.bin").open("wb", buffering=0) as file, open("/dev/full", "wb", buffering=0) as no:
+                file.write(b"x" * 1000)
+                no.write(b"x")
 '''
 
 PROTOCOL = """

@@ -12,7 +12,6 @@ import pytest
 import perdure
 from perdure.errors import LogError, Unverified
 from perdure.learners.find import make_learner
-from perdure.learners.interface import LearnerError
 from perdure.run.lead import lead
 from perdure.run.lifetime import live
 from perdure.run.resume import States
@@ -123,19 +122,30 @@ def test_a_learner_that_comes_back_different_is_refused(tmp_path: Path) -> None:
         def fingerprint(self) -> str:
             return "nothing"
 
-    with pytest.raises(LearnerError, match="Amnesiac came back from restore with another fingerprint"):
+    with pytest.raises(LogError, match="Amnesiac came back from restore with another fingerprint"):
         live(SYLLABUS, tmp_path, "life", 3, learner=Amnesiac(), states=tmp_path / "states")
 
 
-def test_only_the_latest_state_is_kept_and_a_broken_pointer_is_said_so(tmp_path: Path) -> None:
+def test_two_states_are_kept_and_one_that_was_altered_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PowerCut):
         lived(tmp_path, stop=TOTAL - 1)
     states = States(tmp_path / "states")
     found = states.latest()
     assert found is not None
-    assert found[0].blocks == len(SYLLABUS.scenario.blocks) - 1
+    last = len(SYLLABUS.scenario.blocks) - 1
+    assert found[0].blocks == last
     assert found[0].seeds == Seeds.of(3)
-    assert len(list((tmp_path / "states").glob("after-*"))) == 1
-    (tmp_path / "states" / "current.json").write_text('{"life": "life"}')
-    with pytest.raises(LogError, match="not a kept state"):
-        states.latest()
+    assert sorted(one.name for one in (tmp_path / "states").iterdir()) == [
+        f"after-{last - 1}-blocks",
+        f"after-{last - 1}-blocks.json",
+        f"after-{last}-blocks",
+        f"after-{last}-blocks.json",
+    ]
+    file = next(one for one in found[1].rglob("*") if one.is_file())
+    file.write_bytes(file.read_bytes() + b"x")
+    assert not states.is_sound()
+    with pytest.raises(LogError, match=f"is not what was kept: {file.name} was altered"):
+        lived(tmp_path)
+    assert states.drop_latest()
+    lived(tmp_path)  # from the one before
+    assert perdure.read(tmp_path / "life").complete

@@ -314,6 +314,11 @@ class Journal:
         for descriptor in waiting:
             try:
                 os.fsync(descriptor)
+                if os.fstat(descriptor).st_nlink == 0:
+                    self._refusal = (
+                        f"{self.path}: was removed while it was written, and what was logged there is gone; "
+                        "see that nothing removes it, and live this lifetime again"
+                    )
             except OSError as problem:
                 self._refusal = (
                     f"{self.path}: the disk does not take what was written ({problem.strerror}); "

@@ -20,6 +20,7 @@ from perdure.log.columns import Part
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.record import quoted
 from perdure.log.tsv import DATA_FILE, header_of, records_in
+from perdure.log.verify import ledger_of
 
 try:
     import fcntl
@@ -138,6 +139,8 @@ class Stream:
             return
         try:
             self.sync()
+            if os.fstat(self._descriptor).st_nlink == 0:
+                raise WriteError(f"{self._file}: was removed while it was written; {self._what_is_safe()}")
         finally:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -184,18 +187,19 @@ class Stream:
         self.end_block()
         folder = self._lifetime / self._worker / f"{block_num}-{block_type}"
         self._file = folder / DATA_FILE
+        self._size = self._rows = self._checksum = 0
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            for part in (folder.parent, folder):  # no further up: a lifetime that was removed is not made anew
+                part.mkdir(exist_ok=True)
             self._take_claim()
             self._descriptor = files.descriptor(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             self._block = (block_num, block_type)
-            self._size = self._rows = self._checksum = 0
             if os.fstat(self._descriptor).st_size:
                 self._continue_file()
         except OSError as problem:
             self._block = None
             raise WriteError(
-                f"{self._file}: cannot be opened ({problem.strerror}); all earlier blocks are intact"
+                f"{self._file}: cannot be opened ({problem.strerror}); {self._what_is_safe()}"
             ) from problem
 
     def _take_claim(self) -> None:
@@ -269,7 +273,7 @@ class Stream:
                 os.close(ledger)
         except OSError as problem:
             raise WriteError(
-                f"{self._ledger}: the end of a block could not be noted ({problem.strerror}); all records are intact"
+                f"{self._ledger}: the end of a block could not be noted ({problem.strerror}); {self._what_is_safe()}"
             ) from problem
 
     def _header(self) -> bytes:
@@ -286,10 +290,29 @@ class Stream:
             os.ftruncate(self._descriptor, self._size)
         except OSError:  # then a torn last line stays, which every reader leaves out and reports
             self._block = None
-        return WriteError(
-            f"{self._file}: {what} could not be written ({problem.strerror}); "
-            f"the {self._rows} records before in this file, and all earlier blocks, are intact"
-        )
+        return WriteError(f"{self._file}: {what} could not be written ({problem.strerror}); {self._what_is_safe()}")
+
+    def _what_is_safe(self) -> str:
+        """Which records are where they were written, by looking: every file that was closed, and the one at hand."""
+        if not self._lifetime.is_dir():
+            return "the folder of this lifetime is gone, with all that was logged: see that nothing removes it"
+        found = ledger_of(self._lifetime)
+        closed = {} if found is None else {file: one.bytes for file, one in found.closed.items()}
+        lost = [file for file, size in closed.items() if _size_of(self._lifetime / file) < size]
+        if self._rows and _size_of(self._file) < self._size:
+            lost.append(self._relative())
+        if lost:
+            return (
+                f"gone or cut short are {', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}: restore them from a copy"
+            )
+        return f"the {self._rows} records before in this file, and all earlier blocks, are intact"
+
+
+def _size_of(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return -1
 
 
 def _ahead(maker: ThreadPoolExecutor, items: Iterator[T]) -> Iterator[T]:

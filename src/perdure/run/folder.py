@@ -83,6 +83,14 @@ class RunFolder:
                         shutil.rmtree(self.path / part, ignore_errors=True)
             write_object(file, protocol.document)
 
+    def refuse_gone(self) -> None:
+        """Refuse to go on in a folder that was removed under a run: what would be made anew is nobody's."""
+        if not (self.path / _PROTOCOL).exists():
+            raise ProtocolError(
+                f"{self.path}: was removed while a run was at work in it; "
+                "see that nothing removes it, and run again, which begins anew"
+            )
+
     @property
     def is_lived_in(self) -> bool:
         """Whether any experience was logged here."""
@@ -147,7 +155,7 @@ class RunFolder:
         place = self.place(job)
         if (place / _TRACEBACK).exists() or not ended(place):
             return False
-        return job.id != PRE_DEPLOYMENT or self.pre_deployed.latest() is not None
+        return job.id != PRE_DEPLOYMENT or self.pre_deployed.is_sound()
 
     def start_again(self, job: Job) -> None:
         """Remove what there is of a life that cannot be taken up."""
@@ -158,7 +166,8 @@ class RunFolder:
     def note_failure(self, job: Job, traceback: str) -> None:
         """Leave the traceback in the life's folder, if the disk takes it; why a life failed is told anyway."""
         place = self.place(job)
-        with suppress(OSError):
+        with suppress(OSError, ProtocolError):
+            self.refuse_gone()
             place.mkdir(parents=True, exist_ok=True)
             files.write(place / _TRACEBACK, traceback.encode("utf-8", "replace"))
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from perdure.errors import LogError, OutOfTime
+from perdure.errors import LogError, OutOfTime, WriteError
 from perdure.learners.find import make_learner
 from perdure.learners.interface import LearnerError, Saved
 from perdure.run.folder import RunFolder
@@ -27,6 +27,7 @@ def live_job(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable
     """
     if folder.is_finished(job):
         return ()
+    folder.refuse_gone()
     folder.clear_failure(job)
     learner, life, again = _begun(protocol, job, folder, _limited(protocol, job, progress))
     lead(life, learner)
@@ -49,15 +50,23 @@ def _begun(
 ) -> tuple[Any, Life, tuple[str, ...]]:
     """A learner and its life, taken up or begun, and why what there was of it was not taken up."""
     place, states = folder.place(job), folder.states(job)
-    if place.exists() and states.latest() is None:
-        folder.start_again(job)
-    try:
-        return (*_opened(protocol, job, folder, progress), ())
-    except LogError as problem:
-        if not place.exists():
+    notes: list[str] = []
+    while place.exists() and (kept := states.latest()) is not None:
+        try:
+            return (*_opened(protocol, job, folder, progress), tuple(notes))
+        except WriteError:
             raise
-        folder.start_again(job)  # it cannot be taken up, so it is lived again, from its seed
-        return (*_opened(protocol, job, folder, progress), (f"{job.id} was lived again from its seed: {problem}",))
+        except LogError as problem:
+            # Each try has a fresh learner: one that was restored in part is neither the one nor the other.
+            notes.append(f"{job.id} did not go on from its state after {kept[0].blocks} blocks: {problem}")
+            states.drop_latest()
+    if notes:
+        notes.append(f"{job.id} was lived again from its seed")
+    elif job.id == PRE_DEPLOYMENT and place.exists() and folder.pre_deployed.latest() is not None:
+        notes.append(f"{job.id} was lived again: its kept state was altered")
+    if place.exists():
+        folder.start_again(job)
+    return (*_opened(protocol, job, folder, progress), tuple(notes))
 
 
 def _opened(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> tuple[Any, Life]:

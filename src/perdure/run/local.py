@@ -270,7 +270,7 @@ class _Pool:
 def _opened(noise: Path) -> IO[bytes]:
     """A file for what a worker complains of; on a full disk that goes nowhere, and its lives say what is wrong."""
     try:
-        noise.parent.mkdir(parents=True, exist_ok=True)
+        noise.parent.mkdir(exist_ok=True)
         return os.fdopen(files.descriptor(noise, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb")
     except OSError:
         return Path(os.devnull).open("wb")

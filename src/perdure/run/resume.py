@@ -2,10 +2,17 @@
 
 A life goes on only from its own learner's state at a block boundary. What was logged after that boundary
 is removed, and lived again. A fresh learner on an old log would be a chimera, and is refused.
+
+after-7-blocks/        what the learner saved, on the disk before there is
+after-7-blocks.json    which names it, and holds the checksum of each of its files
+after-6-blocks…        the same one block before
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +21,8 @@ from typing import Any
 import msgspec
 
 from perdure import files
-from perdure.errors import LogError
+from perdure.errors import LogError, WriteError
 from perdure.learners.interface import LearnerError, Saved
-from perdure.log.l2logger import object_in
 from perdure.log.manifest import write_object
 from perdure.log.tsv import DATA_FILE, records_in
 from perdure.log.verify import BLOCKS_FILE, refusal, verify
@@ -24,7 +30,9 @@ from perdure.run.seeds import Seeds
 
 __all__ = ["Checkpoint", "States", "restored"]
 
-_CURRENT = "current.json"
+_POINTER = "after-{}-blocks.json"
+_KEPT = 2  # the last state, and the one before it
+_RESTORING = "restoring"
 
 
 @dataclass(frozen=True)
@@ -39,59 +47,90 @@ class Checkpoint:
     seeds: Seeds
 
 
+class _Pointer(msgspec.Struct):
+    """What is written beside a state once that is on the disk: what it is, and the checksum of each of its files."""
+
+    life: str
+    blocks: int
+    experiences: int
+    rows: int
+    fingerprint: str | None
+    seeds: dict[str, int]
+    files: dict[str, str]
+
+
 class States:
-    """The kept states of one life's learner; only the latest is needed."""
+    """The kept states of one life's learner: the latest, and the one before, should the latest be damaged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def keep(self, learner: Any, checkpoint: Checkpoint) -> None:
-        """Save the learner, then point to what was saved, so that a crash in between leaves the one before."""
+        """Save the learner, sync it, then point to it, so that a crash at any moment leaves the one before."""
         if not isinstance(learner, Saved):
             return
-        place = self.folder / f"after-{checkpoint.blocks}-blocks"
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
-        learner.save(place)
-        write_object(
-            self.folder / _CURRENT,
-            {
-                "life": checkpoint.life,
-                "blocks": checkpoint.blocks,
-                "experiences": checkpoint.experiences,
-                "rows": checkpoint.rows,
-                "fingerprint": checkpoint.fingerprint,
-                "seeds": checkpoint.seeds.as_json(),
-                "state": place.name,
-            },
+        pointer = self.folder / _POINTER.format(checkpoint.blocks)
+        place = pointer.with_suffix("")
+        try:
+            pointer.unlink(missing_ok=True)
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            learner.save(place)
+            held = _digests(place, synced=True)
+            write_object(
+                pointer,
+                msgspec.structs.asdict(
+                    _Pointer(
+                        checkpoint.life,
+                        checkpoint.blocks,
+                        checkpoint.experiences,
+                        checkpoint.rows,
+                        checkpoint.fingerprint,
+                        checkpoint.seeds.as_json(),
+                        held,
+                    )
+                ),
+            )
+            files.sync_folder(self.folder)
+        except (OSError, LogError) as problem:
+            cause = problem if isinstance(problem, OSError) else problem.__cause__
+            if not isinstance(cause, OSError):
+                raise
+            shutil.rmtree(place, ignore_errors=True)  # half a state only takes room
+            raise self._unkept(place, checkpoint.blocks, cause) from problem
+        for older in self._pointers()[_KEPT:]:
+            self._remove(older)
+
+    def _unkept(self, place: Path, blocks: int, problem: OSError) -> WriteError:
+        before = self.latest()
+        going_on = "starts again from its seed" if before is None else f"goes on after block {before[0].blocks - 1}"
+        return WriteError(
+            f"{place}: the learner could not be kept after {blocks} blocks ({problem.strerror or problem}); "
+            f"{files.remedy(problem)}, and run again: the life then {going_on}"
         )
-        for older in self.folder.glob("after-*-blocks"):
-            if older != place:
-                shutil.rmtree(older, ignore_errors=True)
 
     def latest(self) -> tuple[Checkpoint, Path] | None:
-        """The last kept state, or None."""
-        if not (self.folder / _CURRENT).exists():
-            return None
-        said = object_in(self.folder / _CURRENT)
-        try:
-            checkpoint = Checkpoint(
-                said["life"],
-                int(said["blocks"]),
-                int(said["experiences"]),
-                int(said["rows"]),
-                said["fingerprint"],
-                Seeds(**said["seeds"]),
-            )
-            place = self.folder / str(said["state"])
-        except (KeyError, TypeError, ValueError) as problem:
-            raise LogError(
-                f"{self.folder / _CURRENT}: not a kept state ({problem!r}); remove the folder to start again"
-            ) from problem
-        return (checkpoint, place) if place.is_dir() else None
+        """The last state that was kept, sound or not; None where there is none."""
+        for pointer in self._pointers():
+            said = self._read(pointer)
+            if said is not None:
+                return _checkpoint(said), pointer.with_suffix("")
+        return None
+
+    def is_sound(self) -> bool:
+        """Whether there is a state, and it is what was kept."""
+        found = self.latest()
+        return found is not None and self._damage(found[1]) is None
+
+    def drop_latest(self) -> bool:
+        """Leave the last state out from here on; whether there is one before it."""
+        found = self.latest()
+        if found is not None:
+            self._remove(found[1].with_name(f"{found[1].name}.json"))
+        return self.latest() is not None
 
     def resume(self, life: Path, name: str, seeds: Seeds, learner: Any) -> Checkpoint:
-        """Restore the learner, and cut its log back to where it was kept; anything else is refused."""
+        """Restore the learner from its last state, and cut its log back to there; LogError where it cannot be."""
         found = self.latest()
         if found is None or not isinstance(learner, Saved):
             raise LogError(
@@ -104,6 +143,8 @@ class States:
                 f"{self.folder}: the state of another life ({checkpoint.life}, seeds {checkpoint.seeds.as_json()}) "
                 f"cannot go on with {name} ({seeds.as_json()})"
             )
+        if (damage := self._damage(place)) is not None:
+            raise LogError(f"{place}: {damage}; remove it to go on from the state before")
         if problems := verify(life, lambda closed: closed.block_num < checkpoint.blocks):
             raise refusal(life, problems, "remove the folder to start this life again")
         rows = _rows_before(life, checkpoint.blocks)
@@ -112,9 +153,53 @@ class States:
                 f"{life}: holds {rows} records of the {checkpoint.blocks} blocks that its learner has lived, not "
                 f"{checkpoint.rows}; the log was changed: remove the folder to start this life again"
             )
-        restored(learner, place, checkpoint.fingerprint)
+        self._restore(learner, place, checkpoint.fingerprint)
         _cut(life, checkpoint.blocks)
         return checkpoint
+
+    def _restore(self, learner: Any, place: Path, fingerprint: str | None) -> None:
+        """Restore `learner`; a state whose restoring ended a process before is not tried a second time."""
+        mark = self.folder / _RESTORING
+        if mark.exists() and mark.read_text(encoding="utf-8") == place.name:
+            raise LogError(f"{place}: the process died while its learner was restored from it; remove it to go on")
+        mark.write_text(place.name, encoding="utf-8")
+        try:
+            restored(learner, place, fingerprint)
+        except LearnerError as problem:
+            raise LogError(str(problem)) from problem
+        except Exception as problem:
+            why = f"{type(problem).__name__}: {problem}"
+            raise LogError(f"{place}: {type(learner).__name__}.restore failed: {why}") from problem
+        finally:
+            mark.unlink(missing_ok=True)
+
+    def _pointers(self) -> list[Path]:
+        """The pointers to all kept states, the latest first."""
+        return sorted(self.folder.glob(_POINTER.format("*")), key=_number_of, reverse=True)
+
+    def _read(self, pointer: Path) -> _Pointer | None:
+        try:
+            return msgspec.json.decode(files.read_bytes(pointer, files.HEADER_LIMIT), type=_Pointer)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    def _damage(self, place: Path) -> str | None:
+        """What is wrong with a kept state; None where its files are what was saved."""
+        said = self._read(place.with_name(f"{place.name}.json"))
+        try:
+            held = _digests(place, synced=False)
+        except OSError as problem:
+            return f"cannot be read: {problem.strerror or problem}"
+        if said is None or held != said.files:
+            names = (
+                sorted(name for name in {*held, *said.files} if held.get(name) != said.files.get(name)) if said else []
+            )
+            return f"is not what was kept: {', '.join(names[:3]) or 'its pointer'} was altered, added or removed"
+        return None
+
+    def _remove(self, pointer: Path) -> None:
+        pointer.unlink(missing_ok=True)
+        shutil.rmtree(pointer.with_suffix(""), ignore_errors=True)
 
     def forget(self) -> None:
         """Remove what was kept; a finished life needs it no more."""
@@ -130,6 +215,34 @@ def restored(learner: Any, place: Path, fingerprint: str | None) -> None:
             f"{place}: {type(learner).__name__} came back from restore with another fingerprint than it was saved "
             "with; save and restore must carry everything that the fingerprint covers"
         )
+
+
+def _checkpoint(said: _Pointer) -> Checkpoint:
+    return Checkpoint(said.life, said.blocks, said.experiences, said.rows, said.fingerprint, Seeds(**said.seeds))
+
+
+def _number_of(pointer: Path) -> int:
+    number = pointer.name.split("-")[1]
+    return int(number) if number.isdecimal() else -1
+
+
+def _digests(place: Path, *, synced: bool) -> dict[str, str]:
+    """The checksum of each file of a state; with `synced`, once it is on the disk."""
+    if not place.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    found = {}
+    for file in sorted(place.rglob("*")):
+        if file.is_dir():
+            if synced:
+                files.sync_folder(file)
+            continue
+        with files.opened(file) as opened:
+            found[file.relative_to(place).as_posix()] = hashlib.file_digest(opened, "sha256").hexdigest()
+            if synced:
+                os.fsync(opened.fileno())
+    if synced:
+        files.sync_folder(place)
+    return found
 
 
 def _rows_before(life: Path, blocks: int) -> int:

@@ -157,7 +157,7 @@ def _answer(answers: BinaryIO, event: dict[str, Any]) -> None:
 
 def _redirect(file: Path) -> None:
     """Let everything that is printed from here on, by Python or by libraries below it, go to `file`."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(exist_ok=True)  # no further up: a run folder that was removed is not made anew
     with suppress(OSError):  # what the life before printed may not fit on the disk
         sys.stdout.flush()
         sys.stderr.flush()

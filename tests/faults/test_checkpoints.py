@@ -1,0 +1,251 @@
+"""A life goes on from the last sound state of its learner, else from the one before, else from its seed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.faults.ill import Run, records, until, write_protocol
+
+import perdure
+from perdure.errors import PerdureError, ProtocolError
+from perdure.run.resume import States
+from perdure.run.runner import RunResult, run_protocol
+
+Damage = Callable[[Path], object]
+
+
+def begun(folder: Path, how: str = "", workers: int = 0) -> Callable[[], RunResult]:
+    """A life that stopped after five blocks, in `run`; what is given completes it. In `whole`, one that did not stop."""
+    mended = folder / "mended"
+    file = write_protocol(folder, "Fickle", f'at = 5, pause = 0.0, mended = "{mended}", how = "{how}"')
+    stopped = run_protocol(file, folder / "run", workers=workers)
+    assert "stopped" in stopped.failed["life-000"]
+    mended.touch()
+    run_protocol(file, folder / "whole", workers=0)
+    return lambda: run_protocol(file, folder / "run", workers=workers)
+
+
+def same(folder: Path) -> bool:
+    found, expected = records(folder / "run"), records(folder / "whole")
+    return found.keys() == expected.keys() and all(found[key].equals(expected[key]) for key in found)
+
+
+def states(folder: Path) -> Path:
+    return folder / "run" / ".run" / "states" / "life-000"
+
+
+def flipped(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+DAMAGES: dict[str, Damage] = {
+    "altered": lambda at: flipped(at / "after-5-blocks" / "count.txt"),
+    "emptied": lambda at: os.truncate(at / "after-5-blocks" / "count.txt", 0),
+    "removed": lambda at: (at / "after-5-blocks" / "count.txt").unlink(),
+    "folder removed": lambda at: shutil.rmtree(at / "after-5-blocks"),
+    "a file added": lambda at: (at / "after-5-blocks" / "more").touch(),
+    "pointer cut short": lambda at: os.truncate(at / "after-5-blocks.json", 40),
+    "pointer emptied": lambda at: os.truncate(at / "after-5-blocks.json", 0),
+    "pointer removed": lambda at: (at / "after-5-blocks.json").unlink(),
+    "pointer is not JSON": lambda at: (at / "after-5-blocks.json").write_bytes(b"\xff\x00[[["),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_state_falls_back_to_the_one_before(tmp_path: Path, damage: str) -> None:
+    complete = begun(tmp_path)
+    DAMAGES[damage](states(tmp_path))
+    result = complete()
+    assert result.lived == ("life-000",)
+    assert same(tmp_path)
+    if not damage.startswith("pointer"):
+        (note,) = result.notes
+        assert note.startswith("life-000 did not go on from its state after 5 blocks: ")
+    assert not any("seed" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("damage", ["both altered", "all removed"])
+def test_without_any_sound_state_a_life_starts_again_from_its_seed(tmp_path: Path, damage: str) -> None:
+    complete = begun(tmp_path)
+    if damage == "both altered":
+        for file in states(tmp_path).glob("*/count.txt"):
+            flipped(file)
+    else:
+        shutil.rmtree(states(tmp_path))
+    result = complete()
+    assert result.lived == ("life-000",)
+    assert same(tmp_path)
+    if damage == "both altered":
+        assert len(result.notes) == 3
+        assert result.notes[-1] == "life-000 was lived again from its seed"
+
+
+@pytest.mark.parametrize(
+    ("how", "notes"),
+    [
+        ("raises once", ["ValueError: cannot be read"]),
+        ("raises", ["cannot be read", "cannot be read", "from its seed"]),
+        ("differs", ["came back from restore with another fingerprint"]),
+    ],
+)
+def test_any_failure_to_restore_falls_back_with_a_note(tmp_path: Path, how: str, notes: list[str]) -> None:
+    result = begun(tmp_path, how)()
+    assert result.lived == ("life-000",)
+    assert len(result.notes) == len(notes)
+    assert all(words in note for words, note in zip(notes, result.notes, strict=True))
+    assert same(tmp_path)
+
+
+def test_a_state_that_kills_the_process_is_not_tried_a_second_time(tmp_path: Path) -> None:
+    result = begun(tmp_path, "crashes", workers=1)()
+    assert result.lived == ("life-000",)
+    assert "the process died while its learner was restored" in result.notes[0]
+    assert same(tmp_path)
+
+
+def test_a_record_altered_after_the_state_before_costs_one_block(tmp_path: Path) -> None:
+    complete = begun(tmp_path)
+    flipped(next((tmp_path / "run" / "lives" / "life-000").glob("*/4-t*/data-log.tsv")))
+    result = complete()
+    assert len(result.notes) == 1
+    assert "altered after it was written" in result.notes[0]
+    assert same(tmp_path)
+
+
+def test_a_damaged_pre_deployed_learner_is_made_again(tmp_path: Path) -> None:
+    more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
+    file = write_protocol(tmp_path, "Slow", "pause = 0.0", more=more)
+    for folder in ("run", "whole"):
+        run_protocol(file, tmp_path / folder, workers=0)
+    flipped(next((tmp_path / "run" / ".run" / "pre-deployment-state").glob("*/count.txt")))
+    shutil.rmtree(tmp_path / "run" / "lives")
+    result = run_protocol(file, tmp_path / "run", workers=0)
+    assert result.lived == ("life-000",)
+    assert "pre-deployment was lived again" in result.notes[0]
+    assert same(tmp_path)
+
+
+# -- the disk --------------------------------------------------------------------------------------
+
+
+def test_a_disk_that_is_full_when_the_learner_is_kept_costs_nothing_that_was_kept(tmp_path: Path) -> None:
+    file = write_protocol(tmp_path, "Big", "pause = 0.0")
+    result = run_protocol(file, tmp_path / "run", workers=0)
+    why = result.failed["life-000"]
+    assert "the learner could not be kept after 3 blocks (No space left on device); make room, and run again" in why
+    assert "the life then goes on after block 1" in why
+    assert not (states(tmp_path) / "after-3-blocks").exists()
+    (tmp_path / "mark").touch()
+    assert run_protocol(file, tmp_path / "run", workers=0).notes == ()
+    run_protocol(file, tmp_path / "whole", workers=0)
+    assert same(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["run", "run/lives/life-000", "run/.run/states"])
+def test_a_folder_that_is_removed_under_a_run_is_said_and_nothing_is_made_in_its_place(
+    tmp_path: Path, what: str
+) -> None:
+    file = write_protocol(tmp_path, "Slow", "pause = 0.01", learn=8)
+    run = Run(file, into=tmp_path / "run", workers=1)
+    until(lambda: run.records() > 8)
+    removed(tmp_path / what)
+    status, said, complained = run.end()
+    assert "Traceback" not in complained
+    if what != "run/.run/states":
+        assert status == 1
+        assert "removed" in said
+        assert "see that nothing removes it" in said
+        assert "are intact" not in said
+    assert run_protocol(file, tmp_path / "run", workers=0).missing == ()
+    run_protocol(file, tmp_path / "whole", workers=0)
+    assert same(tmp_path)
+
+
+def removed(folder: Path) -> None:
+    """Remove a folder that someone is writing to."""
+    end = time.monotonic() + 10
+    while folder.exists() and time.monotonic() < end:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_can_only_be_read_is_said_for_real(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir(mode=0o500)
+    with pytest.raises(ProtocolError, match="Permission denied; make it writable, or choose another folder"):
+        run_protocol(write_protocol(tmp_path), tmp_path / "run", workers=0)
+
+
+def test_a_folder_that_can_only_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def refused(path: Any, flags: int, *more: Any) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise OSError(30, "Read-only file system", str(path))
+        return real(path, flags, *more)
+
+    file = write_protocol(tmp_path)
+    run_protocol(file, tmp_path / "run", workers=0)
+    monkeypatch.setattr("perdure.files.os.open", refused)
+    with pytest.raises(ProtocolError, match="Read-only file system; it can only be read: choose another folder"):
+        run_protocol(write_protocol(tmp_path, lifetimes=2), tmp_path / "run", workers=0)
+
+
+@pytest.mark.parametrize("step", [-86_400, 86_400])
+def test_a_clock_that_is_set_while_a_life_is_lived_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    file = write_protocol(tmp_path, "Slow", "pause = 0.0", more="[limits]\nseconds_per_life = 1000")
+    run_protocol(file, tmp_path / "whole", workers=0)
+    true_ns, true_s, read = time.time_ns, time.time, [0]
+
+    def stepped() -> int:
+        read[0] += 1
+        return step * (read[0] > 9)
+
+    monkeypatch.setattr("time.time_ns", lambda: true_ns() + stepped() * 10**9)
+    monkeypatch.setattr("time.time", lambda: true_s() + stepped())
+    result = run_protocol(file, tmp_path / "run", workers=0)
+    assert result.lived == ("life-000",)
+    assert read[0] > 9
+    assert same(tmp_path)
+    assert not [one for one in perdure.check(result.finished_lives[0]).problems if one.level == "error"]
+
+
+def test_what_is_called_intact_was_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = perdure.Journal(tmp_path, "life")
+    for number in range(3):
+        journal.log(block_num=0, exp_num=number, block_type="train", task_name="a", reward=1.0)
+    journal.end_blocks()
+    first = next((tmp_path / "life").glob("*/0-train/data-log.tsv"))
+    os.truncate(first, 10)
+    real = os.write
+
+    def full(descriptor: int, data: bytes) -> int:
+        if b"\t4\t" in bytes(data):
+            raise OSError(28, "No space left on device")
+        return real(descriptor, data)
+
+    journal.log(block_num=1, exp_num=3, block_type="train", task_name="a", reward=1.0)
+    monkeypatch.setattr("perdure.log.stream.os.write", full)
+    with pytest.raises(PerdureError) as problem:
+        journal.log(block_num=1, exp_num=4, block_type="train", task_name="a", reward=1.0)
+    assert "are intact" not in str(problem.value)
+    assert "cut short are worker-default/0-train/data-log.tsv" in str(problem.value)
+    monkeypatch.undo()
+    journal.close()
+
+
+def test_states_of_nothing_are_none(tmp_path: Path) -> None:
+    kept = States(tmp_path / "none")
+    assert kept.latest() is None
+    assert not kept.is_sound()
+    assert not kept.drop_latest()
