@@ -18,6 +18,7 @@ from perdure.errors import LogError
 __all__ = [
     "HEADER_LIMIT",
     "LEDGER_LIMIT",
+    "NO_LOCKS",
     "SCORES_LIMIT",
     "data_folder",
     "deliver",
@@ -39,6 +40,9 @@ LEDGER_LIMIT = 256 << 20
 """Bytes of a blocks.jsonl; about a million blocks."""
 SCORES_LIMIT = 1 << 30
 """Bytes of a file of scores, or of a matrix. Files of records have no limit: a life is as long as it was."""
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+"""What `flock` answers on a drive that has none, as some network drives; it is then done without, as on Windows."""
 
 
 def data_folder() -> Path:

@@ -21,7 +21,7 @@ Damage = Callable[[Path], object]
 
 
 def begun(folder: Path, how: str = "", workers: int = 0) -> Callable[[], RunResult]:
-    """A life that stopped after five blocks, in `run`; what is given completes it. In `whole`, one that did not stop."""
+    """A life in `run` that stopped after five blocks; what is given completes it. In `whole`, one that did not stop."""
     mended = folder / "mended"
     file = write_protocol(folder, "Fickle", f'at = 5, pause = 0.0, mended = "{mended}", how = "{how}"')
     stopped = run_protocol(file, folder / "run", workers=workers)

@@ -78,7 +78,7 @@ def run(
     from perdure.report import sketched
     from perdure.run.before import check_before
     from perdure.run.folder import RunFolder
-    from perdure.run.plan import Plan
+    from perdure.run.plan import PRE_DEPLOYMENT, Plan
     from perdure.run.protocol import read_protocol
     from perdure.run.runner import cores, run_protocol
     from perdure.run.shard import Shard
@@ -119,7 +119,7 @@ def run(
     if json != "-":
         show_failures(console, result)
         show_notes(console, result)
-        if not quiet and not result.lived and not result.failed:
+        if not quiet and not missing and PRE_DEPLOYMENT not in (only or ()):
             console.print(f"  {into}: nothing is missing, so nothing was run")
     if l2data is not None and result.finished_lives:
         _as_in_2019(into, l2data, quiet=quiet or json == "-")

@@ -217,6 +217,9 @@ class Stream:
                     f"{self._lifetime / self._worker}: another journal is writing as this worker; "
                     "give each its own worker_id"
                 ) from None
+            except OSError as problem:
+                if problem.errno not in files.NO_LOCKS:
+                    raise
         self._writes = True
         if self._ledger.exists():
             # Before any file of this journal: until it is closed, a log that had ended has not.

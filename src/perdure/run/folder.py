@@ -61,6 +61,10 @@ class RunFolder:
         theirs = self.protocol() if (self.path / _PROTOCOL).exists() else protocol
         return protocol.with_experts((theirs if theirs.digest == protocol.digest else protocol).experts)
 
+    def holds(self, protocol: Protocol) -> bool:
+        """Whether this is the folder of exactly this protocol."""
+        return (self.path / _PROTOCOL).exists() and self.protocol().document == protocol.document
+
     def claim(self, protocol: Protocol, *, alone: bool = True) -> None:
         """Make this the folder of `protocol`, for who holds its lock; another protocol's lives are refused.
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import platform
 import time
@@ -32,7 +31,6 @@ _HAS_LOCKS = fcntl is not None
 __all__ = ["held"]
 
 _PATIENCE_S = 5.0  # workers of a killed run notice within a second or so
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # a network drive without flock: as on Windows
 
 
 @contextmanager
@@ -73,7 +71,7 @@ def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None])
         claim(True)
     _wait_for(lock, fcntl.LOCK_SH, folder)
     count = _named(lock).get("of")
-    if count != shard.count:
+    if count not in (None, shard.count):
         raise ProtocolError(
             f"{folder}: a run in {count} shards is at work here{_who(lock)}, and this is one of {shard.count}; "
             "wait for it, or give all shards one count"
@@ -95,7 +93,7 @@ def _taken(descriptor: int, how: int) -> bool:
     except BlockingIOError:
         return False
     except OSError as problem:
-        if problem.errno not in _NO_LOCKS:
+        if problem.errno not in files.NO_LOCKS:
             raise
     return True
 

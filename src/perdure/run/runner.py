@@ -103,10 +103,13 @@ def run_protocol(
         if tell is not None:
             tell(event)
 
+    first = plan.pre_deployment
+    missing = tuple(job for job in chosen if not folder.is_finished(job))
+    if not missing and (first is None or folder.is_finished(first)) and folder.holds(protocol):
+        return RunResult(folder, plan, (), {})  # without a lock, so also where the folder can only be read
     with folder.locked(shard, partial(_claim, folder, protocol)) as locks, importable(places):
         label = "" if shard is None else f"{shard.number}-"
         live = _runner(ray, folder, count, places, locks, told, label)
-        first = plan.pre_deployment
         if first is not None and not folder.is_finished(first):
             if shard is not None:
                 raise ProtocolError(

@@ -1,0 +1,110 @@
+"""Several runs share one folder, each its own part; together they live every life once, and only together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.faults.ill import Run, records, until, write_protocol
+
+from perdure.errors import ProtocolError
+from perdure.run.folder import RunFolder
+from perdure.run.plan import Plan
+from perdure.run.protocol import read_protocol
+from perdure.run.runner import run_protocol
+from perdure.run.shard import Shard
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
+def test_shards_take_every_job_once(tmp_path: Path, count: int) -> None:
+    plan = Plan(read_protocol(write_protocol(tmp_path, lifetimes=9, experts=2)))
+    parts = [Shard(number, count).part_of(plan, plan.jobs) for number in range(1, count + 1)]
+    ids = [job.id for part in parts for job in part]
+    assert sorted(ids) == sorted(job.id for job in plan.jobs)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+@pytest.mark.parametrize("text", ["", "3", "0/4", "5/4", "1/0", "-1/4", "a/b", "1/2/3", "1/" + "9" * 50])
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(ProtocolError, match="expected a part and a count, from 1/16 to 16/16"):
+        Shard.of(text)
+
+
+def test_shards_one_after_the_other_and_one_run_to_finish_give_the_records_of_one_run(tmp_path: Path) -> None:
+    file = write_protocol(tmp_path, "Slow", "pause = 0.0", lifetimes=4, experts=1)
+    run_protocol(file, tmp_path / "whole", workers=0)
+    first = run_protocol(file, tmp_path / "run", workers=0, shard=Shard.of("1/3"))
+    assert len(first.lived) == 2
+    again = run_protocol(file, tmp_path / "run", workers=0, shard=Shard.of("1/3"))
+    assert again.lived == ()
+    run_protocol(file, tmp_path / "run", workers=0, shard=Shard.of("3/3"))
+    last = run_protocol(file, tmp_path / "run", workers=0)
+    assert len(last.lived) == 2
+    assert last.missing == ()
+    found, expected = records(tmp_path / "run"), records(tmp_path / "whole")
+    assert found.keys() == expected.keys()
+    assert all(found[key].equals(expected[key]) for key in found)
+
+
+@pytest.mark.slow
+def test_shards_at_once_are_killed_and_run_again_to_the_records_of_one_run(tmp_path: Path) -> None:
+    file = write_protocol(tmp_path, "Slow", "pause = 0.003", lifetimes=4, experts=1, learn=6)
+    run_protocol(file, tmp_path / "whole", workers=0)
+    runs = [Run(file, "--shard", f"{one}/3", into=tmp_path / "run", workers=1) for one in (1, 2, 3)]
+    until(lambda: runs[0].records() > 20)
+    runs[1].process.kill()
+    runs[1].end()
+    again = Run(file, "--shard", "2/3", into=tmp_path / "run", workers=1)
+    for run in (runs[0], runs[2], again):
+        status, _, complained = run.end(100)
+        assert status == 0, complained
+    assert not (tmp_path / "run" / "report.html").exists()
+    finished = run_protocol(file, tmp_path / "run", workers=0)
+    assert finished.lived == finished.missing == ()
+    found, expected = records(tmp_path / "run"), records(tmp_path / "whole")
+    assert found.keys() == expected.keys()
+    assert all(found[key].equals(expected[key]) for key in found)
+
+
+def test_who_would_live_the_same_lives_at_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perdure.run.lock._PATIENCE_S", 0.1)
+    file, into = write_protocol(tmp_path, lifetimes=4), tmp_path / "run"
+    folder = RunFolder(into)
+
+    def claim(alone: bool) -> None:
+        folder.claim(read_protocol(file), alone=alone)
+
+    with folder.locked(Shard(1, 4), claim):
+        with pytest.raises(ProtocolError, match=r"at work here \(process \d+ on .*, the first of 4 shards\)"):
+            run_protocol(file, into, workers=0)
+        with pytest.raises(ProtocolError, match=r"another perdure run is at work here \(process"):
+            run_protocol(file, into, workers=0, shard=Shard(1, 4))
+        with pytest.raises(ProtocolError, match=r"a run in 4 shards is at work here .* and this is one of 3"):
+            run_protocol(file, into, workers=0, shard=Shard(2, 3))
+        other = write_protocol(tmp_path, lifetimes=5)
+        with pytest.raises(ProtocolError, match="with another protocol, which differs in lifetimes"):
+            run_protocol(other, into, workers=0, shard=Shard(2, 4))
+        file = write_protocol(tmp_path, lifetimes=4)
+        assert run_protocol(file, into, workers=0, shard=Shard(2, 4)).lived == ("life-001",)
+    with folder.locked(), pytest.raises(ProtocolError, match="another perdure run is at work here"):
+        run_protocol(file, into, workers=0, shard=Shard(3, 4))
+
+
+def test_pre_deployment_comes_before_the_shards_and_by_itself(tmp_path: Path) -> None:
+    more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
+    file = write_protocol(tmp_path, "Slow", "pause = 0.0", lifetimes=2, more=more)
+    with pytest.raises(ProtocolError, match="run it once, with --only pre-deployment, and then the shards"):
+        run_protocol(file, tmp_path / "run", workers=0, shard=Shard(1, 2))
+    first = run_protocol(file, tmp_path / "run", workers=0, only=["pre-deployment"])
+    assert (first.lived, first.failed) == ((), {})
+    assert run_protocol(file, tmp_path / "run", workers=0, shard=Shard(1, 2)).lived == ("life-000",)
+
+
+def test_a_drive_without_locks_is_used_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import errno
+
+    def unknown(descriptor: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("perdure.run.lock.fcntl.flock", unknown)
+    assert run_protocol(write_protocol(tmp_path), tmp_path / "run", workers=0, shard=Shard(1, 1)).lived == ("life-000",)
