@@ -33,9 +33,9 @@ def test_a_protocol_has_defaults_for_all_but_learner_and_scenarios() -> None:
     ("change", "message"),
     [
         ({"lifetime": 3}, r"unknown key 'lifetime'; did you mean 'lifetimes'\?"),
-        ({"lifetimes": 0}, r"'lifetimes' is 0; expected a whole number, 1 or more, or \"auto\""),
+        ({"lifetimes": 0}, r"'lifetimes' is 0; expected a whole number, 1 to 100,000, or \"auto\""),
         ({"lifetimes": "many"}, r"'lifetimes' is 'many'"),
-        ({"experts": -1}, r"'experts' is -1; expected a whole number, 0 or more"),
+        ({"experts": -1}, r"'experts' is -1; expected a whole number, 0 to 100,000"),
         ({"learner": "me"}, r"'learner' is 'me'; expected a table"),
         ({"learner": {}}, r"\[learner\]: no 'use'"),
         ({"learner": {"use": "x", "rate": 1}}, r"\[learner\]: unknown key 'rate'"),

@@ -6,13 +6,21 @@ Those of `[score]` are the settings, and stand where these are declared.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from perdure.errors import PerdureError, nearest
 
-__all__ = ["KEYS", "Table", "Takes", "checked"]
+__all__ = ["KEYS", "MOST_LIVES", "Table", "Takes", "checked", "refuse_strange"]
+
+MOST_LIVES = 100_000
+"""Lives of one protocol; more are several protocols."""
+
+_LONGEST_NAME = 200
+_DEEPEST = 100
+_BEYOND = 2**63  # TOML's own whole numbers
 
 
 @dataclass(frozen=True)
@@ -27,11 +35,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
-def _whole(least: int) -> Takes:
+def _whole(least: int, most: int | None = None) -> Takes:
     def fits(value: Any) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and value >= least
+        whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+        return whole and (most is None or value <= most)
 
-    return Takes(f"a whole number, {least} or more", fits)
+    return Takes(f"a whole number, {least} or more" if most is None else f"a whole number, {least} to {most:,}", fits)
 
 
 def _between(low: float, high: float) -> Takes:
@@ -43,11 +52,13 @@ def _is_bounds(value: Any) -> bool:
 
 
 def _is_folder_name(value: Any) -> bool:
-    return isinstance(value, str) and value.strip() != "" and value.isprintable() and not set(value) & set("/\\")
+    fits = isinstance(value, str) and 0 < len(value.strip()) <= len(value) <= _LONGEST_NAME
+    return fits and value.isprintable() and not set(value) & set("/\\")
 
 
+_FILE = Takes("the name of a file", lambda value: isinstance(value, str) and value.strip() != "" and "\0" not in value)
 _TEXT = Takes("text", lambda value: isinstance(value, str) and value.strip() != "")
-_NAME = Takes("a name without slashes", _is_folder_name)
+_NAME = Takes(f"a name without slashes, of at most {_LONGEST_NAME} characters", _is_folder_name)
 _TABLE = Takes("a table", lambda value: isinstance(value, Mapping))
 _TABLES = Takes("tables, each under [[scenarios]]", lambda value: isinstance(value, list))
 _TEXTS = Takes(
@@ -55,7 +66,10 @@ _TEXTS = Takes(
     lambda value: isinstance(value, list) and value != [] and all(isinstance(one, str) and one for one in value),
 )
 _SWITCH = Takes("true or false", lambda value: isinstance(value, bool))
-_LIFETIMES = Takes('a whole number, 1 or more, or "auto"', lambda value: value == "auto" or _whole(1).fits(value))
+_LIFETIMES = Takes(
+    f'a whole number, 1 to {MOST_LIVES:,}, or "auto"',
+    lambda value: value == "auto" or _whole(1, MOST_LIVES).fits(value),
+)
 
 KEYS: Mapping[str, Mapping[str, Takes]] = {
     "protocol": {
@@ -63,7 +77,7 @@ KEYS: Mapping[str, Mapping[str, Takes]] = {
         "description": _TEXT,
         "seed": _whole(0),
         "lifetimes": _LIFETIMES,
-        "experts": _whole(0),
+        "experts": _whole(0, MOST_LIVES),
         "twin": _SWITCH,
         "learner": _TABLE,
         "scenarios": _TABLES,
@@ -77,7 +91,7 @@ KEYS: Mapping[str, Mapping[str, Takes]] = {
     "learner": {"use": _TEXT, "name": _NAME, "params": _TABLE},
     "scenario": {
         "name": _NAME,
-        "file": _TEXT,
+        "file": _FILE,
         "syllabus": _TABLE,
         "layout": _TEXT,
         "tasks": _TEXTS,
@@ -127,10 +141,35 @@ class Table:
 def checked(content: Any, keys: Mapping[str, Takes], where: str) -> Table:
     """`content` as a table of these keys; an unknown key offers the nearest, a wrong value says what is taken."""
     if not isinstance(content, Mapping):
-        raise PerdureError(f"{where} is {content!r}; expected a table")
+        raise PerdureError(f"{where} is {_shown(content)}; expected a table")
     for key, value in content.items():
         if key not in keys:
-            raise PerdureError(f"{where}: unknown key {key!r}; {nearest(key, keys)}")
+            raise PerdureError(f"{where}: unknown key {_shown(key)}; {nearest(key[:_LONGEST_NAME], keys)}")
         if not keys[key].fits(value):
-            raise PerdureError(f"{where}: {key!r} is {value!r}; expected {keys[key].what}")
+            raise PerdureError(f"{where}: {key!r} is {_shown(value)}; expected {keys[key].what}")
     return Table(content, where)
+
+
+def refuse_strange(content: Any) -> None:
+    """Refuse what no protocol needs and what could not be kept: depth without end, huge or infinite numbers, dates."""
+    waiting: list[tuple[str, int, Any]] = [("", 0, content)]
+    while waiting:
+        where, depth, value = waiting.pop()
+        if depth > _DEEPEST:
+            raise PerdureError(f"{where[:60]}…: nested more than {_DEEPEST} levels deep; write it flatter")
+        if isinstance(value, Mapping):
+            waiting += [(f"{where}.{key}" if where else str(key), depth + 1, one) for key, one in value.items()]
+        elif isinstance(value, list):
+            waiting += [(where, depth + 1, one) for one in value]
+        elif isinstance(value, int) and abs(value) >= _BEYOND:
+            raise PerdureError(f"{where}: a number of {value.bit_length()} bits; write one that 64 bits hold")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise PerdureError(f"{where} is {value}, which is not finite; write a finite number")
+        elif value is not None and not isinstance(value, bool | int | float | str):
+            raise PerdureError(f"{where} is {value}, a {type(value).__name__}; write it as text, in quotes")
+
+
+def _shown(value: Any) -> str:
+    """A value for a message, which need not hold all of it."""
+    said = repr(value)
+    return said if len(said) <= _LONGEST_NAME else f"{said[:_LONGEST_NAME]}…"

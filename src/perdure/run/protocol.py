@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from typing import Any
 
 from perdure import files
 from perdure.errors import PerdureError, ProtocolError, nearest
-from perdure.run.document import KEYS, Table, checked
+from perdure.run.document import KEYS, MOST_LIVES, Table, checked, refuse_strange
 from perdure.run.seeds import Seeds, seed_for
 from perdure.scenario.compose import compose, parse_task
 from perdure.scenario.model import Task
@@ -36,6 +37,9 @@ __all__ = [
     "parse_protocol",
     "read_protocol",
 ]
+
+_MOST_DOTS = 200
+_NOT_A_KEY = re.compile(r"[^\w.\-\"' \t]+")
 
 EXPERTS = 5
 """Experts per task variant where a protocol names no number: as many as a verdict beside them takes unflagged."""
@@ -116,10 +120,17 @@ def read_protocol(path: str | Path) -> Protocol:
     """The protocol in a TOML file; files that it names are looked for beside it."""
     path = Path(path)
     try:
-        content = tomllib.loads(files.read_text(path, files.HEADER_LIMIT))
+        text = files.read_text(path, files.HEADER_LIMIT)
+        for number, line in enumerate(text.splitlines(), start=1):
+            if line.count(".") > _MOST_DOTS and max(part.count(".") for part in _NOT_A_KEY.split(line)) > _MOST_DOTS:
+                # Python's reader takes a time that grows with the square of such a key.
+                raise ProtocolError(f"{path}: line {number}: a key of more than {_MOST_DOTS} parts; write it flatter")
+        content = tomllib.loads(text)
     except OSError as problem:
         raise ProtocolError(f"{path}: cannot be read: {problem.strerror}") from problem
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except RecursionError as problem:
+        raise ProtocolError(f"{path}: nested too deep to be read; write it flatter") from problem
+    except ValueError as problem:  # also of text that is no UTF-8, and of numbers of thousands of digits
         raise ProtocolError(f"{path}: not TOML: {problem}") from problem
     return parse_protocol(content, path.parent, str(path))
 
@@ -127,6 +138,7 @@ def read_protocol(path: str | Path) -> Protocol:
 def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str = "protocol") -> Protocol:
     """The protocol that `content` describes; the first thing wrong in it is named, with what to do."""
     try:
+        refuse_strange(content)
         return _parsed(content, folder, where)
     except PerdureError as problem:
         said = str(problem)
@@ -159,6 +171,11 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
     lifetimes = top.get("lifetimes", 11)
     if lifetimes == "auto":
         lifetimes = lifetimes_for(power.get("effect", 1.0), power.get("alpha", 0.05), power.get("power", 0.9))
+    if lifetimes * len(plans) > MOST_LIVES:
+        raise ProtocolError(
+            f"{where}: {lifetimes:,} lifetimes of each of {len(plans)} scenarios are more than {MOST_LIVES:,} lives; "
+            "ask for fewer, or for a larger effect in [power]"
+        )
     roots = checked(top.get("seeds", {}), KEYS["seeds"], "[seeds]")
     limits = checked(top.get("limits", {}), KEYS["limits"], "[limits]")
     before = top.get("pre_deployment", None)
@@ -249,6 +266,9 @@ def _tasks(tables: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for name, content in tables.items():
         table = checked(content, KEYS["task"], f"[tasks.{name}]")
+        for variant, params in table.get("variants", {}).items():
+            if not isinstance(params, Mapping):
+                raise ProtocolError(f"{table.where}: variant {variant!r} is {params!r:.200}; expected a table")
         found[name.lower()] = table.content
     return found
 
