@@ -36,12 +36,13 @@ def stop_on_signals() -> None:
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _asked)
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    # The kernel's signal is written there at once, also while the main thread is deep in a library.
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    threading.Thread(target=_end_what_lingers, args=(reader,), name="perdure-stop", daemon=True).start()
     sys.unraisablehook = _unraisable
+    if os.name == "posix":
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        # The kernel's signal is written there at once, also while the main thread is deep in a library.
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        threading.Thread(target=_end_what_lingers, args=(reader,), name="perdure-stop", daemon=True).start()
 
 
 def _asked(number: int, frame: FrameType | None) -> None:  # noqa: ARG001

@@ -6,9 +6,9 @@ import io
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 from tests.stats.lives import BARS, altered, life, lives, normal, pool
 
+from perdure.cli.console import Console
 from perdure.cli.group_table import show_groups
 from perdure.metrics.declare import Bar
 from perdure.metrics.engine import Measured

@@ -197,7 +197,7 @@ def test_a_folder_whose_name_is_no_text_is_scored_and_written(logs: Path, run_cl
     done = run_cli("score", os.fsdecode(odd), "--json", logs / "out.json", "--out", logs / "out")
     assert done.returncode == 0, done.stderr
     assert json.loads((logs / "out.json").read_text())["lifetimes"][0]["id"] == "odd-�\x1b[31m"
-    assert "odd-��[31m" in done.stdout
+    assert "odd-�\\u001b[31m" in done.stdout
 
 
 def test_a_json_that_cannot_be_written_leaves_what_was_there(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,9 +69,11 @@ def _root(
 
 def main() -> None:
     """Run the command; what goes wrong is said in a line, never as a traceback."""
+    from perdure.cli.terminal import guard
     from perdure.errors import PerdureError
     from perdure.stopping import Stopped
 
+    guard()
     # A command makes many objects that live to its end; Python's default looks for dead ones after every 700.
     gc.set_threshold(100_000)
     asked = next((one for one in sys.argv[1:] if not one.startswith("-")), None)

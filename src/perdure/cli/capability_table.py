@@ -14,10 +14,10 @@ __all__ = ["show_capabilities"]
 
 def show_capabilities(scores: Survey) -> None:
     """Print each learner's score in each capability, and what answers for it."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from perdure.cli.console import Console
     from perdure.stats.capabilities import capabilities
 
     found = capabilities(scores)

@@ -34,8 +34,9 @@ def check(log: Log, settings: Settings, json: Json = None, quiet: Quiet = False)
 
 
 def _show(found: Check, quiet: bool) -> None:
-    from rich.console import Console
     from rich.text import Text
+
+    from perdure.cli.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
     for one in found.problems:

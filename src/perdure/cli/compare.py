@@ -11,9 +11,9 @@ from perdure.cli.options import Json, Quiet, emit_json, with_settings
 from perdure.cli.scoring import Experts, Logs, Variadic, settings_facts, surveyed
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
+    from perdure.cli.console import Console
     from perdure.gather.model import Life, Survey
     from perdure.settings import Settings
     from perdure.stats.compare import Comparison, Summary
@@ -110,8 +110,7 @@ def _apart(found: Survey, pattern: str | None, *, as_learners: bool = False) -> 
 
 
 def _show(result: Comparisons, quiet: bool) -> None:
-    from rich.console import Console
-
+    from perdure.cli.console import Console
     from perdure.cli.tally_table import show_tally
     from perdure.stats.words import sentence
 

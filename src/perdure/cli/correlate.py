@@ -96,8 +96,7 @@ def _answered(bars: Mapping[str, Bar], lives: Sequence[Score]) -> list[str]:
 
 
 def _show(found: Sequence[Correlation], lives: int, quiet: bool) -> None:
-    from rich.console import Console
-
+    from perdure.cli.console import Console
     from perdure.cli.score_table import widest
 
     console = Console(highlight=False)

@@ -12,8 +12,7 @@ from perdure.cli.options import Json, Quiet, emit_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import Console
-
+    from perdure.cli.console import Console
     from perdure.gather.model import Survey
     from perdure.metrics.score import Score
     from perdure.run.plan import Plan
@@ -57,8 +56,7 @@ def demo(
     """
     from time import monotonic
 
-    from rich.console import Console
-
+    from perdure.cli.console import Console
     from perdure.cli.running import cost_of, duration
     from perdure.gather.survey import survey
     from perdure.report import sketched, write_report

@@ -16,9 +16,9 @@ __all__ = ["show_editions"]
 
 def show_editions(found: Survey, settings: Settings, json: str | None) -> None:
     """Print, or write as JSON, which values moved between the editions; nothing is tested across them."""
-    from rich.console import Console
     from rich.markup import escape
 
+    from perdure.cli.console import Console
     from perdure.cli.score_table import columns
     from perdure.errors import PerdureError
     from perdure.stats.editions import moved

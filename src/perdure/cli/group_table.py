@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
+    from perdure.cli.console import Console
     from perdure.gather.model import Survey
     from perdure.metrics.declare import Metric
     from perdure.stats.model import Estimate, Group
@@ -72,8 +72,7 @@ def show_groups(
     """Print every group, with and without the lifetimes in which a task was never learned."""
     if not groups:
         return
-    from rich.console import Console
-
+    from perdure.cli.console import Console
     from perdure.stats.words import MARKS, counted, rule_of
 
     console = console or Console(highlight=False)

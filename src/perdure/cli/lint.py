@@ -12,8 +12,7 @@ from perdure.cli.options import Json, Quiet, emit_json, with_settings
 from perdure.cli.scoring import Variadic
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from perdure.cli.console import Console
     from perdure.metrics.declare import Metric
     from perdure.scenario.lint import Eligibility, LintReport
     from perdure.scenario.problems import Level
@@ -99,8 +98,8 @@ def _metrics(settings: Settings, kind: str | None) -> Iterable[Metric]:
 
 
 def _show(report: LintReport, quiet: bool, of_2019: bool) -> None:
-    from rich.console import Console
-
+    from perdure.cli.console import Console
+    from perdure.cli.terminal import unguarded
     from perdure.scenario.draw import lifetime_legend, lifetime_line
 
     console = Console(highlight=False)
@@ -118,7 +117,7 @@ def _show(report: LintReport, quiet: bool, of_2019: bool) -> None:
         if not quiet:
             console.print(_verdict(report))
     # Tables are padded to their width; what is copied or compared should not be.
-    typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+    typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()), file=unguarded())
 
 
 def _verdict(report: LintReport) -> str:

@@ -128,9 +128,10 @@ _KINDS: Mapping[Kind, Callable[[str | None], tuple[Facts, ...]]] = {
 
 
 def _show(facts: tuple[Facts, ...]) -> None:
-    from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
+
+    from perdure.cli.console import Console
 
     console = Console(highlight=False)
     for one in facts:

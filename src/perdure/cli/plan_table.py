@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
+    from perdure.cli.console import Console
     from perdure.stats.dial import Dial
     from perdure.stats.pilot import PilotMetric
     from perdure.stats.plan import Cost, Plan
@@ -24,7 +24,7 @@ _ASKED = {
 
 def show_plan(made: Plan, quiet: bool) -> None:
     """The plan on the terminal: a pilot's numbers where there is one, else those for k standard deviations."""
-    from rich.console import Console
+    from perdure.cli.console import Console
 
     console = Console(highlight=False)
     if made.pilot:

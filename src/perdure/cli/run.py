@@ -60,8 +60,7 @@ def run(
 
     Exit status 0: everything was lived; 1: something failed or is left to do; 2: nothing could be done.
     """
-    from rich.console import Console
-
+    from perdure.cli.console import Console
     from perdure.cli.running import (
         expert_gap,
         plan_facts,

@@ -13,9 +13,9 @@ from perdure.errors import PerdureError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rich.console import Console
     from rich.progress import Progress, TaskID
 
+    from perdure.cli.console import Console
     from perdure.gather.model import Survey
     from perdure.run.folder import RunFolder
     from perdure.run.local import Event
@@ -152,8 +152,9 @@ def progress_of(jobs: Sequence[Job], workers: int, *, quiet: bool) -> Iterator[C
     if quiet or not jobs:
         yield lambda _: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from perdure.cli.console import Console
 
     columns = (TextColumn("{task.description:<24}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     console = Console(stderr=True, highlight=False)

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from perdure.cli.terminal import clean, unguarded
+
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
+    from perdure.cli.console import Console
     from perdure.gather.model import Survey
     from perdure.metrics.declare import Metric
     from perdure.metrics.engine import Measured
@@ -37,8 +39,9 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
     from rich.progress import Progress
+
+    from perdure.cli.console import Console
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("scoring", total=None, visible=False)
@@ -125,7 +128,7 @@ def show_over_time(scores: Survey, metrics: Sequence[str] = ()) -> None:
         _say(f"{score.id}: over time" if rows else f"{score.id}: no value belongs to a block", "bold")
         for metric, key, block, value in (heads, *rows) if rows else ():
             line = f" {metric:{wide[0]}}   {key:{wide[1]}}   {block:>{wide[2]}}   {value:>{wide[3]}}"
-            _print(line.translate(_CONTROLS))
+            _print(line)
 
 
 def _relearned(score: Score, one: Measured) -> bool:
@@ -144,8 +147,8 @@ def _table(rows: Sequence[tuple[str, str, str, str]]) -> None:
     for name, value, marked, note in rows:
         first, *further = wrap(note, room) or [""]
         mark = typer.style(marked, fg=_MARK_COLOURS[marked]) if marked else " "
-        shown = _styled(first.translate(_CONTROLS), "grey")
-        _print(f" {name:{named}}   {value:>{valued}}   {mark}   {shown}".rstrip())
+        shown = _styled(clean(first), "grey")
+        _print(f" {clean(name):{named}}   {value:>{valued}}   {mark}   {shown}".rstrip())
         for line in further:
             _say(" " * before + line, "grey", fold=False)
 
@@ -182,9 +185,6 @@ def _show_notes(scores: Survey, *, flags: bool) -> None:
 
 # By hand and not by Rich: one lifetime is what people score most, and Rich would take a tenth of the time.
 
-# A name may hold anything, and a terminal would obey it.
-_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
-
 _STYLES: dict[str, dict[str, Any]] = {
     "": {},
     "bold": {"bold": True},
@@ -194,14 +194,13 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 
 def _say(text: str, style: str = "", *, fold: bool = True) -> None:
-    text = text.translate(_CONTROLS)
     for line in wrap(text, _width()) if fold else [text]:
-        _print(_styled(line, style))
+        _print(_styled(clean(line), style))
 
 
 def _print(line: str) -> None:
     # Echo takes colours out where nobody would see them: in a file, in a pipe.
-    typer.echo(line, color=False if os.environ.get("NO_COLOR") else None)
+    typer.echo(line, file=unguarded(), color=False if os.environ.get("NO_COLOR") else None)
 
 
 def _styled(text: str, style: str) -> str:

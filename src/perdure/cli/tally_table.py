@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
+    from perdure.cli.console import Console
     from perdure.report import tables
     from perdure.stats.tally import Tally
 

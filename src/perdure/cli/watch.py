@@ -53,8 +53,7 @@ def watch(
 
 
 def _once(follower: Follower, json: str | None, quiet: bool) -> None:
-    from rich.console import Console
-
+    from perdure.cli.console import Console
     from perdure.report.live import state
     from perdure.report.terminal import table
 
@@ -77,10 +76,11 @@ def _in_terminal(follower: Follower) -> None:
 
     from rich.live import Live
 
+    from perdure.cli.console import Console
     from perdure.report.terminal import table
 
     try:
-        with Live(refresh_per_second=4) as live:
+        with Live(console=Console(), refresh_per_second=4) as live:
             while True:
                 follower.poll()
                 live.update(table(follower))

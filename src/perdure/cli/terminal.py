@@ -1,0 +1,62 @@
+"""What reaches a terminal: text, and colours of our own; never a control sequence from a name, a message or a path.
+
+Everything that is printed passes one of these streams. Text is cleaned of all control characters. What rich makes
+for the command's help may have colours, and nothing else. Our own `Console` cleans each piece before it styles it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any, TextIO
+
+__all__ = ["clean", "guard", "unguarded"]
+
+# Control characters but for newline and tab, those that turn the direction of what follows, and bytes that are no text.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
+
+
+def clean(text: str) -> str:
+    """`text` with each control character written out, as JSON writes it: a terminal shows it, and does not obey."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def guard() -> None:
+    """From here on, what is printed is cleaned."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and not isinstance(stream, _Clean):
+            setattr(sys, name, _Clean(stream))
+
+
+def unguarded(*, stderr: bool = False) -> TextIO | None:
+    """The stream below, for what was cleaned piece by piece and then styled; None where nothing is guarded."""
+    stream = sys.stderr if stderr else sys.stdout
+    return stream.below if isinstance(stream, _Clean) else None
+
+
+class _Clean:
+    """A stream that cleans what is written to it; rich, which looks for it, finds one that lets colours pass."""
+
+    def __init__(self, below: TextIO, *, colours: bool = False) -> None:
+        self.below = below
+        self._colours = colours
+        if not colours:
+            self.rich_proxied_file = _Clean(below, colours=True)
+
+    def write(self, text: str) -> int:
+        if self._colours:
+            parts = _COLOURS.split(text)
+            parts[::2] = map(clean, parts[::2])
+            self.below.write("".join(parts))
+        else:
+            self.below.write(clean(text))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.below, name)

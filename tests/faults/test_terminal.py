@@ -1,0 +1,115 @@
+"""No name, message or path reaches a terminal as anything but text."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.scoring import BLOCKS, write
+from tests.faults.ill import write_protocol
+
+from perdure.cli.terminal import clean
+
+TITLE = "\x1b]0;pwned\x07"
+NAME = f"{TITLE}[/red][link=file:///x]\x1b[2J\x9b2J\u202e"
+ALLOWED = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[lh]|\x1b\[2K|\x1b\[1?A|\r")
+"""Colours, and what a progress bar of ours does: hide the cursor, clear its line, go up."""
+
+Shown = Callable[..., tuple[int, str]]
+
+
+def on_terminal(*arguments: object, cwd: Path) -> tuple[int, str]:
+    """`perdure …` as a person sees it: standard output and error are one terminal."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "150"}
+    command = [sys.executable, "-m", "perdure", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, cwd=cwd, env=environment)
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    except OSError:  # Linux says so when the last one closes it
+        pass
+    os.close(ours)
+    return process.wait(60), shown.decode("utf-8", "replace")
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """Lifetimes whose learner, scenario, task and folders are called what a terminal would obey."""
+    folder = tmp_path / "logs"
+    for number in range(3):
+        place = write(tmp_path, f"life-{number}", BLOCKS)
+        (place / "blocks.jsonl").unlink()
+        shutil.rmtree(place / ".perdure", ignore_errors=True)
+        manifest = json.loads((place / "manifest.json").read_text())
+        manifest |= {"learner": f"{NAME}{number % 2}", "scenario": {"name": NAME}, "seed": number, "id": NAME}
+        (place / "manifest.json").write_text(json.dumps(manifest))
+        (place / "scenario_info.json").write_text(json.dumps({"scenario_type": NAME}))
+        for file in place.glob("*/*/data-log.tsv"):
+            file.write_text(file.read_text().replace("a_1", f"a{TITLE}_1"))
+        folder.mkdir(exist_ok=True)
+        place.rename(folder / f"life-{number}{TITLE}")
+    return folder
+
+
+def refuse_escapes(shown: str) -> None:
+    left = ALLOWED.sub("", shown)
+    found = re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", left)
+    assert found is None, ascii(left[max(0, found.start() - 100) : found.end() + 100])
+    assert "\x1b]" not in shown
+
+
+VERBS: dict[str, tuple[str, ...]] = {
+    "score": ("score", "logs"),
+    "score json": ("score", "logs", "--json", "-"),
+    "score one": ("score", f"logs/life-0{TITLE}"),
+    "compare": ("compare", "logs"),
+    "correlate": ("correlate", "logs"),
+    "report": ("report", "logs", "--to", f"re{TITLE}port.html", "--title", NAME),
+    "check": ("check", "logs"),
+    "watch": ("watch", "logs", "--once"),
+    "nothing there": ("score", f"no{NAME}"),
+    "unknown option": ("score", f"--{NAME}"),
+    "unknown verb": (f"sc{NAME}",),
+    "lint": ("lint", f"sylla{TITLE}bus.json"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_terminal_is_given_text(tmp_path: Path, hostile: Path, verb: str) -> None:
+    (tmp_path / f"sylla{TITLE}bus.json").write_text(json.dumps({NAME: [{"$phase": NAME}]}))
+    status, shown = on_terminal(*VERBS[verb], cwd=tmp_path)
+    refuse_escapes(shown)
+    assert "pwned" in shown or verb in ("correlate", "watch")  # which name none of it, or cut it short
+    assert "internal error" not in shown
+    assert status in (0, 1, 2)
+
+
+def test_what_a_learner_raises_and_prints_is_text_too(tmp_path: Path) -> None:
+    file = write_protocol(tmp_path, "PrintsBinary", "at = 0")
+    status, shown = on_terminal("run", file, "--into", f"run{TITLE}", "--workers", "1", cwd=tmp_path)
+    assert status == 1
+    assert "ZeroDivisionError: \\u001b]0;pwned" in shown
+    refuse_escapes(shown)
+
+
+def test_json_stays_json_with_the_same_names() -> None:
+    facts = {"name": NAME, "more": "\x85\u2028\t\n\udcff"}
+    assert json.loads(clean(json.dumps(facts, ensure_ascii=False))) == facts
+
+
+def test_colours_of_our_own_are_shown(tmp_path: Path, life: Path) -> None:
+    _, shown = on_terminal("score", life, cwd=tmp_path)
+    assert "\x1b[" in shown
+    _, shown = on_terminal("score", "--help", cwd=tmp_path)
+    assert "\x1b[" in shown
