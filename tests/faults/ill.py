@@ -13,7 +13,7 @@ import polars as pl
 
 import perdure
 
-__all__ = ["LEARNERS", "Run", "gone", "records", "until", "write_protocol"]
+__all__ = ["LEARNERS", "Run", "children_of", "gone", "records", "until", "write_protocol"]
 
 LEARNERS = '''
 """Learners that each do one bad thing."""
@@ -301,3 +301,16 @@ def records(folder: Path) -> dict[str, pl.DataFrame]:
     places = sorted(one.parent for part in ("lives", "experts") for one in folder.glob(f"{part}/*/manifest.json"))
     read = {place: perdure.read(place, cache=False).experiences for place in places}
     return {str(place.relative_to(folder)): table.drop("timestamp") for place, table in read.items()}
+
+
+def children_of(process: int) -> list[int]:
+    """The processes that a process started, as Linux lists them."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = place.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == process and state not in "ZX":
+            found.append(int(place.parent.name))
+    return found

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.faults.ill import Run, gone, until, write_protocol
+from tests.faults.ill import Run, children_of, gone, until, write_protocol
 
 import perdure
 from perdure.errors import ProtocolError
@@ -148,19 +148,6 @@ def test_a_killed_worker_is_replaced_at_once(tmp_path: Path) -> None:
     result = run_protocol(file, tmp_path / "run", workers=1, tell=told)
     assert result.lived == ("life-000",)
     assert len(begun) == 2
-
-
-def children_of(process: int) -> list[int]:
-    """The processes that a process started, as Linux lists them."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent = place.read_text().rpartition(")")[2].split()[:2]
-        except OSError:
-            continue
-        if int(parent) == process and state not in "ZX":
-            found.append(int(place.parent.name))
-    return found
 
 
 def test_workers_end_and_free_the_folder_when_their_driver_is_killed(tmp_path: Path) -> None:
