@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import typer
-from rich.console import Console
 from tests.cli.verbs import fits, run_verb
 from tests.stats.lives import life as scored
 from typer.testing import CliRunner
 
 from perdure.cli.compare import COMMAND, compare
+from perdure.cli.console import Console
 from perdure.cli.tally_table import show_tally
 from perdure.errors import PerdureError
 from perdure.gather.survey import survey
