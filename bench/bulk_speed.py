@@ -26,8 +26,8 @@ import numpy as np
 import perdure
 from perdure.curves.experts import Experts
 from perdure.log.read import Options, lifetimes, parts
-from perdure.metrics.score import Scorer
-from perdure.metrics.settings import Settings
+from perdure.metrics.engine.score import Scorer
+from perdure.metrics.engine.settings import Settings
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate.learner import IdealLearner, performance
 from perdure.simulate.lifetimes import MEASURE, experts

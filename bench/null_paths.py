@@ -15,10 +15,10 @@ from tests.metrics import new_definitions as definitions
 
 from perdure.curves.experts import Experts
 from perdure.log.model import Lifetime
-from perdure.metrics.declare import Bar
-from perdure.metrics.presets import preset as preset_called
-from perdure.metrics.score import Score, Scorer
-from perdure.metrics.settings import Settings
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.presets import preset as preset_called
+from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.settings import Settings
 from perdure.simulate.lifetimes import alone, as_lifetimes
 from perdure.stats.compare import compare_lives
 from perdure.stats.estimate import estimates

@@ -142,7 +142,7 @@ SCAN = (
 )
 SCORE = (
     "import sys, time\n"
-    "import perdure.gather.survey, perdure.metrics.presets, perdure.log\n"
+    "import perdure.gather.survey, perdure.metrics.engine.presets, perdure.log\n"
     "t = time.perf_counter()\n"
     "perdure.gather.survey.survey([sys.argv[1]], [sys.argv[2]])\n"
     "print(time.perf_counter() - t)\n"

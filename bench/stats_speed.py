@@ -13,10 +13,10 @@ import numpy as np
 from perdure.curves.model import Prep
 from perdure.gather.model import Life, Survey
 from perdure.log.model import Identity
-from perdure.metrics.declare import Bar
-from perdure.metrics.engine import Measured
-from perdure.metrics.score import Score, Scorer
-from perdure.metrics.settings import Settings
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.measure import Measured
+from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.settings import Settings
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime
 from perdure.stats import robust

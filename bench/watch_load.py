@@ -24,7 +24,7 @@ from perdure.scenario.model import Block, Scenario
 
 TASKS = ("pong", "breakout", "freeway")
 SERVER = (
-    "import sys; from perdure.report.follow import Follower; from perdure.report.live import serve; "
+    "import sys; from perdure.watch.follow import Follower; from perdure.watch.serve import serve; "
     "serve(Follower([sys.argv[1]]), started=lambda address: print(address, flush=True))"
 )
 

@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from perdure.metrics.declare import Metric
+    from perdure.metrics.engine.declare import Metric
     from perdure.scenario.model import Block, Scenario
     from perdure.scenario.sites import Site
 
@@ -47,8 +47,8 @@ def metric_pages() -> dict[str, str]:
 
 def _bound() -> Iterator[tuple[str, str, Metric]]:
     """Preset, id and declaration; the standard first."""
-    from perdure.metrics.load import chosen
-    from perdure.metrics.presets import PRESETS
+    from perdure.metrics.engine.load import chosen
+    from perdure.metrics.engine.presets import PRESETS
 
     for preset in PRESETS:
         yield from ((preset.name, name, declared) for name, declared in chosen(preset).items())
@@ -162,7 +162,7 @@ def _null(name: str, presets: Iterable[str]) -> str:
 
 def null_rows(name: str, preset: str, folder: Path = NULL) -> Iterator[tuple[str, ...]]:
     """The line of a preset's file: over all its cells the range of means, and the middle and worst shares."""
-    from perdure.metrics.load import HEADLINE
+    from perdure.metrics.engine.load import HEADLINE
 
     file = folder / f"null-{preset}.json"
     if not file.is_file():

@@ -14,7 +14,7 @@ from scripts.metric_pages import metric_pages, table
 
 if TYPE_CHECKING:
     from perdure.curves.model import Prep
-    from perdure.metrics.declare import Preset
+    from perdure.metrics.engine.declare import Preset
 
 __all__ = ["on_files", "pages"]
 
@@ -87,7 +87,7 @@ def settings() -> str:
 
 def presets() -> str:
     """What each preset computes and how it differs from its document, from the presets themselves."""
-    from perdure.metrics.presets import PRESETS
+    from perdure.metrics.engine.presets import PRESETS
 
     parts = ["# Presets\n\nWhat each preset computes, and where it differs from its document. A score carries its "]
     parts.append("preset; scores of different presets are never pooled.\n\n")
@@ -103,7 +103,7 @@ def _anchor(preset: Preset) -> str:
 
 
 def _preset(one: Preset) -> str:
-    from perdure.metrics.load import HEADLINE, chosen
+    from perdure.metrics.engine.load import HEADLINE, chosen
     from perdure.stats.words import rule_of
 
     known = chosen(one)

@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "gather": {"scenario", "log", "curves", "metrics"},
     "stats": {"scenario", "log", "curves", "metrics", "gather"},
     "report": {"scenario", "log", "curves", "metrics", "gather", "stats"},
+    "watch": {"scenario", "log", "curves", "metrics", "gather", "stats", "report"},
 }
 EVERYONES = {"errors", "files", "registry", "schemas", "settings", "stopping"}
 MODULES = [name for _, name, _ in pkgutil.walk_packages([str(SOURCE)], "perdure.") if not name.endswith("__main__")]

@@ -14,7 +14,7 @@ from perdure.curves.model import Prep
 from perdure.errors import PerdureError, ScenarioError
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
-from perdure.metrics.score import Score
+from perdure.metrics.engine.score import Score
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import (

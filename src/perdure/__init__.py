@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from perdure.gather.model import Survey as Survey
     from perdure.gather.survey import score as score
     from perdure.gather.survey import survey as survey
-    from perdure.log.bulk_writer import write_lives as write_lives
     from perdure.log.check import check_log as check
-    from perdure.log.journal import Journal as Journal
     from perdure.log.model import Lifetime as Lifetime
     from perdure.log.read import read as read
-    from perdure.metrics.declare import NoValue as NoValue
-    from perdure.metrics.declare import Value as Value
-    from perdure.metrics.declare import metric as metric
-    from perdure.metrics.score import Score as Score
-    from perdure.metrics.settings import settings_for as settings_for
+    from perdure.log.write.bulk import write_lives as write_lives
+    from perdure.log.write.journal import Journal as Journal
+    from perdure.metrics.engine.declare import NoValue as NoValue
+    from perdure.metrics.engine.declare import Value as Value
+    from perdure.metrics.engine.declare import metric as metric
+    from perdure.metrics.engine.score import Score as Score
+    from perdure.metrics.engine.settings import settings_for as settings_for
     from perdure.report.write import write_report as write_report
     from perdure.run.lifetime import live as live
     from perdure.run.runner import run_protocol as run_protocol
@@ -43,31 +43,31 @@ __version__ = "0.1.0"
 _HOMES = {
     "Block": "perdure.scenario.model",
     "Curve": "perdure.curves.model",
-    "Journal": "perdure.log.journal",
+    "Journal": "perdure.log.write.journal",
     "Lifetime": "perdure.log.model",
-    "NoValue": "perdure.metrics.declare",
+    "NoValue": "perdure.metrics.engine.declare",
     "PerdureError": "perdure.errors",
     "Prep": "perdure.curves.model",
     "Scenario": "perdure.scenario.model",
-    "Score": "perdure.metrics.score",
+    "Score": "perdure.metrics.engine.score",
     "Settings": "perdure.settings",
     "Site": "perdure.scenario.sites",
     "Survey": "perdure.gather.model",
     "Syllabus": "perdure.scenario.syllabus",
     "Task": "perdure.scenario.model",
-    "Value": "perdure.metrics.declare",
+    "Value": "perdure.metrics.engine.declare",
     "check": "perdure.log.check:check_log",
     "compose": "perdure.scenario.compose",
     "lint": "perdure.scenario.lint",
     "live": "perdure.run.lifetime",
-    "metric": "perdure.metrics.declare",
+    "metric": "perdure.metrics.engine.declare",
     "read": "perdure.log.read",
     "read_syllabus": "perdure.scenario.syllabus",
     "run_protocol": "perdure.run.runner",
     "score": "perdure.gather.survey",
-    "settings_for": "perdure.metrics.settings",
+    "settings_for": "perdure.metrics.engine.settings",
     "survey": "perdure.gather.survey",
-    "write_lives": "perdure.log.bulk_writer",
+    "write_lives": "perdure.log.write.bulk",
     "write_report": "perdure.report.write",
 }
 

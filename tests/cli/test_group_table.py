@@ -10,8 +10,8 @@ from tests.stats.lives import BARS, altered, life, lives, normal, pool
 
 from perdure.cli.console import Console
 from perdure.cli.group_table import show_groups
-from perdure.metrics.declare import Bar
-from perdure.metrics.engine import Measured
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.measure import Measured
 from perdure.stats.groups import groups
 from perdure.stats.model import Group
 

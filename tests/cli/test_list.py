@@ -14,7 +14,7 @@ from perdure.cli import list as listing
 from perdure.errors import UnknownName
 from perdure.learners.find import REFERENCE
 from perdure.metrics import METRICS
-from perdure.metrics.presets import PRESETS
+from perdure.metrics.engine.presets import PRESETS
 from perdure.tasks.interface import TASKS
 
 app = typer.Typer(add_completion=False)

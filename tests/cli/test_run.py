@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from perdure.cli.run import EXAMPLE, run
 from perdure.errors import ProtocolError
-from perdure.metrics.settings import settings_for
+from perdure.metrics.engine.settings import settings_for
 
 PROTOCOL = """
 name = "small"

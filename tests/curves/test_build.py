@@ -14,7 +14,7 @@ from perdure.curves.model import Prep
 from perdure.curves.prepare import smooth
 from perdure.errors import LogError, MetricError, PerdureError, UnknownName
 from perdure.log.model import Lifetime
-from perdure.metrics.contract import lifetime_of
+from perdure.metrics.engine.contract import lifetime_of
 from perdure.scenario.model import Block
 
 RNG = np.random.default_rng(7)

@@ -11,7 +11,7 @@ import perdure
 from perdure.curves.experts import read_experts, seconds_learning
 from perdure.errors import LogError, NotALog
 from perdure.log.read import Options
-from perdure.metrics.contract import lifetime_of
+from perdure.metrics.engine.contract import lifetime_of
 from perdure.scenario.model import Block
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from perdure.curves.build import curves
 from perdure.curves.model import Curve, slope
-from perdure.metrics.contract import lifetime_of
+from perdure.metrics.engine.contract import lifetime_of
 from perdure.scenario.model import Block
 
 

@@ -235,7 +235,7 @@ def test_what_is_called_intact_was_looked_at(tmp_path: Path, monkeypatch: pytest
         return real(descriptor, data)
 
     journal.log(block_num=1, exp_num=3, block_type="train", task_name="a", reward=1.0)
-    monkeypatch.setattr("perdure.log.stream.os.write", full)
+    monkeypatch.setattr("perdure.log.write.stream.os.write", full)
     with pytest.raises(PerdureError) as problem:
         journal.log(block_num=1, exp_num=4, block_type="train", task_name="a", reward=1.0)
     assert "are intact" not in str(problem.value)

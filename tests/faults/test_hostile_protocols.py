@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from perdure.errors import PerdureError, ProtocolError
-from perdure.log.manifest import object_text
+from perdure.log.write.manifest import object_text
 from perdure.run.plan import Plan
 from perdure.run.protocol import parse_protocol, read_protocol
 

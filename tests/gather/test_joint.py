@@ -9,7 +9,7 @@ import pytest
 import perdure
 from perdure.errors import PerdureError
 from perdure.matrix import save_matrix
-from perdure.metrics.presets import preset
+from perdure.metrics.engine.presets import preset
 
 Cells = list[list[float | None]]
 

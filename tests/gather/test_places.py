@@ -15,7 +15,7 @@ from tests.metrics.written import LIFE, written
 import perdure
 from perdure.errors import LogError, PerdureError, Unverified
 from perdure.gather.survey import survey
-from perdure.metrics.settings import Settings
+from perdure.metrics.engine.settings import Settings
 from perdure.stats.systems import systems_of
 
 
@@ -48,7 +48,7 @@ def parts(folder: Path, lives: int, seed: int) -> Path:
 
 
 def test_parts_of_a_folder_belong_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.log.bulk_writer._PER_FILE", 1)
+    monkeypatch.setattr("perdure.log.write.bulk._PER_FILE", 1)
     folder, other = parts(tmp_path / "one", 300, 1), parts(tmp_path / "two", 300, 2)
     assert len(survey(folder).lives) == 300
     first, second = folder / "part-00000.parquet", folder / "part-00001.parquet"

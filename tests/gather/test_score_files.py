@@ -14,9 +14,9 @@ from tests.metrics.written import LIFE, written
 from perdure.errors import PerdureError
 from perdure.gather.score_files import is_score_file, read_score_file
 from perdure.gather.survey import survey
-from perdure.metrics.declare import Bar
-from perdure.metrics.score import protocol_name
-from perdure.metrics.settings import Settings
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.score import protocol_name
+from perdure.metrics.engine.settings import Settings
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.simulate import IdealLearner, lifetime, write_log
 from perdure.stats.groups import groups
@@ -68,7 +68,7 @@ def test_a_users_own_metric_gets_all_of_it(logs: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         "from perdure.curves.model import Curve\n"
-        "from perdure.metrics.declare import metric\n"
+        "from perdure.metrics.engine.declare import metric\n"
         "from perdure.scenario import sites\n"
         "@metric(sites.each_task_learned, threshold=200, headline='log')\n"
         "def doubled(learned: Curve) -> float:\n"

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from perdure.errors import LogError
-from perdure.log.l2logger import L2LOGGER
+from perdure.log.formats.l2logger import L2LOGGER
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.read import Options, Reader
 from perdure.testing import check_reader, require

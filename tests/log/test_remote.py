@@ -11,9 +11,9 @@ import pytest
 
 from perdure.errors import LogError, MissingExtra, NotALog
 from perdure.log import read
-from perdure.log.journal import Journal
 from perdure.log.read import Options, find, lifetimes, locate
 from perdure.log.remote import is_url
+from perdure.log.write.journal import Journal
 
 TEXT = "task_name,block_type,reward\na,train,1\na,test,2\n"
 

@@ -24,12 +24,12 @@ from perdure.curves.model import Prep
 from perdure.errors import LogError, UnknownName
 from perdure.gather.survey import score
 from perdure.log.blocks import in_order
-from perdure.log.journal import Journal
-from perdure.log.learnkit import write_learnkit
+from perdure.log.formats.learnkit import write_learnkit
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.variants import sets_of, settle
-from perdure.metrics.presets import PRESETS
-from perdure.metrics.score import Score, Scorer
+from perdure.log.write.journal import Journal
+from perdure.metrics.engine.presets import PRESETS
+from perdure.metrics.engine.score import Score, Scorer
 from perdure.scenario.model import Scenario
 from perdure.scenario.syllabus import read_syllabus
 

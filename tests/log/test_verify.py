@@ -234,7 +234,7 @@ def copied(life: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def recalled(life: Path) -> bool:
     """Whether reading takes the copy: the parser of the text is not asked."""
-    from perdure.log import l2logger
+    from perdure.log.formats import l2logger
 
     def refuse(*_: object) -> None:
         raise AssertionError("read from the text")

@@ -9,10 +9,10 @@ import pytest
 from tests.cli.verbs import run_verb
 
 import perdure
-from perdure.log.matrix import matrix_lifetime
-from perdure.metrics.declare import METRICS
-from perdure.metrics.settings import settings_for
-from perdure.report.figures.data import View, shown_metrics
+from perdure.log.formats.matrix import matrix_lifetime
+from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.engine.settings import settings_for
+from perdure.report.draw.data import View, shown_metrics
 from perdure.report.material import gather
 
 # As the documents abbreviate them: S002 the first seven, S000 and S001 the others.

@@ -12,11 +12,11 @@ from perdure.curves.build import curves
 from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.log.model import Lifetime
 from perdure.metrics import METRICS
-from perdure.metrics.arithmetic import contrast, ratio, theil_sen
-from perdure.metrics.combine import transfer_ratios
-from perdure.metrics.contract import lifetime_of
-from perdure.metrics.declare import NoValue
-from perdure.metrics.engine import Measured, measure
+from perdure.metrics.engine.arithmetic import contrast, ratio, theil_sen
+from perdure.metrics.engine.combine import transfer_ratios
+from perdure.metrics.engine.contract import lifetime_of
+from perdure.metrics.engine.declare import NoValue
+from perdure.metrics.engine.measure import Measured, measure
 from perdure.scenario.model import Block
 
 PLAIN = Prep(scale="none", window="none")

@@ -11,9 +11,9 @@ import pytest
 import perdure
 from perdure.gather.survey import score
 from perdure.metrics import METRICS
-from perdure.metrics.contract import lifetime_of
+from perdure.metrics.engine.contract import lifetime_of
+from perdure.metrics.engine.score import Score
 from perdure.metrics.framework2019 import moving_average
-from perdure.metrics.score import Score
 from perdure.scenario.model import Block
 
 RAMP = [float(value) for value in range(20)]

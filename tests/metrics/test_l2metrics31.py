@@ -22,10 +22,10 @@ import perdure
 from perdure.curves.experts import Experts
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
-from perdure.metrics.contract import lifetime_of
+from perdure.metrics.engine.contract import lifetime_of
+from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.settings import Settings
 from perdure.metrics.l2metrics31 import PREP
-from perdure.metrics.score import Score, Scorer
-from perdure.metrics.settings import Settings
 from perdure.scenario.model import Block
 
 SHARED = Path(__file__).parents[2].parent / "shared"

@@ -15,8 +15,8 @@ import pytest
 from perdure.errors import MetricError
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
-from perdure.metrics.contract import lifetime_of
-from perdure.metrics.score import Score
+from perdure.metrics.engine.contract import lifetime_of
+from perdure.metrics.engine.score import Score
 from perdure.scenario.model import Block
 
 TASKS = ("a", "b", "c")

@@ -9,7 +9,7 @@ import pytest
 from tests.metrics.written import written
 
 import perdure
-from perdure.metrics.arithmetic import still_rising
+from perdure.metrics.engine.arithmetic import still_rising
 
 RAMP = [float(n) for n in range(100)]
 PLATEAU = [100 * (1 - float(np.exp(-n / 12))) for n in range(100)]

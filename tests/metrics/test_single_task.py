@@ -8,7 +8,7 @@ import pytest
 from tests.metrics.written import written
 
 import perdure
-from perdure.metrics.score import Score
+from perdure.metrics.engine.score import Score
 from perdure.scenario.syllabus import read_syllabus
 
 SYLLABUS = Path(__file__).parents[2] / "examples" / "syllabi" / "s000-table1-splitmnist.json"

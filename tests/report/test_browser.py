@@ -179,7 +179,7 @@ def test_the_keyboard_reaches_the_verdict_first(page: Any) -> None:
 def test_a_task_called_script_shows_as_such(browser: Any, tmp_path: Path, told: Tell) -> None:
     from dataclasses import replace
 
-    from perdure.report.html import html
+    from perdure.report.formats.html import html
     from perdure.report.model import report_of
 
     material = told(1, 1, ("keeper",), experts=False)

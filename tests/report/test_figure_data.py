@@ -19,12 +19,15 @@ from tests.cli.verbs import run_verb
 
 import perdure.report
 from perdure.gather.model import Life
-from perdure.metrics.engine import Measured
-from perdure.report import charts, html, interactive, tables
-from perdure.report.figures import KINDS, View, data, draw
-from perdure.report.figures.data import Flagged, Nothing, flags_of, plain_data, shown_metrics
-from perdure.report.figures.data.lives import lifetime_of
-from perdure.report.figures.data.view import flags_in
+from perdure.metrics.engine.measure import Measured
+from perdure.report import tables
+from perdure.report.draw import KINDS, View, data, draw
+from perdure.report.draw.data import Flagged, Nothing, flags_of, plain_data, shown_metrics
+from perdure.report.draw.data.lives import lifetime_of
+from perdure.report.draw.data.view import flags_in
+from perdure.report.draw.plotly import groups as charts
+from perdure.report.draw.plotly import lives as interactive
+from perdure.report.formats import html
 from perdure.report.material import Material, gather, sketched
 from perdure.report.model import report_of
 from perdure.scenario.model import Block, Scenario

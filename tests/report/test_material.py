@@ -8,9 +8,9 @@ import pytest
 
 from perdure.gather.survey import survey
 from perdure.report import gather, report_of
-from perdure.report.follow import Follower
-from perdure.report.html import body
+from perdure.report.formats.html import body
 from perdure.report.material import Material
+from perdure.watch.follow import Follower
 
 Runs = tuple[Path, Path]
 GROUPS = ("keeper · condensed", "keeper · dispersed", "forgetter · condensed", "forgetter · dispersed")
@@ -92,7 +92,7 @@ def test_the_page_opens_with_two_learners_in_one_type_of_scenario(two_runs: Runs
 
 
 def test_a_featured_figure_is_that_of_the_lifetime_in_its_caption(two_runs: Runs) -> None:
-    from perdure.report.html import _featured
+    from perdure.report.formats.html import _featured
 
     material = gather(two_runs)
     for one in _featured(material, {}):
@@ -113,7 +113,7 @@ def test_experts_serve_the_lifetimes_of_their_own_run_folder_alone(two_runs: Run
 
 
 def test_watching_tells_lifetimes_that_share_an_id_apart(two_runs: Runs) -> None:
-    from perdure.report.live import state
+    from perdure.watch.serve import state
 
     follower = Follower([two_runs[0].parent])
     follower.settle()

@@ -9,9 +9,9 @@ from tests.metrics.written import written
 
 import perdure
 from perdure.gather.score_files import read_score_file
-from perdure.metrics.settings import Settings
-from perdure.report.figures import KINDS, View, draw
-from perdure.report.figures.data import AnnotatedData, Nothing, OverTimeData, ScatterData, plain_data
+from perdure.metrics.engine.settings import Settings
+from perdure.report.draw import KINDS, View, draw
+from perdure.report.draw.data import AnnotatedData, Nothing, OverTimeData, ScatterData, plain_data
 from perdure.report.material import Material, gather
 
 # Two tasks as in Fig. 3a: B0 R0 | blue | B1 R1 | red | B2 R2 | blue | B3 R3

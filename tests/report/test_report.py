@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import NotALog, PerdureError
-from perdure.metrics.settings import Settings
+from perdure.metrics.engine.settings import Settings
 from perdure.report import gather, report_of, write_report
 from perdure.report.checklist import checklist
-from perdure.report.html import html, json_inside
-from perdure.report.latex import escaped as latex_escaped
-from perdure.report.latex import latex
-from perdure.report.markdown import escaped as markdown_escaped
-from perdure.report.markdown import markdown
+from perdure.report.formats.html import html, json_inside
+from perdure.report.formats.latex import escaped as latex_escaped
+from perdure.report.formats.latex import latex
+from perdure.report.formats.markdown import escaped as markdown_escaped
+from perdure.report.formats.markdown import markdown
 from perdure.report.material import Material
 from perdure.report.model import Report
 from perdure.report.words import headline
@@ -109,9 +109,9 @@ def test_a_sentence_and_the_table_give_the_same_p(report: Report) -> None:
 def test_transfer_that_helps_and_harms_alike_has_colours_alike(told: Tell) -> None:
     import numpy as np
 
-    from perdure.report import charts
-    from perdure.report.figures import data
-    from perdure.report.figures.data.matrices import departures
+    from perdure.report.draw import data
+    from perdure.report.draw.data.matrices import departures
+    from perdure.report.draw.plotly import groups as charts
 
     ahead, ticks = departures(np.array([[np.nan, 4.0], [0.25, np.nan]]), 1.0)
     assert ahead[0, 1] == -ahead[1, 0] == max(ticks) == -min(ticks)
@@ -312,8 +312,8 @@ def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> 
     from functools import partial
 
     from perdure.report import gather, sketched
-    from perdure.report.figures.data.lives import lifetime_of
-    from perdure.report.interactive import lifetime
+    from perdure.report.draw.data.lives import lifetime_of
+    from perdure.report.draw.plotly.lives import lifetime
     from perdure.scenario.model import Block, Scenario
     from perdure.simulate import IdealLearner
     from perdure.simulate import lifetime as lived

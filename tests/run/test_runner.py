@@ -344,7 +344,7 @@ def test_a_full_disk_fails_the_life_and_says_what_is_safe(
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(descriptor, data)
 
-    monkeypatch.setattr("perdure.log.stream.os.write", full)
+    monkeypatch.setattr("perdure.log.write.stream.os.write", full)
     result = run_protocol(file, tmp_path / "run", workers=0)
     monkeypatch.undo()
     assert "could not be written (No space left on device)" in result.failed["life-000"]

@@ -10,9 +10,9 @@ import numpy as np
 
 from perdure.gather.model import Life, Survey
 from perdure.log.model import Identity
-from perdure.metrics.declare import Bar
-from perdure.metrics.engine import Measured
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.measure import Measured
+from perdure.metrics.engine.score import Score
 
 BARS = {
     "performance_maintenance": Bar(0.0, headline="log"),

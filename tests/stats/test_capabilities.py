@@ -11,7 +11,7 @@ import pytest
 import perdure
 from perdure.gather.model import Survey
 from perdure.gather.survey import survey
-from perdure.report.figures import data
+from perdure.report.draw import data
 from perdure.report.material import material
 from perdure.report.tables import capabilities as table
 from perdure.settings import Settings

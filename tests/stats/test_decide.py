@@ -15,7 +15,7 @@ from scipy import stats  # type: ignore[import-untyped]
 from tests.metrics import new_definitions as oracle
 from tests.stats.lives import altered, beside_experts, lives, normal
 
-from perdure.metrics.declare import Bar
+from perdure.metrics.engine.declare import Bar
 from perdure.stats.decide import EQUAL, decide
 from perdure.stats.model import Decision
 

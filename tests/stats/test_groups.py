@@ -170,8 +170,8 @@ def test_groups_need_nothing_heavier_than_scipy_special() -> None:
     code = (
         "import sys\n"
         "from perdure.log.model import Identity\n"
-        "from perdure.metrics.engine import Measured\n"
-        "from perdure.metrics.score import Score\n"
+        "from perdure.metrics.engine.measure import Measured\n"
+        "from perdure.metrics.engine.score import Score\n"
         "from perdure.stats.estimate import estimate\n"
         "from perdure.stats.model import Bar\n"
         "lives = [Score(Identity(str(at)), {'m': Measured(float(at))}) for at in range(12)]\n"

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life, lives
 
-from perdure.metrics.declare import Bar
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.score import Score
 from perdure.stats.beside import beside
 from perdure.stats.compare import Difference, compare_metric
 from perdure.stats.correlate import correlate

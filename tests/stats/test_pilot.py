@@ -10,8 +10,8 @@ import pytest
 from tests.stats.lives import altered, beside_experts, lives, normal
 
 from perdure.errors import PerdureError
-from perdure.metrics.declare import Bar
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.score import Score
 from perdure.stats.pilot import PilotMetric, pilot_metrics, spread_bound
 
 PM, RP = "performance_maintenance", "relative_performance"

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.verbs import run_verb
 
 import perdure
-from perdure.log.matrix import matrix_lifetime
+from perdure.log.formats.matrix import matrix_lifetime
 from perdure.log.read import Options
 from perdure.stats.groups import groups
 from perdure.stats.reading import leading, reading, reading_of_one

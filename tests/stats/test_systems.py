@@ -9,8 +9,8 @@ import pytest
 from tests.stats.lives import BARS, altered, lives, normal, pool
 
 from perdure.errors import PerdureError, UnknownName
-from perdure.metrics.declare import Bar
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.score import Score
 from perdure.stats.systems import System, compare_systems, systems_of
 
 Place = tuple[Score, ...]

@@ -12,9 +12,9 @@ import pytest
 from tests.stats.lives import life, lives
 
 from perdure.gather.survey import survey
-from perdure.metrics.declare import Bar
-from perdure.metrics.load import HEADLINE
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.load import HEADLINE
+from perdure.metrics.engine.score import Score
 from perdure.stats.groups import groups
 from perdure.stats.tally import Tally, tally_of_groups, tally_of_systems
 from perdure.stats.words import short

@@ -9,9 +9,9 @@ import pytest
 from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life
 
-from perdure.metrics.blocks import BlockSummary
-from perdure.metrics.declare import Bar
-from perdure.metrics.score import Score
+from perdure.metrics.engine.blocks import BlockSummary
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.score import Score
 from perdure.scenario.model import Block
 from perdure.stats.decide import decide
 from perdure.stats.within import within_life

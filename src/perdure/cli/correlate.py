@@ -13,8 +13,8 @@ from perdure.cli.scoring import Experts, Logs, Variadic, settings_facts, surveye
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from perdure.metrics.declare import Bar
-    from perdure.metrics.score import Score
+    from perdure.metrics.engine.declare import Bar
+    from perdure.metrics.engine.score import Score
     from perdure.settings import Settings
     from perdure.stats.correlate import Correlation
 
@@ -46,7 +46,7 @@ def correlate(
     from perdure import __version__
     from perdure.gather.model import SCHEMA
     from perdure.gather.score_files import definitions_of
-    from perdure.metrics.score import DEFINITIONS
+    from perdure.metrics.engine.score import DEFINITIONS
     from perdure.stats.correlate import correlate as correlations
     from perdure.stats.groups import check_pool_across, left_out_of, split, usable
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from perdure.cli.console import Console
     from perdure.gather.model import Survey
-    from perdure.metrics.score import Score
+    from perdure.metrics.engine.score import Score
     from perdure.run.plan import Plan
     from perdure.run.protocol import Protocol
     from perdure.run.runner import RunResult

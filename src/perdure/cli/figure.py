@@ -54,8 +54,8 @@ def figure(
     from functools import partial
 
     from perdure.errors import PerdureError, UnknownName
-    from perdure.report.figures import KINDS, View, save
-    from perdure.report.figures.data import plain_data
+    from perdure.report.draw import KINDS, View, save
+    from perdure.report.draw.data import plain_data
     from perdure.report.material import material, sketched
 
     if kind == "list":
@@ -85,7 +85,7 @@ def figure(
 
 
 def _list(json: str | None) -> None:
-    from perdure.report.figures import KINDS
+    from perdure.report.draw import KINDS
 
     if json:
         emit_json({"figures": [{"name": one.name, "summary": one.summary} for one in KINDS.values()]}, json)

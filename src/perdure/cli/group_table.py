@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from perdure.cli.console import Console
     from perdure.gather.model import Survey
-    from perdure.metrics.declare import Metric
+    from perdure.metrics.engine.declare import Metric
     from perdure.stats.model import Estimate, Group
 
 __all__ = ["grouped", "score_facts", "show_groups"]
@@ -174,6 +174,6 @@ def _verdict(one: Estimate, in_words: bool) -> str:
 
 def _hidden(group: Group, one: Estimate) -> bool:
     """A log's accuracy-matrix numbers, where a task was learned again: they then say it kept what it relearned."""
-    from perdure.metrics.accuracy import RELEARNED
+    from perdure.metrics.matrix.cells import RELEARNED
 
     return group.unit is None and any(flag == RELEARNED for flag, _ in one.carried)

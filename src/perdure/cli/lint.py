@@ -13,7 +13,7 @@ from perdure.cli.scoring import Variadic
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
-    from perdure.metrics.declare import Metric
+    from perdure.metrics.engine.declare import Metric
     from perdure.scenario.lint import Eligibility, LintReport
     from perdure.scenario.problems import Level
     from perdure.settings import Settings
@@ -85,9 +85,9 @@ def _metrics(settings: Settings, kind: str | None) -> Iterable[Metric]:
 
     A syllabus of a 2019 type was made for the metrics of 2019, and shows these unless told otherwise.
     """
-    from perdure.metrics.declare import METRICS
-    from perdure.metrics.load import chosen
-    from perdure.metrics.presets import preset
+    from perdure.metrics.engine.declare import METRICS
+    from perdure.metrics.engine.load import chosen
+    from perdure.metrics.engine.presets import preset
 
     if "preset" in settings.origins or settings.ids:
         return chosen(preset(settings.preset), settings.metrics).values()

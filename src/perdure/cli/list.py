@@ -10,7 +10,7 @@ import typer
 from perdure.cli.options import Json, emit_json
 
 if TYPE_CHECKING:
-    from perdure.metrics.declare import Metric
+    from perdure.metrics.engine.declare import Metric
 
 __all__ = ["EXAMPLE", "list"]
 
@@ -36,8 +36,8 @@ def list(  # noqa: A001 - the verb's own name
 
 
 def _metrics(preset: str | None) -> tuple[Facts, ...]:
-    from perdure.metrics.declare import METRICS
-    from perdure.metrics.presets import preset as preset_called
+    from perdure.metrics.engine.declare import METRICS
+    from perdure.metrics.engine.presets import preset as preset_called
 
     chosen = preset_called(preset or "standard").metrics.values()
     everything = (*chosen, *(() if preset else (one for one in METRICS if one.preset != "standard")))
@@ -65,7 +65,7 @@ def _facts(metric: Metric) -> Facts:
 
 
 def _presets(_preset: str | None) -> tuple[Facts, ...]:
-    from perdure.metrics.presets import PRESETS
+    from perdure.metrics.engine.presets import PRESETS
 
     return tuple(
         {

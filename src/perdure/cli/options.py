@@ -122,7 +122,7 @@ def _settled(logs: Sequence[Path], given: Mapping[str, Any], *, quiet: bool) -> 
     """The settings with what files beside the logs say; that, nobody typed, so it is told on stderr."""
     if not logs:
         return Settings(**given, origins=dict.fromkeys(given, "command line"))
-    from perdure.metrics.settings import settings_for
+    from perdure.metrics.engine.settings import settings_for
 
     settings = settings_for(logs, given, source="command line")
     from_files = {name: source for name, source in settings.origins.items() if source != "command line"}

@@ -15,8 +15,8 @@ from perdure.cli.scoring import Experts, Variadic, settings_facts, surveyed
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
     from perdure.log.model import Lifetime
-    from perdure.metrics.declare import Bar
-    from perdure.metrics.score import Score
+    from perdure.metrics.engine.declare import Bar
+    from perdure.metrics.engine.score import Score
     from perdure.run.plan import Plan as Jobs
     from perdure.settings import Settings
     from perdure.stats.pilot import PilotMetric

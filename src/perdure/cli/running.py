@@ -100,7 +100,7 @@ def cost_of(plans: Sequence[Plan]) -> str:
 
 def expert_gap(protocol: Protocol, settings: Settings) -> str:
     """What a protocol's number of experts keeps from being decided, in words; nothing where it suffices."""
-    from perdure.metrics.presets import preset
+    from perdure.metrics.engine.presets import preset
     from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
     from perdure.stats.decide import STANDARD
 
@@ -121,7 +121,7 @@ def expert_gap(protocol: Protocol, settings: Settings) -> str:
 
 def scored_by(protocol: Protocol) -> Settings:
     """How a protocol's lives are scored; what is wrong with that is said before any is lived."""
-    from perdure.metrics.score import Scorer
+    from perdure.metrics.engine.score import Scorer
     from perdure.settings import Settings
 
     settings = Settings(**protocol.score, origins=dict.fromkeys(protocol.score, "protocol"))
@@ -134,7 +134,7 @@ def scored_by(protocol: Protocol) -> Settings:
 
 def unanswered(plan: Plan, settings: Settings) -> dict[str, list[str]]:
     """For each scenario, the metrics with a threshold that it cannot answer."""
-    from perdure.metrics.presets import preset
+    from perdure.metrics.engine.presets import preset
     from perdure.scenario.lint import lint
 
     metrics = [metric for metric in preset(settings.preset).metrics.values() if metric.threshold is not None]

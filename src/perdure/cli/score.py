@@ -43,7 +43,7 @@ def score(
     from perdure.cli.group_table import grouped, score_facts, show_groups
     from perdure.cli.score_table import show, show_over_time
     from perdure.gather.outputs import write_outputs
-    from perdure.metrics.score import prepared_table
+    from perdure.metrics.engine.score import prepared_table
 
     scores = surveyed(logs, experts, settings, quiet, jobs=jobs, look=prepared_table if out else None)
     several = len(scores.lives) > 1 or settings.group is not None

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from perdure.cli.console import Console
     from perdure.gather.model import Survey
-    from perdure.metrics.declare import Metric
-    from perdure.metrics.engine import Measured
-    from perdure.metrics.score import Score
+    from perdure.metrics.engine.declare import Metric
+    from perdure.metrics.engine.measure import Measured
+    from perdure.metrics.engine.score import Score
 
 __all__ = ["columns", "number", "progress_bar", "show", "show_over_time", "widest"]
 
@@ -112,7 +112,7 @@ def _show_one(score: Score, scores: Survey, quiet: bool) -> None:
 
 def show_over_time(scores: Survey, metrics: Sequence[str] = ()) -> None:
     """Print every value behind the metrics, and the block at which it is known, as `--json` and `--out` count them."""
-    from perdure.report.figures.data.places import OVER_TIME
+    from perdure.report.draw.data.places import OVER_TIME
 
     for score in scores.scores:
         rows = [

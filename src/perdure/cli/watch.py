@@ -10,8 +10,8 @@ from perdure.cli.options import Json, Quiet, emit_json, with_settings
 from perdure.cli.scoring import Experts, Logs, Variadic
 
 if TYPE_CHECKING:
-    from perdure.report.follow import Follower
     from perdure.settings import Settings
+    from perdure.watch.follow import Follower
 
 __all__ = ["COMMAND", "EXAMPLE", "watch"]
 
@@ -41,7 +41,7 @@ def watch(
 
     Nothing is written to the logs. The page is served to this machine alone, unless --host and --token say otherwise.
     """
-    from perdure.report.follow import Follower
+    from perdure.watch.follow import Follower
 
     follower = Follower(logs, experts or (), settings)
     if once or json:
@@ -54,8 +54,8 @@ def watch(
 
 def _once(follower: Follower, json: str | None, quiet: bool) -> None:
     from perdure.cli.console import Console
-    from perdure.report.live import state
-    from perdure.report.terminal import table
+    from perdure.watch.serve import state
+    from perdure.watch.terminal import table
 
     follower.settle()
     if json:
@@ -77,7 +77,7 @@ def _in_terminal(follower: Follower) -> None:
     from rich.live import Live
 
     from perdure.cli.console import Console
-    from perdure.report.terminal import table
+    from perdure.watch.terminal import table
 
     try:
         with Live(console=Console(), refresh_per_second=4) as live:
@@ -90,7 +90,7 @@ def _in_terminal(follower: Follower) -> None:
 
 
 def _served(follower: Follower, host: str, port: int, token: str | None, open_page: bool, quiet: bool) -> None:
-    from perdure.report.live import serve
+    from perdure.watch.serve import serve
 
     def started(address: str) -> None:
         if not quiet:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from perdure.log.learnkit_tree import Phase
-from perdure.log.learnkit_writer import phases
+from perdure.log.formats.learnkit_tree import Phase
 from perdure.log.model import STANDARD_COLUMNS, Passage
+from perdure.log.write.learnkit import phases
 
 __all__ = ["frames"]
 

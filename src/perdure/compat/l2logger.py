@@ -8,9 +8,9 @@ from pathlib import PurePath
 from typing import Any
 
 from perdure.errors import RecordError
-from perdure.log.journal import Journal
-from perdure.log.l2logger import LOGGER_INFO, SCENARIO_INFO
-from perdure.log.manifest import write_object
+from perdure.log.formats.l2logger import LOGGER_INFO, SCENARIO_INFO
+from perdure.log.write.journal import Journal
+from perdure.log.write.manifest import write_object
 
 __all__ = ["DataLogger"]
 

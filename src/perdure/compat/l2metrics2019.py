@@ -19,9 +19,9 @@ from perdure.curves.model import Curves
 from perdure.errors import LogError, PerdureError
 from perdure.gather.survey import survey
 from perdure.log.read import read
-from perdure.metrics.declare import Metric, NoValue, metric
-from perdure.metrics.score import Score
-from perdure.metrics.settings import Settings
+from perdure.metrics.engine.declare import Metric, NoValue, metric
+from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.settings import Settings
 from perdure.scenario.header import KINDS
 from perdure.scenario.sites2019 import every_block
 

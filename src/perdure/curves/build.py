@@ -19,7 +19,7 @@ from perdure.curves.prepare import SCALED, clamp, scale, smooth
 from perdure.curves.ranges import found_ranges, own_task, percentiles
 from perdure.curves.together import Together
 from perdure.errors import LogError, MetricError
-from perdure.log.accuracy import MatrixPassage
+from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.variants import Settled, settle
 from perdure.scenario.model import Block, Scenario, Task

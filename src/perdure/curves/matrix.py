@@ -6,7 +6,7 @@ import numpy as np
 
 from perdure.curves.experts import oriented
 from perdure.curves.model import Curves, Prep, Range
-from perdure.log.accuracy import MatrixPassage
+from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Direction
 
 __all__ = ["matrix_curves"]

@@ -96,7 +96,7 @@ def _once(lives: Sequence[Found]) -> list[Found]:
 
 def _matrices_below(place: Path, typed: str | os.PathLike[str], options: Options) -> list[Found]:
     """The accuracy matrices of a folder that holds nothing else; those of one folder belong together."""
-    from perdure.log.matrix import ways_round
+    from perdure.log.formats.matrix import ways_round
 
     found: list[Found] = []
     paths = sorted(one for one in place.rglob("*") if not one.name.startswith(".") and _is_matrix(one))
@@ -110,7 +110,7 @@ def _matrices_below(place: Path, typed: str | os.PathLike[str], options: Options
 
 
 def _reads(path: Path, options: Options) -> bool:
-    from perdure.log.matrix import ways_round
+    from perdure.log.formats.matrix import ways_round
 
     try:
         ways_round([path], options)
@@ -177,7 +177,7 @@ def named_apart(lives: Sequence[Found]) -> tuple[Found, ...]:
 def _is_matrix(path: Path) -> bool:
     if not path.is_file():
         return False
-    from perdure.log.matrix import looks_like_matrix  # most logs are folders, and need none of it
+    from perdure.log.formats.matrix import looks_like_matrix  # most logs are folders, and need none of it
 
     return looks_like_matrix(path)
 

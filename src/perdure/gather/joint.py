@@ -14,10 +14,10 @@ from perdure.curves.model import Curves
 from perdure.errors import LogError
 from perdure.gather.find import Found
 from perdure.gather.model import Life
-from perdure.log.accuracy import MatrixPassage
+from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Identity
-from perdure.metrics.accuracy import matrix_of
-from perdure.metrics.declare import Metric
+from perdure.metrics.engine.declare import Metric
+from perdure.metrics.matrix.cells import matrix_of
 from perdure.settings import Settings
 
 __all__ = ["JOINT", "beside_joint", "finals", "is_joint", "joint_accuracies", "needing", "place_of"]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perdure.metrics.declare import METRICS, Bar, Metric
-from perdure.metrics.score import DEFINITIONS, Score
+from perdure.metrics.engine.declare import METRICS, Bar, Metric
+from perdure.metrics.engine.score import DEFINITIONS, Score
 
 __all__ = ["SCHEMA", "Life", "Survey"]
 

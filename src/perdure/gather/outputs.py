@@ -11,8 +11,8 @@ import polars as pl
 from perdure import files
 from perdure.errors import PerdureError
 from perdure.gather.model import Survey
-from perdure.metrics.blocks import DORMANT
-from perdure.metrics.score import DEFINITIONS
+from perdure.metrics.engine.blocks import DORMANT
+from perdure.metrics.engine.score import DEFINITIONS
 
 __all__ = ["AND_THEN", "FILES", "block_table", "lifetime_table", "write_outputs"]
 

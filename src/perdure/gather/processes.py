@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from perdure.log.read import READERS
-from perdure.metrics.declare import METRICS
-from perdure.metrics.presets import PRESETS
+from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.engine.presets import PRESETS
 
 __all__ = ["processes", "worked"]
 

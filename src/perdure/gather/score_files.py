@@ -14,12 +14,12 @@ from perdure.errors import PerdureError
 from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, read_bytes
 from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.model import Identity
-from perdure.metrics.blocks import BlockSummary
-from perdure.metrics.declare import Bar, Metric
-from perdure.metrics.engine import Measured
-from perdure.metrics.load import chosen
-from perdure.metrics.presets import PRESETS
-from perdure.metrics.score import DEFINITIONS, Score, deciding
+from perdure.metrics.engine.blocks import BlockSummary
+from perdure.metrics.engine.declare import Bar, Metric
+from perdure.metrics.engine.load import chosen
+from perdure.metrics.engine.measure import Measured
+from perdure.metrics.engine.presets import PRESETS
+from perdure.metrics.engine.score import DEFINITIONS, Score, deciding
 from perdure.scenario.model import Block
 
 __all__ = ["FIRST_EDITION", "OLD_NAMES", "ScoreFile", "definitions_of", "edition", "is_score_file", "read_score_file"]

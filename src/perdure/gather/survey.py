@@ -20,9 +20,9 @@ from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text, taskinfo_file
 from perdure.log.read import READERS, Options, lifetimes, locate, recognise
 from perdure.log.variants import Sets, Settled, settle
-from perdure.metrics.declare import METRICS, Bar
-from perdure.metrics.score import Score, Scorer
-from perdure.metrics.settings import Settings
+from perdure.metrics.engine.declare import METRICS, Bar
+from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.settings import Settings
 from perdure.settings import OPTIONS
 
 __all__ = ["Done", "How", "Look", "Source", "Surveyor", "described", "renamed", "score", "survey"]
@@ -168,7 +168,7 @@ def _several(given: Any, options: Options | None = None) -> tuple[Source, ...]:
     if isinstance(given, str | os.PathLike | Lifetime):
         return (given,)
     if hasattr(given, "__array__") or (given and not isinstance(given[0], str | os.PathLike | Lifetime)):
-        from perdure.log.matrix import matrix_lifetimes
+        from perdure.log.formats.matrix import matrix_lifetimes
 
         return matrix_lifetimes(given, options=options or Options())
     return tuple(given)

@@ -1,13 +1,13 @@
 """What was lived, kept: journals written, logs of every kind read, checked and exported."""
 
-from perdure.log.l2logger import L2LOGGER
+from perdure.log.formats.l2logger import L2LOGGER
 from perdure.log.read import READERS, read
 
 __all__ = ["READERS", "read"]
 
 # In the order in which they are asked; most logs are the first kind, and the others then cost nothing.
 READERS.add(L2LOGGER.name, L2LOGGER)
-READERS.add_later("learnkit", "perdure.log.learnkit:LEARNKIT")
-READERS.add_later("bulk", "perdure.log.bulk:BULK")
-READERS.add_later("matrix", "perdure.log.matrix:MATRIX")
-READERS.add_later("table", "perdure.log.table:TABLE")
+READERS.add_later("learnkit", "perdure.log.formats.learnkit:LEARNKIT")
+READERS.add_later("bulk", "perdure.log.formats.bulk:BULK")
+READERS.add_later("matrix", "perdure.log.formats.matrix:MATRIX")
+READERS.add_later("table", "perdure.log.formats.table:TABLE")

@@ -13,8 +13,8 @@ import polars as pl
 
 from perdure import files
 from perdure.errors import LogError
-from perdure.log.accuracy import Unit
-from perdure.log.l2logger import (
+from perdure.log.accuracy_matrix import Unit
+from perdure.log.formats.l2logger import (
     L2LOGGER,
     MANIFEST,
     OPTIONAL_COLUMNS,
@@ -22,9 +22,9 @@ from perdure.log.l2logger import (
     measures_of,
     object_in,
 )
+from perdure.log.formats.matrix_orientation import Rows
 from perdure.log.lines import Lines, split
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.log.orientation import Rows
 from perdure.log.problem import Check, Level, Problem
 from perdure.log.read import Options, lifetimes, locate, recognise
 from perdure.log.rules import across, within

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from perdure.errors import nearest
-from perdure.log.l2logger import OPTIONAL_COLUMNS
+from perdure.log.formats.l2logger import OPTIONAL_COLUMNS
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.problem import Problem
 

@@ -167,7 +167,7 @@ def _knows(candidate: Reader, place: Path, failed: list[str] | None = None) -> b
 
 
 def _cause(place: Path) -> str | None:
-    from perdure.log.packed import trouble
+    from perdure.log.formats.packed import trouble
 
     return trouble(place) if place.is_file() else None
 

@@ -10,7 +10,7 @@ import polars as pl
 from perdure.log.cells import is_object
 from perdure.log.model import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, TIMESTAMP_FORMAT
 from perdure.log.problem import Level, Problem
-from perdure.log.record import WORKER_PATTERN
+from perdure.log.write.record import WORKER_PATTERN
 from perdure.scenario.model import UNSAFE_PATH
 
 __all__ = ["across", "within"]

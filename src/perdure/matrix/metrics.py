@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perdure.log.accuracy import Array, Baseline, MatrixLifetime, Unit, with_baselines
-from perdure.log.matrix import lifetime_of, matrix_lifetime
-from perdure.log.orientation import Rows, orientation
+from perdure.log.accuracy_matrix import Array, Baseline, MatrixLifetime, Unit, with_baselines
+from perdure.log.formats.matrix import lifetime_of, matrix_lifetime
+from perdure.log.formats.matrix_orientation import Rows, orientation
+from perdure.log.formats.matrix_settled import Cells, as_numbers
 from perdure.log.read import Options
-from perdure.log.settled import Cells, as_numbers
-from perdure.metrics.score import Score, Scorer
-from perdure.metrics.settings import Settings
+from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -166,7 +166,7 @@ class ContinualLearningMetrics:
 
         It is written where a path is given (.png, .svg, .pdf), and returned; a notebook shows it.
         """
-        from perdure.report.figures import draw, save
+        from perdure.report.draw import draw, save
         from perdure.report.material import gather
 
         figure = draw("overview", gather([self.lifetime]))

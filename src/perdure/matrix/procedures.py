@@ -20,8 +20,8 @@ import numpy as np
 
 from perdure import files
 from perdure.errors import LearnerError, LogError, MissingExtra
-from perdure.log.accuracy import Array, Baseline
-from perdure.log.settled import Cells, as_numbers
+from perdure.log.accuracy_matrix import Array, Baseline
+from perdure.log.formats.matrix_settled import Cells, as_numbers
 from perdure.matrix.metrics import ContinualLearningMetrics
 from perdure.stats.threshold import t_interval
 

@@ -4,11 +4,12 @@ Importing this package registers them all, in the order in which tables show the
 """
 
 # isort: off
-from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, twin, matrix
-from perdure.metrics import matrix_cited, framework2019, transfer2019
+from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, twin
+from perdure.metrics.matrix import common, cited
+from perdure.metrics import framework2019, transfer2019
 
 # isort: on
-from perdure.metrics.declare import METRICS, Metric, NoValue, Preset, Value, metric
+from perdure.metrics.engine.declare import METRICS, Metric, NoValue, Preset, Value, metric
 from perdure.scenario.sites import Site
 
 __all__ = [
@@ -18,13 +19,13 @@ __all__ = [
     "Preset",
     "Site",
     "Value",
+    "cited",
+    "common",
     "cost",
     "efficiency",
     "framework2019",
     "learning",
     "maintenance",
-    "matrix",
-    "matrix_cited",
     "metric",
     "recovery",
     "transfer",

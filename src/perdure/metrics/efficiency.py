@@ -9,8 +9,8 @@ import numpy as np
 
 from perdure.curves.beside import Beside
 from perdure.curves.model import Curves
-from perdure.metrics.arithmetic import lift, still_rising, theil_sen
-from perdure.metrics.declare import Context, NoValue, Site, Value, metric
+from perdure.metrics.engine.arithmetic import lift, still_rising, theil_sen
+from perdure.metrics.engine.declare import Context, NoValue, Site, Value, metric
 from perdure.scenario import sites
 
 __all__ = ["EXPERT_NOT_SATURATED", "NOT_SATURATED", "plasticity", "relative_performance", "sample_efficiency"]

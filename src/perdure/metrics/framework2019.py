@@ -11,10 +11,10 @@ import numpy as np
 
 from perdure.curves.model import Array, Curve, Curves, Expert, Prep
 from perdure.curves.prepare import window_means
-from perdure.metrics.arithmetic import ratio
-from perdure.metrics.blocks import BlockSummary, evaluated
-from perdure.metrics.combine import flat
-from perdure.metrics.declare import NoValue, Site, Value, metric
+from perdure.metrics.engine.arithmetic import ratio
+from perdure.metrics.engine.blocks import BlockSummary, evaluated
+from perdure.metrics.engine.combine import flat
+from perdure.metrics.engine.declare import NoValue, Site, Value, metric
 from perdure.scenario import sites, sites2019
 from perdure.settings import Settings
 

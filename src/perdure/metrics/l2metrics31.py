@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from perdure.curves.model import Array, Curves, Expert, Prep, dot
 from perdure.curves.prepare import smooth
-from perdure.metrics.arithmetic import theil_sen
-from perdure.metrics.blocks import BlockSummary
-from perdure.metrics.combine import first_of_each
-from perdure.metrics.declare import ADAPTERS, Metric, NoValue, Site, metric
+from perdure.metrics.engine.arithmetic import theil_sen
+from perdure.metrics.engine.blocks import BlockSummary
+from perdure.metrics.engine.combine import first_of_each
+from perdure.metrics.engine.declare import ADAPTERS, Metric, NoValue, Site, metric
 from perdure.scenario import sites
 from perdure.scenario.model import Scenario
 from perdure.settings import Settings

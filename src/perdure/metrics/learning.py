@@ -7,9 +7,9 @@ from functools import lru_cache
 import numpy as np
 
 from perdure.curves.model import Curve, centred_index, dot, slope
-from perdure.metrics.arithmetic import experiences_until
-from perdure.metrics.combine import flat
-from perdure.metrics.declare import NoValue, metric
+from perdure.metrics.engine.arithmetic import experiences_until
+from perdure.metrics.engine.combine import flat
+from perdure.metrics.engine.declare import NoValue, metric
 from perdure.scenario import sites
 
 __all__ = [

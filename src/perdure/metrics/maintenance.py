@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.curves.model import Curve
-from perdure.metrics.declare import metric
+from perdure.metrics.engine.declare import metric
 from perdure.scenario import sites
 
 __all__ = ["performance_maintenance", "performance_maintenance_terminal"]

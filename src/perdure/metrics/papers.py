@@ -17,10 +17,10 @@ from perdure.curves.experts import seconds_elapsed
 from perdure.curves.model import Array, Curve, Curves, Expert, Prep, late, slope, start, terminal
 from perdure.curves.prepare import smooth
 from perdure.metrics import METRICS, transfer
-from perdure.metrics.arithmetic import experiences_until, ratio, still_rising
-from perdure.metrics.combine import flat, transfer_ratios
-from perdure.metrics.declare import Metric, NoValue, Value, metric
 from perdure.metrics.efficiency import EXPERT_NOT_SATURATED, NOT_SATURATED
+from perdure.metrics.engine.arithmetic import experiences_until, ratio, still_rising
+from perdure.metrics.engine.combine import flat, transfer_ratios
+from perdure.metrics.engine.declare import Metric, NoValue, Value, metric
 from perdure.scenario import sites
 
 __all__ = ["BAKER_2023", "FIXES", "NEW_2022", "PREP", "baker_2023", "new_2022"]

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 
 from perdure.curves.model import Curve
-from perdure.metrics.arithmetic import recovery_time as time_until_recovered
-from perdure.metrics.arithmetic import theil_sen
-from perdure.metrics.declare import NoValue, Value, metric
+from perdure.metrics.engine.arithmetic import recovery_time as time_until_recovered
+from perdure.metrics.engine.arithmetic import theil_sen
+from perdure.metrics.engine.declare import NoValue, Value, metric
 from perdure.scenario import sites
 
 __all__ = ["droop", "performance_recovery", "recovery_rate", "recovery_time"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from perdure.curves.model import Curve
-from perdure.metrics.arithmetic import lift, lift_contrast
-from perdure.metrics.combine import transfer_contrasts, transfer_logarithms
-from perdure.metrics.declare import Value, metric
+from perdure.metrics.engine.arithmetic import lift, lift_contrast
+from perdure.metrics.engine.combine import transfer_contrasts, transfer_logarithms
+from perdure.metrics.engine.declare import Value, metric
 from perdure.scenario import sites
 
 __all__ = ["backward_transfer", "backward_transfer_contrast", "forward_transfer", "forward_transfer_contrast"]

@@ -6,8 +6,8 @@ from itertools import pairwise
 from statistics import fmean
 
 from perdure.curves.model import Curve, Curves, Expert
-from perdure.metrics.combine import flat
-from perdure.metrics.declare import NoValue, Site, Value, metric
+from perdure.metrics.engine.combine import flat
+from perdure.metrics.engine.declare import NoValue, Site, Value, metric
 from perdure.metrics.framework2019 import PRESET, SOURCE, better_than, moving_average, recovered, saturated, stated
 from perdure.scenario import sites2019
 

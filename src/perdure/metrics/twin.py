@@ -5,9 +5,9 @@ from __future__ import annotations
 from perdure.curves.experts import seconds_learning
 from perdure.curves.model import Curve, Curves
 from perdure.curves.twin import Twin
-from perdure.metrics.arithmetic import ratio
-from perdure.metrics.combine import flat
-from perdure.metrics.declare import NoValue, Site, metric
+from perdure.metrics.engine.arithmetic import ratio
+from perdure.metrics.engine.combine import flat
+from perdure.metrics.engine.declare import NoValue, Site, metric
 from perdure.scenario import sites
 
 __all__ = ["twin_cost", "twin_gain"]

@@ -11,7 +11,7 @@ from perdure.curves.model import Curves
 from perdure.errors import PerdureError, UnknownName
 from perdure.gather.model import Life, Survey
 from perdure.gather.survey import Source, survey
-from perdure.metrics.settings import Settings
+from perdure.metrics.engine.settings import Settings
 from perdure.report.palette import Look, looks
 from perdure.report.sketch import Sketch, sketch
 from perdure.stats.groups import groups as groups_of

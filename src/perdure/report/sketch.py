@@ -14,9 +14,9 @@ import polars as pl
 from perdure.curves.experts import seconds_by_task, seconds_learning
 from perdure.curves.model import Array, Curve, Curves, Range
 from perdure.curves.prepare import SCALED
-from perdure.log.accuracy import AccuracyMatrix, MatrixPassage
+from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixPassage
 from perdure.log.model import Passage
-from perdure.metrics.accuracy import matrix_of
+from perdure.metrics.matrix.cells import matrix_of
 from perdure.report.thin import columns_for, thinned
 from perdure.scenario.model import Block
 from perdure.stats.model import LEVEL

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from perdure.metrics.declare import Headline, Metric
+from perdure.metrics.engine.declare import Headline, Metric
 from perdure.report.tables import interval_text, number
 from perdure.stats.model import Estimate, Group
 from perdure.stats.reading import leading, reading

@@ -13,7 +13,7 @@ from perdure import files
 from perdure.errors import PerdureError
 from perdure.gather.model import Survey
 from perdure.gather.survey import Source
-from perdure.metrics.settings import Settings
+from perdure.metrics.engine.settings import Settings
 from perdure.report.material import gather, material
 from perdure.report.model import Report, report_of
 
@@ -21,19 +21,19 @@ __all__ = ["FORMATS", "as_text", "write_report"]
 
 
 def _html(report: Report) -> str:
-    from perdure.report.html import html
+    from perdure.report.formats.html import html
 
     return html(report)
 
 
 def _markdown(report: Report) -> str:
-    from perdure.report.markdown import markdown
+    from perdure.report.formats.markdown import markdown
 
     return markdown(report)
 
 
 def _latex(report: Report) -> str:
-    from perdure.report.latex import latex
+    from perdure.report.formats.latex import latex
 
     return latex(report)
 

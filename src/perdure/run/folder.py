@@ -16,10 +16,10 @@ from pathlib import Path
 
 from perdure import files
 from perdure.errors import LogError
-from perdure.log.l2logger import object_in
-from perdure.log.manifest import write_object
+from perdure.log.formats.l2logger import object_in
 from perdure.log.tsv import DATA_FILE
 from perdure.log.verify import ended
+from perdure.log.write.manifest import write_object
 from perdure.run.lock import held
 from perdure.run.plan import PRE_DEPLOYMENT, Job
 from perdure.run.protocol import OUTSIDE, Protocol, ProtocolError, parse_protocol

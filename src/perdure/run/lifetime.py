@@ -11,9 +11,9 @@ from typing import Any, Self
 
 from perdure.errors import ScenarioError
 from perdure.learners.interface import LearnerError
-from perdure.log.journal import Journal
 from perdure.log.model import Direction, Role
 from perdure.log.places import logs_folder
+from perdure.log.write.journal import Journal
 from perdure.run.block import LifeBlock
 from perdure.run.resume import Checkpoint, States
 from perdure.run.seeds import Seeds

@@ -23,9 +23,9 @@ import msgspec
 from perdure import files
 from perdure.errors import LogError, WriteError
 from perdure.learners.interface import LearnerError, Saved
-from perdure.log.manifest import write_object
 from perdure.log.tsv import DATA_FILE, records_in
 from perdure.log.verify import BLOCKS_FILE, refusal, verify
+from perdure.log.write.manifest import write_object
 from perdure.run.seeds import Seeds
 
 __all__ = ["Checkpoint", "States", "restored"]

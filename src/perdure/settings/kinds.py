@@ -224,7 +224,7 @@ def baseline(flag: str, *, lives: bool = False) -> Kind:
         return _number(value)
 
     def from_text(given: str) -> Any:
-        from perdure.log.matrix import read_baseline  # it knows every file that a matrix may be in
+        from perdure.log.formats.matrix import read_baseline  # it knows every file that a matrix may be in
 
         try:
             return read_baseline(given, flag)

@@ -15,7 +15,7 @@ from perdure.settings.declare import MATRICES, METRICS, PREPARATION, READING, ST
 
 if TYPE_CHECKING:
     from perdure.curves.model import Prep, Scale, Window
-    from perdure.log.accuracy import Baseline, Unit
+    from perdure.log.accuracy_matrix import Baseline, Unit
     from perdure.log.read import Options
 
 __all__ = ["OPTIONS", "UNDECIDING", "Settings", "checked"]

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from perdure.curves.model import Array
-from perdure.log.journal import Journal
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
+from perdure.log.write.journal import Journal
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.variants import Variants, mode
 from perdure.simulate.learner import IdealLearner, performance

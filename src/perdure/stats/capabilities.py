@@ -13,8 +13,8 @@ from statistics import fmean
 from typing import Any
 
 from perdure.gather.model import Survey
+from perdure.metrics.engine.score import Score
 from perdure.metrics.framework2019 import PRESET
-from perdure.metrics.score import Score
 from perdure.scenario.model import Task
 
 __all__ = ["CAPABILITIES", "Answer", "Capability", "SyllabusScore", "capabilities"]

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from perdure.metrics.declare import Bar
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.score import Score
 from perdure.stats.beside import beside
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, apart, crossed, one_set
 from perdure.stats.decide import EQUAL, FEWEST, STANDARD, averaged_first, leads, on_scale, rounding

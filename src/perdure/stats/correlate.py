@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from perdure.errors import PerdureError
-from perdure.metrics.score import Score
+from perdure.metrics.engine.score import Score
 from perdure.stats.exact import ALL_ORDERS, reordered_test
 from perdure.stats.model import Array
 from perdure.stats.multiple import holm

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from perdure.errors import PerdureError
-from perdure.metrics.declare import AveragedAs, Bar
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import AveragedAs, Bar
+from perdure.metrics.engine.score import Score
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, crossed
 from perdure.stats.interval import Interval, Part, interval_of, part_of, signed_rank_test
 from perdure.stats.model import LEVEL, Array, Decision, Verdict

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from perdure.gather.score_files import FIRST_EDITION
-from perdure.metrics.presets import CHANGED
-from perdure.metrics.score import Score
+from perdure.metrics.engine.presets import CHANGED
+from perdure.metrics.engine.score import Score
 
 __all__ = ["Moved", "moved", "two_editions"]
 

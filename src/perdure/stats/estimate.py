@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from perdure.metrics.declare import Bar
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.score import Score
 from perdure.stats.decide import decide, on_scale
 from perdure.stats.flags import flags_of_scores
 from perdure.stats.model import LEVEL, Array, Estimate

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from perdure.metrics.score import Score
+from perdure.metrics.engine.score import Score
 
 __all__ = ["Flagged", "flags_in", "flags_of_scores"]
 

@@ -11,9 +11,9 @@ from typing import Any
 from perdure.errors import PerdureError
 from perdure.gather.model import Survey
 from perdure.log.model import Identity
-from perdure.metrics.declare import Bar
-from perdure.metrics.engine import restricted
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.measure import restricted
+from perdure.metrics.engine.score import Score
 from perdure.stats.estimate import estimates
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.robust import RESAMPLES

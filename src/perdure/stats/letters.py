@@ -8,8 +8,8 @@ from itertools import combinations
 from string import ascii_lowercase
 from typing import Any
 
-from perdure.metrics.declare import Bar
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.score import Score
 from perdure.stats.compare import compare_lives
 from perdure.stats.model import LEVEL
 from perdure.stats.multiple import holm

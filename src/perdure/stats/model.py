@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from perdure.metrics.declare import AveragedAs, Bar
+from perdure.metrics.engine.declare import AveragedAs, Bar
 
 __all__ = ["LEVEL", "Array", "Decision", "Estimate", "Group", "Tails", "Verdict"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perdure.errors import PerdureError
-from perdure.metrics.score import Score
+from perdure.metrics.engine.score import Score
 
 __all__ = ["Pairing", "Want", "pair"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from perdure.errors import PerdureError
-from perdure.metrics.declare import METRICS, AveragedAs, Bar
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import METRICS, AveragedAs, Bar
+from perdure.metrics.engine.score import Score
 from perdure.stats.crossing import FEW_EXPERTS, Crossing, crossed, one_set
 from perdure.stats.decide import STANDARD, is_judged, leads, margin_of, on_scale, sampled
 from perdure.stats.dial import Dial, dial

@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from perdure.log.accuracy import LIMITS, Unit
-from perdure.metrics.declare import Bar, Metric
-from perdure.metrics.score import Score
+from perdure.log.accuracy_matrix import LIMITS, Unit
+from perdure.metrics.engine.declare import Bar, Metric
+from perdure.metrics.engine.score import Score
 from perdure.stats.estimate import estimate
 from perdure.stats.model import Estimate, Group
 from perdure.stats.words import counted, number

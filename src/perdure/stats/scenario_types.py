@@ -8,7 +8,7 @@ from typing import Any
 
 from perdure.errors import PerdureError
 from perdure.gather.model import Survey
-from perdure.metrics.score import Score
+from perdure.metrics.engine.score import Score
 from perdure.stats.groups import left_out_of, usable
 from perdure.stats.systems import Comparisons, System, by_learner, compare_systems
 

@@ -10,8 +10,8 @@ from typing import Any
 from perdure.errors import PerdureError, UnknownName
 from perdure.gather.model import SCHEMA, Survey
 from perdure.gather.score_files import definitions_of
-from perdure.metrics.declare import METRICS, Bar
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import METRICS, Bar
+from perdure.metrics.engine.score import Score
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import check_poolable, differing, left_out_of, not_pooled, usable
 from perdure.stats.letters import Letters, lettered

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from perdure.metrics.declare import Bar
-from perdure.metrics.score import Score
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.score import Score
 from perdure.stats.decide import STANDARD, decide, is_judged
 from perdure.stats.model import LEVEL, Decision, Group
 from perdure.stats.words import short

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain
 
-from perdure.metrics.blocks import BlockSummary
-from perdure.metrics.score import Score
+from perdure.metrics.engine.blocks import BlockSummary
+from perdure.metrics.engine.score import Score
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario
 from perdure.stats.interval import Interval, interval_of

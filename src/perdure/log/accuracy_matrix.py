@@ -1,0 +1,208 @@
+"""The accuracy matrix: how well each task is done after each task was learned, and the life it tells of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+import numpy as np
+import polars as pl
+
+from perdure.errors import LogError
+from perdure.log.formats.matrix_labels import Array
+from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
+from perdure.scenario.model import Block, Scenario
+
+if TYPE_CHECKING:
+    from perdure.log.variants import Settled
+    from perdure.scenario.variants import Variants
+
+__all__ = [
+    "LIMITS",
+    "AccuracyMatrix",
+    "Array",
+    "Baseline",
+    "Extremes",
+    "MatrixLifetime",
+    "MatrixPassage",
+    "Unit",
+    "extremes",
+    "negated",
+    "passage_of",
+    "with_baselines",
+]
+
+Unit = Literal["percent", "fraction", "raw"]
+Baseline = float | Sequence[float] | Mapping[str, float]
+
+LIMITS: Mapping[Unit, float] = {"percent": 100.0, "fraction": 1.0, "raw": np.inf}
+"""The largest value of each unit; but for raw values the least is 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracyMatrix:
+    """How well each learned task was done before any learning, and after each task was learned.
+
+    `values[i, j]` is the evaluation of `tasks[i]` after the j-th task was learned, j counted from 1;
+    column 0 is from before any learning. NaN marks what was not evaluated: read cells with the
+    functions of `perdure.metrics.matrix.cells`, which name the one that is missing.
+    """
+
+    tasks: tuple[str, ...]
+    values: Array
+    unit: Unit = "raw"
+    lowest: tuple[float | None, ...] = ()
+    """Per task, its lowest evaluation after it was learned; from a log also those between the columns."""
+    highest: tuple[float | None, ...] = ()
+    """Per task, its highest evaluation of all."""
+    random_init: tuple[float, ...] | None = None
+    joint: tuple[float, ...] | None = None
+    seconds: tuple[float, ...] = ()
+    """How long each task was learned, as far as it is recorded; so with the most memory used, in MB."""
+    memory_mb: tuple[float, ...] = ()
+    negated: bool = False
+    """Whether lower was better, and every value here is negated; baselines are given as measured."""
+    flags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def after(self) -> Array:
+        """The square part: row i, column j is task i after task j, both counted from 0."""
+        return self.values[:, 1:]
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixPassage(Passage):
+    """The life that a matrix tells of, with the matrix itself, so that its unit and baselines go along."""
+
+    matrix: AccuracyMatrix
+
+
+def negated(matrix: AccuracyMatrix) -> AccuracyMatrix:
+    """A matrix of errors turned about, so that more is better in every formula."""
+    values = -matrix.values
+    return replace(
+        matrix,
+        values=values,
+        **extremes(values),
+        random_init=matrix.random_init and tuple(-one for one in matrix.random_init),
+        joint=matrix.joint and tuple(-one for one in matrix.joint),
+        negated=True,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixLifetime(Lifetime):
+    """A lifetime of which only the accuracy matrix is known."""
+
+    matrix: AccuracyMatrix = field(kw_only=True)
+
+    def passage(
+        self,
+        measure: str | Mapping[str, str] | None = None,
+        variants: Variants | None = None,
+        settled: Settled | None = None,  # noqa: ARG002
+    ) -> MatrixPassage:
+        """One evaluation per known cell; what happened while learning is not known."""
+        self.measured(measure)
+        named = next(iter(self.measures))
+        if variants == "agnostic":
+            raise LogError(f"{self.id}: a matrix has one row per task; it cannot be scored without its variants")
+        return replace(passage_of(self.matrix, self.id), measure=named)
+
+
+def with_baselines(
+    matrix: AccuracyMatrix,
+    *,
+    random_init: Baseline | None = None,
+    joint: Baseline | None = None,
+    unit: Unit | None = None,
+    source: str = "baseline",
+) -> AccuracyMatrix:
+    """The same matrix with the accuracies of an untrained and of a jointly trained learner.
+
+    Each is one number for all tasks, one number per task in order, or a mapping from task names.
+    `unit` says that the baselines' unit is known to be the matrix's.
+    """
+    if random_init is not None:
+        untrained = _baseline(matrix, random_init, "random_init", unit, source)
+        matrix = replace(matrix, random_init=untrained)
+    if joint is not None:
+        matrix = replace(matrix, joint=_baseline(matrix, joint, "joint", unit, source))
+    return matrix
+
+
+def passage_of(matrix: AccuracyMatrix, name: str) -> MatrixPassage:
+    """The life that a matrix tells of: each task learned in turn, with one evaluation per known cell.
+
+    What happened while learning is not known, so learning blocks have no values here; only metrics
+    that read evaluations alone have sense.
+    """
+    blocks: list[Block] = []
+    values: list[float] = []
+    starts = [0]
+    for column in range(matrix.values.shape[1]):
+        if column:
+            blocks.append(Block("learn", matrix.tasks[column - 1], None, group=2 * column - 1))
+            starts.append(len(values))
+        for row in np.flatnonzero(~np.isnan(matrix.values[:, column])):
+            blocks.append(Block("evaluate", matrix.tasks[row], 1, group=2 * column))
+            values.append(float(matrix.values[row, column]))
+            starts.append(len(values))
+    return MatrixPassage(
+        scenario=Scenario.of(name, blocks),
+        measure="accuracy",
+        values=np.array(values),
+        starts=np.array(starts, dtype=np.int64),
+        rows=pl.DataFrame(schema=dict(STANDARD_COLUMNS)),
+        row_starts=np.zeros(len(starts), dtype=np.int64),
+        dropped={},
+        matrix=matrix,
+    )
+
+
+class Extremes(TypedDict):
+    lowest: tuple[float | None, ...]
+    highest: tuple[float | None, ...]
+
+
+def extremes(values: Array) -> Extremes:
+    """Per task, its lowest known cell since it was learned, and its highest of all."""
+    learned = np.where(np.triu(np.ones(values.shape, dtype=bool), k=1), values, np.nan)
+    return {"lowest": _each_row(np.nanmin, learned), "highest": _each_row(np.nanmax, values)}
+
+
+def _each_row(choose: Callable[[Array], float], values: Array) -> tuple[float | None, ...]:
+    return tuple(None if np.isnan(row).all() else float(choose(row)) for row in values)
+
+
+def _baseline(matrix: AccuracyMatrix, given: Baseline, name: str, unit: Unit | None, source: str) -> tuple[float, ...]:
+    count = len(matrix.tasks)
+    if isinstance(given, Mapping):
+        folded = {task.lower(): value for task, value in given.items()}
+        absent = [task for task in matrix.tasks if task not in folded]
+        if absent:
+            raise LogError(
+                f"{source}: {name} has no value for task {absent[0]!r}; it names {', '.join(folded) or 'none'}"
+            )
+        values = [folded[task] for task in matrix.tasks]
+    elif isinstance(given, int | float):
+        values = [given] * count
+    else:
+        values = list(given)
+    if len(values) != count:
+        raise LogError(
+            f"{source}: {name} has {len(values)} values for {count} tasks; give one for all, or one per task in order"
+        )
+    numbers = tuple(float(value) for value in values)
+    limit = LIMITS[matrix.unit]
+    wrong = [one for one in numbers if not np.isfinite(one) or one > limit or (one < 0 and matrix.unit != "raw")]
+    if wrong:
+        raise LogError(f"{source}: {name} holds {wrong[0]:g}, outside 0..{limit:g}; the matrix is in {matrix.unit}")
+    if matrix.unit == "percent" and unit is None and 0.0 < max(numbers) <= 1.0:
+        raise LogError(
+            f"{source}: {name} is at most {max(numbers):g} while the matrix is in percent; give it in percent, "
+            "or say --unit percent if it is"
+        )
+    return tuple(-one for one in numbers) if matrix.negated else numbers

@@ -1,0 +1,299 @@
+"""Accuracy matrices in files, as they stand there: CSV, TSV, JSON, NPZ, NPY."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from perdure.errors import LogError, NotALog, UnknownName
+from perdure.log.accuracy_matrix import Array, Baseline, Unit
+from perdure.log.formats.matrix_labels import Labelled, number, taken_apart
+from perdure.log.formats.matrix_settled import RawMatrix
+from perdure.log.formats.packed import inner_kind
+from perdure.log.formats.shapes import beginning, content_of, separator_of, shape_of, split
+
+__all__ = ["SUFFIXES", "looks_like_matrix", "raw_matrices", "read_baseline"]
+
+_KEYS = (
+    *("matrix", "matrices", "tasks", "unit", "as_given", "random_init", "joint", "learner", "seed", "seeds"),
+    *("seconds", "memory_mb"),
+)
+_GLANCE = 1 << 16
+# A list of rows or of single numbers, or an object that has a matrix; a list of records is another kind of file.
+_JSON = re.compile(r'\s*(?:\[\s*[\]\[\d.nN-]|\{.*"matri(?:x|ces)"\s*:)', re.DOTALL)
+
+_NumberOrTasks = float | tuple[float, ...] | dict[str, float]
+
+
+_UNPACKED_AT_MOST = 1 << 28  # bytes: a thousand matrices of 180 tasks
+_TOO_MANY = "an accuracy matrix has a row and a column per task, and a thousand tasks at most"
+
+
+def raw_matrices(path: Path) -> tuple[RawMatrix, ...]:
+    """Every matrix in a file; LogError, naming line and cell, says why one cannot be read. Nothing is unpickled."""
+    found = tuple(_loaded(path, _LOADERS, "accuracy matrix"))
+    if not found:
+        raise LogError(f"{path}: no matrix in it; save one for each lifetime")
+    return found
+
+
+def looks_like_matrix(path: Path) -> bool:
+    """Whether a file is an accuracy matrix, at a glance: its shape, or the keys that a matrix has."""
+    suffix = inner_kind(path)
+    if suffix in (".npy", ".npz"):
+        return path.is_file()
+    if suffix == ".json":
+        return _JSON.match(beginning(path, _GLANCE)) is not None
+    return shape_of(path) == "matrix"
+
+
+def read_baseline(text: str, source: str = "baseline") -> Baseline:
+    """A baseline as a user gives it: `10`, `10,12,9`, or a file with a number, one per task, or names and numbers."""
+    numbers = [number(part.strip()) for part in text.split(",")]
+    if None not in numbers:
+        given = tuple(one for one in numbers if one is not None)
+        return given[0] if len(given) == 1 else given
+    place = Path(text)
+    if not place.is_file():
+        raise LogError(f"{source}: {text!r} is neither a number, nor numbers with commas between, nor a file")
+    found: Baseline = _loaded(place, _BASELINES, "baseline")
+    return found
+
+
+def _loaded(path: Path, loaders: Mapping[str, Callable[[Path, bytes], Any]], what: str) -> Any:
+    load = loaders.get(inner_kind(path))
+    if load is None:
+        raise NotALog(f"{path}: no {what} by its name; expected one of {', '.join(loaders)}")
+    try:
+        content = content_of(path)
+    except OSError as problem:
+        raise LogError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
+    return load(path, content)
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+def _from_text(path: Path, content: bytes) -> Iterator[RawMatrix]:
+    found = _apart(path, content)
+    unit: Unit | None = "percent" if found.percent else None
+    yield RawMatrix(found.cells, str(path), found.row_names, found.column_names, unit=unit, notes=found.notes)
+
+
+def _apart(path: Path, content: bytes) -> Labelled:
+    """Numbers between commas or tabs, nothing where a task was not evaluated, with or without names about them."""
+    try:
+        text = content.decode("utf-8-sig")
+        lines = list(split(text, separator_of(text)))
+    except UnicodeDecodeError as problem:
+        raise LogError(f"{path}: byte {problem.start} is not UTF-8; save the file as plain text") from problem
+    except csv.Error as problem:
+        raise LogError(f"{path}: no table of numbers: {problem}; write one line per row") from problem
+    while lines and lines[-1] in ([], [""]):
+        lines.pop()
+    if not lines:
+        raise LogError(f"{path}: the file is empty; expected one row of numbers per task")
+    return taken_apart(lines, str(path))
+
+
+def _baseline_from_text(path: Path, content: bytes) -> Baseline:
+    found = _apart(path, content)
+    numbers = _one_per_task(path, found.cells)
+    names = found.column_names or found.row_names
+    return dict(zip(names, numbers, strict=True)) if names and len(names) == len(numbers) else numbers
+
+
+def _one_per_task(path: Path, cells: Array) -> tuple[float, ...]:
+    if np.isnan(cells).any() or min(cells.shape, default=0) > 1:
+        raise LogError(f"{path}: a baseline has one number per task, without gaps; found a table of {cells.shape}")
+    return tuple(float(cell) for cell in cells.ravel())
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def _from_json(path: Path, content: bytes) -> Iterator[RawMatrix]:
+    """A list of rows with null where a task was not evaluated, several such lists, or an object that says more."""
+    try:
+        found = msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError) as problem:
+        raise LogError(f"{path}: not JSON: {problem}; undefined cells are null (NaN is no JSON)") from problem
+    said: Mapping[str, Any] = found if isinstance(found, dict) else {"matrix": found}
+    for key in said:
+        if key not in _KEYS:
+            raise UnknownName(f"key in {path}:", key, _KEYS)
+    given = [key for key in ("matrix", "matrices") if key in said]
+    if len(given) != 1:
+        raise LogError(
+            f'{path}: expected "matrix", a list of rows, or "matrices", several of them '
+            f"(found: {', '.join(said) or 'nothing'})"
+        )
+    facts = {
+        "tasks": _converted(path, said, "tasks", tuple[str, ...]),
+        "unit": _converted(path, said, "unit", Unit),
+        "random_init": _converted(path, said, "random_init", _NumberOrTasks),
+        "joint": _converted(path, said, "joint", _NumberOrTasks),
+        "learner": _converted(path, said, "learner", str),
+        "as_given": _converted(path, said, "as_given", bool),
+        "seconds": _converted(path, said, "seconds", tuple[float, ...]),
+        "memory_mb": _converted(path, said, "memory_mb", tuple[float, ...]),
+    }
+    tables = said[given[0]]
+    if given == ["matrix"] and not _is_stack(tables):
+        yield RawMatrix.of(_json_cells(path, tables), str(path), seed=_converted(path, said, "seed", int), **facts)
+        return
+    if not isinstance(tables, dict | list) or not tables:
+        raise LogError(f"{path}: matrices are a list of matrices, or an object of them by name; found {_kind(tables)}")
+    named = tables.items() if isinstance(tables, dict) else ((str(at), table) for at, table in enumerate(tables))
+    seeds = _seeds(path, _converted(path, said, "seeds", tuple[int, ...]), len(tables))
+    for (name, table), seed in zip(named, seeds, strict=True):
+        source = f"{path}#{name}"
+        yield RawMatrix.of(_json_cells(source, table), source, inside=name, seed=seed, **facts)
+
+
+def _is_stack(tables: Any) -> bool:
+    """Whether the lists nest one level deeper than rows and cells."""
+    return (
+        isinstance(tables, list)
+        and bool(tables)
+        and all(isinstance(table, list) and table and isinstance(table[0], list) for table in tables)
+    )
+
+
+def _json_cells(source: object, rows: Any) -> Array:
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
+        raise LogError(f"{source}: the matrix is a list of rows, each a list of numbers or null; found {_kind(rows)}")
+    for at, row in enumerate(rows, start=1):
+        if len(row) != len(rows[0]):
+            raise LogError(f"{source}: row {at} has {len(row)} cells, row 1 has {len(rows[0])}; write null for none")
+        for place, cell in enumerate(row, start=1):
+            if cell is not None and (isinstance(cell, bool) or not isinstance(cell, int | float)):
+                raise LogError(f"{source}: row {at}, cell {place}: {cell!r} is no number; write null for none")
+    try:
+        return np.array([[np.nan if cell is None else float(cell) for cell in row] for row in rows], dtype=np.float64)
+    except OverflowError as problem:
+        raise LogError(f"{source}: a number in the matrix is too large: {problem}") from problem
+
+
+def _converted(path: Path, said: Mapping[str, Any], key: str, kind: Any) -> Any:
+    if said.get(key) is None:
+        return None
+    try:
+        return msgspec.convert(said[key], kind)
+    except msgspec.ValidationError as problem:
+        raise LogError(f'{path}: "{key}": {problem}') from problem
+
+
+def _seeds(path: Path, seeds: Sequence[int] | None, count: int) -> Sequence[int | None]:
+    if seeds is None:
+        return (None,) * count
+    if len(seeds) != count:
+        raise LogError(f"{path}: {len(seeds)} seeds for {count} matrices; give one for each, in order")
+    return seeds
+
+
+def _kind(found: Any) -> str:
+    return f"{type(found).__name__} {msgspec.json.encode(found)[:40].decode(errors='replace')}"
+
+
+def _baseline_from_json(path: Path, content: bytes) -> Baseline:
+    try:
+        found: Baseline = msgspec.json.decode(content, type=_NumberOrTasks)
+    except msgspec.DecodeError as problem:
+        raise LogError(
+            f"{path}: no baseline: {problem}; expected a number, a list, or task names and numbers"
+        ) from problem
+    return found
+
+
+# --- NumPy ---------------------------------------------------------------------------------------
+
+
+def _from_numpy(path: Path, content: bytes) -> Iterator[RawMatrix]:
+    """An array of numbers, NaN where a task was not evaluated: one matrix, or several, seeds first."""
+    arrays = _arrays(path, content)
+    cells = _numeric(path, *_matrix_among(path, arrays))
+    tasks = tuple(str(task) for task in np.atleast_1d(arrays["tasks"])) if "tasks" in arrays else None
+    if cells.ndim != 3:
+        yield RawMatrix.of(cells, str(path), tasks=tasks)
+        return
+    stated = np.atleast_1d(arrays["seeds"]) if "seeds" in arrays else None
+    if stated is not None and stated.dtype.kind not in "iu":
+        raise LogError(f"{path}: seeds holds {stated.dtype}; seeds are whole numbers")
+    seeds = _seeds(path, None if stated is None else stated.tolist(), len(cells))
+    for at, (table, seed) in enumerate(zip(cells, seeds, strict=True)):
+        yield RawMatrix.of(table, f"{path}#{at}", tasks=tasks, seed=seed, inside=str(at))
+
+
+def _arrays(path: Path, content: bytes) -> Mapping[str, npt.NDArray[Any]]:
+    try:
+        loaded = np.load(io.BytesIO(content), allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return {"matrix": loaded}
+        with loaded as archive:
+            unpacked = sum(one.file_size for one in archive.zip.infolist())
+            if unpacked > _UNPACKED_AT_MOST:
+                raise LogError(f"{path}: {unpacked / 1e6:,.0f} MB unpacked; {_TOO_MANY}")
+            return {name: archive[name] for name in archive.files}
+    except (
+        ValueError,
+        EOFError,
+        KeyError,
+        MemoryError,
+        NotImplementedError,
+        OSError,
+        OverflowError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as problem:
+        raise LogError(
+            f"{path}: no plain NumPy file ({problem}); save numbers with numpy.savez, pickled objects are never read"
+        ) from problem
+
+
+def _matrix_among(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[str, npt.NDArray[Any]]:
+    names = list(arrays)
+    name = "matrix" if "matrix" in names else names[0] if len(names) == 1 else None
+    if name is None:
+        raise LogError(
+            f"{path}: which of these arrays is the matrix: {', '.join(names) or 'none'}? Save it under the name matrix"
+        )
+    return name, arrays[name]
+
+
+def _numeric(path: Path, name: str, array: npt.NDArray[Any]) -> Array:
+    if array.dtype.kind not in "fiu":
+        raise LogError(f"{path}: {name} holds {array.dtype}, not numbers; save floats, with NaN for no evaluation")
+    return array.astype(np.float64)
+
+
+def _baseline_from_numpy(path: Path, content: bytes) -> Baseline:
+    return _one_per_task(path, _numeric(path, *_matrix_among(path, _arrays(path, content))))
+
+
+_LOADERS: Mapping[str, Callable[[Path, bytes], Iterator[RawMatrix]]] = {
+    ".csv": _from_text,
+    ".tsv": _from_text,
+    ".json": _from_json,
+    ".npz": _from_numpy,
+    ".npy": _from_numpy,
+}
+_BASELINES: Mapping[str, Callable[[Path, bytes], Baseline]] = {
+    ".csv": _baseline_from_text,
+    ".tsv": _baseline_from_text,
+    ".json": _baseline_from_json,
+    ".npz": _baseline_from_numpy,
+    ".npy": _baseline_from_numpy,
+}
+SUFFIXES = tuple(_LOADERS)

@@ -1,0 +1,246 @@
+"""Tables of one's own: CSV, TSV, Parquet or Arrow, of one lifetime or of many, long, wide or as triplets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from perdure.errors import LogError
+from perdure.log import cells
+from perdure.log.delimited import Part, Table, bytes_of, table_in
+from perdure.log.formats import long, packed, triplets, wide
+from perdure.log.formats.column_names import NEEDED, Layout, layout, table_shape
+from perdure.log.formats.row_identity import Counts, Lives, lives
+from perdure.log.formats.shapes import shape_of
+from perdure.log.model import Lifetime
+from perdure.log.places import as_text
+from perdure.log.read import Options
+
+__all__ = ["TABLE"]
+
+_WHOLE = "all"
+_PIECE = 1 << 20  # rows that are read at once of a file of many lifetimes
+
+# Parts of a log, which have the columns of a long table and are no lifetime; and what `score --out` writes.
+_PARTS_OF_LOGS = {"data-log.tsv", "block-report.tsv"}
+_OUTPUTS = ({"lifetime", "block", "experiences_to_saturation"}, {"lifetime", "block", "prepared"})
+
+_BULK = "perdure.bulk"  # the key in the metadata of the Parquet files that another reader knows better
+
+_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+
+
+class _Tables:
+    name = "table"
+    summary = (
+        "a CSV, TSV (also .gz or .zip), Parquet or Arrow table with a header of names: one row per experience, "
+        "or wide, or triplets; of one lifetime, or of many with columns lifetime, learner, seed"
+    )
+
+    def recognises(self, path: Path) -> bool:
+        """By its suffix and, for text, by a first line of names, unless what they stand about is a matrix."""
+        if not packed.is_table_name(path) or not path.is_file():
+            return False
+        if packed.kind(path) in packed.BINARY:
+            return not _is_bulk(path)
+        written = [cell for cell in packed.first_line(path) or () if cell]
+        return len(written) > 1 and not all(map(cells.is_number, written)) and shape_of(path) != "matrix"
+
+    def claims(self, path: Path, options: Options) -> bool:
+        """Whether a file that nobody named is such a table: its header has every column that its shape needs."""
+        if path.name in _PARTS_OF_LOGS:
+            return False
+        header = _header(path)
+        if not header or table_shape(header, options) is None or any(ours.issubset(header) for ours in _OUTPUTS):
+            return False
+        try:
+            return not layout(header, path, options).missing()
+        except LogError:
+            return False
+
+    def read(self, path: Path, options: Options) -> Lifetime:
+        """The lifetime in this table; LogError where it holds several."""
+        found = list(self.lifetimes(path, options))
+        if len(found) == 1:
+            return found[0]
+        shown = ", ".join(one.inside for one in found[:4]) + (", …" if len(found) > 4 else "")
+        raise LogError(
+            f"{path}: {len(found)} lifetimes in it ({shown}), where one was asked for; "
+            "perdure.log.read.lifetimes gives each of them, and every verb that scores takes them all"
+        )
+
+    def parts(self, path: Path, options: Options) -> Sequence[str]:
+        """Pieces of whole lifetimes where a Parquet file holds many; else one."""
+        if packed.kind(path) != ".parquet":
+            return (_WHOLE,)
+        how = _layout(path, options)
+        if how.shape != "long" or not how.identity:
+            return (_WHOLE,)
+        return _pieces(_whose(path, how, options))
+
+    def holds_experts(self, path: Path, options: Options) -> bool:
+        """Whether a column of roles calls some of its lifetimes experts."""
+        column = options.columns.get("role", "role").lower()
+        if column not in {name.lower() for name in _header(path) or ()}:
+            return False
+        return any(one.role == "expert" for one in self.lifetimes(path, options))
+
+    def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
+        """Every lifetime in this table, in order of appearance; columns of other names by `options.columns`."""
+        if part is None:
+            for piece in self.parts(path, options):
+                yield from self.lifetimes(path, options, piece)
+            return
+        notes: list[str] = []
+        if part == _WHOLE:
+            table, how = _loaded(path, options, notes)
+            whose = _lives(table, how, tuple(options.columns))
+        else:
+            how = _layout(path, options)
+            whose, rows = _whose(path, how, options).between(*_range(part))
+            table = _piece(path, how, rows)
+        name = as_text(packed.stem(path))
+        for one in _SHAPES[how.shape](table, whose, options):
+            told = (f"{path.name}: {note}" for note in (*how.notes, *whose.notes, *one.notes))
+            yield replace(one, id=f"{name}#{one.inside}" if one.inside else name, notes=(*notes, *told))
+
+
+_SHAPES = {"long": long.lifetimes, "wide": wide.lifetimes, "triplets": triplets.lifetimes}
+
+
+def _header(path: Path) -> list[str] | None:
+    """The names of the columns, at a glance; None where there are none to be read."""
+    if packed.kind(path) not in packed.BINARY:
+        return packed.first_line(path)
+    try:
+        return list(_scan(path).collect_schema())
+    except _UNREADABLE:
+        return None
+
+
+def _scan(path: Path) -> pl.LazyFrame:
+    if packed.kind(path) == ".parquet":
+        return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    content = bytes_of(path)  # Arrow comes as a file, with its magic word in front, or as a stream without
+    return (pl.read_ipc(content) if content.startswith(b"ARROW1") else pl.read_ipc_stream(content)).lazy()
+
+
+def _is_bulk(path: Path) -> bool:
+    if packed.kind(path) != ".parquet":
+        return False
+    try:
+        return _BULK in pl.read_parquet_metadata(path)
+    except _UNREADABLE:
+        return False
+
+
+def _collected(path: Path, frame: pl.LazyFrame) -> pl.DataFrame:
+    try:
+        return frame.collect()
+    except _UNREADABLE as problem:
+        raise _unreadable(path, problem) from problem
+
+
+def _unreadable(path: Path, problem: BaseException) -> LogError:
+    reason = (str(problem).splitlines() or [type(problem).__name__])[0]
+    return LogError(f"{path}: not a readable {packed.kind(path)[1:]} file: {reason}; write it again")
+
+
+def _layout(path: Path, options: Options) -> Layout:
+    """How a binary file is laid out, without reading its rows."""
+    try:
+        header = list(_scan(path).collect_schema())
+    except _UNREADABLE as problem:
+        raise _unreadable(path, problem) from problem
+    return layout(header, path, options)
+
+
+def _loaded(path: Path, options: Options, notes: list[str]) -> tuple[Table, Layout]:
+    """All rows, under our names."""
+    suffix = packed.kind(path)
+    if suffix in packed.BINARY:
+        how = _layout(path, options)
+        table = Table(_collected(path, _scan(path)), (Part(path, 0, counted="row"),))
+    elif packed.is_table_name(path):
+        content, separator = packed.content(path)
+        found = table_in(content, path, separator, notes)
+        if found is None:
+            raise LogError(f"{path}: no table here ({'; '.join(notes)}); expected a header of names and rows below it")
+        table, how = found, layout(found.rows.columns, path, options)
+    else:
+        known = packed.shown_suffixes()
+        raise LogError(f"{path}: a table is read by its suffix; {suffix or 'no suffix'} is none of {known}")
+    if not table.rows.height:
+        raise LogError(f"{path}: a header and no rows (columns: {', '.join(table.rows.columns)}); nothing was logged")
+    _require(table.rows, path, how)
+    rows = table.rows.select(pl.col(theirs).alias(ours) for ours, theirs in how.columns.items())
+    return Table(rows, table.parts, how.called), how
+
+
+def _require(rows: pl.DataFrame, path: Path, how: Layout) -> None:
+    for needed in how.missing():
+        example = NEEDED[how.shape][needed]
+        raise LogError(
+            f"{path}: no column {needed!r} (found: {', '.join(rows.columns)}); say which one it is, "
+            f"as in --column {needed}={example} or columns={{{needed!r}: {example!r}}}{_square(rows)}"
+        )
+
+
+def _square(rows: pl.DataFrame) -> str:
+    """What to say of a table that may be an accuracy matrix with names about it."""
+    if rows.width - 1 not in (rows.height, rows.height - 1):
+        return ""
+    return "; an accuracy matrix is numbers alone, or JSON, which may name its tasks"
+
+
+def _lives(table: Table, how: Layout, declared: tuple[str, ...]) -> Lives:
+    return lives(table, how.identity, declared, long.BLOCKS if how.shape == "long" else ())
+
+
+def _whose(path: Path, how: Layout, options: Options) -> Lives:
+    """Whose each row of a Parquet file is; looked up once for all the pieces that a process reads of it."""
+    state = path.stat()
+    return _found(path, (state.st_size, state.st_mtime_ns), how, tuple(options.columns))
+
+
+@lru_cache(maxsize=1)
+def _found(path: Path, state: tuple[int, int], how: Layout, declared: tuple[str, ...]) -> Lives:  # noqa: ARG001
+    """Whose each row is, from no more than the columns that tell; `state` is of the file that is remembered."""
+    needed = [name for name in (*how.identity, *long.BLOCKS) if name in how.columns]
+    if {"lifetime", "learner"} & set(how.identity):
+        needed = list(how.identity)  # a seed then needs no blocks to be believed
+    rows = _collected(path, _scan(path).select(pl.col(how.columns[name]).alias(name) for name in needed))
+    return _lives(Table(rows, (Part(path, 0, counted="row"),), how.called), how, declared)
+
+
+def _pieces(whose: Lives) -> Sequence[str]:
+    """Ranges of lifetimes with about as many rows as one reads at once."""
+    rows_before = np.concatenate([[0], np.cumsum(np.bincount(whose.of_row, minlength=len(whose.who)))])
+    if rows_before[-1] <= _PIECE or len(whose.who) == 1:
+        return (_WHOLE,)
+    starts = np.unique(rows_before[:-1] // _PIECE, return_index=True)[1].tolist()
+    return [f"{first}-{last}" for first, last in zip(starts, (*starts[1:], len(whose.who)), strict=True)]
+
+
+def _range(part: str) -> tuple[int, int]:
+    first, _, last = part.partition("-")
+    return int(first), int(last)
+
+
+def _piece(path: Path, how: Layout, rows: Counts) -> Table:
+    """Some rows of a Parquet file; they usually stand together, and the rest is then not read."""
+    columns = [pl.col(theirs).alias(ours) for ours, theirs in how.columns.items()]
+    first, count = int(rows[0]), len(rows)
+    together = int(rows[-1]) - first + 1 == count
+    scan = _scan(path).select(columns)
+    found = _collected(path, scan.slice(first, count) if together else scan)
+    whole = Table(found, (Part(path, 0, counted="row"),), how.called)
+    return whole.taken(found if together else found[rows], rows)
+
+
+TABLE = _Tables()

@@ -1,0 +1,143 @@
+"""Writing thousands of lifetimes into one Parquet file, or a folder of them, as they come."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import polars as pl
+
+from perdure.errors import LogError
+from perdure.log.formats.bulk import KEY, PER_PIECE, SUFFIX, part_name
+from perdure.log.model import Direction, Lifetime
+from perdure.log.seal import seal
+from perdure.log.write.bulk_rows import Batches, Piece, Source, as_json, from_lifetimes, from_values
+from perdure.log.write.record import declared_measures
+from perdure.scenario.model import Scenario
+
+__all__ = ["write_lives"]
+
+_PER_FILE = 16 * PER_PIECE  # rows of a part of a folder
+
+
+def write_lives(
+    path: str | os.PathLike[str],
+    lives: Iterable[Lifetime] | None = None,
+    *,
+    values: Batches | None = None,
+    scenario: Scenario | None = None,
+    measures: str | Sequence[str] | Mapping[str, Direction] = "reward",
+    learner: str | None = None,
+    seeds: Iterable[int] | None = None,
+    role: Literal["life", "expert"] = "life",
+    protocol: Any = None,
+) -> Path:
+    """Write lifetimes into the file `path`, or, where it does not end in .parquet, into a folder of parts.
+
+    `lives` may be a generator: a few hundred thousand rows are held at a time. Thousands of lives through one
+    `scenario` are written faster from `values`, an array with a row per life and a column per experience (one array per
+    measure, where there are several), or an iterable of such arrays. Each life has a seed of `seeds`, 0, 1, 2, …
+    by default, and is called `<learner>-<seed>`. Readers see nothing until all is written.
+    """
+    target = Path(path)
+    if (lives is None) == (values is None):
+        raise LogError(f"{target}: give write_lives either lives or values, as one of the two is written")
+    if lives is not None:
+        source = from_lifetimes(target, iter(lives))
+    else:
+        if scenario is None:
+            raise LogError(f"{target}: values need the scenario whose blocks they went through; give scenario=")
+        named = declared_measures((measures,) if isinstance(measures, str) else measures)
+        source = from_values(target, values, scenario, named, learner, seeds, role, protocol)
+    if target.suffix.lower() == SUFFIX:
+        _whole(target, lambda place: _written(place, source))
+    else:
+        _whole(target, lambda place: _in_parts(place, source))
+    return target
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def _whole(target: Path, write: Callable[[Path], None]) -> None:
+    """Write beside `target` and put it there when it is whole."""
+    folder = target.suffix.lower() != SUFFIX
+    if folder and target.exists():
+        raise LogError(f"{target}: is there already; remove it, or write to another place")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}{SUFFIX if not folder else '.part'}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write(temporary)
+        temporary.replace(target)
+    except (OSError, pl.exceptions.PolarsError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise LogError(f"{target}: cannot be written: {reason}") from problem
+    finally:
+        with contextlib.suppress(OSError):
+            if temporary.is_dir():
+                shutil.rmtree(temporary, ignore_errors=True)
+            else:
+                temporary.unlink(missing_ok=True)
+
+
+def _in_parts(folder: Path, source: Source) -> None:
+    folder.mkdir()
+    ahead = _Ahead(source.pieces)
+    number, shared = 0, msgspec.structs.replace(source.shared, write=secrets.token_hex(8))
+    while ahead.following is not None:
+        part = Source(source.schema, shared, ahead.some(_PER_FILE))
+        _written(folder / part_name(number), part, number, ahead)
+        number += 1
+
+
+class _Ahead:
+    """Pieces that are looked at one ahead: a part must know whether it is the last."""
+
+    def __init__(self, pieces: Iterator[Piece]) -> None:
+        self.pieces = pieces
+        self.following = next(pieces, None)
+
+    def some(self, rows: int) -> Iterator[Piece]:
+        """The next pieces, until there are as many rows."""
+        given = 0
+        while self.following is not None and given < rows:
+            piece = self.following
+            self.following = next(self.pieces, None)
+            given += piece[0].height
+            yield piece
+
+
+def _written(place: Path, source: Source, number: int = 0, ahead: _Ahead | None = None) -> None:
+    """One file: its pieces are row groups, and its metadata is written when the last of them is known."""
+    from polars.io.plugins import register_io_source
+
+    lengths: list[int] = []
+    first = next(source.pieces)
+
+    def pieces(*_: Any) -> Iterator[pl.DataFrame]:
+        for rows, lives in chain((first,), source.pieces):
+            lengths.extend(lives)
+            yield rows
+
+    def metadata(_context: Any) -> dict[str, str]:
+        runs = [(length, len(list(same))) for length, same in groupby(lengths)]
+        last = ahead is None or ahead.following is None
+        shared = msgspec.structs.replace(source.shared, lives=runs, part=number, last=last)
+        return {KEY: as_json(shared, place.name).decode()}
+
+    register_io_source(pieces, schema=source.schema).sink_parquet(
+        place,
+        compression="lz4",
+        statistics=False,
+        row_group_size=first[0].height,
+        metadata=metadata,
+        engine="streaming",
+    )
+    seal(place)

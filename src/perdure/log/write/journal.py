@@ -1,0 +1,363 @@
+"""Journal: write a lifetime as it is lived, so that no returned record is ever lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from perdure.errors import LogError, PerdureError, RecordError
+from perdure.log.formats.l2logger import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
+from perdure.log.model import STANDARD_COLUMNS, Direction, Role
+from perdure.log.tsv import DATA_FILE, header_of
+from perdure.log.verify import BLOCKS_FILE
+from perdure.log.write.manifest import described, object_text, provenance, write_text
+from perdure.log.write.record import (
+    DEFAULT_WORKER,
+    cell,
+    changed_columns,
+    checked_words,
+    declared_measures,
+    measure_cell,
+    params_json,
+    validate_worker,
+    value_columns,
+    whole_number,
+)
+from perdure.log.write.stream import Stream
+from perdure.scenario.model import UNSAFE_PATH, Scenario
+
+__all__ = ["Journal"]
+
+_SYNC_EVERY_S = 0.5  # at most one second may be lost to a power cut; this leaves the disk half of it
+_JOIN_PATIENCE_S = 10.0
+_BEYOND = 2**63  # numbers of 64 bits, as every reader takes them
+
+_open_journals: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
+class Journal:
+    """One lifetime on disk, in L2Logger 1.1's form with a manifest beside it.
+
+    `into/name` is made, and must not exist unless `join=True`, which lets further workers (threads
+    or processes) write the same lifetime, each under its own `worker_id`. When `log` returns, the
+    record is with the kernel and survives the death of this process; it is on the platter within a
+    second, and at each block's end.
+    """
+
+    def __init__(
+        self,
+        into: str | os.PathLike[str],
+        name: str,
+        measures: Sequence[str] | Mapping[str, Direction] = ("reward",),
+        learner: str | None = None,
+        seed: int | None = None,
+        scenario: Scenario | Mapping[str, Any] | str | None = None,
+        info: Mapping[str, Any] | None = None,
+        join: bool = False,
+        *,
+        role: Role = "life",
+        protocol: Mapping[str, Any] | str | None = None,
+    ) -> None:
+        self.measures = declared_measures(measures)
+        if role not in ("life", "expert", "twin"):
+            raise RecordError(f"role is {role!r}; expected 'life', 'expert' or 'twin'")
+        self.path = Path(into) / _folder_name(name)
+        self._lock = threading.Lock()
+        self._streams: dict[str, Stream] = {}
+        self._columns: tuple[str, ...] | None = None  # fixed by the first record
+        self._column_set: set[str] = set()
+        self._refusal: str | None = None  # why nothing more may be logged
+        self._closed = False
+        self._words: tuple[str, ...] = ()
+        self._words_text = ""
+        self._params = b""
+        self._second = -1
+        self._second_text = ""
+        manifest = {
+            "id": name,
+            "learner": learner,
+            "role": role,
+            "seed": None if seed is None else whole_number("seed", seed),
+            "scenario": described(scenario),
+            "protocol": protocol,
+            "measures": self.measures,
+        }
+        # Made into text before the folder is made, so that what cannot be written leaves nothing behind.
+        facts = {
+            LOGGER_INFO: {"metrics_columns": list(self.measures), "log_format_version": "1.1"},
+            SCENARIO_INFO: dict(info or {}),
+            MANIFEST: {**manifest, **provenance()},  # last: who joins waits for it
+        }
+        texts = {name: object_text(content, name) for name, content in facts.items()}
+        if self._make_folder(join):
+            for file, text in texts.items():
+                write_text(self.path / file, text)
+        else:
+            self._join()
+        self._stop = threading.Event()
+        _open_journals.add(self)
+        self._syncer = threading.Thread(
+            target=_sync_regularly, args=(weakref.ref(self), self._stop), name="perdure-sync", daemon=True
+        )
+        self._syncer.start()
+
+    # -- writing ------------------------------------------------------------------------------
+
+    def log(
+        self,
+        *,
+        block_num: int,
+        exp_num: int,
+        block_type: str,
+        task_name: str,
+        task_params: Mapping[str, Any] | None = None,
+        block_subtype: str = "wake",
+        worker_id: str = DEFAULT_WORKER,
+        exp_status: str = "complete",
+        **values: Any,
+    ) -> None:
+        """Write one experience; when this returns, the record is safe from the death of this process.
+
+        The measures, and any other columns, are given by name, and must be the same in every call.
+        A record that breaks a rule raises RecordError, and nothing of it is written.
+        """
+        with self._lock:
+            if self._refusal is not None:
+                raise RecordError(self._refusal)
+            if type(block_num) is not int or not 0 <= block_num < _BEYOND:
+                block_num = whole_number("block_num", block_num)
+            if type(exp_num) is not int or not 0 <= exp_num < _BEYOND:
+                exp_num = whole_number("exp_num", exp_num)
+            # Most records differ from the one before in their numbers alone, so words are checked
+            # and written out only when they change.
+            words = (worker_id, block_type, block_subtype, task_name, exp_status)
+            bare = task_params is None or (not task_params and type(task_params) is dict)
+            params = b"{}" if bare else params_json(task_params)
+            if words != self._words or params != self._params:
+                self._words_text = checked_words(*words, task_params)
+                self._words, self._params = words, params
+            columns = self._columns
+            if columns is None:
+                columns = value_columns(values, self.measures)
+            elif values.keys() != self._column_set:
+                raise RecordError(changed_columns(columns, values))
+            cells = ""
+            for name in columns:
+                value = values[name]
+                # A finite float or a plain int, which most measures are, needs no second look.
+                if type(value) is float and value - value == 0.0:
+                    cells += f"\t{value!r}"
+                elif type(value) is int and -_BEYOND < value < _BEYOND:
+                    cells += f"\t{value}"
+                else:
+                    cells += "\t" + (measure_cell(name, value) if name in self.measures else cell(name, value))
+            stream = self._streams.get(worker_id) or self._stream(worker_id)
+            stream.follow(block_num, exp_num, block_type)
+            if self._columns is None:
+                self._fix(columns)
+            line = f"{block_num}\t{exp_num}\t{self._words_text}\t{self._now()}{cells}\n"
+            stream.write(line.encode(), block_num, exp_num, block_type)
+
+    def log_many(
+        self,
+        *,
+        block_num: Any,
+        exp_num: Any,
+        block_type: Any,
+        task_name: Any,
+        task_params: Any = None,
+        block_subtype: Any = "wake",
+        worker_id: Any = DEFAULT_WORKER,
+        exp_status: Any = "complete",
+        **values: Any,
+    ) -> None:
+        """Write many experiences at once, from columns: arrays or lists of one length, or single values for all.
+
+        The rules are those of `log`, and all are checked before anything is written.
+        """
+        from perdure.log.write.columns import parts
+
+        with self._lock:
+            if self._refusal is not None:
+                raise RecordError(self._refusal)
+            columns = self._columns or value_columns(values, self.measures)
+            if values.keys() != set(columns):
+                raise RecordError(changed_columns(columns, values))
+            fields = {
+                "block_num": block_num,
+                "exp_num": exp_num,
+                "worker_id": worker_id,
+                "block_type": block_type,
+                "block_subtype": block_subtype,
+                "task_name": task_name,
+                "task_params": {} if task_params is None else task_params,
+                "exp_status": exp_status,
+                "timestamp": self._now(),
+            }
+            pieces = parts(fields, {name: values[name] for name in columns}, self.measures)
+            for piece in pieces:
+                stream = self._streams.get(piece.worker) or self._stream(piece.worker)
+                stream.follow(piece.block_num, piece.first, piece.block_type)
+            self._fix(columns)
+            for piece in pieces:
+                self._streams[piece.worker].write_many(piece)
+
+    def sync(self) -> None:
+        """Put everything on the platter now."""
+        with self._lock:
+            for stream in self._streams.values():
+                stream.sync()
+
+    def end_blocks(self) -> None:
+        """Close every worker's block in the ledger now, rather than when the next one begins."""
+        with self._lock:
+            for stream in self._streams.values():
+                stream.end_block()
+
+    def close(self, interrupted: str | None = None) -> None:
+        """End the lifetime's part that this journal wrote; closing twice is harmless."""
+        problems: list[PerdureError] = []
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._refusal = self._refusal or f"{self.path}: this journal is closed; open another with join=True"
+            for stream in self._streams.values():
+                try:
+                    stream.close(interrupted)
+                except PerdureError as problem:  # the other workers are closed all the same
+                    problems.append(problem)
+        self._stop.set()
+        if self._syncer is not threading.current_thread():
+            self._syncer.join(timeout=5)
+        _open_journals.discard(self)
+        if problems:
+            raise problems[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close(interrupted=None if kind is None else f"{kind.__name__}: {problem}")
+
+    # -- the folder ---------------------------------------------------------------------------
+
+    def _make_folder(self, join: bool) -> bool:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir()
+        except FileExistsError:
+            if join and self.path.is_dir():
+                return False
+            raise LogError(
+                f"{self.path}: exists already; choose another name, or join=True to add a worker to this lifetime"
+            ) from None
+        except OSError as problem:
+            raise LogError(f"{self.path}: cannot be made: {problem.strerror}") from problem
+        return True
+
+    def _join(self) -> None:
+        patience = time.monotonic() + _JOIN_PATIENCE_S
+        while not (self.path / MANIFEST).exists():  # another process is making this folder right now
+            if time.monotonic() > patience:
+                raise LogError(
+                    f"{self.path}: no manifest.json, so this is no lifetime of Perdure's; choose another name"
+                )
+            time.sleep(0.01)
+        theirs = measures_of(self.path, object_in(self.path / MANIFEST))
+        if theirs != self.measures:
+            raise LogError(f"{self.path}: this lifetime has the measures {theirs}, not {self.measures}")
+        written = next((one for one in self.path.glob(f"*/*/{DATA_FILE}") if one.stat().st_size), None)
+        if written is not None:
+            self._fix(tuple(name for name in header_of(written)[0] if name not in STANDARD_COLUMNS))
+
+    # -- inside -------------------------------------------------------------------------------
+
+    def _fix(self, columns: tuple[str, ...]) -> None:
+        self._columns = columns
+        self._column_set = set(columns)
+        for stream in self._streams.values():
+            stream.columns = columns
+
+    def _stream(self, worker: str) -> Stream:
+        """The worker's own file, taken up where it stands; nothing is written yet."""
+        validate_worker(worker)
+        stream = Stream(self.path, worker, self.path / BLOCKS_FILE, one_type_per_block=self._one_type_per_block)
+        stream.columns = self._columns
+        self._streams[worker] = stream
+        return stream
+
+    # Scripts written for l2logger may put training and testing into one block; see perdure.compat.
+    _one_type_per_block = True
+
+    def _now(self) -> str:
+        """Local time as L2Logger writes it; the whole seconds are formatted once per second."""
+        second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+        if second != self._second:
+            self._second = second
+            self._second_text = time.strftime("%Y%m%dT%H%M%S", time.localtime(second))
+        return f"{self._second_text}.{nanoseconds // 1000:06d}"
+
+    def sync_waiting(self) -> None:
+        """Put on the platter what was written since the last time, without holding up who logs."""
+        with self._lock:
+            waiting = [stream.borrowed() for stream in self._streams.values() if stream.dirty]
+        for descriptor in waiting:
+            try:
+                os.fsync(descriptor)
+                if os.fstat(descriptor).st_nlink == 0:
+                    self._refusal = (
+                        f"{self.path}: was removed while it was written, and what was logged there is gone; "
+                        "see that nothing removes it, and live this lifetime again"
+                    )
+            except OSError as problem:
+                self._refusal = (
+                    f"{self.path}: the disk does not take what was written ({problem.strerror}); "
+                    "records of the last second may be lost"
+                )
+            finally:
+                os.close(descriptor)
+
+
+def _sync_regularly(journal: weakref.ref[Journal], stop: threading.Event) -> None:
+    """The syncing thread's life; it does not keep a forgotten journal alive."""
+    while not stop.wait(_SYNC_EVERY_S):
+        found = journal()
+        if found is None:
+            return
+        found.sync_waiting()
+        del found
+
+
+def _folder_name(name: str) -> str:
+    if not isinstance(name, str) or not name.strip() or UNSAFE_PATH.search(name) or name == ".":
+        raise RecordError(f"name is {name!r}; expected the name of a folder to be made")
+    if any(one in name for one in ("/", "\\", "\x00")) or name.startswith("."):
+        raise RecordError(f"name is {name!r}; expected one folder's name, without '/' and no leading '.'")
+    return name
+
+
+def _disown() -> None:
+    for journal in tuple(_open_journals):
+        journal._refusal = (
+            f"{journal.path}: this journal was opened in the parent process; "
+            "open your own with join=True and a worker_id of its own"
+        )
+        journal._lock = threading.Lock()
+        journal._closed = True  # the parent closes it
+        with contextlib.suppress(OSError):
+            for stream in journal._streams.values():
+                stream.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disown)

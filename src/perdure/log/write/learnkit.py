@@ -1,0 +1,175 @@
+"""Any lifetime as a 2019 learnkit tree, so that tools which read that layout have their files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from perdure import files
+from perdure.errors import LogError, WriteError
+from perdure.log.blocks import in_order
+from perdure.log.cells import is_object
+from perdure.log.formats.l2logger import MANIFEST
+from perdure.log.formats.learnkit_tree import BATCH_COLUMNS, BLOCK_REPORT, EPISODE_COLUMNS, SPACES, Phase, folder_name
+from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.tsv import DATA_FILE
+from perdure.log.variants import task_of
+
+__all__ = ["phases", "write_learnkit"]
+
+_PLACE = ("worker", "phase", "class_name")
+_OWNED = ("timestamp", "class_name", "phase", "worker", "block", "task", "termination_status")
+_BLOCK = ("block_num", "worker_id", "task_name")
+_PARAMS, _PHASE = "\0params", "\0phase"  # working columns, under names that no column of a log can have
+_STATUS = pl.when(pl.col("exp_status") == "complete").then(pl.lit("DONE")).otherwise(pl.lit("INCOMPLETE"))
+
+
+def write_learnkit(lifetime: Lifetime, into: str | os.PathLike[str], name: str | None = None) -> Path:
+    """Write a lifetime as a learnkit tree under `into`, and return its folder.
+
+    The folder is called `name`, or like the lifetime; one that exists is refused. Phases are made
+    from the blocks (an evaluation before any learning is `0.test`), names that are not safe as
+    folders are encoded, and what the tree has no place for (directions of measures, learner, seed)
+    stands in a `manifest.json` beside it.
+    """
+    rows = _columns(lifetime)
+    root = Path(into) / folder_name(lifetime.id if name is None else name)
+    try:
+        root.mkdir(parents=True)
+    except FileExistsError as problem:
+        raise LogError(f"{root}: exists already; give another name, or remove it") from problem
+    except OSError as problem:
+        raise WriteError(f"{root}: cannot be made: {problem.strerror}; nothing was written") from problem
+    try:
+        files.write(root / MANIFEST, msgspec.json.encode(_manifest(lifetime)))
+        for (worker, phase, task), part in rows.partition_by(_PLACE, as_dict=True, maintain_order=True).items():
+            folder = root / folder_name(worker) / folder_name(phase) / folder_name(task)
+            folder.mkdir(parents=True)
+            part.drop(_PARAMS).write_csv(folder / DATA_FILE, separator="\t")
+            blocks = part.unique("block", keep="first", maintain_order=True)
+            report = blocks.select("phase", "worker", "class_name", "block", pl.col(_PARAMS).alias("params"))
+            report.write_csv(folder / BLOCK_REPORT, separator="\t")
+    except OSError as problem:
+        raise WriteError(f"{root}: cannot be written ({problem}); remove what is there and try again") from problem
+    return root
+
+
+def _manifest(lifetime: Lifetime) -> Mapping[str, object]:
+    return {
+        "id": lifetime.id,
+        "learner": lifetime.learner,
+        "role": lifetime.role,
+        "seed": lifetime.seed,
+        "complete": lifetime.complete,
+        "measures": dict(lifetime.measures),
+        "scenario": _scenario(lifetime),
+    }
+
+
+def _scenario(lifetime: Lifetime) -> Mapping[str, object]:
+    """What the log knows of its scenario (variants, bounds, type), which no column of the tree says."""
+    stated = lifetime.manifest.get("scenario")
+    known = dict(stated) if isinstance(stated, Mapping) else {}
+    tasks = known["tasks"] if isinstance(known.get("tasks"), list) else []
+    told = {str(one.get("label")).lower() for one in tasks if isinstance(one, Mapping)}
+    further = (label for label in lifetime.experiences["task_name"].unique(maintain_order=True) if label not in told)
+    parted = ((label, task_of(lifetime, label)) for label in further)
+    info = known.get("info") if isinstance(known.get("info"), Mapping) else {}
+    return {
+        **known,
+        "tasks": [*tasks, *({"label": label, "name": one.name, "variant": one.variant} for label, one in parted)],
+        "info": {**(info or {}), **lifetime.info},
+    }
+
+
+def _columns(lifetime: Lifetime) -> pl.DataFrame:
+    """The rows under the tree's names, in the order of the figure: measures after the status, then the rest."""
+    rows = in_order(lifetime.experiences)
+    _refuse(lifetime, rows)
+    phase, sub_task = phases(rows), _sub_task(rows)
+    params = rows["task_params"].fill_null("{}").replace("", "{}")
+    made: dict[str, pl.Expr] = {
+        "timestamp": pl.col("timestamp"),
+        "class_name": pl.col("task_name"),
+        "phase": pl.lit(phase),
+        "worker": pl.col("worker_id"),
+        "block": pl.col("block_num"),
+        "task": pl.col("exp_num"),
+        "sub_task": pl.lit(sub_task),
+        "termination_status": _STATUS,
+    }
+    names = list(BATCH_COLUMNS if "batch_id" in rows.columns else EPISODE_COLUMNS)
+    if (rows["exp_status"] == "incomplete").any() or (sub_task > 1).any():
+        names += [name for name in ("sub_task", "termination_status") if name not in names]
+    others = [name for name in rows.columns if name not in STANDARD_COLUMNS and name not in lifetime.measures]
+    names += [name for name in lifetime.measures if name not in names]
+    extras = [name for name in others if name not in made and name not in (*names, *SPACES)]
+    parameters = {name for text in params.unique() for name in json.loads(text)}
+    names += [name for name in extras if name not in parameters]
+    names += [name for name in SPACES if name not in names]
+    names += [name for name in extras if name in parameters]
+    blank = {name: pl.lit(lifetime.seed if name == "seed" else None) for name in names if name not in rows.columns}
+    columns = {name: made.get(name, blank.get(name, pl.col(name))) for name in names}
+    same = {"phase": phase, "sub_task": sub_task}
+    for name in others:
+        if name in made and not (name in same and same[name].equals(rows[name])):
+            columns[f"{name}_logged"] = pl.col(name)
+    if (rows["block_subtype"] != "wake").any():
+        columns["block_subtype"] = pl.col("block_subtype")
+    if _varies(rows.select(*_BLOCK, phase.alias(_PHASE), params.alias(_PARAMS))):
+        columns["task_params"] = pl.lit(params)
+    columns[_PARAMS] = pl.lit(params)
+    return rows.select(column.alias(name) for name, column in columns.items())
+
+
+def _refuse(lifetime: Lifetime, rows: pl.DataFrame) -> None:
+    """What no tree of text files can hold."""
+    if not rows.height:
+        raise LogError(f"{lifetime.id}: no experiences; there is nothing to write")
+    for text in rows["task_params"].unique().drop_nulls():
+        if text and not is_object(text):
+            raise LogError(f"{lifetime.id}: task_params {text[:60]!r} is no JSON object; repair the log first")
+    for name, column in zip(rows.columns, rows, strict=True):
+        if name in lifetime.measures and name in (*_OWNED, "sub_task"):
+            raise LogError(f"{lifetime.id}: the measure {name!r} has the name of a learnkit column; rename it")
+        if not name.isprintable() or name != name.strip() or not name:
+            raise LogError(f"{lifetime.id}: a column called {name!r} cannot stand in a header; rename it")
+        if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+            raise LogError(f"{lifetime.id}: column {name!r} holds {column.dtype}, not text or numbers; drop it")
+        if column.dtype == pl.String and column.str.contains("\0", literal=True).any():
+            raise LogError(f"{lifetime.id}: column {name!r} holds a NUL byte, which no text file may; remove it")
+
+
+def phases(rows: pl.DataFrame) -> pl.Series:
+    """The phase of each row: as logged where that fits the blocks, else counted from learning to learning."""
+    learning = rows["block_type"] == "train"
+    if "phase" in rows.columns and rows["phase"].dtype == pl.String and not rows["phase"].null_count():
+        parsed = {text: Phase.parse(text) for text in rows["phase"].unique()}
+        known = {text: phase for text, phase in parsed.items() if phase}
+        ranks = Phase.ranks(known.values())
+        rank = rows["phase"].replace_strict({text: ranks[one] for text, one in known.items()}, default=None)
+        train = rows["phase"].is_in([text for text, one in known.items() if one.mode == "train"])
+        if len(known) == len(parsed) and (rank.diff().drop_nulls() >= 0).all() and (train == learning).all():
+            return rows["phase"]
+    number = (learning & ~learning.shift(fill_value=False)).cast(pl.Int64).cum_sum()
+    return number.cast(pl.String) + "." + rows["block_type"].cast(pl.String)
+
+
+def _sub_task(rows: pl.DataFrame) -> pl.Series:
+    """The number of each row within its experience and worker: as logged where that rises, else from 1."""
+    key = ("block_num", "exp_num", "worker_id")
+    if "sub_task" in rows.columns and rows["sub_task"].dtype.is_integer() and not rows["sub_task"].null_count():
+        same = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in key)
+        if not rows.select((same & (pl.col("sub_task").diff() < 0)).any()).item():
+            return rows["sub_task"]
+    return rows.select(pl.int_range(1, pl.len() + 1).over(key).alias("sub_task"))["sub_task"]
+
+
+def _varies(rows: pl.DataFrame) -> bool:
+    """Whether some block was lived with several parameter sets, of which its report can hold one."""
+    return bool((rows.group_by(*_BLOCK, _PHASE).agg(pl.col(_PARAMS).n_unique())[_PARAMS] > 1).any())

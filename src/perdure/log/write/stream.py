@@ -1,0 +1,331 @@
+"""One worker's part of a journal: its open file, what stands in it, and how it ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from perdure import files
+from perdure.errors import LogError, RecordError, WriteError
+from perdure.log.model import STANDARD_COLUMNS
+from perdure.log.tsv import DATA_FILE, header_of, records_in
+from perdure.log.verify import ledger_of
+from perdure.log.write.columns import Part
+from perdure.log.write.record import quoted
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; there two writers of one worker go unnoticed
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Stream"]
+
+T = TypeVar("T")
+
+
+class Stream:
+    """The file that one worker appends to. Not thread-safe: the journal holds a lock around it."""
+
+    def __init__(self, lifetime: Path, worker: str, ledger: Path, one_type_per_block: bool) -> None:
+        self.columns: tuple[str, ...] | None = None
+        self.dirty = False
+        self._lifetime = lifetime
+        self._worker = worker
+        self._ledger = ledger
+        self._one_type_per_block = one_type_per_block
+        self._descriptor = -1
+        self._claim = -1
+        self._writes = False
+        """Whether it has its folder, and so something to close."""
+        self._file = lifetime
+        self._block: tuple[int, str] | None = None
+        self._last_block = -1
+        self._last_type = ""
+        self._last_experience = -1
+        self._rows = 0
+        self._size = 0
+        self._checksum = 0
+        if (lifetime / worker).is_dir():
+            self._take_up()
+
+    # -- rules that need memory -----------------------------------------------------------------
+
+    def follow(self, block_num: int, exp_num: int, block_type: str) -> None:
+        """Refuse a record that does not follow what this worker wrote before."""
+        if block_num < self._last_block:
+            raise RecordError(f"block_num falls from {self._last_block} to {block_num}; it must never decrease")
+        if exp_num < self._last_experience:
+            raise RecordError(
+                f"exp_num falls from {self._last_experience} to {exp_num} (block {block_num}); it must never decrease"
+            )
+        if self._one_type_per_block and block_num == self._last_block and block_type != self._last_type:
+            raise RecordError(
+                f"block {block_num} is a {self._last_type} block, and this record says {block_type}; "
+                "a new mode needs a new block_num"
+            )
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def write(self, record: bytes, block_num: int, exp_num: int, block_type: str) -> None:
+        """Append one record, whole or not at all."""
+        if self._block != (block_num, block_type):
+            self._turn(block_num, block_type)
+        if not self._size:
+            # Header and record go down together, so that a killed process leaves both or none.
+            record = self._header() + record
+        try:
+            if os.write(self._descriptor, record) != len(record):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as problem:
+            raise self._undone(f"experience {exp_num} of block {block_num}", problem) from problem
+        self._size += len(record)
+        self._checksum = zlib.crc32(record, self._checksum)
+        self._rows += 1
+        self._last_block, self._last_type, self._last_experience = block_num, block_type, exp_num
+        self.dirty = True
+
+    def write_many(self, part: Part) -> None:
+        """Append all records of `part`, or none of them."""
+        with ThreadPoolExecutor(1) as maker:
+            # Formatting goes ahead while the last block is synced and the last text written.
+            coming = _ahead(maker, part.texts())
+            if self._block != (part.block_num, part.block_type):
+                self._turn(part.block_num, part.block_type)
+            size, checksum = self._size, self._checksum
+            try:
+                for text in chain([] if size else [memoryview(self._header())], coming):
+                    written = 0
+                    while written < len(text):
+                        written += os.write(self._descriptor, text[written:])
+                    size += len(text)
+                    checksum = zlib.crc32(text, checksum)
+            except OSError as problem:
+                span = f"experiences {part.first} to {part.last} of block {part.block_num}"
+                raise self._undone(span, problem) from problem
+        self._size, self._checksum = size, checksum
+        self._rows += part.table.height
+        self._last_block, self._last_type, self._last_experience = part.block_num, part.block_type, part.last
+        self.dirty = True
+
+    def sync(self) -> None:
+        """Put this worker's file on the platter."""
+        if self._descriptor >= 0 and self.dirty:
+            try:
+                os.fsync(self._descriptor)
+            except OSError as problem:
+                raise WriteError(
+                    f"{self._file}: the disk does not take what was written ({problem.strerror}); "
+                    "records of the last second may be lost"
+                ) from problem
+            self.dirty = False
+
+    def borrowed(self) -> int:
+        """A second descriptor of the file, to be synced and closed by someone who does not hold the lock."""
+        self.dirty = False
+        return os.dup(self._descriptor)
+
+    def end_block(self) -> None:
+        """Put the block that is written on the platter, and close it in the ledger."""
+        if self._descriptor < 0:
+            return
+        try:
+            self.sync()
+            if os.fstat(self._descriptor).st_nlink == 0:
+                raise WriteError(f"{self._file}: was removed while it was written; {self._what_is_safe()}")
+        finally:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        if self._block is not None and self._rows:
+            self._note(
+                {
+                    "event": "block",
+                    "worker": self._worker,
+                    "block_num": self._block[0],
+                    "block_type": self._block[1],
+                    "file": self._relative(),
+                    "rows": self._rows,
+                    "bytes": self._size,
+                    "crc32": self._checksum,
+                    "time": time.time(),
+                }
+            )
+        self._block = None
+
+    def close(self, interrupted: str | None = None) -> None:
+        """End the last block and say how the worker ended."""
+        try:
+            self.end_block()
+            if self._writes:
+                event = {"event": "closed"} if interrupted is None else {"event": "interrupted", "why": interrupted}
+                self._note({**event, "worker": self._worker})
+        finally:
+            self._writes = False
+            if self._claim >= 0:
+                os.close(self._claim)
+                self._claim = -1
+
+    def abandon(self) -> None:
+        """Let go of the descriptors a forked child inherited; the parent's stay open."""
+        for descriptor in (self._descriptor, self._claim):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._descriptor = self._claim = -1
+        self._writes = False
+
+    # -- files ----------------------------------------------------------------------------------
+
+    def _turn(self, block_num: int, block_type: str) -> None:
+        self.end_block()
+        folder = self._lifetime / self._worker / f"{block_num}-{block_type}"
+        self._file = folder / DATA_FILE
+        self._size = self._rows = self._checksum = 0
+        try:
+            for part in (folder.parent, folder):  # no further up: a lifetime that was removed is not made anew
+                part.mkdir(exist_ok=True)
+            self._take_claim()
+            self._descriptor = files.descriptor(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            self._block = (block_num, block_type)
+            if os.fstat(self._descriptor).st_size:
+                self._continue_file()
+        except OSError as problem:
+            self._block = None
+            raise WriteError(
+                f"{self._file}: cannot be opened ({problem.strerror}); {self._what_is_safe()}"
+            ) from problem
+
+    def _take_claim(self) -> None:
+        """Hold the worker's folder, so that no second process writes as the same worker."""
+        if self._writes:
+            return
+        if fcntl is not None:
+            self._claim = os.open(self._lifetime / self._worker, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(self._claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(self._claim)
+                self._claim = -1
+                raise RecordError(
+                    f"{self._lifetime / self._worker}: another journal is writing as this worker; "
+                    "give each its own worker_id"
+                ) from None
+            except OSError as problem:
+                if problem.errno not in files.NO_LOCKS:
+                    raise
+        self._writes = True
+        if self._ledger.exists():
+            # Before any file of this journal: until it is closed, a log that had ended has not.
+            self._note({"event": "opened", "worker": self._worker})
+
+    def _continue_file(self) -> None:
+        """Take up a file that is there already; a torn last line is cut off and kept in the ledger."""
+        content = files.read_bytes(self._file)
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            fragment = content[whole:].decode("utf-8", "replace")
+            self._note({"event": "torn", "worker": self._worker, "file": self._relative(), "cut": fragment})
+            os.truncate(self._file, whole)
+            content = content[:whole]
+        if not content:
+            return
+        # Noted before anything is added, so that whoever finds more than the ledger closed knows why.
+        self._note({"event": "continued", "worker": self._worker, "file": self._relative()})
+        self._size, self._checksum = len(content), zlib.crc32(content)
+        self._rows = records_in(content)
+
+    def _take_up(self) -> None:
+        """Learn from an earlier journal's files of this worker where its numbers and columns stand."""
+        numbered = []
+        for file in (self._lifetime / self._worker).glob(f"*/{DATA_FILE}"):
+            number, _, kind = file.parent.name.partition("-")
+            if number.isdigit() and file.stat().st_size:
+                numbered.append((int(number), file.stat().st_mtime_ns, kind, file))
+        if not numbered:
+            return
+        block_num, _, kind, file = max(numbered)
+        _, start = header_of(file)
+        body = files.read_bytes(file)[start:]
+        whole = body[: body.rfind(b"\n") + 1]  # a torn last line says nothing
+        last = whole.rstrip(b"\n").rpartition(b"\n")[2].split(b"\t")
+        if len(last) > 1 and last[1].isdigit():
+            self._last_experience = int(last[1])
+        self._last_block, self._last_type = block_num, kind
+
+    def _note(self, event: dict[str, object]) -> None:
+        """Append one line to the ledger that all workers share; a single write keeps lines whole."""
+        try:
+            ledger = files.descriptor(self._ledger, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+            try:
+                line = msgspec.json.encode(event) + b"\n"
+                if os.lseek(ledger, 0, os.SEEK_END):
+                    os.lseek(ledger, -1, os.SEEK_END)
+                    if os.read(ledger, 1) != b"\n":  # a full disk tore the line before, and must not spoil this one
+                        line = b"\n" + line
+                if os.write(ledger, line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(ledger)
+            finally:
+                os.close(ledger)
+        except OSError as problem:
+            raise WriteError(
+                f"{self._ledger}: the end of a block could not be noted ({problem.strerror}); {self._what_is_safe()}"
+            ) from problem
+
+    def _header(self) -> bytes:
+        if self.columns is None:
+            raise LogError(f"{self._file}: no columns are known yet")
+        return ("\t".join(map(quoted, (*STANDARD_COLUMNS, *self.columns))) + "\n").encode()
+
+    def _relative(self) -> str:
+        return self._file.relative_to(self._lifetime).as_posix()
+
+    def _undone(self, what: str, problem: OSError) -> WriteError:
+        """Take back what was written in part, and say what is safe."""
+        try:
+            os.ftruncate(self._descriptor, self._size)
+        except OSError:  # then a torn last line stays, which every reader leaves out and reports
+            self._block = None
+        return WriteError(f"{self._file}: {what} could not be written ({problem.strerror}); {self._what_is_safe()}")
+
+    def _what_is_safe(self) -> str:
+        """Which records are where they were written, by looking: every file that was closed, and the one at hand."""
+        if not self._lifetime.is_dir():
+            return "the folder of this lifetime is gone, with all that was logged: see that nothing removes it"
+        found = ledger_of(self._lifetime)
+        closed = {} if found is None else {file: one.bytes for file, one in found.closed.items()}
+        lost = [file for file, size in closed.items() if _size_of(self._lifetime / file) < size]
+        if self._rows and _size_of(self._file) < self._size:
+            lost.append(self._relative())
+        if lost:
+            return (
+                f"gone or cut short are {', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}: restore them from a copy"
+            )
+        return f"the {self._rows} records before in this file, and all earlier blocks, are intact"
+
+
+def _size_of(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return -1
+
+
+def _ahead(maker: ThreadPoolExecutor, items: Iterator[T]) -> Iterator[T]:
+    """The same items, the next one being made from now on while the last one is used."""
+    first = maker.submit(next, items, None)
+
+    def rest() -> Iterator[T]:
+        coming = first
+        while (item := coming.result()) is not None:
+            coming = maker.submit(next, items, None)
+            yield item
+
+    return rest()

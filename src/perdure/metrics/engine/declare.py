@@ -1,0 +1,389 @@
+"""A metric is one declaration: where it can be read, how, and what its value means."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+
+from perdure.curves.model import Curves, Prep
+from perdure.curves.twin import Twin
+from perdure.errors import MetricError
+from perdure.registry import Registry
+from perdure.scenario.model import Scenario
+from perdure.scenario.sites import LIFETIME, Key, Site, key_text
+
+if TYPE_CHECKING:
+    from perdure.metrics.engine.blocks import BlockSummary
+    from perdure.settings import Settings
+
+__all__ = [
+    "ADAPTERS",
+    "LIFETIME",
+    "METRICS",
+    "Aggregate",
+    "Bar",
+    "Combine",
+    "Context",
+    "Departure",
+    "Good",
+    "Headline",
+    "Key",
+    "Metric",
+    "NoValue",
+    "Preset",
+    "Site",
+    "Value",
+    "declaring",
+    "key_text",
+    "metric",
+]
+
+Aggregate = Literal["mean", "median"]
+Combine = Callable[[Sequence[Sequence[float]], Aggregate], "float | Value"]
+"""The values of each key, in order, none empty → the lifetime's value; their logarithms on a log scale, and back."""
+Sites = Callable[[Scenario], Iterator[Site]]
+Better = Literal["higher", "lower"]
+Headline = Literal["log", "matrix", ""]
+AveragedAs = Literal["log", "linear"]
+
+
+class NoValue(Exception):
+    """Raised by a formula where its site has no value; the reason is said in words."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@dataclass(frozen=True)
+class Value:
+    """A formula's result with flags: what a reader of the number should know, in words."""
+
+    value: float
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a formula may need besides the curves: baselines that a user gave, and how experts are averaged."""
+
+    baselines: Mapping[str, Any] = field(default_factory=dict)
+    """By name, e.g. `random_init` and `joint` (a number, or one per task)."""
+    expert_average: Literal["metrics", "time"] = "metrics"
+
+
+@dataclass(frozen=True)
+class Good:
+    """What a document calls a good value, in its words; it decides nothing."""
+
+    words: str
+    above: float | None = None
+    """On a scale of 100, where the document gives a number."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a metric is held against: beyond `threshold` lies lifelong learning."""
+
+    threshold: float | None = None
+    margin: float = 0.0
+    better: Better = "higher"
+    inclusive: bool = False
+    """Whether a single value at the threshold itself counts as beyond it."""
+    headline: Headline = ""
+    """Of what it is a headline number; only those get a verdict."""
+    scale: AveragedAs = "linear"
+    """On what scale lifetimes are averaged and compared; ratios on logarithms."""
+    expert: bool = False
+    """Whether its values depend on experts, which are a sample as lifetimes are."""
+    margin_given: bool = False
+    """Whether somebody set the margin; one that was declared is meant on a scale of 100."""
+
+    @property
+    def sign(self) -> float:
+        """1 where higher is better, −1 where lower is."""
+        return 1.0 if self.better == "higher" else -1.0
+
+
+Adapter = Callable[[Curves, Site, Context], Any]
+
+
+def _twin(curves: Curves) -> Twin:
+    if curves.twin is None:
+        raise NoValue("needs a stateless twin: set twin = true in the protocol")
+    return curves.twin
+
+
+ADAPTERS: dict[Any, Adapter] = {
+    Curves: lambda curves, _site, _context: curves,
+    Site: lambda _curves, site, _context: site,
+    Context: lambda _curves, _site, context: context,
+    Twin: lambda curves, _site, _context: _twin(curves),
+}
+"""Role type → what builds it. `Curve`, `Expert` and their tuples are the engine's own."""
+
+
+_WRITTEN, _WEAKNESS = "$$", "Weakness:"
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """One number about a lifetime: where it is read, the formula, and what the value means."""
+
+    name: str
+    formula: Callable[..., float | Value]
+    sites: Sites
+    combine: Combine
+    summary: str
+    """The first line of the formula's docstring."""
+    needs: str
+    """What the scenario needs so that there is a site."""
+    unit: str = ""
+    better: Better = "higher"
+    threshold: float | None = None
+    """Lifelong learning is demonstrated beyond it; None where the number has no verdict."""
+    inclusive: bool = False
+    """Whether the threshold itself demonstrates it."""
+    margin: float = 0.0
+    margin_given: bool = False
+    """Whether somebody set the margin; a declared one is meant on a scale of 100."""
+    condition: str = ""
+    capability: str = ""
+    expert: bool = False
+    """Whether it needs experts."""
+    source: str = ""
+    preset: str = "standard"
+    """The preset whose own metric this is."""
+    aliases: tuple[str, ...] = ()
+    """Other names under which it may be asked for, in any capitals; outputs use `name` alone."""
+    of_matrix: str = ""
+    """Of a metric of logs: what asks the same of an accuracy matrix."""
+    good: Good | None = None
+    """What a document calls a good value of it."""
+    headline: Headline = ""
+    """Of what it is one of the few numbers to lead with: a log, an accuracy matrix, or nothing."""
+    scale: AveragedAs = "linear"
+    """What is averaged, over sites and over lifetimes: values, or their logarithms; shown are values either way."""
+
+    @cached_property
+    def roles(self) -> Mapping[str, Any]:
+        """The formula's parameters and their types, in order."""
+        try:
+            hints = get_type_hints(self.formula)
+        except Exception as problem:
+            raise MetricError(
+                f"metric {self.name!r}: the annotations of its formula cannot be resolved ({problem}); "
+                "import Curve and the like where the formula can see them"
+            ) from problem
+        return {name: hints.get(name) for name in _parameters(self.formula)}
+
+    @cached_property
+    def _paragraphs(self) -> tuple[str, ...]:
+        """What follows the first line of the formula's docstring, each paragraph in one line."""
+        paragraphs = (inspect.getdoc(self.formula) or "").split("\n\n")[1:]
+        return tuple(" ".join(one.split()) for one in paragraphs)
+
+    @property
+    def equation(self) -> str:
+        """The value at one site (of a matrix, of the lifetime) as LaTeX: the docstring's `$$…$$`; or nothing."""
+        written = (one for one in self._paragraphs if one.startswith(_WRITTEN) and one.endswith(_WRITTEN))
+        return next(written, "").strip(_WRITTEN)
+
+    @property
+    def weakness(self) -> str:
+        """What it cannot tell or is misled by: the docstring's paragraph that begins with `Weakness:`; or nothing."""
+        found = (one for one in self._paragraphs if one.startswith(_WEAKNESS))
+        return next(found, "").removeprefix(_WEAKNESS).strip()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The docstring's other paragraphs."""
+        return tuple(one for one in self._paragraphs if not one.startswith((_WRITTEN, _WEAKNESS)))
+
+    @property
+    def held_against(self) -> Bar:
+        """What its values are held against, as data."""
+        return Bar(
+            self.threshold,
+            self.margin,
+            self.better,
+            self.inclusive,
+            self.headline,
+            self.scale,
+            self.expert,
+            self.margin_given,
+        )
+
+    @property
+    def bar(self) -> str:
+        """What a value is held against, as every table shows it: `> 1`, `≥ 0`, `> 0 − 2` with a margin; or nothing."""
+        if self.threshold is None:
+            return ""
+        higher = self.better == "higher"
+        sign = ("≥" if higher else "≤") if self.inclusive else (">" if higher else "<")
+        margin = f" {'−' if higher else '+'} {self.margin:g}" if self.margin else ""
+        return f"{sign} {self.threshold:g}{margin}"
+
+    def demonstrated(self, value: float) -> bool | None:
+        """Whether `value` lies beyond the threshold less its margin; None where there is no threshold."""
+        if self.threshold is None:
+            return None
+        ahead = (value - self.threshold) * (1 if self.better == "higher" else -1) + self.margin
+        return ahead > 0 or (self.inclusive and ahead == 0)
+
+
+METRICS: Registry[Metric] = Registry("metric", "perdure.metrics")
+
+_scope: ContextVar[dict[str, Metric] | None] = ContextVar("metrics being declared", default=None)
+
+
+@contextmanager
+def declaring() -> Iterator[dict[str, Metric]]:
+    """Gather what `@metric` declares inside, instead of registering it for the whole process."""
+    found: dict[str, Metric] = {}
+    token = _scope.set(found)
+    try:
+        yield found
+    finally:
+        _scope.reset(token)
+
+
+def metric(
+    sites: Sites,
+    *,
+    name: str | None = None,
+    combine: Combine | None = None,
+    unit: str = "",
+    better: Better = "higher",
+    threshold: float | None = None,
+    inclusive: bool = False,
+    margin: float = 0.0,
+    condition: str = "",
+    capability: str = "",
+    expert: bool | None = None,
+    source: str = "",
+    preset: str = "standard",
+    aliases: tuple[str, ...] = (),
+    of_matrix: str = "",
+    good: Good | None = None,
+    headline: Headline = "",
+    scale: AveragedAs = "linear",
+    register: bool = True,
+) -> Callable[[Callable[..., float | Value]], Metric]:
+    """Declare the decorated formula as a metric over `sites`; its parameters are the roles.
+
+    A role annotated `Curve` receives its blocks stitched, `tuple[Curve, ...]` one per block. A
+    parameter `expert` receives the experts of the site's task one after the other (annotated `Beside`,
+    the blocks of the role `learned` joined beside each), `experts` all at once. Any other type is looked
+    up in `ADAPTERS`. The formula returns a float or a `Value`, or raises `NoValue`. Unless told otherwise
+    the values of a task are averaged, then the tasks; their logarithms where `scale` is log.
+
+    Of the formula's docstring the first line says what the number means, a paragraph `$$…$$` writes it as LaTeX,
+    and one that begins with `Weakness:` says what misleads it.
+    """
+    from perdure.metrics.engine.combine import over_tasks
+
+    def declared(formula: Callable[..., float | Value]) -> Metric:
+        called = name or str(getattr(formula, "__name__", "metric"))
+        parameters = _parameters(formula)
+        made = Metric(
+            name=called,
+            formula=formula,
+            sites=sites,
+            combine=combine or over_tasks,
+            summary=_first_line(formula, f"metric {called!r}", "say in a sentence what the number means"),
+            needs=_first_line(sites, f"the sites of metric {called!r}", 'complete "the scenario needs …"'),
+            unit=unit,
+            better=better,
+            threshold=threshold,
+            inclusive=inclusive,
+            margin=margin,
+            condition=condition,
+            capability=capability,
+            expert=bool({"expert", "experts"} & set(parameters)) if expert is None else expert,
+            source=source,
+            preset=preset,
+            aliases=aliases,
+            of_matrix=of_matrix,
+            good=good,
+            headline=headline,
+            scale=scale,
+        )
+        if register:
+            _register(made)
+        return made
+
+    return declared
+
+
+def _parameters(formula: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a formula's parameters; a plain function is asked directly, which is thirty times as fast."""
+    code = getattr(formula, "__code__", None)
+    if code is None or hasattr(formula, "__wrapped__"):
+        return tuple(inspect.signature(formula).parameters)
+    names: tuple[str, ...] = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return names
+
+
+def _register(made: Metric) -> None:
+    found = _scope.get()
+    if found is None:
+        METRICS.add(made.name, made)
+        for alias in made.aliases:
+            METRICS.alias(alias, made.name)
+    elif made.name in found:
+        raise MetricError(f"metric {made.name!r} is declared twice; give one of them another name")
+    else:
+        found[made.name] = made
+
+
+def _first_line(thing: Callable[..., Any], what: str, advice: str) -> str:
+    text = inspect.getdoc(thing) or ""
+    line = text.partition("\n")[0].strip()
+    if not line:
+        raise MetricError(f"{what} has no docstring; {advice}")
+    return line
+
+
+@dataclass(frozen=True)
+class Departure:
+    """One place where a preset differs from its document; each part completes a row of the presets' page."""
+
+    where: str
+    """A metric, or a part of the preparation."""
+    document: str
+    """What the document says."""
+    here: str
+    because: str
+
+
+@dataclass(frozen=True, eq=False)
+class Preset:
+    """A named way to score: how curves are prepared, and which declaration stands behind each id."""
+
+    name: str
+    summary: str
+    prep: Prep
+    declarations: Callable[[], Mapping[str, Metric]]
+    """Id → declaration; asked for when it is used, so that installed plug-ins are read only then."""
+    summarise: Callable[[Curves], tuple[BlockSummary, ...]]
+    """What is said of each block."""
+    source: str = ""
+    fixes: Mapping[str, str] = field(default_factory=dict)
+    """Setting → why nobody may choose it: it is part of what the preset stands for, or means nothing in it."""
+    refuses: Callable[[Settings, Prep], str | None] = lambda _settings, _prep: None
+    """Why it cannot be scored so, in words, where a setting is taken but not every value of it; else None."""
+    departures: tuple[Departure, ...] = ()
+    """Where it differs from its document."""
+    taskinfo: bool = False
+    """Whether `$L2DATA/taskinfo/info.json` stands for experts where there are no others."""
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Id → declaration."""
+        return self.declarations()

@@ -1,0 +1,94 @@
+"""Choosing metrics: those of a preset, by id, or from a user's own file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from perdure.errors import MetricError, UnknownName
+from perdure.metrics.engine.declare import METRICS, Metric, Preset, declaring
+from perdure.stopping import Stopped
+
+__all__ = ["HEADLINE", "chosen", "from_file"]
+
+HEADLINE = (
+    "performance_maintenance",
+    "forward_transfer",
+    "backward_transfer",
+    "relative_performance",
+    "sample_efficiency",
+)
+"""The numbers to lead with of a log: these alone are decided, against thresholds and between systems."""
+
+
+def from_file(path: Path) -> dict[str, Metric]:
+    """The metrics that a Python file declares, in its order; loading it twice gives them twice, not an error."""
+    if not path.is_file():
+        raise MetricError(f"{path}: no such file of metrics")
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise MetricError(f"{path}: cannot be imported; expected a Python file that declares metrics")
+    module = module_from_spec(spec)
+    known = path.stem in sys.modules
+    if not known:
+        sys.modules[path.stem] = module  # dataclasses and the like look their module up
+    try:
+        with declaring() as found:
+            spec.loader.exec_module(module)
+    except Stopped:
+        raise
+    except (Exception, SystemExit) as problem:
+        raise MetricError(f"{path}: cannot be imported ({type(problem).__name__}: {problem})") from problem
+    finally:
+        if not known:
+            sys.modules.pop(path.stem, None)
+    if not found:
+        raise MetricError(f"{path}: declares no metric; decorate a formula with @metric(sites)")
+    return found
+
+
+def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, float] | None = None) -> dict[str, Metric]:
+    """The metrics to score: the preset's and those of the files in `wanted`, or only the ids in `wanted`.
+
+    Where `wanted` names ids, these alone are scored, beside what its files declare.
+    """
+    own = dict(preset.metrics)
+    by_id: dict[str, Metric] = {}
+    from_files: dict[str, Metric] = {}
+    asked = tuple(METRICS.canonical(one) for one in wanted)
+    for one in asked:
+        if one.endswith(".py"):
+            for name, metric in from_file(Path(one)).items():
+                if name in own or name in from_files:
+                    raise MetricError(f"{one}: there is a metric {name!r} already; give yours another name")
+                from_files[name] = metric
+    for one in asked:
+        if not one.endswith(".py"):
+            by_id[one] = own.get(one) or from_files.get(one) or _registered(one, {**own, **from_files})
+    metrics = (by_id or own) | from_files
+    metrics = {name: _led(name, metric, preset) for name, metric in metrics.items()}
+    for given, margin in (margins or {}).items():
+        name = METRICS.canonical(given)
+        if name not in metrics:
+            raise UnknownName("metric", name, metrics)
+        if metrics[name].threshold is None:
+            raise MetricError(f"{name} has no threshold that a margin of {margin:g} could move; leave it out")
+        metrics[name] = replace(metrics[name], margin=margin, margin_given=True)
+    return metrics
+
+
+def _led(name: str, metric: Metric, preset: Preset) -> Metric:
+    """The metric as the preset decides it: which numbers lead; papers knew no margin, and 2019 decided nothing."""
+    if name in HEADLINE:
+        metric = replace(metric, headline="" if preset.name == "framework-2019" else "log")
+    return replace(metric, margin=0.0) if metric.margin and preset.name != "standard" else metric
+
+
+def _registered(name: str, own: Mapping[str, Metric]) -> Metric:
+    try:
+        return METRICS.get(name)
+    except UnknownName:
+        raise UnknownName("metric", name, {*own, *METRICS.names()}) from None

@@ -1,0 +1,282 @@
+"""Measuring: one metric at all its sites in one lifetime, and what they come to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from perdure.curves.beside import Beside
+from perdure.curves.model import Curve, Curves, Expert
+from perdure.metrics.engine.declare import ADAPTERS, Aggregate, Context, Metric, NoValue, Site, Value, key_text
+from perdure.metrics.engine.measured import Broken, Measured, Result, combined, restricted
+from perdure.scenario.model import Scenario
+from perdure.stopping import Stopped
+
+__all__ = [
+    "Broken",
+    "Measured",
+    "Result",
+    "Sites",
+    "averaged",
+    "evaluate",
+    "experts_at",
+    "measure",
+    "measure_all",
+    "restricted",
+]
+
+
+_NOTHING: frozenset[str] = frozenset()
+_CURVES = (Curve, Beside, tuple[Curve, ...])
+"""The roles that are prepared curves."""
+
+
+class Sites:
+    """The sites of one scenario, each generator walked once however many metrics share it."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self._found: dict[Any, tuple[Site, ...]] = {}
+
+    def of(self, metric: Metric) -> tuple[Site, ...]:
+        """Where `metric` can be read."""
+        if metric.sites not in self._found:
+            self._found[metric.sites] = tuple(metric.sites(self.scenario))
+        return self._found[metric.sites]
+
+
+def measure(
+    metric: Metric,
+    curves: Curves,
+    context: Context | None = None,
+    *,
+    sites: Sites | None = None,
+    aggregate: Aggregate = "mean",
+) -> Measured:
+    """The metric at all its sites in one lifetime, and their combination.
+
+    A formula that raises anything but `NoValue`, or gives a value that is not finite, is named in
+    `why`: the other metrics of the lifetime are not touched by it.
+    """
+    return measure_all(metric, (curves,), context, sites=sites, aggregate=aggregate)[0]
+
+
+def measure_all(
+    metric: Metric,
+    lives: Sequence[Curves],
+    context: Context | None = None,
+    *,
+    sites: Sites | None = None,
+    aggregate: Aggregate = "mean",
+) -> list[Measured]:
+    """The metric in each of several lifetimes that share their blocks, and so their sites."""
+    context = context or Context()
+    scenario = lives[0].scenario
+    found: tuple[Site, ...] = ()
+    try:
+        found = _walk(metric, sites or Sites(scenario))
+        if not found:
+            # Some sites know which evaluation is missing, and say it better than the general need.
+            missing = getattr(metric.sites, "missing", None)
+            why = (missing and missing(scenario)) or f"needs {metric.needs}"
+            return [Measured(None, why=why)] * len(lives)
+        plan, reads_curves = _plan(metric), _reads_curves(metric)
+        read = [(site, _read(metric, site)) for site in found]
+    except Exception as problem:
+        return [_failed(metric, found, problem)] * len(lives)
+    measured: list[Measured] = []
+    with np.errstate(all="ignore"):
+        for curves in lives:
+            try:
+                results: list[Result] = []
+                places: list[tuple[int, ...]] = []
+                without: list[str] = []
+                for site, place in read:
+                    here = evaluate(metric, curves, site, context, plan)
+                    if here is None:
+                        without.append(site.task or "any task it learns")
+                    else:
+                        results += here
+                        places += [place] * len(here)
+                left_out = curves.uninformative if reads_curves else _NOTHING
+                measured.append(combined(metric, results, places, tuple(dict.fromkeys(without)), left_out, aggregate))
+            except Exception as problem:
+                measured.append(_failed(metric, found, problem))
+    return measured
+
+
+def _failed(metric: Metric, found: Sequence[Site], problem: Exception) -> Measured:
+    """What is said where sites name no block, a formula or a combination fails: a plug-in may do anything."""
+    why = str(problem) if isinstance(problem, Broken) else f"{metric.name} failed: {type(problem).__name__}: {problem}"
+    return Measured(None, dict.fromkeys((key_text(site.key) for site in found), ()), why)
+
+
+def _walk(metric: Metric, sites: Sites) -> tuple[Site, ...]:
+    try:
+        return sites.of(metric)
+    except Exception as problem:
+        raise Broken(f"the sites of {metric.name} raised {type(problem).__name__}: {problem}") from problem
+
+
+def evaluate(
+    metric: Metric, curves: Curves, site: Site, context: Context, plan: _Plan | None = None
+) -> tuple[Result, ...] | None:
+    """The metric at one site: one result, or one per expert; None where it needs an expert and has none.
+
+    `plan` is what builds the formula's arguments, for those who ask at many sites.
+    """
+    experts: tuple[Expert, ...] = ()
+    if metric.expert:
+        experts = experts_at(curves, site, context)
+        if not experts:
+            return None
+    try:
+        common = {name: build(curves, site, context) for name, build in plan or _plan(metric) if build}
+    except NoValue as reason:
+        return (Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags),)
+    kinds = metric.roles
+    if "experts" in kinds:
+        common["experts"] = experts
+    if "expert" not in kinds:
+        return (_called(metric, curves, site, common),)
+    named: Iterable[tuple[str, Any]]
+    if kinds["expert"] is Beside:
+        if site.task is None:
+            raise Broken(f"{metric.name}: there is one joined curve per task, and its sites are of the whole lifetime")
+        beside = curves.beside(site.task, _blocks(metric, site, "learned"), context.expert_average)
+        named = ((one.expert, one) for one in beside)
+    elif kinds["expert"] is Expert:
+        named = ((one.mark, one) for one in experts)
+    else:
+        named = ((one.mark, one.curve) for one in experts if len(one.curve))
+    return tuple(_called(metric, curves, site, {**common, "expert": one}, mark) for mark, one in named) or None
+
+
+def _called(
+    metric: Metric, curves: Curves, site: Site, arguments: Mapping[str, Any], expert: str | None = None
+) -> Result:
+    try:
+        given = metric.formula(**arguments)
+    except NoValue as reason:
+        return Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags, expert)
+    except Stopped:
+        raise
+    except (Exception, SystemExit) as problem:  # a formula must not end the program either
+        raise Broken(f"{metric.name} raised {type(problem).__name__}: {problem} (at {key_text(site.key)})") from problem
+    flags = site.flags
+    if isinstance(given, Value):
+        flags, given = flags + tuple(given.flags), given.value
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        raise Broken(
+            f"{metric.name} returned a {type(given).__name__}; expected a number, a Value, or NoValue raised "
+            f"(at {key_text(site.key)})"
+        ) from None
+    if not math.isfinite(number):
+        raise Broken(
+            f"{metric.name} returned {number} (at {key_text(site.key)}); where there is no value it must raise NoValue"
+        )
+    if number <= 0 and metric.scale == "log":
+        raise Broken(f"{metric.name} returned {number} (at {key_text(site.key)}), which has no logarithm")
+    return Result(curves.lifetime, metric.name, site.key, number, None, flags, expert)
+
+
+# --- roles ---------------------------------------------------------------------------------------
+
+_Build = Callable[[Curves, Site, Context], Any]
+_Plan = tuple[tuple[str, _Build | None], ...]
+_plans: WeakKeyDictionary[Metric, _Plan] = WeakKeyDictionary()
+
+
+def _plan(metric: Metric) -> _Plan:
+    """Each role with what builds it; None for the experts, which are counted out one by one."""
+    if metric not in _plans:
+        _plans[metric] = tuple((name, _builder(metric, name, kind)) for name, kind in metric.roles.items())
+    return _plans[metric]
+
+
+def _builder(metric: Metric, name: str, kind: Any) -> _Build | None:
+    if name in ("expert", "experts"):
+        allowed = (Curve, Expert, Beside) if name == "expert" else (tuple[Expert, ...],)
+        if kind not in allowed:
+            raise Broken(f"{metric.name}: the role {name!r} must be annotated {_names(allowed)}, not {kind}")
+        return None
+    if kind is Curve:
+        return lambda curves, site, _context: curves.over(_blocks(metric, site, name))
+    if kind == tuple[Curve, ...]:
+        return lambda curves, site, _context: tuple(curves.over((index,)) for index in _blocks(metric, site, name))
+    if kind not in ADAPTERS:
+        known = _names((Curve, tuple[Curve, ...], *ADAPTERS))
+        raise Broken(f"{metric.name}: the role {name!r} is annotated {kind}; a role is one of {known}")
+    return ADAPTERS[kind]
+
+
+def _blocks(metric: Metric, site: Site, name: str) -> tuple[int, ...]:
+    try:
+        return site.blocks[name]
+    except KeyError:
+        raise Broken(
+            f"{metric.name}: its sites have no role {name!r} (they have: {', '.join(site.blocks)}); "
+            "name the formula's parameters after them"
+        ) from None
+
+
+def _read(metric: Metric, site: Site) -> tuple[int, ...]:
+    """The blocks whose curves a formula reads at a site, in order; none where it takes the lifetime as a whole."""
+    roles = ("learned" if kind is Beside else name for name, kind in metric.roles.items() if kind in _CURVES)
+    return tuple(sorted({index for role in roles for index in site.blocks.get(role, ())}))
+
+
+def _names(kinds: Sequence[Any]) -> str:
+    return ", ".join(kind.__name__ if isinstance(kind, type) else str(kind) for kind in kinds)
+
+
+def experts_at(curves: Curves, site: Site, context: Context) -> tuple[Expert, ...]:
+    """The experts of the task measured at `site`; of every learned task, for the whole lifetime."""
+    if site.task is not None:
+        experts = curves.experts.get(site.task, ())
+    else:
+        learned = dict.fromkeys(block.task for block in curves.scenario.blocks if block.mode == "learn")
+        return tuple(one for task in learned for one in curves.experts.get(task, ()) if len(one.all_learning))
+    if context.expert_average == "time" and len(experts) > 1:
+        return (averaged(experts),)
+    return experts
+
+
+def averaged(experts: Sequence[Expert]) -> Expert:
+    """One expert whose curve is the experts' mean, all cut to the shortest (l2metrics' deprecated option)."""
+    logged = [one for one in experts if len(one.all_learning)]
+    if len(logged) < 2:
+        return logged[0] if logged else experts[0]
+
+    def mean(pick: Callable[[Expert], Curve]) -> Curve:
+        curves = [pick(one) for one in logged]
+        shortest = min(len(curve) for curve in curves)
+        return Curve(
+            np.mean([curve.values[:shortest] for curve in curves], axis=0),
+            np.mean([curve.raw[:shortest] for curve in curves], axis=0),
+            curves[0].range,
+            curves[0].floor,
+        )
+
+    whole = mean(lambda one: one.all_learning)
+    return replace(
+        logged[0],
+        id="mean of " + ", ".join(one.id for one in logged),
+        mark="mean of " + ", ".join(one.mark for one in logged),
+        curve=mean(lambda one: one.curve),
+        last=mean(lambda one: one.last),
+        all_learning=whole,
+        numbers=np.arange(len(whole)),
+    )
+
+
+def _reads_curves(metric: Metric) -> bool:
+    """Whether it reads prepared curves; a value as measured means something even where it never changes."""
+    return any(kind in _CURVES for kind in metric.roles.values())

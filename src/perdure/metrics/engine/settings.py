@@ -1,0 +1,190 @@
+"""Settings settled: what files beside the data say, and what a preset takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from perdure import files
+from perdure.curves.model import Prep
+from perdure.errors import LogError, MetricError, PerdureError
+from perdure.log.read import find, locate
+from perdure.metrics.engine.declare import METRICS, Preset
+from perdure.metrics.matrix.cells import reads_matrix
+from perdure.settings import OPTIONS, Settings, checked
+
+__all__ = ["FILE", "Settings", "prepared", "settings_for"]
+
+FILE = "perdure.toml"
+_PROTOCOL = "protocol.json"
+
+
+def prepared(settings: Settings, preset: Preset) -> Prep:
+    """How curves are prepared under `preset`; a setting that it fixes or cannot use is refused with the reason."""
+    given = settings.given
+    for name, why in preset.fixes.items():
+        if name in given:
+            raise MetricError(f"{OPTIONS[name].flag}: preset {preset.name!r} does not take it: {why}")
+    baselines = [name for name in ("random_init", "joint") if name in given]
+    if baselines and not settings.metrics and not any(reads_matrix(one) for one in preset.metrics.values()):
+        raise MetricError(
+            f"{OPTIONS[baselines[0]].flag}: preset {preset.name!r} has no accuracy-matrix metrics that could use it; "
+            "take standard, or name them with --metrics"
+        )
+    prep = settings.prepared(preset.prep)
+    refused = preset.refuses(settings, prep)
+    if refused:
+        raise MetricError(f"preset {preset.name!r}: {refused}")
+    return prep
+
+
+def settings_for(
+    logs: Iterable[str | os.PathLike[str]], given: Mapping[str, Any] | None = None, *, source: str = "caller"
+) -> Settings:
+    """How the lifetimes at or below `logs` are scored.
+
+    First wins: what is `given`, `perdure.toml` beside the data, `[score]` of the protocol in a run folder, the
+    log, the preset. Of several files above a lifetime the nearest counts, none from above the argument.
+    Lifetimes that would be scored differently are refused, unless what differs is given.
+    """
+    given = dict(given or {})
+    found: dict[_Files, Path] = {}
+    for log in logs:
+        for speaking, path in _files_of(log):
+            found.setdefault(speaking, path)
+    layers = [(speaking.settings(), path) for speaking, path in found.items()] or [({}, Path())]
+    first, where = layers[0]
+    for other, path in layers[1:]:
+        _refuse_unlike(first, where, other, path, given)
+    values = _by_ids({name: one.value for name, one in first.items()} | given)
+    origins = {name: one.source for name, one in first.items()} | dict.fromkeys(given, source)
+    return Settings(**values, origins=origins)
+
+
+def _by_ids(values: dict[str, Any]) -> dict[str, Any]:
+    """The values with metrics by the ids that outputs use, however they were asked for."""
+    if "metrics" in values:
+        values["metrics"] = tuple(METRICS.canonical(one) for one in values["metrics"])
+    if "margins" in values:
+        values["margins"] = {METRICS.canonical(name): margin for name, margin in values["margins"].items()}
+    return values
+
+
+@dataclass(frozen=True)
+class _Said:
+    value: Any
+    source: str
+    file: Path
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What speaks of a lifetime beside its log."""
+
+    beside: Path | None
+    protocol: Path | None
+
+    def settings(self) -> dict[str, _Said]:
+        """By name; what lies beside the data comes before the protocol."""
+        read: tuple[tuple[Path | None, str, Callable[[Path], dict[str, Any]]], ...] = (
+            (self.protocol, "protocol", _of_protocol),
+            (self.beside, FILE, _of_toml),
+        )
+        return {
+            name: _Said(value, source, file)
+            for file, source, read_one in read
+            if file is not None
+            for name, value in read_one(file).items()
+        }
+
+
+def _files_of(log: str | os.PathLike[str]) -> Iterator[tuple[_Files, Path]]:
+    """The files that speak of each lifetime at or below `log`; what cannot be found is said when it is read."""
+    try:
+        place = locate(log)
+        lives = list(find(place)) or [place]
+    except LogError:
+        return
+    there = cache(_there)  # many lives share their folders
+    top = place if place.is_dir() else place.parent
+    for path in lives:
+        folders = [one for one in (path, *path.parents) if one == top or top in one.parents]
+        beside = (one / FILE for one in folders)
+        run = (one.parent / _PROTOCOL for one in path.resolve().parents if _of_a_run(one))
+        yield _Files(next(filter(there, beside), None), next(filter(there, run), None)), path
+
+
+def _of_a_run(folder: Path) -> bool:
+    """Whether a folder is where a run keeps its lives, or the experts beside them."""
+    return folder.name == "lives" or (folder.name == "experts" and (folder.parent / "lives").is_dir())
+
+
+def _there(file: Path) -> bool:
+    """Whether there is a file of settings; what stands there and cannot be read as one is refused."""
+    if not os.path.lexists(file):
+        return False
+    if not file.is_file():
+        raise PerdureError(f"{file}: no regular file, so that nobody knows what it sets; remove it, or write it anew")
+    return True
+
+
+def _refuse_unlike(
+    first: Mapping[str, _Said], where: Path, other: Mapping[str, _Said], path: Path, given: Mapping[str, Any]
+) -> None:
+    for name in dict.fromkeys((*first, *other)):
+        one, two = first.get(name), other.get(name)
+        if name in given or (one and two and one.value == two.value):
+            continue
+        said = [
+            f"{place} has {name} = {it.value!r} from {it.file}" if it else f"no file says it of {place}"
+            for it, place in ((one, where), (two, path))
+        ]
+        raise PerdureError(
+            f"{name}: {' and '.join(said)}; lifetimes are scored one way at a time: "
+            f"give {OPTIONS[name].flag}, or score them apart"
+        )
+
+
+def _of_toml(file: Path) -> dict[str, Any]:
+    try:
+        text = _text(file)
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise PerdureError(f"{file}: not TOML: {problem}") from problem
+    return checked(content, str(file), _lines(text, content))
+
+
+def _of_protocol(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(_text(file))
+    except (ValueError, RecursionError) as problem:
+        raise PerdureError(f"{file}: not JSON: {problem}") from problem
+    score = content.get("score", {}) if isinstance(content, Mapping) else {}
+    return checked(score if isinstance(score, Mapping) else {"score": score}, f"{file}: [score]")
+
+
+def _text(file: Path) -> str:
+    try:
+        return files.read_text(file, files.HEADER_LIMIT)
+    except OSError as problem:
+        raise PerdureError(f"{file}: cannot be read ({problem.strerror})") from problem
+    except UnicodeDecodeError as problem:
+        raise PerdureError(f"{file}: byte {problem.start} is not UTF-8; save the file as plain text") from problem
+
+
+def _lines(text: str, keys: Iterable[str]) -> dict[str, int]:
+    """Key → the line on which it first stands, as a key or as the name of a table."""
+    found: dict[str, int] = {}
+    for key in keys:
+        quoted = rf"""["']?{re.escape(key)}["']?"""
+        match = re.search(rf"^[ \t]*(?:\[[ \t]*)?{quoted}[ \t]*[=.\]]", text, re.MULTILINE)
+        if match:
+            found[key] = text.count("\n", 0, match.start()) + 1
+    return found

@@ -1,0 +1,1 @@
+"""Figures as plotly reads them, for pages."""

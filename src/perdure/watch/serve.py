@@ -1,0 +1,297 @@
+"""The report while it grows: a small server that only reads, and answers only this machine unless told otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+import msgspec
+
+from perdure.errors import MissingExtra, PerdureError
+from perdure.report.draw.plotly.lives import literal, rounded
+from perdure.report.formats.html import body, html, template
+from perdure.report.model import report_of
+from perdure.report.palette import looks
+from perdure.watch.follow import Follower
+from perdure.watch.followed import Followed, Progress
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+__all__ = ["Guard", "app", "growing", "serve", "state"]
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LONGEST_ADDRESS = 2048
+_LARGEST_HEAD = 16_384
+_POLL_S = 0.5
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Guard:
+    """What stands before the page: the wrong host, method, size or token never reaches it."""
+
+    def __init__(self, inner: Application, *, token: str | None = None) -> None:
+        self.inner = inner
+        self.token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that may not pass; hand on one that may."""
+        if scope["type"] == "http":
+            refused = self._refused(scope)
+            if refused:
+                status, why = refused
+                await _answer(send, status, why)
+                return
+        elif scope["type"] != "lifespan":
+            return
+        await self.inner(scope, receive, partial(_with_headers, send))
+
+    def _refused(self, scope: Scope) -> tuple[int, str] | None:
+        headers = {name.lower(): value for name, value in scope["headers"]}
+        address = scope.get("raw_path", b"") + b"?" + scope.get("query_string", b"")
+        if scope["method"] not in ("GET", "HEAD"):
+            return 405, "this page can only be read"
+        if (
+            len(address) > _LONGEST_ADDRESS
+            or sum(len(name) + len(value) for name, value in scope["headers"]) > _LARGEST_HEAD
+        ):
+            return 414, "the request is too long"
+        if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
+            return 413, "a request has no body here"
+        if ".." in scope["path"] or "\\" in scope["path"] or b"%" in scope.get("raw_path", b""):
+            return 404, "nothing here"
+        if self.token is None:
+            # Only names of this machine: another site's name that resolves here is a trick (DNS rebinding).
+            name = _host_name(headers.get(b"host", b"").decode("latin-1"))
+            return None if name in LOOPBACK else (421, "this server answers only to localhost")
+        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
+        return (
+            None if hmac.compare_digest(given.encode(), self.token.encode()) else (403, "the token is missing or wrong")
+        )
+
+
+def _host_name(host: str) -> str:
+    """The name without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()
+
+
+async def _answer(send: Send, status: int, why: str) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), *_HEADERS]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": f"{why}\n".encode()})
+
+
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+
+
+async def _with_headers(send: Send, message: MutableMapping[str, Any]) -> None:
+    if message["type"] == "http.response.start":
+        message["headers"] = [*message["headers"], *_HEADERS]
+    await send(message)
+
+
+def app(follower: Follower, *, token: str | None = None, poll_s: float = _POLL_S) -> Guard:
+    """The live page as an ASGI application; it polls the follower while it runs."""
+    try:
+        from starlette.applications import Starlette
+        from starlette.responses import HTMLResponse, Response
+        from starlette.routing import Route
+    except ImportError as problem:
+        raise MissingExtra("starlette", "web", "the live page") from problem
+
+    # One thread does all the work, so that polling and writing never meet, and memory comes from one place.
+    worker = ThreadPoolExecutor(1, "perdure-watch")
+
+    async def done(work: Callable[[], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(worker, work)
+
+    async def page(_: Request) -> Response:
+        return HTMLResponse(await done(partial(_page, follower)))
+
+    async def now(request: Request) -> Response:
+        since = request.query_params.get("since", "-1")
+        known = int(since) if since.lstrip("-").isdigit() and len(since) < 18 else -1
+        facts = await done(partial(state, follower, since=known, of=request.query_params.get("of")))
+        return Response(msgspec.json.encode(facts), media_type="application/json")
+
+    async def whole(_: Request) -> Response:
+        facts = await done(partial(_report, follower))
+        return Response(msgspec.json.encode(facts), media_type="application/json")
+
+    async def keep_polling() -> None:
+        while True:
+            with contextlib.suppress(OSError):
+                await done(follower.poll)
+            await asyncio.sleep(poll_s)
+
+    @contextlib.asynccontextmanager
+    async def living(_: Starlette) -> AsyncIterator[None]:
+        task = asyncio.create_task(keep_polling())
+        yield
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        worker.shutdown(cancel_futures=True)
+
+    routes = [Route("/", page), Route("/state", now), Route("/report", whole)]
+    return Guard(Starlette(routes=routes, lifespan=living), token=token)
+
+
+def state(follower: Follower, *, since: int = -1, of: str | None = None) -> dict[str, Any]:
+    """What the page asks for once a second; nothing but the version where nothing is new."""
+    if since == follower.version:
+        return {"version": follower.version, "scored": follower.published}
+    lives = follower.progress()
+    chosen = next((one for one in follower.lives.values() if one.id == of), None)
+    chosen = chosen or next(iter(follower.lives.values()), None)
+    return {
+        "version": follower.version,
+        "scored": follower.published,
+        "warnings": follower.warnings(),
+        "lifetimes": [_progress(one) for one in lives],
+        "figure": growing(chosen) if chosen else None,
+    }
+
+
+def _progress(one: Progress) -> dict[str, Any]:
+    values = {name: value for name, value in one.values.items() if value is not None}
+    return {
+        "id": one.id,
+        "state": one.state,
+        "done": one.done,
+        "total": one.total,
+        "block": one.block,
+        "left_s": one.left_s,
+        "warnings": one.warnings,
+        "values": values,
+        "verdicts": one.verdicts,
+        "waits": one.waits,
+    }
+
+
+def growing(life: Followed) -> dict[str, Any]:
+    """A lifetime's curves as far as they were logged, for plotly."""
+    blocks = life.tail.ordered() if life.tail else []
+    tasks = looks(dict.fromkeys([one.task for one in blocks if one.mode == "learn"] + [one.task for one in blocks]))
+    traces: dict[tuple[str, str], dict[str, Any]] = {}
+    shapes: list[dict[str, Any]] = []
+    first = 0.0
+    for one in blocks:
+        colour = tasks[one.task].colour
+        trace = traces.setdefault((one.task, one.mode), _trace(one.task, one.mode, colour, tasks[one.task].symbol))
+        if one.mode == "learn":
+            x, y = one.bins.line()
+            trace["x"] += [*rounded(first + x), None]
+            trace["y"] += [*rounded(y), None]
+            place = {
+                "type": "rect",
+                "xref": "x",
+                "yref": "paper",
+                "x0": first,
+                "x1": first + one.count,
+                "y0": 0,
+                "y1": 1,
+            }
+            shapes.append({**place, "fillcolor": colour, "opacity": 0.1, "line": {"width": 0}, "layer": "below"})
+        else:
+            trace["x"] += rounded([first + one.count / 2])
+            trace["y"] += rounded([one.mean])
+            trace["error_y"]["array"] += rounded([one.half_width])
+        first += one.count
+    measure = life.tail.measure if life.tail else ""
+    axes = {"xaxis": {"title": {"text": "experiences"}}, "yaxis": {"title": {"text": literal(measure)}}}
+    return {"data": list(traces.values()), "layout": {**axes, "shapes": shapes[-400:]}}
+
+
+def _trace(task: str, mode: str, colour: str, symbol: str) -> dict[str, Any]:
+    common = {"type": "scatter", "x": [], "y": [], "meta": {"task": task}, "showlegend": False}
+    if mode == "learn":
+        return {**common, "mode": "lines", "name": literal(task), "line": {"color": colour, "width": 1.2}}
+    marker = {"color": colour, "symbol": symbol, "size": 8, "line": {"width": 1, "color": "#ffffff"}}
+    errors = {"type": "data", "array": [], "thickness": 1.3, "width": 2}
+    return {**common, "mode": "markers", "name": literal(f"{task}, evaluated"), "marker": marker, "error_y": errors}
+
+
+def _page(follower: Follower) -> str:
+    from perdure.gather.model import Survey
+    from perdure.report.material import Material
+
+    found = follower.material()
+    nothing = Material(Survey((), (), {}, follower.settings.preset, follower.metrics), ())
+    title = f"Watching {', '.join(place.name for place in follower.logs)}"
+    return html(report_of(found or nothing, title=title), live=True, more_scripts=(template("live.js"),))
+
+
+def _report(follower: Follower) -> dict[str, Any]:
+    found = follower.material()
+    if found is None:
+        return {"body": "", "figures": {}, "tasks": []}
+    started = time.perf_counter()
+    main, figures = body(report_of(found))
+    follower.spent(time.perf_counter() - started)
+    return {"body": main, "figures": figures, "tasks": [(task, look.colour) for task, look in found.looks.items()]}
+
+
+def serve(
+    follower: Follower,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+    started: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until interrupted. Another host than this machine's own needs a token of sixteen characters or more."""
+    try:
+        import uvicorn
+    except ImportError as problem:
+        raise MissingExtra("uvicorn", "web", "the live page") from problem
+
+    if host not in LOOPBACK and len(token or "") < 16:
+        raise PerdureError(f"--host {host} opens the page to others: give --token with 16 characters or more")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(128)  # before the address is told, so that whoever is told can connect
+    except OSError as problem:
+        listening.close()
+        raise PerdureError(
+            f"port {port} of {host} cannot be used ({problem.strerror}); --port 0 finds a free one"
+        ) from problem
+    name = f"[{host}]" if ":" in host else host
+    address = f"http://{name}:{listening.getsockname()[1]}/" + (f"?token={token}" if token else "")
+    settings = uvicorn.Config(
+        app(follower, token=token),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=_LARGEST_HEAD,
+        http="h11",
+        ws="none",
+        timeout_graceful_shutdown=2,
+    )
+    if started:
+        started(address)
+    uvicorn.Server(settings).run(sockets=[listening])

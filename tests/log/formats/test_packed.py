@@ -1,0 +1,137 @@
+"""Packed tables are the tables in them; what does not unpack, or unpacks to too much, is refused with words."""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perdure.errors import LogError, NotALog
+from perdure.log.formats import packed
+from perdure.log.formats.matrix import MATRIX
+from perdure.log.formats.table import TABLE
+from perdure.log.read import Options, find, recognise
+from perdure.testing import check_reader
+
+TEXT = "task_name,block_type,reward\na,train,1\na,test,2\n"
+
+
+def zipped(file: Path, **members: str) -> Path:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in members.items():
+            archive.writestr(name.replace("__", "/"), text)
+    return file
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    file = tmp_path / "runs.csv"
+    file.write_text(TEXT)
+    return file
+
+
+def test_a_gzipped_table_is_the_table(plain: Path, tmp_path: Path) -> None:
+    for suffix, text in {".csv": TEXT, ".tsv": TEXT.replace(",", "\t")}.items():
+        file = tmp_path / f"runs{suffix}.gz"
+        file.write_bytes(gzip.compress(text.encode()))
+        found = TABLE.read(file, Options())
+        assert found.id == "runs"
+        assert found.experiences.equals(TABLE.read(plain, Options()).experiences)
+        check_reader(TABLE, file)
+
+
+def test_a_zip_of_one_table_is_the_table(plain: Path, tmp_path: Path) -> None:
+    file = zipped(tmp_path / "all.zip", **{"folder__x.CSV": TEXT, "__MACOSX/._x.csv": "", "readme.md": "hello"})
+    assert TABLE.read(file, Options()).experiences.equals(TABLE.read(plain, Options()).experiences)
+    check_reader(TABLE, file)
+
+
+@pytest.mark.parametrize(("members", "what"), [({}, "no table"), ({"a.csv": TEXT, "b.tsv": TEXT}, "2 tables")])
+def test_a_zip_of_none_or_several_is_refused(members: dict[str, str], what: str, tmp_path: Path) -> None:
+    file = zipped(tmp_path / "all.zip", **members)
+    assert not TABLE.recognises(file)
+    with pytest.raises(LogError, match=rf"all\.zip: {what} in it \(found: .*\); a zip holds one CSV or TSV"):
+        TABLE.read(file, Options())
+
+
+def test_an_error_in_a_packed_table_names_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "runs.csv.gz"
+    file.write_bytes(gzip.compress(TEXT.replace("2", "two").encode()))
+    with pytest.raises(LogError, match=r"runs\.csv\.gz:3: reward is 'two'"):
+        TABLE.read(file, Options())
+
+
+@pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.zip"])
+def test_a_bomb_is_refused_with_words(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "_UNPACKED_AT_MOST", 1 << 20)
+    monkeypatch.setattr(packed, "_CHUNK", 1 << 16)
+    text = TEXT + "a,train,0\n" * 200_000
+    file = tmp_path / name
+    if name.endswith(".zip"):
+        zipped(file, **{"x.csv": text})
+    else:
+        file.write_bytes(gzip.compress(text.encode()))
+    assert file.stat().st_size < 20_000
+    with pytest.raises(LogError, match=r"unpacks to more than 1 MiB, which no packed table may"):
+        TABLE.read(file, Options())
+
+
+def outcome(file: Path) -> int | str:
+    """How many rows a file gives, or the file that its refusal names."""
+    try:
+        return TABLE.read(file, Options()).experiences.height
+    except LogError as problem:
+        return str(problem).partition(":")[0]
+
+
+def test_a_packed_file_cut_or_changed_anywhere_is_refused_or_gives_the_table(tmp_path: Path) -> None:
+    whole = {
+        "runs.csv.gz": gzip.compress(TEXT.encode(), mtime=0),
+        "runs.zip": zipped(tmp_path / "runs.zip", **{"x.csv": TEXT}).read_bytes(),
+    }
+    for name, content in whole.items():
+        file = tmp_path / name
+        for size in range(len(content)):
+            for damaged in (content[:size], content[:size] + bytes([content[size] ^ 0x40]) + content[size + 1 :]):
+                file.write_bytes(damaged)
+                TABLE.recognises(file)
+                assert outcome(file) in (2, str(file))
+
+
+def test_packed_tables_are_found_in_folders(tmp_path: Path) -> None:
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(TEXT.encode()))
+    zipped(tmp_path / "b.zip", **{"x.csv": TEXT})
+    zipped(tmp_path / "checkpoint.zip", **{"weights.bin": "123"})
+    assert [path.name for path in find(tmp_path)] == ["a.csv.gz", "b.zip"]
+
+
+def test_a_packed_matrix_is_the_matrix(tmp_path: Path) -> None:
+    text = "90,,\n80,88,\n70,80,85\n"
+    (tmp_path / "plain.csv").write_text(text)
+    (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(text.encode()))
+    zipped(tmp_path / "packed.zip", **{"inside.csv": text})
+    plain, *others = (
+        MATRIX.read(tmp_path / name, Options()).matrix for name in ("plain.csv", "packed.csv.gz", "packed.zip")
+    )
+    for other in others:
+        np.testing.assert_array_equal(plain.values, other.values)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "cause"),
+    [
+        ("a.csv.gz", b"\x1f\x8b\x08garbage", "does not unpack"),
+        ("a.zip", b"no archive", "does not unpack"),
+        ("a.csv", b"task_name;reward\na;1,5\n", "divided by semicolons"),
+        ("a.csv", b"", "an empty file"),
+        ("a.csv", b"\nx\n", "its first line is blank"),
+    ],
+)
+def test_what_holds_no_table_is_refused_by_its_cause(name: str, content: bytes, cause: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(NotALog, match=cause) as caught:
+        recognise(tmp_path / name)
+    assert "it reads" not in str(caught.value)  # the list of all kinds would hide the cause

@@ -1,0 +1,76 @@
+"""What a table in a text file is, at a glance."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perdure.log import READERS
+from perdure.log.formats.shapes import shape_of
+from perdure.log.read import Options
+
+SHAPES = {
+    "long": ("task_name,block_type,reward\na,train,1\n", "long"),
+    "long, square": ("task_name,block_type,reward\na,train,1\nb,test,2\n", "long"),
+    "triplets": ("eval_exp,training_exp,value\n0,0,0.9\n1,0,0.1\n", "triplets"),
+    "wide": ("active_task,a,b\na,0.9,0.1\nb,0.5,0.8\n", "wide"),
+    "matrix": ("0.9,0.5\n,0.8\n", "matrix"),
+    "matrix, first cell empty": (",0.5\n", "matrix"),
+    "matrix, header": ("pong,chess\n0.9,0.5\n,0.8\n", "matrix"),
+    "matrix, index": ("pong,0.9,0.5\nchess,,0.8\n", "matrix"),
+    "matrix, both": (",pong,chess\npong,0.9,0.5\nchess,,0.8\n", "matrix"),
+    "matrix, counted": (",0,1\n0,0.9,0.5\n1,,0.8\n", "matrix"),
+    "matrix, one task": ("97.5\n", "matrix"),
+    "matrix, a column more": ("before,a,b\n0.1,0.9,0.5\n0.1,0.2,0.8\n", "matrix"),
+    "numbers of no shape": ("1,2,3,4\n5,6,7,8\n", "matrix"),
+    "names over many rows": ("a,b\n1,2\n3,4\n5,6\n7,8\n", None),
+    "names of one's own": ("env,phase,reward\na,train,1\n", None),
+    "one column of numbers": ("90\n80\n70\n", None),
+    "nothing": ("", None),
+    "blank lines": ("\n\n", None),
+    "a cell without end": ('"' + "x" * 200_000, None),
+}
+
+
+def written(folder: Path, text: str, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("case", SHAPES)
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_a_table_is_known_by_its_header_and_a_matrix_by_its_cells(tmp_path: Path, case: str, suffix: str) -> None:
+    text, shape = SHAPES[case]
+    text = text.replace(",", "\t") if suffix == "tsv" else text
+    path = written(tmp_path, text, f"t.{suffix}")
+    assert shape_of(path) == shape
+    assert READERS.get("matrix").recognises(path) == (shape == "matrix")
+    assert not (shape == "matrix" and READERS.get("table").recognises(path))
+
+
+def test_a_mapped_column_makes_a_table_long_and_what_is_said_decides_the_rest(tmp_path: Path) -> None:
+    path = written(tmp_path, "env,phase,reward\na,train,1\n")
+    assert shape_of(path, Options(columns={"task_name": "env"})) == "long"
+    assert shape_of(path, Options(columns={"active_task": "env"})) == "wide"
+    assert shape_of(path, Options(shape="wide")) == "wide"
+    assert shape_of(written(tmp_path, "0.9,0.5\n,0.8\n"), Options(shape="wide")) == "matrix"
+
+
+def test_only_regular_files_are_opened(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    for path in (pipe, tmp_path, tmp_path / "none.csv", written(tmp_path, "1,2", "t.txt")):
+        assert shape_of(path) is None
+
+
+@given(st.binary(max_size=80))
+@settings(max_examples=80, deadline=None)
+def test_any_bytes_have_a_shape_or_none(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.mktemp("bytes") / "t.csv"
+    path.write_bytes(content)
+    assert shape_of(path) in ("long", "wide", "triplets", "matrix", None)
