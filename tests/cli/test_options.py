@@ -179,7 +179,7 @@ NOT_OURS = {"--porcelain", "--branch", "--untracked-files"}  # of git
 
 def flags_in_messages() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for stage in ("log", "curves", "metrics", "gather", "stats", "report", "settings"):
+    for stage in ("log", "curves", "metrics", "gather", "stats", "report", "watch", "settings"):
         for file in sorted((SOURCE / stage).rglob("*.py")):
             for flag in re.findall(r"(?<![-\w])--[a-z][a-z-]+", file.read_text(encoding="utf-8")):
                 found.setdefault(flag, []).append(f"{stage}/{file.name}")

@@ -140,11 +140,12 @@ def test_a_killed_worker_is_replaced_at_once(tmp_path: Path) -> None:
         if event.kind == "begun":
             begun.append(time.monotonic())
         elif event.kind == "progress" and not killed:
-            (worker,) = children_of(os.getpid())
+            (worker,) = set(children_of(os.getpid())) - before
             os.kill(worker, signal.SIGKILL)
             killed.append(time.monotonic())
 
     file = write_protocol(tmp_path, "Slow", "pause = 0.01")
+    before = set(children_of(os.getpid()))  # other tests may have left some
     result = run_protocol(file, tmp_path / "run", workers=1, tell=told)
     assert result.lived == ("life-000",)
     assert len(begun) == 2

@@ -356,14 +356,14 @@ def test_the_page_draws_what_the_pictures_draw(material: Material, monkeypatch: 
 @pytest.mark.parametrize(
     "module",
     [
-        "charts",
-        "interactive",
-        "drawing",
-        *(f"figures/{one}" for one in ("axes", "groups", "lives", "marks", "matrices")),
+        "scenario",
+        "plotly/groups",
+        "plotly/lives",
+        *(f"matplotlib/{one}" for one in ("axes", "groups", "lives", "marks", "matrices", "places")),
     ],
 )
 def test_no_renderer_sees_the_lifetimes(module: str) -> None:
-    source = Path(perdure.report.__path__[0], f"{module}.py").read_text(encoding="utf-8")
+    source = Path(perdure.report.__path__[0], "draw", f"{module}.py").read_text(encoding="utf-8")
     imported = {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
     reads = {
         one for one in imported if one and re.search(r"report\.(material|sketch)|perdure\.(gather|stats|metrics)", one)

@@ -42,9 +42,9 @@ def test_every_column_keeps_its_own_extremes(values: list[float], columns: int) 
 def test_a_million_points_are_thinned_within_a_tenth_of_a_second() -> None:
     values = np.random.default_rng(0).normal(size=1_000_000)
     values[123_456] = 99.0
-    started = time.perf_counter()
+    started = time.process_time()
     chosen = thinned(values, 1200)
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.1
     assert 123_456 in chosen
     assert len(chosen) <= 2402
 

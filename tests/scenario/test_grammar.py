@@ -127,9 +127,9 @@ def test_a_repeated_instruction_is_complained_about_once() -> None:
 
 
 def test_ten_thousand_slips_in_one_repeat_are_found_quickly() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(problems(TRAIN, {"$repeat": [{"$episode": 1}] * 10_000, "count": 2})) == 10_000
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 def test_a_key_named_twice_is_an_error_anywhere() -> None:
@@ -164,20 +164,20 @@ def test_nested_counts_are_limited_by_their_product() -> None:
 
 
 def test_alternating_a_million_times_is_refused_before_it_is_unrolled() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     found = problems(TRAIN, {"$repeat": [PONG, BREAKOUT], "count": 10**6})
     assert "gives 2,000,000 blocks" in only(found).what
     body: Any = [PONG, BREAKOUT]
     for _ in range(45):
         body = [{"$repeat": body, "count": 1000}, BREAKOUT]
     assert any("blocks" in problem.what for problem in problems(TRAIN, *body))
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_a_repeat_of_nothing_but_info_takes_no_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert not problems(TRAIN, {"$repeat": [{"$info": {}}], "count": 10**9}, PONG)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_more_blocks_than_a_syllabus_may_have_are_refused_once() -> None:

@@ -138,13 +138,13 @@ def test_without_a_header_the_environment_is_the_task_as_spelled() -> None:
 def test_a_million_episodes_are_never_expanded() -> None:
     text = json.dumps({"instructions": [TRAIN, {"$repeat": {"$repeat": PONG, "count": 10**6}, "count": 900}]})
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     syllabus, _, _ = parse_syllabus(text)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert lengths(syllabus) == [("pong", 900_000_000)]
     assert peak < 1_000_000
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_a_file_with_errors_is_not_read_as_a_syllabus(tmp_path: Path) -> None:

@@ -33,9 +33,9 @@ def test_a_seed_gives_the_same_pictures_and_no_two_pictures_are_alike() -> None:
 
 
 def test_two_thousand_pictures_take_less_than_a_second() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     labelled(2000, 1)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_they_can_be_learned_but_not_from_one_example_each() -> None:

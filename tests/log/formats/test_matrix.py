@@ -30,7 +30,7 @@ from perdure.log.formats.matrix_settled import accuracy_matrix
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options, ReaderOfMany, lifetimes, parts, read
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "matrix" / "s002.csv"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "matrix" / "s002.csv"
 
 # The five tasks of the accuracy-matrix page (S002), percent.
 S002 = np.array(

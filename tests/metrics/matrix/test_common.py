@@ -33,7 +33,7 @@ from perdure.metrics.matrix.cited import CITED_METRICS
 from perdure.metrics.matrix.common import MATRIX_METRICS as OF_THE_PAGE
 from perdure.metrics.matrix.places import AccuracySites
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "matrix" / "s002.csv"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "matrix" / "s002.csv"
 MATRIX_METRICS = (*OF_THE_PAGE, *CITED_METRICS)
 FROM_CELLS = tuple(one for one in MATRIX_METRICS if isinstance(one.sites, AccuracySites))
 BASELINES = {"random_init": 10, "joint": 98}
