@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from perdure.cli.console import Console
-    from perdure.gather.model import Life, Survey
     from perdure.settings import Settings
     from perdure.stats.compare import Comparison, Summary
     from perdure.stats.letters import Letters
@@ -64,49 +63,27 @@ def compare(
 
     from perdure.cli.editions import show_editions
     from perdure.stats.editions import two_editions
-    from perdure.stats.scenario_types import compare_scenario_types
-    from perdure.stats.systems import compare_systems, systems_of
+    from perdure.verbs import compare as compared
 
     # Metrics asked for by name restrict what is shown, not what is tested beside it.
     found = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)
     if two_editions(found.scores):
         show_editions(found, settings, json)
         raise typer.Exit(1 if found.left_out else 0)
-    how: dict[str, Any] = {
-        "metrics": settings.ids,
-        "paired": paired,
-        "level": settings.level,
-        "order": order,
-        "seed": seed,
-    }
-    apart = _apart(found, settings.group, as_learners=scenario_types)
-    if scenario_types:
-        result = compare_scenario_types(apart, baseline, **how)
-    else:
-        result = compare_systems(systems_of(apart), baseline, **how)
+    result = compared(
+        found,
+        settings=settings,
+        baseline=baseline,
+        scenario_types=scenario_types,
+        paired=paired,
+        order=order,
+        seed=seed,
+    )
     if json:
         emit_json({**result.as_json(), **settings_facts(found, settings)}, json)
     if json != "-":
         _show(result, quiet)
     raise typer.Exit(1 if result.left_out or any(one.left_out for one in result.comparisons) else 0)
-
-
-def _apart(found: Survey, pattern: str | None, *, as_learners: bool = False) -> Survey:
-    """The survey as it is, or each group of a pattern as if it were an argument, or a learner."""
-    if pattern is None:
-        return found
-    from dataclasses import replace
-
-    from perdure.stats.groups import split
-
-    groups = {life.id: name for name, lives in split(found.scores, pattern).items() for life in lives}
-
-    def named(life: Life) -> Life:
-        who, name = life.score.identity, groups[life.id]
-        who = replace(who, learner=name) if as_learners else replace(who, argument=name)
-        return replace(life, score=replace(life.score, identity=who))
-
-    return replace(found, lives=tuple(named(one) for one in found.lives if one.id in groups))
 
 
 def _show(result: Comparisons, quiet: bool) -> None:

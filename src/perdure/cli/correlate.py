@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,8 +13,6 @@ from perdure.cli.scoring import Experts, Logs, Variadic, settings_facts, surveye
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from perdure.metrics.engine.declare import Bar
-    from perdure.metrics.engine.score import Score
     from perdure.settings import Settings
     from perdure.stats.correlate import Correlation
 
@@ -43,56 +41,17 @@ def correlate(
     """
     from dataclasses import replace
 
-    from perdure import __version__
-    from perdure.gather.model import SCHEMA
-    from perdure.gather.score_files import definitions_of
-    from perdure.metrics.engine.score import DEFINITIONS
-    from perdure.stats.correlate import correlate as correlations
-    from perdure.stats.groups import check_pool_across, left_out_of, split, usable
+    from perdure.verbs import correlate as correlated
 
     pool = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)
-    lives, partial = usable(pool.scores)
-    if settings.group:
-        lives = tuple(life for part in split(lives, settings.group).values() for life in part)
-    check_pool_across(lives, widely=across)
-    found = correlations(lives, _chosen(settings.ids, pool.bars, lives))
-    left_out = (*pool.left_out, *left_out_of(pool.scores, partial))
+    found = correlated(pool, settings=settings, across=across)
     if json:
-        facts = {
-            "perdure": __version__,
-            "schema": SCHEMA,
-            "definitions": definitions_of(lives[0].preset) if lives else DEFINITIONS,
-            "preset": pool.preset,
-            **settings_facts(pool, settings),
-            "n": len(lives),
-            "correlations": [one.as_json() for one in found],
-            "left_out": [{"path": path, "why": why} for path, why in left_out],
-        }
-        emit_json(facts, json)
+        emit_json({**found.as_json(), **settings_facts(pool, settings)}, json)
     if json != "-":
-        _show(found, len(lives), quiet)
-        for path, why in left_out:
+        _show(found.pairs, found.n, quiet)
+        for path, why in found.left_out:
             typer.echo(f"left out {path}: {why}")
-    raise typer.Exit(1 if left_out else 0)
-
-
-def _chosen(ids: Sequence[str], bars: Mapping[str, Bar], lives: Sequence[Score]) -> Sequence[str]:
-    """The metrics to correlate: those asked for, else those that some lifetime answered."""
-    from perdure.errors import PerdureError, UnknownName
-
-    for name in ids:
-        if name not in bars:
-            raise UnknownName("metric of these scores", name, bars)
-    chosen = ids or _answered(bars, lives)
-    if len(chosen) < 2:
-        raise PerdureError(f"{len(chosen)} metrics have values; a correlation needs two (found: {', '.join(chosen)})")
-    return chosen
-
-
-def _answered(bars: Mapping[str, Bar], lives: Sequence[Score]) -> list[str]:
-    """The metrics with a threshold that some lifetime has a value of; all that have values where none has one."""
-    valued = [name for name in bars if any(life.values.get(name) is not None for life in lives)]
-    return [name for name in valued if bars[name].threshold is not None] or valued
+    raise typer.Exit(1 if found.left_out else 0)
 
 
 def _show(found: Sequence[Correlation], lives: int, quiet: bool) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +11,6 @@ from perdure.cli.scoring import Variadic
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
-    from perdure.metrics.engine.declare import Metric
     from perdure.scenario.lint import Eligibility, LintReport
     from perdure.scenario.problems import Level
     from perdure.settings import Settings
@@ -44,57 +41,30 @@ def lint(file: File, settings: Settings, type_: Kind = None, json: Json = None, 
 
     Exit status 0: no errors (warnings and advice may remain); 1: errors; 2: this is no syllabus.
     """
-    from perdure.scenario.lint import lint as linted
-    from perdure.scenario.sources import source
+    from perdure.verbs import lint as linted
+    from perdure.verbs import shows_2019
 
-    asked = partial(_metrics, settings)
-    variants = settings.variants or "name"
     if file.endswith(".toml"):
         from perdure.cli.running import expert_gap, scored_by
         from perdure.run.protocol import read_protocol
 
         protocol = read_protocol(file)
         gap = expert_gap(protocol, scored_by(protocol))
-        reports = {
-            one.name: linted(one.syllabus(protocol.seed), kind=type_, metrics=asked, variants=variants)
-            for one in protocol.scenarios
-        }
+        scenarios = {one.name: one.syllabus(protocol.seed) for one in protocol.scenarios}
+        reports = {name: linted(syllabus, settings, kind=type_) for name, syllabus in scenarios.items()}
         of_scenarios = {name: report.facts for name, report in reports.items()}
         facts = {"protocol": protocol.name, "scenarios": of_scenarios, "few_experts": gap or None}
     else:
-        text, place = source(file)
-        report = linted(text, kind=type_, metrics=asked, place=place, variants=variants)
-        reports, facts, gap = {place: report}, report.facts, ""
+        report = linted(file, settings, kind=type_)
+        reports, facts, gap = {file: report}, report.facts, ""
     if json:
         emit_json(facts, json)
     if json != "-":
         for report in reports.values():
-            _show(report, quiet, _of_2019(settings, report.kind))
+            _show(report, quiet, shows_2019(settings, report.kind))
         if gap:
             typer.echo(f"experts: {gap}")
     raise typer.Exit(0 if all(report.ok for report in reports.values()) else 1)
-
-
-def _of_2019(settings: Settings, kind: str | None) -> bool:
-    """Whether a syllabus shows the metrics of 2019: it is of a type of then, and nobody asked for others."""
-    return kind is not None and "preset" not in settings.origins and not settings.ids
-
-
-def _metrics(settings: Settings, kind: str | None) -> Iterable[Metric]:
-    """Every metric, or those of the preset or the ids asked for; beside them what the files asked for declare.
-
-    A syllabus of a 2019 type was made for the metrics of 2019, and shows these unless told otherwise.
-    """
-    from perdure.metrics.engine.declare import METRICS
-    from perdure.metrics.engine.load import chosen
-    from perdure.metrics.engine.presets import preset
-
-    if "preset" in settings.origins or settings.ids:
-        return chosen(preset(settings.preset), settings.metrics).values()
-    if _of_2019(settings, kind):
-        return chosen(preset("framework-2019"), settings.files).values()
-    own = chosen(preset(settings.preset), settings.files)
-    return [*METRICS, *(metric for name, metric in own.items() if name not in METRICS.names())]
 
 
 def _show(report: LintReport, quiet: bool, of_2019: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,15 +13,10 @@ from perdure.cli.options import Json, Quiet, emit_json, with_settings
 from perdure.cli.scoring import Experts, Variadic, settings_facts, surveyed
 
 if TYPE_CHECKING:
-    from perdure.gather.model import Survey
     from perdure.log.model import Lifetime
-    from perdure.metrics.engine.declare import Bar
-    from perdure.metrics.engine.score import Score
     from perdure.run.plan import Plan as Jobs
     from perdure.settings import Settings
-    from perdure.stats.pilot import PilotMetric
     from perdure.stats.plan import Cost, Plan
-    from perdure.stats.power import Question
 
 __all__ = ["COMMAND", "EXAMPLE", "plan"]
 
@@ -89,45 +84,33 @@ def plan(
     are those of scoring a pilot.
     """
     from perdure.cli.plan_table import show_plan
-    from perdure.stats.crossing import FEW_EXPERTS
-    from perdure.stats.pilot import pilot_metrics, tails_of
-    from perdure.stats.plan import make_plan
-    from perdure.stats.power import Beside
+    from perdure.verbs import plan as planned
 
     _refuse_idle(pilot, settings, detect=bool(detect), scenario=bool(scenario), k=k, expert_sd=expert_sd)
     jobs = _jobs(protocol) if protocol else None
-    each = experts_per_task or (jobs.protocol.experts if jobs else FEW_EXPERTS)
-    question: Question = compare or "threshold"
-    alpha = round(1 - settings.level, 12) if alpha is None else alpha
-    beside = Beside(each, tasks, expert_sd) if expert_sd is not None else None
-    made = make_plan(1.0 if k is None else k, alpha, beta, question=question, beside=beside, lifetimes=lifetimes)
-    left_out: tuple[tuple[str, str], ...] = ()
-    how: dict[str, object] = {}
-    if pilot:
-        import numpy as np
-
-        pool, sides = _sides(pilot, experts, settings, scenario, question, quiet)
-        wanted = _effects(detect)
-        found = pilot_metrics(
-            sides[0],
-            _bars(pool, settings.ids),
-            made.lifetimes,
-            other=sides[1] if len(sides) > 1 else (),
-            question=question,
-            alpha=alpha,
-            beta=beta,
-            detect=wanted,
-            each=each,
-            rng=np.random.default_rng(seed),
-        )
-        tails = tails_of(sides[0], question)
-        made = make_plan(1.0, alpha, beta, question=question, tails=tails, lifetimes=lifetimes)
-        made = replace(made, pilot=found, notes=_notes(pool.name, sides, found, wanted, question))
-        how, left_out = settings_facts(pool, settings), pool.left_out
+    each = experts_per_task or (jobs.protocol.experts if jobs else None)
+    pool = surveyed(pilot, experts, replace(settings, metrics=settings.files), quiet) if pilot else None
+    made = planned(
+        k,
+        alpha=alpha,
+        beta=beta,
+        lifetimes=lifetimes,
+        compare=compare,
+        pilot=pool,
+        detect=_effects(detect),
+        scenario=scenario,
+        settings=settings,
+        experts_per_task=each,
+        expert_sd=expert_sd,
+        tasks=tasks,
+        seed=seed,
+    )
+    how = settings_facts(pool, settings) if pool else {}
+    left_out = pool.left_out if pool else ()
     if jobs:
         at = lifetimes or max((one.lifetimes or 0 for one in made.pilot.values()), default=0) or made.exact or made.rule
         speed = _seconds_per_experience(pilot) if pilot else None
-        made = replace(made, cost=_cost(jobs, at, each, speed, machines))
+        made = replace(made, cost=_cost(jobs, at, jobs.protocol.experts if each is None else each, speed, machines))
     if picture:
         _draw(made, picture)
     if json:
@@ -161,98 +144,6 @@ def _refuse_idle(
     if known and pilot:
         other = "--detect says the effect in a metric's own unit" if known[0] == "--k" else "its own experts tell"
         raise typer.BadParameter(f"{known[0]} is not for a --pilot: {other}")
-
-
-def _sides(
-    pilot: Sequence[Path],
-    experts: Sequence[Path] | None,
-    settings: Settings,
-    scenario: str | None,
-    question: Question,
-    quiet: bool,
-) -> tuple[Survey, list[tuple[Score, ...]]]:
-    """The pilot's whole lifetimes in one scenario type: of one learner, or of two that are to be compared."""
-    from perdure.errors import PerdureError, UnknownName
-    from perdure.stats.groups import check_poolable, split, usable
-
-    found = surveyed(pilot, experts, replace(settings, metrics=settings.files), quiet)
-    lives, partial = usable(found.scores)
-    types = dict.fromkeys(str(life.scenario_type) for life in lives)
-    if scenario is not None:
-        if scenario not in types:
-            raise UnknownName("scenario type of the pilot", scenario, types)
-        lives = tuple(life for life in lives if life.scenario_type == scenario)
-    elif len(types) > 1:
-        raise PerdureError(f"--pilot: {len(types)} scenario types; choose one: --scenario {' or '.join(types)}")
-    parts = split(lives, settings.group, pool=settings.pool)
-    most = 1 if question == "threshold" else 2
-    if not 1 <= len(parts) <= most:
-        what = "one learner" if most == 1 else "one learner, or the two that are to be compared"
-        raise PerdureError(
-            f"--pilot: {len(parts)} groups ({'; '.join(parts)}); a pilot is {what}, in one scenario type: "
-            "give the paths of those alone"
-        )
-    for name, part in parts.items():
-        check_poolable(part, "--pilot")
-        if len(part) < 2:
-            raise PerdureError(f"--pilot: one lifetime ({name}) has no spread; give two or more, better eleven")
-    named = replace(found, name=" and ".join(parts), left_out=(*found.left_out, *partial))
-    return named, list(parts.values())
-
-
-def _bars(pool: Survey, metrics: Sequence[str]) -> dict[str, Bar]:
-    """What the pilot's metrics are held against: all of them, or those that are named."""
-    from perdure.errors import UnknownName
-
-    for name in metrics:
-        if name not in pool.bars:
-            raise UnknownName("metric of the pilot", name, pool.bars)
-    return {name: bar for name, bar in pool.bars.items() if not metrics or name in metrics}
-
-
-def _notes(
-    name: str,
-    sides: Sequence[Sequence[Score]],
-    found: Mapping[str, PilotMetric],
-    named: Mapping[str, float],
-    question: Question,
-) -> tuple[str, ...]:
-    """What a pilot's plan rests on, and what so few lifetimes cannot know."""
-    from perdure.stats.pilot import tails_of
-    from perdure.stats.words import counted
-
-    n = sum(map(len, sides))
-    range_of = "from the number at the sd as seen to the larger of two at its upper 97.5 % bound"
-    said = [
-        f"pilot: {name}, {counted(n, 'lifetime')}",
-        f"Lifetimes: {range_of}, by the noncentral t and with the pilot's values redrawn.",
-    ]
-    said += [
-        f"{metric}: to be seen is its margin, that a learner which loses nothing keeps what it learned."
-        for metric, one in found.items()
-        if one.detect is not None and metric not in named
-    ]
-    if tails_of(sides[0], question) == "one":
-        said.append(
-            f"Planned for the test of {sides[0][0].preset}: one-tailed, without a margin, experts as constants."
-        )
-    if question != "threshold":
-        said.append(
-            "After Holm over five headline metrics one that differs alone is held against α / 5; --alpha says so."
-        )
-    known = [one for one in found.values() if one.sd and one.sd_upper]
-    if known:
-        bound = max((one.sd_upper or 0.0) / (one.sd or 1.0) for one in known)
-        few = min(one.n for one in known)
-        said.append(
-            f"The true sd may be {bound:.1f} times the one seen, so the larger number is up to {bound**2:.1f} times "
-            "the smaller (from 11 lifetimes two to three times what a known spread would need); of such plans about "
-            "four in five or more really have 80 % power."
-        )
-        said.append(
-            f"A pilot of {few} misses a group of 10 % of lifetimes in {0.9**few:.0%} of cases; no plan sees it."
-        )
-    return tuple(said)
 
 
 def _effects(pairs: list[str] | None) -> dict[str, float]:

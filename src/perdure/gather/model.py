@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.metrics.engine.declare import METRICS, Bar, Metric
 from perdure.metrics.engine.score import DEFINITIONS, Score
+from perdure.results import Tabular
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["SCHEMA", "Life", "Survey"]
 
@@ -41,8 +45,8 @@ class Life:
         return self.seen
 
 
-@dataclass(frozen=True, eq=False)
-class Survey:
+@dataclass(frozen=True, eq=False, repr=False)
+class Survey(Tabular):
     """Lifetimes scored the same way, in the order in which they were given, and what was left out."""
 
     lives: tuple[Life, ...]
@@ -59,6 +63,17 @@ class Survey:
     name: str = ""
     """What the place or places are called."""
     notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.lives)
+
+    def __iter__(self) -> Iterator[Score]:
+        return iter(self.scores)
+
+    def __repr__(self) -> str:
+        learners = len({one.learner for one in self.scores})
+        told = [f"{len(self)} lifetimes", f"{learners} learners", f"preset {self.preset}"]
+        return f"Survey({', '.join(told)}{f', {len(self.left_out)} left out' if self.left_out else ''})"
 
     @cached_property
     def scores(self) -> tuple[Score, ...]:
@@ -84,6 +99,26 @@ class Survey:
                     if values:
                         found.setdefault(key, []).append(float(np.mean(values)))
         return {key: np.array(values) for key, values in found.items()}
+
+    def table(self) -> pl.DataFrame:
+        """One row per lifetime: who lived it, and the value of each metric."""
+        import polars as pl
+
+        rows = [
+            {
+                "lifetime": one.id,
+                "learner": one.learner,
+                "seed": one.seed,
+                "scenario_type": one.scenario_type,
+                "measure": one.measure,
+                **{name: one.values.get(name) for name in self.bars},
+            }
+            for one in self.scores
+        ]
+        texts = dict.fromkeys(("lifetime", "learner", "scenario_type", "measure"), pl.String())
+        schema = {**texts, "seed": pl.Int64(), **dict.fromkeys(self.bars, pl.Float64())}
+        order = ("lifetime", "learner", "seed", "scenario_type", "measure", *self.bars)
+        return pl.DataFrame(rows, schema={name: schema[name] for name in order})
 
     @property
     def guarded(self) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from perdure.curves.model import Curves
 from perdure.errors import NotALog, PerdureError
@@ -25,10 +25,20 @@ from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.settings import OPTIONS
 
-__all__ = ["Done", "How", "Look", "Source", "Surveyor", "described", "renamed", "score", "survey"]
+__all__ = ["Done", "Frame", "How", "Look", "Source", "Surveyor", "described", "renamed", "score", "survey"]
 
 Source = str | os.PathLike[str] | Lifetime
-"""What can be surveyed: a path, or a lifetime that was read before. Lists and arrays of numbers are matrices."""
+"""What can be surveyed: a path, or a lifetime that was read before. Tables in memory hold lifetimes as those in files
+do (Polars, pandas, Arrow); lists and arrays of numbers are matrices."""
+
+
+class Frame(Protocol):
+    """A table in memory, of Polars, pandas or Arrow."""
+
+    @property
+    def columns(self) -> Any: ...
+
+
 Look = Callable[[Curves, int], Any]
 """What is to be kept of a lifetime's curves, given how many lifetimes there are; it must survive a pickle."""
 
@@ -37,8 +47,8 @@ _WORTH_A_POOL = 8  # fewer lifetimes are scored before a second process has star
 
 
 def survey(
-    logs: Source | Sequence[Source],
-    experts: Source | Sequence[Source] = (),
+    logs: Source | Sequence[Source] | Frame,
+    experts: Source | Sequence[Source] | Frame = (),
     settings: Settings | None = None,
     *,
     look: Look | None = None,
@@ -108,8 +118,8 @@ def survey(
 
 
 def score(
-    log: Source,
-    experts: Source | Sequence[Source] = (),
+    log: Source | Frame,
+    experts: Source | Sequence[Source] | Frame = (),
     preset: str = "standard",
     measure: str | None = None,
     *,
@@ -167,6 +177,10 @@ def _several(given: Any, options: Options | None = None) -> tuple[Source, ...]:
     """One path is a list of one, not of its letters; one matrix, or a stack of them, is what it tells of."""
     if isinstance(given, str | os.PathLike | Lifetime):
         return (given,)
+    from perdure.log.formats.table import frame_lifetimes, is_frame
+
+    if is_frame(given):
+        return frame_lifetimes(given, options or Options())
     if hasattr(given, "__array__") or (given and not isinstance(given[0], str | os.PathLike | Lifetime)):
         from perdure.log.formats.matrix import matrix_lifetimes
 
@@ -174,14 +188,18 @@ def _several(given: Any, options: Options | None = None) -> tuple[Source, ...]:
     return tuple(given)
 
 
-def _called(one: Source, *, brief: bool = False) -> str:
+def _called(one: Source | Frame, *, brief: bool = False) -> str:
     if isinstance(one, Lifetime):
         return as_text(one.path) if one.path else one.id
+    if not isinstance(one, str | os.PathLike):
+        return "table"
     return as_text(Path(one).resolve().name) if brief else as_text(os.fspath(one))
 
 
 def _in_memory(lifetime: Lifetime) -> Found:
-    who = Identity(lifetime.id, source=as_text(lifetime.path) if lifetime.path else "")
+    place = as_text(lifetime.path) if lifetime.path else ""
+    held = lifetime.id.partition("#")[0] if lifetime.inside else ""  # one of several, of a table or a stack
+    who = Identity(lifetime.id, source=place, holder=held, argument=(place or held) if held else "")
     return Found(lifetime.path or Path(), who, typed=lifetime.id, lifetime=lifetime)
 
 

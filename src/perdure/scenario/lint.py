@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from perdure.errors import UnknownName
+from perdure.results import Tabular
 from perdure.scenario.advice import advice
 from perdure.scenario.document import Document, where
 from perdure.scenario.header import KINDS
@@ -15,6 +16,9 @@ from perdure.scenario.model import Scenario
 from perdure.scenario.problems import LEVELS, Problem
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
 from perdure.scenario.variants import Variants, under
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["Eligibility", "LintReport", "SiteLike", "Sited", "lint"]
 
@@ -54,8 +58,8 @@ class Eligibility:
     """Whether an expert is needed besides."""
 
 
-@dataclass(frozen=True)
-class LintReport:
+@dataclass(frozen=True, repr=False)
+class LintReport(Tabular):
     """What was found; `facts` is the same as JSON."""
 
     syllabus: Syllabus
@@ -64,6 +68,23 @@ class LintReport:
     kind: str | None = None
     tasks: tuple[str, ...] = ()
     """As a life of it would be scored."""
+
+    def __repr__(self) -> str:
+        answered = sum(one.sites > 0 for one in self.metrics.values())
+        told = f"{len(self.problems)} problems, {answered} of {len(self.metrics)} metrics"
+        return f"LintReport({self.syllabus.scenario.name!r}, {'ok' if self.ok else 'not ok'}, {told})"
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as `facts`."""
+        return self.facts
+
+    def table(self) -> pl.DataFrame:
+        """One row per metric: how many values the scenario gives, or why none."""
+        import polars as pl
+
+        rows = [(name, one.sites, ", ".join(one.keys), one.why, one.expert) for name, one in self.metrics.items()]
+        kinds = {"metric": pl.String(), "sites": pl.Int64(), "keys": pl.String(), "why": pl.String()}
+        return pl.DataFrame(rows, schema={**kinds, "expert": pl.Boolean()}, orient="row")
 
     @property
     def ok(self) -> bool:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from perdure.errors import PerdureError
+from perdure.gather.model import SCHEMA
+from perdure.gather.score_files import definitions_of
 from perdure.metrics.engine.score import Score
+from perdure.results import Tabular
 from perdure.stats.exact import ALL_ORDERS, reordered_test
 from perdure.stats.model import Array
 from perdure.stats.multiple import holm
 from perdure.stats.threshold import constant
 
-__all__ = ["Correlation", "correlate", "spearman_p"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Correlation", "Correlations", "correlate", "spearman_p"]
 
 _FEWEST = 3
 
@@ -38,6 +44,48 @@ class Correlation:
     def as_json(self) -> dict[str, Any]:
         """The correlation as one JSON object."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True, repr=False)
+class Correlations(Tabular):
+    """Every pair of metrics over the lifetimes given."""
+
+    pairs: tuple[Correlation, ...]
+    n: int
+    """Lifetimes."""
+    preset: str
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __iter__(self) -> Iterator[Correlation]:
+        return iter(self.pairs)
+
+    def __repr__(self) -> str:
+        return f"Correlations({len(self)} pairs of metrics over {self.n} lifetimes, preset {self.preset})"
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything as one JSON object."""
+        from perdure import __version__
+
+        return {
+            "perdure": __version__,
+            "schema": SCHEMA,
+            "definitions": definitions_of(self.preset),
+            "preset": self.preset,
+            "n": self.n,
+            "correlations": [one.as_json() for one in self.pairs],
+            "left_out": [{"path": path, "why": why} for path, why in self.left_out],
+        }
+
+    def table(self) -> pl.DataFrame:
+        """One row per pair."""
+        import polars as pl
+
+        kinds = {"first": pl.String(), "second": pl.String(), "n": pl.Int64(), "rho": pl.Float64(), "p": pl.Float64()}
+        schema = {**kinds, "p_holm": pl.Float64(), "why": pl.String()}
+        return pl.DataFrame([one.as_json() for one in self.pairs], schema=schema)
 
 
 def spearman_p(rho: float, n: int) -> float:

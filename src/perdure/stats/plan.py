@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from perdure.errors import PerdureError
+from perdure.results import Tabular
 from perdure.stats.dial import Dial, dial
 from perdure.stats.model import Tails
 from perdure.stats.pilot import PilotMetric
 from perdure.stats.power import Beside, Question, lifetimes_exact, lifetimes_normal, power
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["FAMILY", "Cost", "Plan", "make_plan"]
 
@@ -67,8 +71,8 @@ class Cost:
         }
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Tabular):
     """How many lifetimes an effect of k standard deviations needs, and what a given number can see."""
 
     question: Question
@@ -92,6 +96,17 @@ class Plan:
     cost: Cost | None = None
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Plan({self.rule} lifetimes by the rule, {self.exact} exactly, for {self.k:g} sd)"
+
+    def table(self) -> pl.DataFrame:
+        """One row per metric of the pilot; without one, the power curve."""
+        import polars as pl
+
+        if self.pilot:
+            return pl.DataFrame([{"metric": name, **_flat(one.as_json())} for name, one in self.pilot.items()])
+        return pl.DataFrame(self.curve, schema={"lifetimes": pl.Int64(), "power": pl.Float64()}, orient="row")
+
     def as_json(self) -> dict[str, Any]:
         """The plan as one JSON object, as `plan.schema.json` describes it."""
         from perdure import __version__
@@ -113,6 +128,10 @@ class Plan:
             "cost": self.cost.as_json() if self.cost else None,
             "notes": list(self.notes),
         }
+
+
+def _flat(facts: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if not isinstance(value, dict | list)}
 
 
 def make_plan(

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError, UnknownName
 from perdure.gather.model import SCHEMA, Survey
 from perdure.gather.score_files import definitions_of
 from perdure.metrics.engine.declare import METRICS, Bar
 from perdure.metrics.engine.score import Score
+from perdure.results import Tabular
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import check_poolable, differing, left_out_of, not_pooled, usable
 from perdure.stats.letters import Letters, lettered
 from perdure.stats.model import LEVEL
 from perdure.stats.pairing import Want
 from perdure.stats.tally import Tally, tally_of_systems
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["Comparisons", "System", "by_learner", "compare_systems", "systems_of"]
 
@@ -37,8 +41,8 @@ class System:
     """Path and reason."""
 
 
-@dataclass(frozen=True)
-class Comparisons:
+@dataclass(frozen=True, repr=False)
+class Comparisons(Tabular):
     """Every system against the baseline."""
 
     systems: tuple[str, ...]
@@ -52,6 +56,37 @@ class Comparisons:
     """Of three systems or more: who differs from whom, apart for every scenario type and measure."""
     tally: Tally | None = None
     """Each system against the thresholds, under presets that test as Baker et al. 2023 do."""
+
+    def __len__(self) -> int:
+        return len(self.comparisons)
+
+    def __iter__(self) -> Iterator[Comparison]:
+        return iter(self.comparisons)
+
+    def __repr__(self) -> str:
+        return f"Comparisons({', '.join(self.systems)}; baseline {self.baseline}, preset {self.preset})"
+
+    def table(self) -> pl.DataFrame:
+        """One row per comparison and metric."""
+        import polars as pl
+
+        numbers = ("difference", "low", "high", "p", "p_holm", "hedges_g", "improvement")
+        rows = [
+            {
+                "system": found.system,
+                "baseline": found.baseline,
+                "scenario_type": found.scenario_type,
+                "metric": name,
+                "scale": one.scale,
+                **{key: getattr(one, key) for key in numbers},
+                "word": one.word,
+            }
+            for found in self.comparisons
+            for name, one in found.differences.items()
+        ]
+        texts = ("system", "baseline", "scenario_type", "metric", "scale")
+        kinds = {**dict.fromkeys(texts, pl.String()), **dict.fromkeys(numbers, pl.Float64()), "word": pl.String()}
+        return pl.DataFrame(rows, schema=kinds)
 
     def as_json(self) -> dict[str, Any]:
         """Everything as one JSON object, as `compare.schema.json` describes it."""
@@ -80,7 +115,8 @@ def systems_of(survey: Survey) -> tuple[System, ...]:
     """
     places: dict[str, list[Score]] = {}
     for life in survey.scores:
-        places.setdefault(life.identity.argument or life.identity.source or life.id, []).append(life)
+        who = life.identity
+        places.setdefault(who.argument or who.source or who.learner or who.id, []).append(life)
     if len(places) == 1:
         parts = by_learner(survey)
         if len(parts) < 2:

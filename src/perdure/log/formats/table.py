@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,7 +22,7 @@ from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
 
-__all__ = ["TABLE"]
+__all__ = ["TABLE", "frame_lifetimes", "is_frame"]
 
 _WHOLE = "all"
 _PIECE = 1 << 20  # rows that are read at once of a file of many lifetimes
@@ -104,10 +105,43 @@ class _Tables:
             how = _layout(path, options)
             whose, rows = _whose(path, how, options).between(*_range(part))
             table = _piece(path, how, rows)
-        name = as_text(packed.stem(path))
-        for one in _SHAPES[how.shape](table, whose, options):
-            told = (f"{path.name}: {note}" for note in (*how.notes, *whose.notes, *one.notes))
-            yield replace(one, id=f"{name}#{one.inside}" if one.inside else name, notes=(*notes, *told))
+        yield from _named(as_text(packed.stem(path)), path, table, how, whose, options, notes)
+
+
+def is_frame(given: object) -> bool:
+    """Whether this is a table in memory: of Polars, pandas or Arrow."""
+    library, name = type(given).__module__.partition(".")[0], type(given).__name__
+    return library in ("polars", "pandas", "pyarrow") and name in ("DataFrame", "LazyFrame", "Table")
+
+
+def frame_lifetimes(frame: Any, options: Options, name: str = "table") -> tuple[Lifetime, ...]:
+    """The lifetimes in a table in memory, by the rules of tables in files; messages call it `name`."""
+    rows, path = _as_polars(frame), Path(name)
+    how = layout(rows.columns, path, options)
+    table = _under_our_names(Table(rows, (Part(path, 0, counted="row"),)), path, how)
+    made = _named(name, path, table, how, _lives(table, how, tuple(options.columns)), options, ())
+    return tuple(replace(one, path=None) for one in made)
+
+
+def _as_polars(frame: Any) -> pl.DataFrame:
+    if isinstance(frame, pl.LazyFrame):
+        return frame.collect()
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if type(frame).__module__.startswith("pyarrow"):
+        found = pl.from_arrow(frame)
+        assert isinstance(found, pl.DataFrame)
+        return found
+    columns = {str(name): frame[name].tolist() for name in frame.columns}  # pandas; its index is no column
+    return pl.DataFrame(columns, strict=False, nan_to_null=True)
+
+
+def _named(
+    name: str, path: Path, table: Table, how: Layout, whose: Lives, options: Options, notes: Sequence[str]
+) -> Iterator[Lifetime]:
+    for one in _SHAPES[how.shape](table, whose, options):
+        told = (f"{path.name}: {note}" for note in (*how.notes, *whose.notes, *one.notes))
+        yield replace(one, id=f"{name}#{one.inside}" if one.inside else name, notes=(*notes, *told))
 
 
 _SHAPES = {"long": long.lifetimes, "wide": wide.lifetimes, "triplets": triplets.lifetimes}
@@ -175,11 +209,15 @@ def _loaded(path: Path, options: Options, notes: list[str]) -> tuple[Table, Layo
     else:
         known = packed.shown_suffixes()
         raise LogError(f"{path}: a table is read by its suffix; {suffix or 'no suffix'} is none of {known}")
+    return _under_our_names(table, path, how), how
+
+
+def _under_our_names(table: Table, path: Path, how: Layout) -> Table:
     if not table.rows.height:
         raise LogError(f"{path}: a header and no rows (columns: {', '.join(table.rows.columns)}); nothing was logged")
     _require(table.rows, path, how)
     rows = table.rows.select(pl.col(theirs).alias(ours) for ours, theirs in how.columns.items())
-    return Table(rows, table.parts, how.called), how
+    return Table(rows, table.parts, how.called)
 
 
 def _require(rows: pl.DataFrame, path: Path, how: Layout) -> None:

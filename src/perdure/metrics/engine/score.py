@@ -30,6 +30,7 @@ from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.presets import preset as preset_called
 from perdure.metrics.engine.settings import Settings, prepared
 from perdure.metrics.matrix.cells import reads_matrix
+from perdure.results import Tabular
 from perdure.scenario.model import Scenario
 from perdure.settings import UNDECIDING
 
@@ -43,8 +44,8 @@ DEFINITIONS = 2
 """Which edition of the definitions the numbers follow; scores of another edition are never pooled with these."""
 
 
-@dataclass(frozen=True, eq=False)
-class Score:
+@dataclass(frozen=True, eq=False, repr=False)
+class Score(Tabular):
     """One lifetime, measured."""
 
     identity: Identity
@@ -113,6 +114,22 @@ class Score:
     def protocol_name(self) -> str | None:
         """What its protocol is called."""
         return protocol_name(self.protocol)
+
+    def __len__(self) -> int:
+        return len(self.metrics)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.metrics)
+
+    def __repr__(self) -> str:
+        known = sum(value is not None for value in self.values.values())
+        return f"Score({self.id!r}, {known} of {len(self)} metrics, preset {self.preset})"
+
+    def table(self) -> pl.DataFrame:
+        """One row per metric: its value, or why there is none, and what a reader should know of it."""
+        rows = [(name, one.value, one.why, "; ".join(one.flags)) for name, one in self.metrics.items()]
+        schema = {"metric": pl.String(), "value": pl.Float64(), "why": pl.String(), "flags": pl.String()}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     @cached_property
     def values(self) -> dict[str, float | None]:

@@ -1,0 +1,40 @@
+"""What results share: a table, pandas, JSON, and how they look in a notebook."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Tabular"]
+
+
+class Tabular:
+    """A result that is a table to those who work with tables, and JSON to machines."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The whole result as one JSON object."""
+        raise NotImplementedError
+
+    def table(self) -> pl.DataFrame:
+        """The result as a Polars table."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """The table for pandas, which is not among what Perdure needs."""
+        try:
+            import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
+        except ImportError:
+            from perdure.errors import PerdureError
+
+            raise PerdureError("pandas is not installed here; pip install pandas, or use .table()") from None
+        return pd.DataFrame(self.table().to_dict(as_series=False))
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The whole result as JSON text."""
+        return json.dumps(self.as_json(), ensure_ascii=False, allow_nan=False, indent=indent, default=str)
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
