@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from itertools import combinations, product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -101,6 +101,25 @@ def test_one_set_of_experts_for_both_is_the_plain_test_at_any_number() -> None:
     alone = compare_lives(apart[0], apart[1], RP).differences["relative_performance"]
     assert (alone.word, alone.p) == ("undecided", None)
     assert "too few experts" in str(alone.why)
+
+
+def test_tests_of_the_lives_alone_are_not_given_beside_two_sets_of_experts() -> None:
+    """They would take weak experts for a better learner."""
+    rng = np.random.default_rng(2)
+    weak, strong = rng.normal([0.4, 0.2, 0.1], 0.02, (9, 3)), rng.normal([-0.3, 0.1, 0.0], 0.02, (9, 3))
+    for paired in (True, False):
+        want: Literal["yes", "no"] = "yes" if paired else "no"
+        for names, shared in ((("m", "y"), False), (("both", "both"), True)):
+            ours, theirs = (
+                beside_experts({"a": table}, experts=lambda *_, name=name: [f"{name}{at}" for at in range(3)])
+                for table, name in zip((weak, strong), names, strict=True)
+            )
+            found = compare_lives(ours, theirs, RP, paired=want, order=True)
+            one = found.differences["relative_performance"]
+            assert one.p is not None
+            assert (one.rank_p is not None, one.order is not None) == (shared, shared)
+            assert (one.permutation_p is not None) == (shared and paired)
+            assert one.hedges_g is not None
 
 
 def test_experts_that_only_some_share_tell_nothing_apart() -> None:

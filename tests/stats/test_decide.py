@@ -17,6 +17,7 @@ from tests.stats.lives import altered, beside_experts, lives, normal
 
 from perdure.metrics.engine.declare import Bar
 from perdure.stats.decide import EQUAL, decide
+from perdure.stats.estimate import estimate
 from perdure.stats.model import Decision
 
 PM = Bar(0.0, 5.0, headline="log")
@@ -135,6 +136,29 @@ def test_tables_hold_no_experts_and_other_averages_are_no_sample() -> None:
         assert made.low is not None
 
 
+def test_what_looks_at_lives_alone_is_not_given_where_the_choice_of_experts_moves_them_all() -> None:
+    """A null learner beside weak experts: every life lies above 1, and says nothing that the others do not."""
+    rng = np.random.default_rng(1)
+    tables = {"a": rng.normal(0, 0.05, (12, 1)) + np.array([0.5, 0.3, 0.0, -0.1]) + rng.normal(0, 0.01, (12, 4))}
+    found = estimate(beside_experts(tables), "relative_performance", RP)
+    assert (found.verdict, found.above_count) == ("undecided", 12)
+    assert (found.sign_p, found.decision.rank_p) == (None, None)
+    assert not any("weigh" in note for note in found.decision.notes)
+    assert found.iqm is not None
+    assert (found.iqm_low, found.iqm_high) == (None, None)
+    own = beside_experts(tables, experts=lambda at, _: [f"e{at}-{one}" for one in range(4)])
+    plain = estimate(own, "relative_performance", RP)
+    assert plain.sign_p == pytest.approx(2 * 0.5**12)
+    assert plain.iqm_low is not None
+
+
+def test_an_exploratory_interval_beside_experts_says_whom_it_is_about() -> None:
+    made = lives([1.2, 1.3, 1.1], "relative_reward_final")
+    about = "the interval is about these experts, not about others"
+    assert about in decide(made, "relative_reward_final", Bar(expert=True)).notes
+    assert about not in decide(made, "relative_reward_final", Bar()).notes
+
+
 def test_a_verdict_that_rests_on_experts_being_alike_says_so() -> None:
     rng = np.random.default_rng(1)
     tables = {"a": 0.10 + rng.normal(0, 0.12, (12, 1)) + rng.normal(0, 1e-4, (12, 3))}
@@ -159,6 +183,13 @@ def test_maintenance_has_words_of_its_own(mean: float, word: str, verdict: str) 
         assert found.p is not None
         assert (found.against, found.p < 0.001) == (-5.0, True)
     assert ("loses a little, less than 5 points" in found.says) == (mean == -3)
+
+
+def test_a_group_that_keeps_although_some_collapsed_says_how_many_and_not_that_none_did() -> None:
+    found = kept([0.0, 0.5, -0.5] * 13 + [-60.0])
+    assert found.word == "keeps"
+    assert "1 of 40 lifetimes lost as much" in found.says
+    assert "collapse" not in found.says
 
 
 def test_what_loses_across_the_margin_is_undecided_and_says_what_would_decide() -> None:

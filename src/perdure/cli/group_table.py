@@ -109,7 +109,7 @@ def _show(console: Console, group: Group, title: str, declared: Mapping[str, Met
         made = one.decision
         if made.verdict and made.says:
             console.print(f"{name}: {made.word}: {made.says}", markup=False)
-        for note in (*made.notes, *made.flags) if made.verdict and one.n else ():
+        for note in (*made.notes, *made.flags) if one.n else ():
             notes.setdefault(note, []).append(name)
         for flagged in one.carried:
             carried.setdefault(flagged, []).append(name)

@@ -106,6 +106,7 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
     rows: list[tuple[Cell, ...]] = []
     lives = material.of_group(group)
     said: dict[str, list[str]] = {}
+    remarks: dict[str, list[str]] = {}
     for name, one in group.estimates.items():
         leads = one.verdict is not None or (one.bar.headline == "matrix" and group.unit is not None)
         if one.mean is None or leads != judged:
@@ -114,6 +115,8 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
             said.setdefault(f"{each.flag} ({each.n})", []).append(name)
         if not judged:
             rows.append((name, one.mean, interval_text(one), one.sd, one.n))
+            for about in one.decision.notes:
+                remarks.setdefault(about, []).append(name)
             continue
         metric = material.survey.metrics.get(name)
         beyond = "" if one.above_count is None else f"{one.above_count}/{one.n}"
@@ -153,8 +156,10 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
     )
     caption = f"{group.group}: {counted(group.n, 'lifetime')}" + ("" if judged else ", exploratory: no verdict")
     note = "; ".join(f"{', '.join(names)}: {flag}" for flag, names in said.items())
+    flagged = f"Flags, with how many lifetimes: {note}." if note else ""
+    remarked = "".join(f" {', '.join(names)}: {about}." for about, names in remarks.items())
     columns = (*heads, *against) if judged else heads
-    return Table(caption, columns, tuple(rows), f"Flags, with how many lifetimes: {note}." if note else "").filled()
+    return Table(caption, columns, tuple(rows), f"{flagged}{remarked}".strip()).filled()
 
 
 def _bar(metric: Metric | None, one: Estimate) -> str:

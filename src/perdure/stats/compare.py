@@ -371,6 +371,9 @@ def _tested(
         why=_joined(*sides.notes, made.why),
     )
     made = beside(made, ours, theirs, bar.sign, none, order=order, rng=rng)
+    if sides.parts or sides.withheld:
+        # Tests of the lives alone would take two sets of experts for two learners.
+        made = replace(made, rank_p=None, permutation_p=None, order=None)
     fewest = min(len(ours), len(theirs))
     if fewest > 1:
         made = replace(made, sd=_sd(ours, none), baseline_sd=_sd(theirs, none))

@@ -141,6 +141,11 @@ class Sample:
     crossing: Crossing | None = None
 
     @property
+    def lives_alone(self) -> bool:
+        """Whether lifetimes are all there is to the spread, so that one may look at them alone."""
+        return len(self.parts) == 1 and not self.withheld
+
+    @property
     def sd(self) -> float:
         """Over lifetimes."""
         return float(self.values.std(ddof=1))
@@ -185,8 +190,10 @@ def sampled(found: Sequence[Score], metric: str, bar: Bar, *, judged: bool, pape
     scaled, scale = on_scale(replace(bar, scale="linear") if papers else bar, values)
     lost = ("a ratio of 0 or less has no logarithm, so they are averaged as measured",)
     plain = Sample(scaled, scale, (part_of(scaled),), notes=lost if bar.scale != scale and not papers else ())
-    if papers or not judged or not bar.expert:
+    if papers or not bar.expert:
         return plain
+    if not judged:
+        return replace(plain, notes=(*plain.notes, "the interval is about these experts, not about others"))
     if averaged := averaged_first(found):
         return replace(plain, withheld=averaged)
     held = crossed(found, metric, scale)
@@ -216,6 +223,7 @@ def _decided(start: Decision, sample: Sample, metric: str, bar: Bar, lives: Sequ
     mean = float(sample.values.mean())
     none = rounding(bar, lives, sample.values, logs=sample.scale == "log")
     start = replace(start, estimate=back(mean), scale=sample.scale, notes=sample.notes, flags=sample.flags)
+    start = replace(start, lives_alone=sample.lives_alone)
     if n > 1:
         still = float(np.ptp(sample.values)) <= none
         start = replace(start, sd=0.0 if still else sample.sd)
@@ -274,9 +282,12 @@ def _verdict(
         verdict=verdict,
         word=word,
         against=back(place) if math.isfinite(place) else 0.0,
-        sign_p=sign_test(int(np.count_nonzero(away > 0)), n) if start.tails == "one" else two_sided_sign_test(away),
-        rank_p=signed_rank_test(_ranked(away, none)),
     )
+    # With other experts all lives would have moved together; tests of the lives alone would call that an effect.
+    if sample.lives_alone:
+        one_tailed = start.tails == "one"
+        sign_p = sign_test(int(np.count_nonzero(away > 0)), n) if one_tailed else two_sided_sign_test(away)
+        made = replace(made, sign_p=sign_p, rank_p=signed_rank_test(_ranked(away, none)))
     if not found.variance:
         made = replace(made, flags=(*made.flags, EQUAL))
     else:
@@ -289,8 +300,7 @@ def _verdict(
     if verdict == "undecided" and found.variance:
         gap = sign * (found.mean - less)
         made = replace(made, more=_more(sample, abs(gap), n, made.level) if abs(gap) > none else None)
-    shares = n if word == "keeps" else 0
-    return replace(made, says=meaning(metric, made, collapsing=1 - 0.05 ** (1 / shares) if shares else None))
+    return replace(made, says=meaning(metric, made, n))
 
 
 def _ranked(away: Array, none: float) -> Array:

@@ -63,7 +63,9 @@ def estimate(
         scaled = on_scale(bar, values)[0] if made.scale == "log" else values
         back = math.exp if made.scale == "log" else float
         ((iqm, low, high),) = iqm_intervals([scaled], seed, level, resamples)
-        facts |= {"iqm": back(iqm), "iqm_low": back(low), "iqm_high": back(high)}
+        facts |= {"iqm": back(iqm)}
+        if made.lives_alone:
+            facts |= {"iqm_low": back(low), "iqm_high": back(high)}
     return Estimate(
         metric=metric,
         group=group,

@@ -57,8 +57,10 @@ class Decision:
     """The share of lifetimes beyond the threshold less its margin."""
     above_count: int | None = None
     sign_p: float | None = None
-    """Of the sign test, beside p and never deciding; `rank_p` of the signed-rank test."""
+    """Of the sign test, beside p and never deciding; `rank_p` of the signed-rank test. None beside shared experts."""
     rank_p: float | None = None
+    lives_alone: bool = True
+    """False where the choice of experts adds to the spread: then tests of the lives alone are not given."""
     notes: tuple[str, ...] = ()
     """What kept it from being decided, or from being plain."""
     flags: tuple[str, ...] = ()

@@ -65,8 +65,8 @@ def word_of(metric: str, verdict: Verdict, ends: tuple[float, float], slack: flo
     return {"met": better, "not met": worse}.get(verdict, "undecided")
 
 
-def meaning(metric: str, made: Decision, collapsing: float | None = None) -> str:
-    """What the word means here, in words."""
+def meaning(metric: str, made: Decision, n: int) -> str:
+    """What the word means here, in words, of `n` lifetimes."""
     margin, word = number(made.margin), made.word or ""
     points = " points" if metric == "performance_maintenance" else ""
     if word == "gains":
@@ -75,9 +75,10 @@ def meaning(metric: str, made: Decision, collapsing: float | None = None) -> str
         assert made.high is not None
         little = f"; it loses a little, less than {margin}{points}" if made.high < 0 else ""
         said = f"a loss of {margin}{points} or more is ruled out{little}"
-        if collapsing is not None:
-            said += f"; of the mean: that up to {collapsing:.0%} of lifetimes collapse is not"
-        return said
+        lost = n - (n if made.above_count is None else made.above_count)
+        if lost:
+            return f"{said}; of the mean: {lost} of {n} lifetimes lost as much"
+        return f"{said}; of the mean: that up to {1 - 0.05 ** (1 / n):.0%} of lifetimes collapse is not"
     if word == "forgets":
         return f"it loses more than {margin}{points}" if made.margin else "it loses what it learned"
     if word == "loses":
