@@ -152,9 +152,10 @@ def test_what_looks_at_lives_alone_is_not_given_where_the_choice_of_experts_move
     assert plain.iqm_low is not None
 
 
-def test_an_exploratory_interval_beside_experts_says_whom_it_is_about() -> None:
+def test_an_interval_that_takes_experts_as_given_says_so() -> None:
     made = lives([1.2, 1.3, 1.1], "relative_reward_final")
     about = "the interval is about these experts, not about others"
+    assert about in decide(lives([1.2, 1.3, 1.4], "relative_performance"), "relative_performance", RP).notes
     assert about in decide(made, "relative_reward_final", Bar(expert=True)).notes
     assert about not in decide(made, "relative_reward_final", Bar()).notes
 

@@ -46,6 +46,7 @@ FEWEST = 3
 """Lifetimes; of two there are values only."""
 EQUAL = "all equal, untested"
 _MOST_MORE = 10_000
+_THESE_EXPERTS = "the interval is about these experts, not about others"
 _ONE = "one lifetime says nothing of the next"
 
 
@@ -193,12 +194,12 @@ def sampled(found: Sequence[Score], metric: str, bar: Bar, *, judged: bool, pape
     if papers or not bar.expert:
         return plain
     if not judged:
-        return replace(plain, notes=(*plain.notes, "the interval is about these experts, not about others"))
+        return replace(plain, notes=(*plain.notes, _THESE_EXPERTS))
     if averaged := averaged_first(found):
-        return replace(plain, withheld=averaged)
+        return replace(plain, withheld=averaged, notes=(*plain.notes, _THESE_EXPERTS))
     held = crossed(found, metric, scale)
     if held.sharing == "unknown":
-        return replace(plain, withheld="undecided: experts not in the table")
+        return replace(plain, withheld="undecided: experts not in the table", notes=(*plain.notes, _THESE_EXPERTS))
     if not held.lives:
         return replace(plain, withheld="undecided: no lifetime was held against experts of every task")
     made = Sample(held.values, scale, crossing=held)
