@@ -1,0 +1,201 @@
+"""What the tests of the documents share: lives written line by line, and the formulas of the documents in plain Python.
+
+Nothing here takes a number from Perdure: `log` and `tree` write the files that S003 and its successors describe.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+__all__ = [
+    "BLOCKS",
+    "Values",
+    "cli",
+    "contrast",
+    "document",
+    "listings",
+    "log",
+    "mean",
+    "percentile",
+    "scaled",
+    "slope",
+    "smoothed",
+    "spoken",
+    "terminal",
+    "theil_sen",
+    "tree",
+]
+
+Values = list[float]
+BLOCKS = Sequence[tuple[str, str, Sequence[float]]]
+"""Mode, task, values."""
+_SEEDS = Path(__file__).parents[2].parent / "shared" / "seeds"
+_COLUMNS = (
+    *("block_num", "exp_num", "worker_id", "block_type", "block_subtype"),
+    *("task_name", "task_params", "exp_status", "timestamp"),
+)
+
+
+# --- the documents -------------------------------------------------------------------------------
+
+
+def document(number: int) -> str:
+    """The text of a document; a clone that has none beside it skips the test."""
+    found = sorted(_SEEDS.glob(f"{number:03}_*.txt")) if _SEEDS.is_dir() else []
+    if not found:
+        pytest.skip("the documents are not beside this checkout")
+    return found[0].read_text(encoding="utf-8")
+
+
+def listings(number: int) -> list[str]:
+    """Everything that a document prints between three backticks."""
+    return re.findall(r"```(?:\w*)\n(.*?)```", document(number), re.DOTALL)
+
+
+# --- lives ---------------------------------------------------------------------------------------
+
+
+def log(
+    folder: Path,
+    name: str,
+    blocks: BLOCKS,
+    *,
+    params: Sequence[Mapping[str, Any]] = (),
+    seconds: float = 1.0,
+    measure: str = "reward",
+    **manifest: Any,
+) -> Path:
+    """A lifetime in L2Logger's form: a block after the other, an experience each `seconds`."""
+    path, at, number = folder / name, datetime(2022, 1, 21), 0
+    path.mkdir(parents=True)
+    (path / "logger_info.json").write_text(json.dumps({"metrics_columns": [measure], "log_format_version": "1.1"}))
+    (path / "scenario_info.json").write_text(json.dumps(manifest.pop("info", {})))
+    if manifest:
+        (path / "manifest.json").write_text(json.dumps({"id": name, "measures": {measure: "higher"}, **manifest}))
+    for block, (mode, task, values) in enumerate(blocks):
+        lines = ["\t".join([*_COLUMNS, measure])]
+        parameters = json.dumps(params[block] if params else {}).replace('"', '""')
+        for value in values:
+            stamp = at.strftime("%Y%m%dT%H%M%S.%f")
+            lines.append(f'{block}\t{number}\tw\t{mode}\twake\t{task}\t"{parameters}"\tcomplete\t{stamp}\t{value}')
+            number, at = number + 1, at + timedelta(seconds=seconds)
+        file = path / "w" / f"{block}-{mode}" / "data-log.tsv"
+        file.parent.mkdir(parents=True)
+        file.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def tree(
+    data: Path,
+    name: str,
+    blocks: Sequence[tuple[str, str, Mapping[str, Any], Sequence[float]]],
+    column: str = "reward",
+    sub_episodes: int = 1,
+) -> str:
+    """A log as learnkit wrote it, `<worker>/<phase>/<task>/` (S003 §1.1) with the columns of S004 Fig. 1.3."""
+    names = list(dict.fromkeys(key for *_, params, _ in blocks for key in params))
+    head = ["timestamp", "class_name", "phase", "worker", "block", "task", "sub_task", "termination_status"]
+    episode, rows = 0, {}
+    for block, (phase, task, params, values) in enumerate(blocks):
+        for value in values:
+            episode += 1
+            for sub in range(sub_episodes):
+                # Sub-episodes lie as far above as below the episode's value, which is their mean.
+                apart = sub - (sub_episodes - 1) / 2
+                cells = ["20191028T151844.716742", task, phase, 0, block, episode, sub, "DONE", value + apart]
+                line = [*cells, *(params.get(key, "") for key in names)]
+                rows.setdefault((phase, task), ["\t".join([*head, column, *names])]).append("\t".join(map(str, line)))
+    for (phase, task), lines in rows.items():
+        file = data / "logs" / name / "0" / phase / task / "data-log.tsv"
+        file.parent.mkdir(parents=True)
+        file.write_text("\n".join(lines) + "\n")
+    return name
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+
+def spoken(*arguments: object, status: int = 0) -> str:
+    """What `perdure …` prints, in a process of its own."""
+    call = [sys.executable, "-m", "perdure", *map(str, arguments)]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == status, done.stderr + done.stdout
+    return done.stdout
+
+
+def cli(*arguments: object, status: int = 0) -> Any:
+    """What `perdure … --json -` prints, as an object."""
+    return json.loads(spoken(*arguments, "--json", "-", "--quiet", status=status))
+
+
+# --- S000's words --------------------------------------------------------------------------------
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def contrast(after: float, before: float) -> float:
+    """S000 §3.3."""
+    return (after - before) / (after + before)
+
+
+def terminal(values: Sequence[float]) -> float:
+    """S000 §2.4: "averaging performance over the last 10% of the LXs in a Learning Block"."""
+    return mean(values[9 * len(values) // 10 :])
+
+
+def slope(values: Sequence[float]) -> float:
+    """The trend line of least squares."""
+    middle, level = (len(values) - 1) / 2, mean(values)
+    above = sum((at - middle) * (value - level) for at, value in enumerate(values))
+    return above / sum((at - middle) ** 2 for at in range(len(values)))
+
+
+def theil_sen(values: Sequence[float]) -> float:
+    """S000 App. B.1 recommends it: the median of the slopes between all two points."""
+    return median((values[b] - values[a]) / (b - a) for b in range(len(values)) for a in range(b))
+
+
+def smoothed(values: Sequence[float]) -> Values:
+    """S000 App. A.1: a flat window of a fifth of the block, at most 100, as long as before.
+
+    What the paper leaves open is as definitions §2 decide: centred, by halves where the window is even, nothing
+    below three, edges reflected.
+    """
+    count = len(values)
+    width = min(count // 5, 100)
+    if width < 3:
+        return list(values)
+    half = width // 2
+    weights = [1.0] * width if width % 2 else [0.5] + [1.0] * (width - 1) + [0.5]
+
+    def at(index: int) -> float:
+        index = abs(index)
+        return values[index if index < count else 2 * (count - 1) - index]
+
+    return [sum(w * at(here - half + k) for k, w in enumerate(weights)) / width for here in range(count)]
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """With linear interpolation."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+def scaled(values: Sequence[float], low: float, high: float) -> Values:
+    """S000 App. A.3: clamped, and scaled from 1 to 101."""
+    return [1 + 100 * (min(max(one, low), high) - low) / (high - low) for one in values]
