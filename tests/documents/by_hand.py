@@ -105,7 +105,8 @@ def tree(
     """A log as learnkit wrote it, `<worker>/<phase>/<task>/` (S003 §1.1) with the columns of S004 Fig. 1.3."""
     names = list(dict.fromkeys(key for *_, params, _ in blocks for key in params))
     head = ["timestamp", "class_name", "phase", "worker", "block", "task", "sub_task", "termination_status"]
-    episode, rows = 0, {}
+    episode = 0
+    rows: dict[tuple[str, str], list[str]] = {}
     for block, (phase, task, params, values) in enumerate(blocks):
         for value in values:
             episode += 1

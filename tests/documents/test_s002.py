@@ -1,0 +1,288 @@
+"""S002, the accuracy-matrix page: its own listings are run and held against `perdure.matrix` and `perdure score`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.documents.by_hand import cli, document, listings, mean, spoken
+
+import perdure.matrix
+from perdure.matrix import ContinualLearningMetrics
+
+# The matrix that the page prints, in the page's orientation: a row is a task, a column a training.
+PRINTED: list[list[float | None]] = [
+    [98.5, 62.3, 55.1, 51.8, 49.2],
+    [None, 97.8, 58.6, 52.4, 50.1],
+    [None, None, 98.2, 61.3, 53.7],
+    [None, None, None, 97.5, 58.9],
+    [None, None, None, None, 98.1],
+]
+KEYS = (
+    *("average_accuracy", "learning_accuracy", "backward_transfer", "forward_transfer"),
+    *("forgetting_measure", "memory_stability", "per_task_forgetting"),
+)
+
+
+class Tensor(np.ndarray[Any, Any]):
+    """As much of a tensor as the page's listings ask for."""
+
+    def to(self, device: Any) -> Tensor:
+        return self
+
+    def size(self, axis: int) -> int:  # type: ignore[override]
+        return int(self.shape[axis])
+
+
+def tensor(values: Any) -> Tensor:
+    return np.asarray(values).view(Tensor)
+
+
+def torch() -> Any:
+    """As much of PyTorch as they ask for, so that they run where it is not installed."""
+    return SimpleNamespace(
+        manual_seed=lambda seed: None,
+        no_grad=contextlib.nullcontext,
+        max=lambda output, axis: (output.max(axis), output.argmax(axis).view(Tensor)),
+    )
+
+
+@pytest.fixture(scope="module")
+def page() -> dict[str, Any]:
+    """Every definition that the page prints, run as printed; its imports are what a reader would add."""
+    names: dict[str, Any] = {"np": np, "torch": torch()}
+    for one in listings(2):
+        if re.match(r"\s*(def|class) ", one):
+            exec(compile(one, "S002", "exec"), names)
+    return names
+
+
+def drawn(seed: int, count: int) -> list[list[float | None]]:
+    chance = random.Random(seed)
+    return [[None if j < i else chance.uniform(1, 100) for j in range(count)] for i in range(count)]
+
+
+def zero_filled(matrix: list[list[float | None]]) -> Any:
+    return np.array([[one or 0.0 for one in row] for row in matrix])
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+def test_the_class_says_what_the_pages_own_class_says(page: dict[str, Any], seed: int, count: int) -> None:
+    matrix = zero_filled(drawn(seed, count))
+    chance = [random.Random(-seed - 1).uniform(0, 30) for _ in range(count)]
+    for baseline in (None, chance):
+        theirs = page["ContinualLearningMetrics"](matrix, baseline).summary()
+        ours = ContinualLearningMetrics(matrix, baseline).summary()
+        assert tuple(ours) == tuple(theirs) == KEYS
+        for key in KEYS:
+            assert ours[key] == (None if theirs[key] is None else pytest.approx(theirs[key])), key
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_metric_of_the_shell_is_the_pages_function(page: dict[str, Any], seed: int, tmp_path: Path) -> None:
+    matrix, chance = drawn(seed, 4), [10.0, 12.0, 9.0, 11.0]
+    file = tmp_path / "matrix.json"
+    file.write_text(json.dumps({"matrix": matrix}))
+    found = cli("score", file, "--random-init", "10,12,9,11")["lifetimes"][0]["metrics"]
+    full = zero_filled(matrix)
+    expected = {
+        "average_accuracy": page["average_accuracy"](full),
+        "bwt": page["backward_transfer"](full),
+        "above_chance": page["forward_transfer"](full, chance),
+        "learning_accuracy": page["learning_accuracy"](full),
+        "forgetting": page["forgetting_measure"](full),
+        "memory_stability": page["memory_stability"](full),
+    }
+    for name, value in expected.items():
+        assert found[name]["value"] == pytest.approx(value), name
+    # FM's formula, beside its code: the best until T − 1.
+    strict = [max(full[i, j] - full[i, 3] for j in range(i, 3)) for i in range(3)]
+    assert found["forgetting_strict"]["value"] == pytest.approx(mean(strict))
+    assert found["average_accuracy"]["value"] == pytest.approx(
+        found["learning_accuracy"]["value"] + found["bwt"]["value"] * 3 / 4
+    ), "what the page calls an approximation is exact with (T − 1)/T"
+
+
+def test_the_printed_matrix_is_read_as_it_is_printed(tmp_path: Path) -> None:
+    text = document(2)
+    printed = text[text.index("        After Training Task") : text.index("### Evaluation Procedure")]
+    rows = re.findall(r"T\d\s+\[(.*?)\]", printed)
+    assert len(rows) == 5
+    file = tmp_path / "printed.csv"
+    head = ",T0,T1,T2,T3,T4\n"
+    file.write_text(head + "\n".join(f"T{at}," + ",".join(row.split()) for at, row in enumerate(rows)) + "\n")
+    found = cli("score", file)["lifetimes"][0]["metrics"]
+    assert found["average_accuracy"]["value"] == pytest.approx(mean([49.2, 50.1, 53.7, 58.9, 98.1]))
+    assert found["bwt"]["value"] == pytest.approx(mean([49.2 - 98.5, 50.1 - 97.8, 53.7 - 98.2, 58.9 - 97.5]))
+
+
+def test_zeros_below_the_diagonal_are_no_evaluations_and_as_given_they_are(tmp_path: Path) -> None:
+    # Definitions §4: a half wholly zero decides where T ≥ 3, and counts as missing unless --as-given.
+    file = tmp_path / "zeros.csv"
+    full = zero_filled(PRINTED)
+    file.write_text("\n".join(",".join(map(str, row)) for row in full) + "\n")
+    read = cli("score", file, "--random-init", "10")["lifetimes"][0]["metrics"]
+    assert read["fwt"]["value"] is None, "nothing was evaluated before it was learned"
+    assert read["learning_accuracy"]["value"] == pytest.approx(mean([98.5, 97.8, 98.2, 97.5, 98.1]))
+    measured = cli("score", file, "--random-init", "10", "--rows", "evaluated", "--as-given")
+    assert measured["lifetimes"][0]["metrics"]["fwt"]["value"] == pytest.approx(-10.0)
+    turned = tmp_path / "turned.csv"
+    turned.write_text("\n".join(",".join(map(str, row)) for row in full.T) + "\n")
+    other = cli("score", turned)["lifetimes"][0]["metrics"]
+    for name in ("average_accuracy", "learning_accuracy", "bwt", "forgetting", "memory_stability"):
+        assert other[name]["value"] == pytest.approx(read[name]["value"]), name
+
+
+def test_one_task_is_as_the_page_has_it_in_its_class_and_without_a_value_in_score(tmp_path: Path) -> None:
+    made = ContinualLearningMetrics([[80.0]]).summary()
+    assert made == {**dict.fromkeys(KEYS, 0.0), **dict.fromkeys(KEYS[:2], 80.0), KEYS[3]: None, KEYS[6]: []}
+    (tmp_path / "one.json").write_text(json.dumps({"matrix": [[80.0]]}))
+    found = cli("score", tmp_path / "one.json")["lifetimes"][0]["metrics"]
+    assert found["average_accuracy"]["value"] == 80.0
+    for name in ("bwt", "above_chance", "forgetting", "memory_stability"):
+        assert found[name]["value"] is None, name
+        assert "two learned tasks" in found[name]["why"], name
+
+
+# "Interpreting Metric Combinations": the first task's row and the second's own accuracy make LA, BWT and AA.
+@pytest.mark.parametrize(
+    ("matrix", "called"),
+    [
+        ([[95.0, 94.0], [None, 95.0]], "Good continual learner"),
+        ([[98.0, 20.0], [None, 96.0]], "Severe forgetting"),
+        ([[50.0, 49.0], [None, 55.0]], "Poor learning capability"),
+        ([[91.0, 99.0], [None, 97.0]], "Beneficial transfer"),
+    ],
+)
+def test_the_four_combinations_are_called_what_the_page_calls_them(
+    matrix: list[list[float | None]], called: str, tmp_path: Path
+) -> None:
+    assert f"| {called} |" in document(2)
+    (tmp_path / "m.json").write_text(json.dumps({"matrix": matrix}))
+    plain = " ".join(spoken("score", tmp_path / "m.json").split())
+    assert called.lower() in plain
+    assert called.lower() in ContinualLearningMetrics(matrix).report()
+    report = tmp_path / "report.md"
+    spoken("report", tmp_path / "m.json", "--to", report)
+    assert called.lower() in report.read_text()
+
+
+@pytest.mark.parametrize("how", ["numbers", "place", "found by itself"])
+def test_intransigence_and_omega_come_from_a_joint_run(how: str, tmp_path: Path) -> None:
+    matrix: list[list[float | None]] = [[90.0, 80.0, 70.0], [None, 85.0, 75.0], [None, None, 88.0]]
+    last = [92.0, 91.0, 93.0]
+    perdure.matrix.save_matrix(tmp_path / "runs" / "mine" / "a.json", matrix, learner="mine")
+    joint: list[list[float | None]] = [[91.0, 91.5, last[0]], [None, 90.0, last[1]], [None, None, last[2]]]
+    place = tmp_path / ("runs" if how == "found by itself" else "aside") / "joint" / "seed0.json"
+    perdure.matrix.save_matrix(place, joint, learner="joint")
+    told = {"numbers": ("--joint", "92,91,93"), "place": ("--joint", place.parent), "found by itself": ()}[how]
+    lives = cli("score", tmp_path / "runs", *told)["lifetimes"]
+    found = next(one for one in lives if one["learner"] == "mine")["metrics"]
+    # IM: mean over i ≥ 2 of A_joint − A_ii. Ω: Hayes et al. 2018, over j = 2 … T.
+    assert found["intransigence"]["value"] == pytest.approx(((91 - 85) + (93 - 88)) / 2)
+    assert found["omega_base"]["value"] == pytest.approx((80 / 92 + 70 / 92) / 2)
+    assert found["omega_new"]["value"] == pytest.approx((85 + 88) / 2)
+    seen = [(80 + 85) / 2 / ((92 + 91) / 2), (70 + 75 + 88) / 3 / ((92 + 91 + 93) / 3)]
+    assert found["omega_all"]["value"] == pytest.approx(mean(seen))
+
+
+# A model that knows the answers of the tasks it was last trained on: train(a) makes it forget all but two.
+class Model:
+    def __init__(self) -> None:
+        self.known: list[int] = []
+
+    def eval(self) -> None: ...
+
+    def __call__(self, data: Tensor) -> Tensor:
+        right = np.isin(data[:, 0], self.known)
+        answers = np.where(right, data[:, 1], 1 - data[:, 1]).astype(int)
+        return tensor(np.eye(2)[answers])
+
+
+def loaders(count: int) -> list[list[tuple[Tensor, Tensor]]]:
+    """Task i has eight examples of itself, and i of the task before it."""
+    made = []
+    for task in range(count):
+        rows = [[task, at % 2] for at in range(8)] + [[max(task - 1, 0), at % 2] for at in range(task)]
+        made.append([(tensor(rows[:5]), tensor([one[1] for one in rows[:5]]))])
+        made[-1].append((tensor(rows[5:]), tensor([one[1] for one in rows[5:]])))
+    return made
+
+
+def train(model: Model, loader: Any, epochs: int, device: Any) -> None:
+    model.known = [*model.known, int(loader[0][0][0, 0])][-2:]
+
+
+def test_the_procedures_give_the_matrix_that_the_pages_give(page: dict[str, Any]) -> None:
+    tests = loaders(4)
+    theirs = page["evaluate_continual_learning"](Model(), tests, tests, train, 1, None)
+    ours = perdure.matrix.evaluate_continual_learning(Model(), tests, tests, train, 1, None)
+    assert np.nan_to_num(ours) == pytest.approx(theirs), "what they leave 0 is NaN here"
+    assert np.isnan(ours[np.tril_indices(4, -1)]).all()
+    known = Model()
+    train(known, tests[2], 1, None)
+    for loader in tests:
+        expected = page["evaluate_single_task"](known, loader, None)
+        assert perdure.matrix.evaluate_single_task(known, loader) == pytest.approx(expected)
+
+
+def test_runs_are_summed_up_as_the_page_sums_them_up_with_only_the_class_imported(page: dict[str, Any]) -> None:
+    stack = [zero_filled(drawn(seed, 3)) for seed in range(5)]
+    theirs = page["evaluate_with_confidence"](iter(stack).__next__, 5)
+    # The same listing, with `from perdure.matrix import ContinualLearningMetrics` in place of its own class.
+    listing = next(one for one in listings(2) if "def evaluate_with_confidence" in one)
+    names = {"np": np, "torch": torch(), "ContinualLearningMetrics": ContinualLearningMetrics}
+    exec(compile(listing, "S002", "exec"), names)
+    changed: Any = names["evaluate_with_confidence"]
+    assert changed(iter(stack).__next__, 5) == pytest.approx(theirs)
+    ours = perdure.matrix.evaluate_with_confidence(iter(stack).__next__, 5)
+    assert {key: value for key, value in ours.items() if key.endswith(("_mean", "_std"))} == pytest.approx(theirs)
+
+
+def test_the_picture_has_the_pages_four_titles_in_one_file(tmp_path: Path) -> None:
+    figure = ContinualLearningMetrics(zero_filled(PRINTED)).plot_metrics(tmp_path / "m.png")
+    assert (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
+    panels = {title: axis for axis in figure.axes if (title := axis.get_title("left"))}
+    assert len(panels) == 4
+    bars = next(axis for title, axis in panels.items() if title.startswith("Forgetting"))
+    drawn_bars: Any = bars.patches
+    heights = [bar.get_height() for bar in drawn_bars if bar.get_height()]
+    assert heights == pytest.approx([49.3, 47.7, 44.5, 38.6]), "A_ii − A_iT, signed"
+
+
+@pytest.mark.parametrize(
+    ("short", "name"),
+    [("AA", "average_accuracy"), ("LA", "learning_accuracy"), ("BWT", "bwt"), ("FM", "forgetting")],
+)
+def test_the_pages_short_names_are_taken_where_an_id_is(short: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(json.dumps({"matrix": PRINTED}))
+    assert list(cli("score", tmp_path / "m.json", "--metrics", short)["lifetimes"][0]["metrics"]) == [name]
+
+
+def test_the_good_values_of_the_summary_are_the_pages(tmp_path: Path) -> None:
+    text = document(2)
+    listed = {one["name"]: one for one in json.loads(spoken("list", "metrics", "--json", "-"))}
+    for row, name in (("AA", "average_accuracy"), ("LA", "learning_accuracy"), ("FM", "forgetting")):
+        good = re.search(rf"^\| {row} \|.*\| (.*?) \|$", text, re.MULTILINE)
+        assert good is not None
+        above = re.search(r"\d+", good[1])
+        assert listed[name]["good"] is not None
+        if above:
+            assert above[0] in str(listed[name]["good"]), name
+
+
+def test_random_init_is_what_lives_are_evaluated_to_before_any_learning(tmp_path: Path) -> None:
+    # A column 0, or the evaluations that a life begins with, stand for A_rand.
+    before = [[20.0, 90.0, 80.0], [30.0, 35.0, 95.0]]
+    (tmp_path / "m.json").write_text(json.dumps({"matrix": before}))
+    found = cli("score", tmp_path / "m.json")["lifetimes"][0]["metrics"]
+    assert found["above_chance"]["value"] == pytest.approx(95.0 - 30.0)
+    assert found["fwt"]["value"] == pytest.approx(35.0 - 30.0)
