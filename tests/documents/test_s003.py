@@ -291,6 +291,20 @@ def test_a_score_per_syllabus_is_averaged_to_a_score_per_core_capability(data: P
     assert {one.lower() for one in printed} == set(found), "the five of App. A, and no other"
 
 
+def test_a_life_cut_short_counts_for_no_capability_and_its_group_keeps_its_preset(data: Path) -> None:
+    stated(data, {"Pong": 4.0, "Breakout": 8.0})
+    plain = [("train" if p.endswith("train") else "test", t, values) for p, t, _, values in subtype_b()]
+    for name in ("one", "two"):  # a manifest, and nothing that says the journal was closed: it did not reach its end
+        log(data / "mine", name, plain, learner="mine", info={"scenario_type": "ANT-B"})
+    made = cli("score", data / "mine", "--preset", "framework-2019", status=1)
+    found = {one["capability"]: one for one in made["capabilities"]}
+    assert found["adapting to new tasks"]["score"] is None
+    assert "reached its end" in found["adapting to new tasks"]["why"]
+    assert [(one["n"], one["preset"], one["measure"]) for one in made["groups"]] == [(0, "framework-2019", "reward")]
+    said = spoken("score", data / "mine", "--preset", "framework-2019", status=1)
+    assert "framework-2019 gives no verdicts" in said
+
+
 # --- §2.1, 6: taskinfo ---------------------------------------------------------------------------
 
 

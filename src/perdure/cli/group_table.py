@@ -73,7 +73,7 @@ def show_groups(
     if not groups:
         return
     from perdure.cli.console import Console
-    from perdure.stats.words import MARKS, counted, rule_of
+    from perdure.stats.words import MARKS, counted, decides, rule_of
 
     console = console or Console(highlight=False)
     for group in groups:
@@ -93,7 +93,8 @@ def show_groups(
     if not quiet:
         marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
         for preset in dict.fromkeys(group.preset for group in groups):
-            console.print(f"{marks}. {rule_of(preset)}", markup=False, style="bright_black")
+            said = f"{marks}. {rule_of(preset)}" if decides(preset) else rule_of(preset)
+            console.print(said, markup=False, style="bright_black")
 
 
 def _show(console: Console, group: Group, title: str, declared: Mapping[str, Metric], *, quiet: bool) -> None:

@@ -15,7 +15,7 @@ from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import usable
 from perdure.stats.model import LEVEL
 from perdure.stats.tally import Tally, tally_of_groups
-from perdure.stats.words import rule_of
+from perdure.stats.words import decides, rule_of
 
 __all__ = ["Report", "given_settings", "report_of"]
 
@@ -41,7 +41,8 @@ class Report:
     @property
     def rule(self) -> str:
         """How verdicts are reached."""
-        return f"{rule_of(self.material.survey.preset)} {CONDITION_RULE}"
+        preset = self.material.survey.preset
+        return f"{rule_of(preset)} {CONDITION_RULE}" if decides(preset) else rule_of(preset)
 
     @property
     def valued(self) -> tuple[str, ...]:

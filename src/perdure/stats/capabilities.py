@@ -115,13 +115,18 @@ def capabilities(found: Survey) -> tuple[Capability, ...]:
 
 def _capability(learner: str, name: str, scores: Sequence[Score]) -> Capability:
     syllabi: dict[tuple[object, ...], list[Score]] = {}
+    asked = False
     for one in scores:
-        if _asks(one) == name:
+        if _asks(one) != name:
+            continue
+        asked = True
+        if one.complete is not False:  # as everywhere, a life cut short is no sample of whole lives
             key = (one.scenario_type, one.order, one.tasks, one.measure, len(one.blocks))
             syllabi.setdefault(key, []).append(one)
     made = tuple(_syllabus(lives) for lives in syllabi.values())
     if not made:
-        return Capability(learner, name, None, "no syllabus asks about it")
+        why = "no lifetime that asks about it reached its end" if asked else "no syllabus asks about it"
+        return Capability(learner, name, None, why)
     questions = _QUESTIONS.get(name) or {key: one for each in _QUESTIONS.values() for key, one in each.items()}
     answers = []
     for metric, question in questions.items():
@@ -129,8 +134,8 @@ def _capability(learner: str, name: str, scores: Sequence[Score]) -> Capability:
         if values:
             answers.append(Answer(question, metric, fmean(values), len(values)))
     known = [one.score for one in made if one.score is not None]
-    why = None if known else "a score is a mean of ratios to experts, and there are none"
-    return Capability(learner, name, fmean(known) if known else None, why, made, tuple(answers))
+    reason = None if known else "a score is a mean of ratios to experts, and there are none"
+    return Capability(learner, name, fmean(known) if known else None, reason, made, tuple(answers))
 
 
 def _syllabus(lives: Sequence[Score]) -> SyllabusScore:

@@ -60,33 +60,34 @@ def groups(
         lives, notes = _on_shared_tasks(alike, survey) if pool else (alike, ())
         check_poolable(lives, f"group {name!r}")
         counted, left_out = usable(lives)
-        made = _group(name, counted, survey.bars, level, seed, resamples)
+        made = _group(name, counted, lives[0], survey.bars, level, seed, resamples)
         made = replace(made, notes=(*notes, *made.notes))
         if survey.guarded:
             learned = tuple(life for life in counted if not life.not_learned)
-            made = replace(made, learned_only=_group(name, learned, survey.bars, level, seed, resamples))
+            made = replace(made, learned_only=_group(name, learned, lives[0], survey.bars, level, seed, resamples))
         found.append(replace(made, left_out=left_out))
     return tuple(found)
 
 
 def _group(
-    name: str, lives: Sequence[Score], bars: Mapping[str, Bar], level: float, seed: int, resamples: int
+    name: str, lives: Sequence[Score], one: Score, bars: Mapping[str, Bar], level: float, seed: int, resamples: int
 ) -> Group:
-    first = lives[0] if lives else None
-    if first and first.identity.unit:  # a matrix is not asked what only a log can answer
+    """The group of those that count; where nobody does, `one` of the others says what they have in common."""
+    first = lives[0] if lives else one
+    if first.identity.unit:  # a matrix is not asked what only a log can answer
         bars = {metric: bar for metric, bar in bars.items() if any(metric in life.metrics for life in lives)}
-    learners = {life.learner for life in lives}
+    learners = {life.learner for life in lives or (one,)}
     return Group(
         group=name,
         n=len(lives),
         estimates=estimates(lives, bars, name, level=level, seed=seed, resamples=resamples),
         lives=tuple(life.id for life in lives),
-        learner=first.learner if first and len(learners) == 1 else None,
-        scenario_type=first.scenario_type if first else None,
-        protocol=first.protocol_name if first else None,
-        measure=first.measure if first else None,
-        unit=first.identity.unit if first else None,
-        preset=first.preset if first else "standard",
+        learner=first.learner if len(learners) == 1 else None,
+        scenario_type=first.scenario_type,
+        protocol=first.protocol_name,
+        measure=first.measure,
+        unit=first.identity.unit,
+        preset=first.preset,
         notes=_differences(lives),
     )
 

@@ -10,7 +10,19 @@ if TYPE_CHECKING:
     from perdure.stats.compare import Difference
     from perdure.stats.model import Decision, Verdict
 
-__all__ = ["MARKS", "RULE", "counted", "number", "p_text", "p_words", "rule_of", "sentence", "short", "shown_interval"]
+__all__ = [
+    "MARKS",
+    "RULE",
+    "counted",
+    "decides",
+    "number",
+    "p_text",
+    "p_words",
+    "rule_of",
+    "sentence",
+    "short",
+    "shown_interval",
+]
 
 MARKS: Mapping[str, str] = {"met": "✓", "not met": "✗", "undecided": "?"}
 
@@ -25,6 +37,9 @@ _PAPERS = (
     "Decided as {preset} does: met where a one-tailed t test gives p < .05 above the threshold, not met where it gives "
     "p < .05 below; the 90 % interval says the same. Arithmetic means, experts as constants."
 )
+_UNDECIDED = {
+    "framework-2019": "framework-2019 gives no verdicts. Arithmetic means and 90 % intervals, experts as constants."
+}
 
 _KEEPS = ("performance_maintenance", "bwt")
 _WORDS: Mapping[str, tuple[str, str]] = {
@@ -47,7 +62,12 @@ _MEANS: Mapping[tuple[str, str], str] = {
 
 def rule_of(preset: str) -> str:
     """How verdicts are reached under a preset."""
-    return RULE if preset == "standard" else _PAPERS.format(preset=preset)
+    return RULE if preset == "standard" else _UNDECIDED.get(preset) or _PAPERS.format(preset=preset)
+
+
+def decides(preset: str) -> bool:
+    """Whether a preset gives any verdict."""
+    return preset not in _UNDECIDED
 
 
 def word_of(metric: str, verdict: Verdict, ends: tuple[float, float], slack: float, none: float) -> str:
