@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -14,7 +13,7 @@ from perdure.log.formats.learnkit_tree import Phase
 from perdure.log.model import STANDARD_COLUMNS, Passage
 from perdure.log.write.learnkit import phases
 
-__all__ = ["frames"]
+__all__ = ["blocks_in", "frames"]
 
 _NAMES = {"worker_id": "worker", "task_name": "class_name", "task_params": "params"}
 _OURS = ("block_num", "block_type", "block_subtype", "exp_status", "phase", "block", "task", *_NAMES.values())
@@ -38,21 +37,27 @@ def frames(passage: Passage) -> tuple[Any, Any]:
             **{name: rows[name] for name in measured},
         }
     )
-    first = [phase[int(at)] for at in starts[:-1]]
-    parsed = [found for one in first if (found := Phase.parse(one))]
-    blocks = passage.scenario.blocks
-    info = pl.DataFrame(
-        {
-            "block": range(len(blocks)),
-            "phase": first,
-            "phase_number": [one.number for one in parsed],
-            "phase_type": [one.mode for one in parsed],
-            "task_name": [one.task for one in blocks],
-            "params": [json.dumps(dict(one.params)) for one in blocks],
-            "length": [one.length for one in blocks],
-        }
+    return _frame(data), blocks_in(data)
+
+
+def blocks_in(rows: Any) -> Any:
+    """The blocks of such rows: number, phase, task as logged, parameters, and length in episodes."""
+    table = pl.DataFrame({name: list(rows[name]) for name in ("block", "phase", "class_name", "params", "task")})
+    found = table.group_by("block", maintain_order=True).agg(
+        pl.first("phase", "class_name", "params"), length=pl.col("task").n_unique()
     )
-    return _frame(data), _frame(info)
+    parsed = [Phase.parse(one) for one in found["phase"]]
+    return _frame(
+        found.select(
+            "block",
+            "phase",
+            pl.Series("phase_number", [one and one.number for one in parsed]),
+            pl.Series("phase_type", [one and one.mode for one in parsed]),
+            pl.col("class_name").alias("task_name"),
+            "params",
+            "length",
+        )
+    )
 
 
 def _frame(table: pl.DataFrame) -> Any:

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from perdure.compat.frames2019 import frames
+from perdure.compat.frames2019 import blocks_in, frames
 from perdure.curves.model import Curves
 from perdure.errors import LogError, PerdureError
 from perdure.gather.survey import survey
@@ -222,9 +222,11 @@ def read_log_data(log_dir: str | os.PathLike[str]) -> Any:
     return frames(lifetime.passage(lifetime.measure(), "name"))[0]
 
 
-def parse_blocks(log_dir: str | os.PathLike[str]) -> Any:
-    """The blocks of a log: number, phase, task, parameters, length."""
-    lifetime = read(log_dir)
+def parse_blocks(log_data: Any) -> Any:
+    """The blocks of a log, or of the rows that `read_log_data` gave: number, phase, task, parameters, length."""
+    if not isinstance(log_data, str | os.PathLike):
+        return blocks_in(log_data)
+    lifetime = read(log_data)
     return frames(lifetime.passage(lifetime.measure(), "name"))[1]
 
 
