@@ -212,14 +212,20 @@ FRAMEWORK_2019 = (
     Departure(
         "maintenance_on_test",
         "every metric of training, compared with testing",
-        "saturation, the same task and parameters",
-        "the others speak of learning, and nothing is learned in a test",
+        "saturation, the time to it and the mean, of the same task and parameters; not the integral",
+        "by the integral, it says itself, only training phases can be compared",
     ),
     Departure(
         "ste_relative",
         "the expert's saturation from `taskinfo/info.json`",
         "or from the log of an expert; without either, no value",
         "a log says the same, and a missing expert is no ratio of 1",
+    ),
+    Departure(
+        "score of a syllabus",
+        "an average of the scores achieved",
+        "the mean of the ratios to experts; every other value stands beside the question it answers",
+        "rewards and numbers of episodes have no common mean",
     ),
     Departure("verdict", "no thresholds", "values as measured, no verdict", "the document decides nothing"),
 )

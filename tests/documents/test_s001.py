@@ -1,0 +1,256 @@
+"""S001, A domain-agnostic approach (2023): Algorithms 1–5, App. D and G, Figs. 3a and the trade-offs, by hand."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from pathlib import Path
+from statistics import stdev
+from typing import Any
+
+import pytest
+from tests.documents.by_hand import Values, cli, contrast, log, mean, percentile, scaled, slope, smoothed, spoken
+
+import perdure
+
+TASKS = ("a", "b", "c")
+ORDER = ("a", "b", "c", "a", "c", "b")  # t(n), from learning block 1 on
+
+
+class Lived:
+    """One life with one expert per task (the simplified setting of C.2), as App. A of S000 prepares it."""
+
+    def __init__(self, seed: int, folder: Path, name: str = "life") -> None:
+        chance = random.Random(seed)
+        self.raw: list[tuple[str, str, Values]] = []
+
+        def evaluation() -> None:
+            self.raw.extend(("test", task, [chance.uniform(0, 10) for _ in range(5)]) for task in TASKS)
+
+        evaluation()  # "Lifetimes are assumed to start with an Evaluation Block"
+        for number, task in enumerate(ORDER):
+            start = 3.0 * (number >= 3)
+            values = [start + 6 * at / 30 + chance.uniform(0, 2) for at in range(30)]
+            self.raw.append(("train", task, values))
+            evaluation()
+        self.experts = {task: [9 * at / 60 + chance.uniform(0, 2) for at in range(60)] for task in TASKS}
+        # Half a second for an experience of the life, a fifth for one of an expert.
+        self.path = log(folder, name, self.raw, seconds=0.5)
+        for task, values in self.experts.items():
+            log(folder / f"{name}-experts", task, [("train", task, values)], seconds=0.2)
+        self.beside = folder / f"{name}-experts"
+        self._prepare()
+
+    def _prepare(self) -> None:
+        smooth = [(mode, task, smoothed(v) if mode == "train" else v) for mode, task, v in self.raw]
+        alone = {task: smoothed(values) for task, values in self.experts.items()}
+        limits = {}
+        for task in TASKS:
+            pooled = [one for _, of, values in smooth if of == task for one in values] + alone[task]
+            limits[task] = percentile(pooled, 0.1), percentile(pooled, 0.9)
+        self.P_E: list[dict[str, float]] = [{}]
+        self.P_L: list[tuple[str, Values]] = []
+        for mode, task, values in smooth:
+            if mode == "train":
+                self.P_L.append((task, scaled(values, *limits[task])))
+                self.P_E.append({})
+            else:
+                self.P_E[-1][task] = mean(scaled(values, *limits[task]))
+        self.P_STE = {task: scaled(values, *limits[task]) for task, values in alone.items()}
+
+    def scored(self, *more: object) -> dict[str, Any]:
+        made = cli("score", self.path, "--experts", self.beside, "--preset", "baker-2023", *more)
+        found: dict[str, Any] = made["lifetimes"][0]["metrics"]
+        return found
+
+    def concatenated(self, task: str) -> Values:
+        return [one for of, values in self.P_L if of == task for one in values]
+
+
+@pytest.fixture(params=range(3))
+def life(request: pytest.FixtureRequest, tmp_path: Path) -> Lived:
+    return Lived(request.param, tmp_path)
+
+
+def test_forward_transfer_is_algorithm_1(life: Lived) -> None:
+    learned: list[str] = []
+    pairs: list[tuple[str, str]] = []
+    found: list[tuple[float, float]] = []
+    for n in range(1, len(ORDER) + 1):
+        now = ORDER[n - 1]
+        if now in learned:
+            continue
+        learned.append(now)
+        for t in TASKS:
+            if t not in learned and (now, t) not in pairs:
+                pairs.append((now, t))
+                found.append((life.P_E[n][t], life.P_E[n - 1][t]))
+    scored = life.scored()
+    # "Our transfer metrics use Ratios, but Contrasts may also be used in their place".
+    assert scored["forward_transfer"]["value"] == pytest.approx(mean([after / before for after, before in found]))
+    assert scored["forward_transfer_contrast"]["value"] == pytest.approx(mean([contrast(*one) for one in found]))
+
+
+def test_backward_transfer_is_algorithm_2_with_the_first_block_learned_and_pairs_in_order(life: Lived) -> None:
+    # As printed the loop begins at n = 2, so that t(1) never counts as learned, and a pair is a set, so that of a→b and
+    # b→a one is dropped; its text and S000 §3.4.3 speak of each task pair's first value: both are slips of print.
+    learned: list[str] = [ORDER[0]]
+    pairs: list[tuple[str, str]] = []
+    found: list[tuple[float, float]] = []
+    for n in range(2, len(ORDER) + 1):
+        now = ORDER[n - 1]
+        learned.append(now)
+        for t in TASKS:
+            if t != now and t in learned and (now, t) not in pairs:
+                pairs.append((now, t))
+                found.append((life.P_E[n][t], life.P_E[n - 1][t]))
+    scored = life.scored()
+    assert scored["backward_transfer"]["value"] == pytest.approx(mean([after / before for after, before in found]))
+    assert scored["backward_transfer_contrast"]["value"] == pytest.approx(mean([contrast(*one) for one in found]))
+
+
+def test_relative_performance_is_algorithm_3(life: Lived) -> None:
+    ratios = [sum(life.concatenated(task)) / sum(life.P_STE[task]) for task in TASKS]
+    assert life.scored()["relative_performance"]["value"] == pytest.approx(mean(ratios))
+
+
+def test_sample_efficiency_is_algorithm_4(life: Lived) -> None:
+    found = []
+    for task in TASKS:
+        own, expert = smoothed(life.concatenated(task)), smoothed(life.P_STE[task])
+        assert slope(own) > 0
+        where = [next(at for at, one in enumerate(c, 1) if one >= max(c) - 1e-9 * max(c)) for c in (own, expert)]
+        found.append(max(own) / max(expert) * where[1] / where[0])
+    assert life.scored()["sample_efficiency"]["value"] == pytest.approx(mean(found))
+
+
+def test_performance_maintenance_is_algorithm_5(life: Lived) -> None:
+    values: dict[str, Values] = {task: [] for task in TASKS}
+    recent: dict[str, int] = {}
+    for n in range(1, len(ORDER) + 1):
+        recent[ORDER[n - 1]] = n
+        for t in TASKS:
+            if recent.get(t, 0) > 0 and t != ORDER[n - 1]:
+                values[t].append(life.P_E[n][t] - life.P_E[recent[t]][t])
+    scored = life.scored()["performance_maintenance"]
+    assert scored["value"] == pytest.approx(mean([mean(one) for one in values.values()]))
+    for task, one in values.items():
+        assert scored["by"][task] == pytest.approx(one)
+
+
+def test_cost_overhead_is_table_g_20(life: Lived) -> None:
+    # Elapsed time of the whole life, evaluations included, per learning experience; the same of the experts.
+    experiences = sum(len(values) for _, _, values in life.raw)
+    learning = sum(len(values) for mode, _, values in life.raw if mode == "train")
+    multitask = 0.5 * (experiences - 1) / learning
+    singletask = sum(0.2 * (60 - 1) for _ in TASKS) / (60 * len(TASKS))
+    assert life.scored()["cost_overhead"]["value"] == pytest.approx(multitask / singletask)
+
+
+def test_standard_counts_only_the_time_of_learning(life: Lived) -> None:
+    found = cli("score", life.path, "--experts", life.beside)["lifetimes"][0]["metrics"]["cost_overhead"]
+    assert found["value"] == pytest.approx(0.5 / 0.2), "definitions §3: Σ(last − first)/Σ(n − 1) over learning blocks"
+
+
+def test_performance_against_cost_is_a_point_per_lifetime(tmp_path: Path) -> None:
+    # §6.1, "Optimal Performance vs. Computational Cost".
+    life = Lived(4, tmp_path)
+    scored = life.scored()
+    to = tmp_path / "cost.svg"
+    shown = cli(
+        "figure", "performance-cost", life.path, "--experts", life.beside, "--preset", "baker-2023", "--to", to
+    )["data"]
+    assert (shown["x"], shown["y"]) == ("cost_overhead", "relative_performance")
+    (point,) = shown["clouds"][0]["points"]
+    assert (point["x"], point["y"]) == (scored["cost_overhead"]["value"], scored["relative_performance"]["value"])
+    assert "<svg" in to.read_text()[:400]
+
+
+def test_the_annotated_picture_marks_the_evaluations_that_maintenance_and_transfer_compare(tmp_path: Path) -> None:
+    # Fig. 3a: on one lifetime, the two evaluations that each value is read from.
+    life = Lived(5, tmp_path)
+    shown = cli("figure", "annotated", life.path, "--to", tmp_path / "a.svg", "--values", "measured")["data"]
+    marks = [(one["metric"], one["key"], tuple(one["blocks"])) for one in shown["marks"]]
+    per = len(TASKS)
+
+    def block(evaluation: int, task: str) -> int:
+        """Which block evaluates `task` the `evaluation`-th time: after each learning block one for each task."""
+        return evaluation * (per + 1) + TASKS.index(task)
+
+    # FT: a is learned between evaluations 0 and 1, and b and c have not been; then b, and c has not been.
+    forward = {("a→b", (0, 1)), ("a→c", (0, 1)), ("b→c", (1, 2))}
+    expected = {("forward_transfer", pair, tuple(block(e, pair[-1]) for e in at)) for pair, at in forward}
+    assert {one for one in marks if one[0] == "forward_transfer"} == expected
+    # BT: each pair's first, once the second of it was learned.
+    first: dict[str, tuple[int, int]] = {}
+    for n, by in enumerate(ORDER, 1):
+        for of in TASKS:
+            if of != by and of in ORDER[: n - 1]:
+                first.setdefault(f"{by}→{of}", (block(n - 1, of), block(n, of)))
+    assert {one[1:] for one in marks if one[0] == "backward_transfer"} == set(first.items())
+    # PM: every evaluation of a task after its reference.
+    kept = set()
+    for task in TASKS:
+        reference = None
+        for n, by in enumerate(ORDER, 1):
+            if by == task:
+                reference = n
+            elif reference:
+                kept.add((task, (block(reference, task), block(n, task))))
+    assert {one[1:] for one in marks if one[0] == "performance_maintenance"} == kept
+    for one in shown["marks"]:
+        means = [mean(life.raw[index][2]) for index in one["blocks"]]
+        assert [one["before"][1], one["after"][1]] == pytest.approx(means), "drawn at the evaluations' means"
+
+
+def test_the_t_test_of_appendix_d_is_one_tailed_and_its_p_is_of_the_mean_over_lifetimes(tmp_path: Path) -> None:
+    lives = [Lived(seed, tmp_path / "all", f"life{seed}") for seed in range(4)]
+    (tmp_path / "only").mkdir()
+    for life in lives:
+        life.path.rename(tmp_path / "only" / life.path.name)
+    made = cli("score", tmp_path / "only", "--preset", "baker-2023")
+    found = made["groups"][0]["metrics"]["performance_maintenance"]
+    values = [one["metrics"]["performance_maintenance"]["value"] for one in made["lifetimes"]]
+    t = mean(values) / (stdev(values) / math.sqrt(len(values)))
+    assert found["mean"] == pytest.approx(mean(values))
+    assert found["sd"] == pytest.approx(stdev(values))
+    assert found["t"] == pytest.approx(t)
+    assert found["tails"] == "one"
+    assert found["p"] == pytest.approx(upper_tail(t, len(values) - 1), abs=1e-6)
+
+
+def upper_tail(t: float, df: int) -> float:
+    """P(T > t), by Simpson's rule over the density."""
+    scale = math.gamma((df + 1) / 2) / (math.sqrt(df * math.pi) * math.gamma(df / 2))
+    steps, width = 20000, abs(t) / 20000
+    total = sum(
+        (1 if at in (0, steps) else 4 if at % 2 else 2) * (1 + (at * width) ** 2 / df) ** (-(df + 1) / 2)
+        for at in range(steps + 1)
+    )
+    area = float(scale * total * width / 3)
+    return 0.5 - math.copysign(area, t)
+
+
+def test_eleven_lifetimes_are_what_the_rule_of_appendix_d_asks_for() -> None:
+    # n ≥ ((z_{1−α/2} + z_{1−β}) / k)² with k = 1, α = .05, β = .1; the two quantiles from a table of the normal.
+    rule = math.ceil((1.959964 + 1.281552) ** 2)
+    assert rule == 11
+    assert re.search(rf"\b{rule}\b", spoken("plan"))
+
+
+@pytest.mark.parametrize("kind", ["condensed", "dispersed"])
+def test_condensed_learns_each_task_once_and_dispersed_in_three_superblocks(kind: str, tmp_path: Path) -> None:
+    more = ("--superblocks", "3") if kind == "dispersed" else ()
+    tasks = [word for task in ("pong", "breakout", "cart") for word in ("--task", task)]
+    file = tmp_path / f"{kind}.json"
+    file.write_text(spoken("compose", kind, *tasks, *more, "--learn", "30", "--evaluate", "5"))
+    blocks = perdure.read_syllabus(file).scenario.blocks
+    learned = [one.task for one in blocks if one.mode == "learn"]
+    assert len(learned) == (3 if kind == "condensed" else 9)
+    assert all(learned.count(task) == len(learned) // 3 for task in set(learned))
+    assert blocks[0].mode == "evaluate", "lifetimes start with an evaluation block"
+    for index, one in enumerate(blocks):
+        if one.mode == "learn":
+            tests = {other.task for other in blocks[index + 1 : index + 4] if other.mode == "evaluate"}
+            assert tests == set(learned), "after each learning block all tasks are evaluated"
