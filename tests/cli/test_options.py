@@ -135,6 +135,16 @@ def test_a_file_beside_the_data_is_followed_and_said(lives: Path, tmp_path: Path
     assert json.loads(undone.stdout)["settings_from"]["scale"] == "command line"
 
 
+@pytest.mark.parametrize("text", ['measure = "a_1=reward,b_1=reward"\n', '[measure]\na_1 = "reward"\nb_1 = "reward"\n'])
+def test_a_file_gives_each_task_its_measure_as_text_or_as_a_table_and_says_which(tmp_path: Path, text: str) -> None:
+    write(tmp_path, "life", BLOCKS)
+    (tmp_path / "life" / "perdure.toml").write_text(text)
+    result = run_verb("score", tmp_path / "life", "--json", tmp_path / "out.json")
+    facts = json.loads((tmp_path / "out.json").read_text())
+    assert facts["settings"]["measure"] == {"a_1": "reward", "b_1": "reward"}
+    assert "settings: measure = {'a_1': 'reward', 'b_1': 'reward'} (perdure.toml)" in result.stderr
+
+
 def test_the_opposite_of_a_switch_undoes_what_a_file_says(tmp_path: Path) -> None:
     write(tmp_path, "life", BLOCKS)
     (tmp_path / "life" / "perdure.toml").write_text("lower_is_better = true\n")

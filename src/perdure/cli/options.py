@@ -127,7 +127,8 @@ def _settled(logs: Sequence[Path], given: Mapping[str, Any], *, quiet: bool) -> 
     settings = settings_for(logs, given, source="command line")
     from_files = {name: source for name, source in settings.origins.items() if source != "command line"}
     if from_files and not quiet:
-        said = ", ".join(f"{name} = {getattr(settings, name)} ({source})" for name, source in from_files.items())
+        values = {name: getattr(settings, name) for name in from_files} | settings.given
+        said = ", ".join(f"{name} = {values[name]} ({source})" for name, source in from_files.items())
         typer.echo(f"settings: {said}", err=True)
     return settings
 

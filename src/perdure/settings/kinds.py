@@ -247,10 +247,10 @@ def baseline(flag: str, *, lives: bool = False) -> Kind:
 
 
 def measure() -> Kind:
-    """A name, or a table that gives each task a name of its own; `TASK=NAME,…` on the command line."""
+    """A name, or a table that gives each task a name of its own; as text `TASK=NAME,…`."""
 
     def read(value: Any) -> str | dict[str, str]:
-        return _table(value, _text, str.lower) if isinstance(value, Mapping) else _text(value)
+        return _table(value, _text, str.lower) if isinstance(value, Mapping) else from_text(_text(value))
 
     def from_text(given: str) -> str | dict[str, str]:
         if "=" not in given:
