@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.documents.by_hand import cli, document, listings, mean, spoken
+from tests.documents.by_hand import cli, document, listings, log, mean, spoken
 
 import perdure.matrix
 from perdure.matrix import ContinualLearningMetrics
@@ -286,3 +286,25 @@ def test_random_init_is_what_lives_are_evaluated_to_before_any_learning(tmp_path
     found = cli("score", tmp_path / "m.json")["lifetimes"][0]["metrics"]
     assert found["above_chance"]["value"] == pytest.approx(95.0 - 30.0)
     assert found["fwt"]["value"] == pytest.approx(35.0 - 30.0)
+
+
+def test_a_log_that_begins_with_evaluations_gives_the_pages_numbers_and_forward_transfer(tmp_path: Path) -> None:
+    # Definitions §4: raw evaluation means; A[i, j] the last evaluation of i before the next task is learned.
+    chance = random.Random(11)
+    tests: list[dict[str, list[float]]] = []
+    blocks: list[tuple[str, str, list[float]]] = []
+    for learned in (None, "a", "b", "c"):
+        if learned:
+            blocks.append(("train", learned, [chance.random() for _ in range(12)]))
+        tests.append({task: [chance.random() for _ in range(4)] for task in ("a", "b", "c")})
+        blocks += [("test", task, values) for task, values in tests[-1].items()]
+    path = log(tmp_path, "life", blocks, measure="accuracy")
+    found = cli("score", path)["lifetimes"][0]["metrics"]
+    evaluated = [[mean(column[task]) for column in tests] for task in ("a", "b", "c")]  # a row per task, column 0 first
+    assert found["average_accuracy"]["value"] == pytest.approx(mean([row[3] for row in evaluated]))
+    assert found["learning_accuracy"]["value"] == pytest.approx(mean([evaluated[i][i + 1] for i in range(3)]))
+    assert found["bwt"]["value"] == pytest.approx(mean([evaluated[i][3] - evaluated[i][i + 1] for i in range(2)]))
+    assert found["above_chance"]["value"] == pytest.approx(
+        mean([evaluated[i][i + 1] - evaluated[i][0] for i in (1, 2)])
+    )
+    assert found["fwt"]["value"] == pytest.approx(mean([evaluated[i][i] - evaluated[i][0] for i in (1, 2)]))
