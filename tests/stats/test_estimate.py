@@ -119,3 +119,20 @@ def test_the_interquartile_mean_of_ratios_is_of_logarithms() -> None:
     one = estimate_of(lives(values, "forward_transfer"), "forward_transfer", ratio)
     turned = estimate_of(lives([1 / one for one in values], "forward_transfer"), "forward_transfer", ratio)
     assert one.iqm == pytest.approx(1 / (turned.iqm or 0))
+
+
+def test_keeping_beside_harm_is_remarked_on() -> None:
+    bars = {
+        "performance_maintenance": Bar(0.0, margin=5.0, headline="log"),
+        "backward_transfer": Bar(1.0, scale="log", headline="log"),
+    }
+
+    def group(transfer: float) -> dict[str, Estimate]:
+        values = [
+            {"performance_maintenance": -1 + at / 10, "backward_transfer": transfer + at / 100} for at in range(6)
+        ]
+        return estimates([life(f"life-{at}", values=one) for at, one in enumerate(values)], bars)
+
+    assert group(0.9)["backward_transfer"].word == "harms"
+    assert any("has no margin" in note for note in group(0.9)["backward_transfer"].decision.notes)
+    assert not any("has no margin" in note for note in group(1.2)["backward_transfer"].decision.notes)

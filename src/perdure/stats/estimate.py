@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,11 +36,17 @@ def estimates(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> dict[str, Estimate]:
-    """Every metric of a group of lifetimes."""
-    return {
+    """Every metric of a group of lifetimes; where two of them seem to contradict each other, that is remarked on."""
+    found = {
         name: estimate(lives, name, bar, group, level=level, seed=seed, resamples=resamples)
         for name, bar in bars.items()
     }
+    keeping, backward = found.get("performance_maintenance"), found.get("backward_transfer")
+    if keeping and backward and keeping.word in ("keeps", "gains") and backward.word == "harms":
+        said = f"has no margin: performance maintenance {keeping.word} all the same, by its own"
+        made = replace(backward.decision, notes=(*backward.decision.notes, said))
+        found["backward_transfer"] = replace(backward, decision=made)
+    return found
 
 
 def estimate(
