@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "report": {"scenario", "log", "curves", "metrics", "gather", "stats"},
     "watch": {"scenario", "log", "curves", "metrics", "gather", "stats", "report"},
 }
-EVERYONES = {"errors", "files", "registry", "schemas", "settings", "stopping"}
+EVERYONES = {"errors", "files", "registry", "results", "schemas", "settings", "stopping"}
 MODULES = [name for _, name, _ in pkgutil.walk_packages([str(SOURCE)], "perdure.") if not name.endswith("__main__")]
 
 

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "METRICS": "perdure.metrics",
     "Block": "perdure.scenario.model",
     "Check": "perdure.log.problem",
     "Comparisons": "perdure.stats.systems",
@@ -66,7 +67,6 @@ _HOMES = {
     "Lifetime": "perdure.log.model",
     "LintReport": "perdure.scenario.lint",
     "LogError": "perdure.errors",
-    "METRICS": "perdure.metrics",
     "Metric": "perdure.metrics.engine.declare",
     "NoValue": "perdure.metrics.engine.declare",
     "PerdureError": "perdure.errors",
