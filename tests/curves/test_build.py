@@ -85,6 +85,16 @@ def test_clamping_cuts_at_the_tenth_and_ninetieth_percentile() -> None:
     assert (made.values.min(), made.values.max()) == (1.0, 9.0)
 
 
+def test_an_outlier_of_an_expert_does_not_widen_a_clamped_range() -> None:
+    own, beside = NOISY.tolist(), [*NOISY[:-1].tolist(), 1000.0]
+    plain = Prep(clamp=True, window="none")
+    expert = lifetime_of([Block("learn", "a", 40)], values=[beside], name="e")
+    made = curves(life(a=own), plain, experts=[expert])
+    low, high = np.percentile([*own, *beside], (10, 90))
+    assert (made.ranges["a"].low, made.ranges["a"].high) == pytest.approx((low, high))
+    assert made.experts["a"][0].curve.values.max() == pytest.approx(101.0)
+
+
 def test_lower_better_values_are_negated_and_bounds_with_them() -> None:
     worse = replace(life(error=[0.2, 0.8]), measures={"reward": "lower"})
     np.testing.assert_allclose(curves(worse, Prep(bounds={"error": (0.0, 1.0)})).values, [81.0, 21.0])
@@ -111,6 +121,13 @@ def test_noise_is_repeatable_and_as_wide_as_asked() -> None:
     quiet, noisy, again = curves(many), curves(many, Prep(noise=2.0)), curves(many, Prep(noise=2.0))
     np.testing.assert_array_equal(noisy.values, again.values)
     assert np.std(noisy.values - quiet.values) == pytest.approx(2.0, rel=0.1)
+
+
+def test_two_lives_do_not_share_their_noise() -> None:
+    one = life(a=np.linspace(0, 1, 50).tolist())
+    noisy, other = Prep(noise=2.0), replace(one, id="another")
+    assert (curves(one, noisy).values != curves(other, noisy).values).all()
+    np.testing.assert_array_equal(curves(one).values, curves(other).values)
 
 
 def test_variant_agnostic_pools_ranges_and_experts_and_joins_blocks_by_base_name() -> None:

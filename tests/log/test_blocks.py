@@ -51,6 +51,12 @@ def test_a_block_ends_where_number_mode_subtype_or_task_changes(change: dict[str
     assert len(life.scenario.blocks) == (2 if splits else 1)
 
 
+def test_a_blocks_parameters_are_those_that_do_not_change_within_it() -> None:
+    wide, narrow = '{"paddle": 0.4, "points": 1, "bot": 2}', '{"paddle": 0.2, "points": 1}'
+    [block] = lifetime([{"task_params": wide}] * 2 + [{"task_params": narrow}] * 2).scenario.blocks
+    assert block.params == {"points": 1}
+
+
 def test_rows_that_do_not_count_are_dropped_before_blocks_are_formed() -> None:
     life = lifetime(
         [

@@ -295,6 +295,11 @@ def test_a_copy_does_not_outlive_its_ledger_or_a_block(copied: Path) -> None:
         perdure.read(copied)
 
 
+def test_a_copy_does_not_serve_other_measures(copied: Path) -> None:
+    other = perdure.read(copied, measures={"exp_num": "higher"}, cache=False)
+    assert perdure.read(copied, measures={"exp_num": "higher"}).experiences.equals(other.experiences)
+
+
 def test_no_copy_is_made_of_a_log_read_as_it_stands(life: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "WORTH_KEEPING", 1)
     DAMAGE["an altered record"][0](life)

@@ -127,8 +127,15 @@ def test_a_ratio_is_guarded_relative_to_the_range() -> None:
 def test_a_contrast_of_nothing_has_no_value() -> None:
     with pytest.raises(NoValue, match="next to nothing"):
         contrast(0.0, 0.0, 1.0)
-    with pytest.raises(NoValue, match="needs values of 0 or more"):
-        contrast(-1.0, 2.0, 1.0)
+    for after, before in ((-1.0, 2.0), (2.0, -1.0)):
+        with pytest.raises(NoValue, match="needs values of 0 or more"):
+            contrast(after, before, 1.0)
+
+
+def test_a_contrast_is_guarded_relative_to_the_range() -> None:
+    assert contrast(3e-6, 1e-6, 100.0) == pytest.approx(0.5)
+    with pytest.raises(NoValue, match="next to nothing"):
+        contrast(3e-8, 1e-8, 100.0)
 
 
 def test_median_replaces_the_mean_over_pairs() -> None:

@@ -6,17 +6,23 @@ What the papers leave open, the edges of the smoothing window, is taken from the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
 import pytest
 
+from perdure.curves.build import curves
+from perdure.curves.model import Prep
 from perdure.errors import MetricError
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of
+from perdure.metrics.engine.declare import Metric
+from perdure.metrics.engine.measure import measure
 from perdure.metrics.engine.score import Score
+from perdure.metrics.papers import baker_2023, new_2022
 from perdure.scenario.model import Block
 
 TASKS = ("a", "b", "c")
@@ -217,6 +223,19 @@ def test_the_papers_leave_out_who_falls_or_fails_and_say_how_many(preset: str) -
     found = scored(lived, [(task, curve) for task in TASKS], preset)
     assert found["sample_efficiency"] == pytest.approx(1.0)
     assert "1 of 3 left out: a: the learning curve falls" in found.metrics["sample_efficiency"].flags[0]
+
+
+@pytest.mark.parametrize("declared", [new_2022, baker_2023])
+@pytest.mark.parametrize(("height", "learned"), [(0.21, True), (0.19, False)])
+def test_who_stays_below_a_fifth_of_the_experts_best_did_not_learn(
+    declared: Callable[[], dict[str, Metric]], height: float, learned: bool
+) -> None:
+    rising = np.arange(1.0, 5.0)
+    lived, alone = (lifetime_of([Block("learn", "a", 4)], values=[one]) for one in (height * rising, rising))
+    made = curves(lived, Prep(scale="none", window="none"), [replace(alone, id="expert")])
+    found = measure(declared()["sample_efficiency"], made)
+    assert found.value == (pytest.approx(height) if learned else None)
+    assert learned or "below a fifth" in str(found.why)
 
 
 @pytest.mark.parametrize("preset", ["new-2022", "baker-2023"])

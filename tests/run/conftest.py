@@ -13,6 +13,8 @@ import perdure
 TOYS = '''
 """Learners that do one thing wrong, or one thing right."""
 import os
+import pickle
+import random
 import signal
 from pathlib import Path
 
@@ -89,6 +91,30 @@ class Counts:
 
     def fingerprint(self):
         return str(self.count)
+
+
+class Draws(Counts):
+    """Keeps its random numbers with its knowledge, and writes down the first that it draws in each life."""
+
+    def __init__(self, seed=0, drawn=""):
+        super().__init__(seed)
+        self.drawn, self.rng = drawn, random.Random(seed)
+
+    def block_started(self, situation):
+        if situation.block == 0:
+            with open(self.drawn, "a") as file:
+                print(self.rng.random(), file=file)
+
+    def save(self, folder):
+        super().save(folder)
+        (folder / "random.pickle").write_bytes(pickle.dumps(self.rng))
+
+    def restore(self, folder):
+        super().restore(folder)
+        self.rng = pickle.loads((folder / "random.pickle").read_bytes())
+
+    def reseed(self, seed):
+        self.rng = random.Random(seed)
 '''
 
 PROTOCOL = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from perdure.errors import LogError, ScenarioError
 from perdure.learners.interface import Answer, LearnerError, Situation, Transition
 from perdure.run.lead import lead
 from perdure.run.lifetime import Life, live
+from perdure.run.seeds import Seeds
 from perdure.scenario.compose import compose, condensed
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.syllabus import Syllabus, parse_syllabus
@@ -107,6 +109,26 @@ def test_rewards_and_infos_are_withheld_in_evaluation_and_logged_all_the_same(tm
     logged = rows(life)
     tests = logged.filter(pl.col("block_type") == "test")
     assert (tests["reward"] != 0).any()
+
+
+def test_how_episodes_fall_out_follows_the_environments_seed_alone(tmp_path: Path) -> None:
+    seeds = Seeds.of(3)
+
+    def seen(name: str, seeds: Seeds) -> list[list[float]]:
+        found = []
+        for block in live(games(), tmp_path, name, seeds=seeds):
+            for episode in block.episodes():
+                observation, _ = episode.reset()
+                over = False
+                while not over:
+                    found.append(np.ravel(observation).tolist())
+                    observation, _, terminated, truncated, _ = episode.step(0)
+                    over = terminated or truncated
+        return found
+
+    first = seen("first", seeds)
+    assert seen("others", replace(seeds, learner=8, scenario=8)) == first
+    assert seen("another", replace(seeds, environment=8)) != first
 
 
 def test_labels_are_withheld_in_evaluation(tmp_path: Path) -> None:

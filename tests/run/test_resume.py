@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,16 @@ def test_a_life_cut_at_any_experience_comes_to_the_same_end(tmp_path: Path, stop
     assert records(tmp_path / "cut" / "life").equals(records(tmp_path / "whole" / "life"))
     assert perdure.read(tmp_path / "cut" / "life").complete
     assert not [one for one in perdure.check(tmp_path / "cut" / "life").problems if one.level == "error"]
+
+
+@pytest.mark.parametrize("stop", [5, 7, 9])
+def test_a_block_that_is_lived_again_is_closed_once(tmp_path: Path, stop: int) -> None:
+    with pytest.raises(PowerCut):
+        lived(tmp_path, stop=stop)
+    lived(tmp_path)
+    events = [json.loads(line) for line in (tmp_path / "life" / "blocks.jsonl").read_text().splitlines()]
+    closed = [event["block_num"] for event in events if event["event"] == "block"]
+    assert closed == list(range(len(SYLLABUS.scenario.blocks)))
 
 
 def test_a_fresh_learner_on_an_old_log_is_refused(tmp_path: Path) -> None:

@@ -215,6 +215,19 @@ def test_pre_deployment_is_lived_once_and_cloned_into_every_life_and_expert(
     assert run_protocol(file, tmp_path / "run", workers=0).lived == ("life-001",)
 
 
+def test_no_two_clones_of_a_pre_deployed_learner_draw_the_same_random_numbers(
+    tmp_path: Path, write_protocol: WriteProtocol
+) -> None:
+    more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
+    drawn = tmp_path / "drawn.txt"
+    file = write_protocol("toys:Draws", params=f'{{ drawn = "{drawn}" }}', lifetimes=3, experts=1, more=more)
+    result = run_protocol(file, tmp_path / "run", workers=0)
+    assert result.failed == {}
+    _before_deployment, *found = drawn.read_text().splitlines()
+    assert len(found) == len(result.lived) == 5
+    assert len(set(found)) == len(found)
+
+
 def test_a_clone_that_is_not_what_was_saved_is_refused(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
     file = write_protocol("toys:Counts", params="{ honest = false }", more=more)

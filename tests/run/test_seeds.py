@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +36,13 @@ def test_learner_scenario_and_environment_have_seeds_of_their_own() -> None:
     assert len({seeds.learner, seeds.scenario, seeds.environment}) == 3
     assert seeds.under("life", 1) != seeds.under("life", 2)
     assert Seeds(**seeds.as_json()) == seeds
+
+
+@pytest.mark.parametrize("kind", ["learner", "scenario", "environment"])
+def test_another_root_of_one_kind_changes_the_seed_of_that_kind_alone(kind: str) -> None:
+    seeds = Seeds.of(3)
+    one, other = seeds.under("life", 1).as_json(), replace(seeds, **{kind: 7}).under("life", 1).as_json()
+    assert {name for name in one if one[name] != other[name]} == {kind}
 
 
 def test_a_text_and_a_number_are_different_keys() -> None:

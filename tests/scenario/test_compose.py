@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from typing import Any
 
@@ -47,6 +48,15 @@ def test_dispersed_learns_in_three_fresh_orders_as_much_as_condensed() -> None:
     assert [sorted(order) for order in orders] == [sorted(t.replace(":", "_") for t in SIX)] * 3
     assert len(set(orders)) == 3
     assert dispersed.scenario.learning_experiences == condensed.scenario.learning_experiences == 18_000
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 8))
+@settings(max_examples=60, deadline=None)
+def test_superblocks_repeat_an_order_only_after_every_order_was_there(seed: int, tasks: int, superblocks: int) -> None:
+    syllabus = composers.dispersed([*"abcd"[:tasks]], learn=8, evaluate=1, superblocks=superblocks, seed=seed)
+    blocks = [task for task, _ in learned(syllabus)]
+    orders = {tuple(blocks[start : start + tasks]) for start in range(0, len(blocks), tasks)}
+    assert len(orders) == min(superblocks, math.factorial(tasks))
 
 
 def test_a_remainder_goes_to_the_first_superblocks() -> None:

@@ -263,6 +263,13 @@ def test_many_pairs_are_flipped_at_random_to_the_same_p() -> None:
     assert ours == sign_flip_test(differences, np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("flips", [9, 99, 999])
+def test_no_number_of_random_flips_gives_a_p_of_0_because_the_one_observed_is_counted_in(flips: int) -> None:
+    # Of 2⁶⁰ ways to flip equal differences two are as far out, so that none of these few is drawn.
+    assert sign_flip_test(np.ones(60), np.random.default_rng(0), flips) == pytest.approx(1 / (flips + 1))
+    assert sign_flip_test(np.zeros(60), np.random.default_rng(0), flips) == 1.0
+
+
 def test_hedges_g_by_hand() -> None:
     # Means 2 and 4, both variances 1, n = 3 each: d = −2, correction 1 − 3/(4·4 − 1) = 0.8
     assert hedges_g(np.array([1.0, 2.0, 3.0]), np.array([3.0, 4.0, 5.0])) == pytest.approx(-1.6)

@@ -262,6 +262,15 @@ def test_where_all_agree_the_constant_decides_untested(value: float, word: str) 
     assert EQUAL in found.flags
 
 
+@pytest.mark.parametrize("margin", [0.0, 0.1, 5.0])
+def test_a_constant_loss_of_the_margin_itself_is_neither_kept_nor_forgotten(margin: float) -> None:
+    bar = replace(PM, margin=margin, margin_given=True)
+    on = kept([-margin] * 4, bar)
+    assert (on.sd, on.verdict, on.word) == (0.0, "undecided", "loses" if margin else "undecided")
+    assert kept([-margin + 1e-6] * 4, bar).verdict == "met"
+    assert kept([-margin - 1e-6] * 4, bar).verdict == "not met"
+
+
 def test_differences_at_rounding_level_are_none() -> None:
     assert kept([7e-15] * 3 + [0.0] * 3).word == "keeps"  # and not: gains
     ratios = decide(lives([1 + 1e-13, 1 + 2e-13, 1.0, 1.0], "forward_transfer"), "forward_transfer", RATIO)

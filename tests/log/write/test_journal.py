@@ -378,6 +378,16 @@ def test_a_life_that_raised_is_not_complete(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in (tmp_path / "life" / "blocks.jsonl").read_text()
 
 
+def test_a_life_is_complete_once_every_worker_has_ended(tmp_path: Path) -> None:
+    with perdure.Journal(tmp_path, "life") as late:
+        late.log(**RECORD, worker_id="late")
+        late.end_blocks()
+        with perdure.Journal(tmp_path, "life", join=True) as early:
+            early.log(**RECORD, worker_id="early")
+        assert perdure.read(tmp_path / "life").complete is False
+    assert perdure.read(tmp_path / "life").complete is True
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_does_not_write_in_its_parents_name(tmp_path: Path) -> None:

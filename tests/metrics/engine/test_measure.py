@@ -188,6 +188,15 @@ def test_experts_averaged_over_time_are_one_cut_to_the_shortest() -> None:
     assert len(experts_at(made, site, Context())) == 2
 
 
+def test_the_raw_values_of_experts_averaged_over_time_are_not_smoothed() -> None:
+    lived = [np.random.default_rng(seed).normal(5, 1, 40) for seed in range(2)]
+    experts = [lifetime_of([Block("learn", "a", 40)], values=[one], name="e") for one in lived]
+    made = curves(lifetime_of([Block("learn", "a", 40)]), Prep(scale="none"), experts)
+    together = averaged(made.experts["a"]).curve
+    np.testing.assert_allclose(together.raw, np.mean(lived, axis=0))
+    assert np.std(together.values) < np.std(together.raw) / 2
+
+
 def test_metrics_that_share_sites_walk_the_scenario_once() -> None:
     walks = []
 

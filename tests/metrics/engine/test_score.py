@@ -133,6 +133,7 @@ def test_the_learned_guard_marks_what_was_never_learned() -> None:
     life = lifetime_of([Block("learn", "a", 10), Block("learn", "b", 10)], values=[[0.0] * 9 + [9.0], [1.0] * 10])
     assert score(life, learned={"A": 8.0, "b": 2.0, "absent": 1.0}).not_learned == ("b",)
     assert score(life, learned={"a": 8.0}, lower_is_better=True).not_learned == ("a",)
+    assert score(life, learned={"a": 10.0, "b": 2.0}, lower_is_better=True).not_learned == ()
 
 
 def test_noise_changes_values_a_little_and_the_same_each_time() -> None:
