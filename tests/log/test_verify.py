@@ -160,6 +160,26 @@ class TestBlocksNotClosed:
         assert check_l2logger(journal.path).problems == ()
         again.close()
 
+    def test_a_block_that_was_closed_again_may_not_grow_any_more(self, journal: perdure.Journal) -> None:
+        journal.close()
+        with perdure.Journal(journal.path.parent, "life", join=True) as again:
+            again.log(block_num=1, exp_num=6, block_type="train", task_name="a", reward=6)
+        change("worker-default/1-train/data-log.tsv", lambda lines: [*lines, lines[-1]])(journal.path)
+        with pytest.raises(Unverified, match=r"1-train.*bytes more"):
+            perdure.read(journal.path)
+
+    def test_only_the_last_block_of_a_worker_that_has_not_ended_may_have_grown_unsaid(
+        self, journal: perdure.Journal
+    ) -> None:
+        with journal:
+            journal.end_blocks()
+            last, before = (f"worker-default/{name}/data-log.tsv" for name in ("1-train", "0-train"))
+            change(last, lambda lines: [*lines, lines[-1].replace(b"\t5", b"\t6")])(journal.path)
+            assert perdure.read(journal.path).experiences.height == 7
+            change(before, lambda lines: [*lines, lines[-1]])(journal.path)
+            with pytest.raises(Unverified, match=r"0-train.*bytes more"):
+                perdure.read(journal.path)
+
     def test_what_was_closed_before_it_grew_is_verified(self, journal: perdure.Journal) -> None:
         journal.close()
         with perdure.Journal(journal.path.parent, "life", join=True) as again:
@@ -295,9 +315,15 @@ def test_a_copy_does_not_outlive_its_ledger_or_a_block(copied: Path) -> None:
         perdure.read(copied)
 
 
-def test_a_copy_does_not_serve_other_measures(copied: Path) -> None:
-    other = perdure.read(copied, measures={"exp_num": "higher"}, cache=False)
-    assert perdure.read(copied, measures={"exp_num": "higher"}).experiences.equals(other.experiences)
+def test_a_copy_does_not_serve_other_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "WORTH_KEEPING", 1)
+    with perdure.Journal(tmp_path, "life", measures=["reward"]) as journal:
+        journal.log(block_num=0, exp_num=0, block_type="train", task_name="a", reward=1.0, errors=3)
+    perdure.read(journal.path)
+    cache.settle()
+    assert recalled(journal.path)
+    true = perdure.read(journal.path, measures=["errors"], cache=False).experiences
+    assert perdure.read(journal.path, measures=["errors"]).experiences.equals(true)
 
 
 def test_no_copy_is_made_of_a_log_read_as_it_stands(life: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from perdure.run.seeds import Seeds
 from perdure.scenario.compose import compose, condensed
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.syllabus import Syllabus, parse_syllabus
+from perdure.tasks.episodes import Episodes
 from perdure.tasks.interface import TaskError
 
 SHORT = {"points": 1, "steps": 30}
@@ -111,11 +112,19 @@ def test_rewards_and_infos_are_withheld_in_evaluation_and_logged_all_the_same(tm
     assert (tests["reward"] != 0).any()
 
 
-def test_how_episodes_fall_out_follows_the_environments_seed_alone(tmp_path: Path) -> None:
+def test_how_episodes_fall_out_follows_the_environments_seed_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seeds = Seeds.of(3)
+    made: list[int] = []
 
-    def seen(name: str, seeds: Seeds) -> list[list[float]]:
+    def making(task: Task, seed: int, **more: Any) -> Episodes:
+        made.append(seed)
+        return Episodes(task, seed, **more)
+
+    def seen(name: str, seeds: Seeds) -> tuple[list[int], list[list[float]]]:
         found = []
+        made.clear()
         for block in live(games(), tmp_path, name, seeds=seeds):
             for episode in block.episodes():
                 observation, _ = episode.reset()
@@ -124,11 +133,13 @@ def test_how_episodes_fall_out_follows_the_environments_seed_alone(tmp_path: Pat
                     found.append(np.ravel(observation).tolist())
                     observation, _, terminated, truncated, _ = episode.step(0)
                     over = terminated or truncated
-        return found
+        return [*made], found
 
+    monkeypatch.setattr("perdure.run.lifetime.Episodes", making)
     first = seen("first", seeds)
     assert seen("others", replace(seeds, learner=8, scenario=8)) == first
-    assert seen("another", replace(seeds, environment=8)) != first
+    another = seen("another", replace(seeds, environment=8))
+    assert (another[0] != first[0], another[1] != first[1]) == (True, True)
 
 
 def test_labels_are_withheld_in_evaluation(tmp_path: Path) -> None:
