@@ -12,10 +12,10 @@ from perdure.curves.build import curves
 from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.log.model import Lifetime
 from perdure.metrics import METRICS
-from perdure.metrics.engine.arithmetic import contrast, ratio, theil_sen
+from perdure.metrics.engine.arithmetic import BELOW, contrast, lift_contrast, ratio, theil_sen
 from perdure.metrics.engine.combine import transfer_ratios
 from perdure.metrics.engine.contract import lifetime_of
-from perdure.metrics.engine.declare import NoValue
+from perdure.metrics.engine.declare import NoValue, Value
 from perdure.metrics.engine.measure import Measured, measure
 from perdure.scenario.model import Block
 
@@ -136,6 +136,11 @@ def test_a_contrast_is_guarded_relative_to_the_range() -> None:
     assert contrast(3e-6, 1e-6, 100.0) == pytest.approx(0.5)
     with pytest.raises(NoValue, match="next to nothing"):
         contrast(3e-8, 1e-8, 100.0)
+
+
+def test_a_contrast_counts_what_lies_below_the_floor_as_the_floor_and_says_so() -> None:
+    assert lift_contrast(-4.0, 3.0, 100.0, 1.0) == Value(contrast(1.0, 3.0, 100.0), (BELOW,))
+    assert lift_contrast(2.0, 3.0, 100.0, 1.0) == contrast(2.0, 3.0, 100.0)
 
 
 def test_median_replaces_the_mean_over_pairs() -> None:

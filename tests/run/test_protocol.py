@@ -29,6 +29,13 @@ def test_a_protocol_has_defaults_for_all_but_learner_and_scenarios() -> None:
     assert protocol.title == "forgetful-q"
 
 
+@pytest.mark.parametrize("kind", ["learner", "scenario", "environment"])
+def test_a_root_that_is_given_replaces_that_one_and_no_other(kind: str) -> None:
+    drawn = parse_protocol(MINIMAL).seeds.as_json()
+    assert len(set(drawn.values())) == 3
+    assert parse_protocol({**MINIMAL, "seeds": {kind: 7}}).seeds.as_json() == {**drawn, kind: 7}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

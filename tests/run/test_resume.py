@@ -76,6 +76,15 @@ def test_a_block_that_is_lived_again_is_closed_once(tmp_path: Path, stop: int) -
     assert closed == list(range(len(SYLLABUS.scenario.blocks)))
 
 
+def test_a_torn_line_of_the_ledger_is_gone_once_the_life_went_on(tmp_path: Path) -> None:
+    with pytest.raises(PowerCut):
+        lived(tmp_path, stop=9)
+    with (tmp_path / "life" / "blocks.jsonl").open("ab") as ledger:
+        ledger.write(b'{"event":"blo')
+    lived(tmp_path)
+    assert perdure.check(tmp_path / "life").problems == ()
+
+
 def test_a_fresh_learner_on_an_old_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PowerCut):
         lived(tmp_path, stop=9)

@@ -271,8 +271,15 @@ def test_a_constant_loss_of_the_margin_itself_is_neither_kept_nor_forgotten(marg
     assert kept([-margin - 1e-6] * 4, bar).verdict == "not met"
 
 
+def test_a_lifetime_at_the_threshold_lies_beyond_it_only_where_that_is_inclusive() -> None:
+    values, bar = [0.0, 0.0, 1.0, -1.0], replace(PM, margin=0.0)
+    assert [kept(values, replace(bar, inclusive=one)).above_count for one in (True, False)] == [3, 1]
+
+
 def test_differences_at_rounding_level_are_none() -> None:
-    assert kept([7e-15] * 3 + [0.0] * 3).word == "keeps"  # and not: gains
+    still = kept([7e-15] * 3 + [0.0] * 3)
+    assert (still.word, still.sd, still.p) == ("keeps", 0.0, None)  # and not: gains
+    assert EQUAL in still.flags
     ratios = decide(lives([1 + 1e-13, 1 + 2e-13, 1.0, 1.0], "forward_transfer"), "forward_transfer", RATIO)
     assert ratios.word == "undecided"
     assert decide(lives([1.0] * 4, "forward_transfer"), "forward_transfer", RATIO).verdict == "undecided"
