@@ -13,15 +13,12 @@ from perdure.gather.model import Life, Survey
 from perdure.gather.survey import Source, survey
 from perdure.metrics.engine.settings import Settings
 from perdure.report.palette import Look, looks
-from perdure.report.sketch import Sketch, sketch
+from perdure.report.sketch import Sketch, sketched
 from perdure.stats.groups import groups as groups_of
 from perdure.stats.groups import not_pooled
 from perdure.stats.model import Group
 
 __all__ = ["Material", "gather", "material", "sketched"]
-
-_COLUMNS = 1200
-"""How many columns of pixels a single lifetime is thinned to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +90,6 @@ class Material:
         """The lifetimes of a group."""
         wanted = set(group.lives)
         return tuple(one for one in self.lives if one.id in wanted)
-
-
-def sketched(curves: Curves, count: int, columns: int | None = None) -> Sketch:
-    """What a report keeps of a lifetime's curves; one of many gets less, so that a report stays small."""
-    return sketch(curves, columns=columns or max(150, min(_COLUMNS, 7500 // max(1, count))))
 
 
 def gather(

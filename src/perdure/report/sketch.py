@@ -22,8 +22,10 @@ from perdure.scenario.model import Block
 from perdure.stats.model import LEVEL
 from perdure.stats.threshold import t_interval
 
-__all__ = ["MEMORY_COLUMNS", "STEP_COLUMNS", "Beside", "Cost", "Line", "Sketch", "Stretch", "sketch"]
+__all__ = ["MEMORY_COLUMNS", "STEP_COLUMNS", "Beside", "Cost", "Line", "Sketch", "Stretch", "sketch", "sketched"]
 
+_COLUMNS = 1200
+"""How many columns of pixels a single lifetime is thinned to."""
 STEP_COLUMNS = ("steps", "step_count", "episode_steps", "episode_step_count")
 """Columns that may count the steps of an experience, in the order in which they are looked for."""
 
@@ -173,6 +175,11 @@ def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketc
         seconds=seconds_learning(curves.passage) if curves.passage.rows.height else (None, 0),
         costs=_costs(curves.passage),
     )
+
+
+def sketched(curves: Curves, count: int, columns: int | None = None) -> Sketch:
+    """What a report keeps of a lifetime's curves; one of many gets less, so that a report stays small."""
+    return sketch(curves, columns=columns or max(150, min(_COLUMNS, 7500 // max(1, count))))
 
 
 def _costs(passage: Passage) -> dict[str, Cost]:

@@ -299,14 +299,19 @@ def costs(material: Material) -> Table:
     return Table("What learning took", (*heads, *more), tuple(rows)).filled()
 
 
-def values(told: Life, declared: Mapping[str, Metric], bars: Mapping[str, Bar], level: float = LEVEL) -> Table:
-    """One lifetime's metrics that have a value, with what its own spread decides, and flags."""
+def values(
+    told: Life, declared: Mapping[str, Metric], bars: Mapping[str, Bar], level: float = LEVEL, *, alone: bool = True
+) -> Table:
+    """One lifetime's metrics that have a value, and flags; where it stands alone, with what its own spread decides.
+
+    Among others it gets no marks: their group decides, and chance puts some on any learner's lifetimes.
+    """
     rows: list[tuple[Cell, ...]] = []
     for name, one in told.score.metrics.items():
         if one.value is not None:
             metric = declared.get(name)  # a file of scores may hold metrics that nothing here declares
             bar = bars.get(name, Bar())
-            judged = is_judged(bar, (told.score,))
+            judged = alone and is_judged(bar, (told.score,))
             verdict = decide((told.score,), name, bar, level).verdict if judged else None
             threshold = replace(metric, margin=0.0).bar if metric and metric.threshold is not None else ""
             rows.append((name, one.value, threshold, MARKS.get(verdict or "", ""), "; ".join(one.flags)))

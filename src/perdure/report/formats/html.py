@@ -175,7 +175,8 @@ def _page(at: int, one: Life, material: Material, figures: dict[str, Any]) -> di
     """One lifetime's folded page."""
     name = f"life-{at}"
     spec = interactive.lifetime(lifetime_of(one.sketch), material.looks)
-    measured = tables.values(one, material.survey.metrics, material.survey.bars)
+    alone = not any(group.n > 1 and one.id in group.lives for group in material.groups)
+    measured = tables.values(one, material.survey.metrics, material.survey.bars, alone=alone)
     figures[name] = {**spec, "tables": [table.as_data() for table in (measured, tables.blocks(one))]}
     score = one.score
     about = [score.learner, None if score.seed is None else f"seed {score.seed}", _ended(one)]

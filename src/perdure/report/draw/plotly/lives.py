@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perdure.curves.model import Array
 from perdure.report.draw.data.lives import Evaluated, ExpertsData, LifetimeData, Stroke
 from perdure.report.draw.data.view import Nothing
 from perdure.report.palette import Look
@@ -25,7 +26,7 @@ def literal(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def rounded(values: npt.ArrayLike | Sequence[float | None]) -> list[Any]:
+def rounded(values: npt.ArrayLike | Sequence[float | None] | Sequence[Sequence[float | None]]) -> list[Any]:
     """Six significant digits, which is what a hover shows; where all are whole they lose their point; gaps stay."""
     given = np.asarray(values)
     if given.dtype.kind in "iu":
@@ -36,9 +37,17 @@ def rounded(values: npt.ArrayLike | Sequence[float | None]) -> list[Any]:
     places = np.clip(5 - size, -_EXACT, _EXACT)
     up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
     short = np.rint(given * up / down) / up * down
-    whole = (np.abs(short[known]) < 1e15).all() and (short[known] == np.rint(short[known])).all()
-    shown = (np.where(known, short, 0).astype(np.int64) if whole else short).tolist()
-    return shown if known.all() else [value if here else None for value, here in zip(shown, known, strict=True)]
+    if given.ndim == 2:
+        return [_listed(*row) for row in zip(short, known, strict=True)]
+    return _listed(short, known)
+
+
+def _listed(short: Array, known: npt.NDArray[np.bool_]) -> list[Any]:
+    everywhere = bool(known.all())
+    some = short if everywhere else short[known]
+    whole = bool((np.abs(some) < 1e15).all() and (some == np.rint(some)).all())
+    shown: list[Any] = (np.where(known, short, 0).astype(np.int64) if whole else short).tolist()
+    return shown if everywhere else [value if here else None for value, here in zip(shown, known, strict=True)]
 
 
 def lifetime(data: LifetimeData | Nothing, looks: Mapping[str, Look]) -> Spec:
@@ -148,7 +157,7 @@ def _dots(task: str, own: Sequence[Evaluated], look: Look) -> dict[str, Any]:
         before = one.run
         ends = (None if end is None else abs(end - one.mean) for end in (one.high, one.low))
         dots.append((one.x, one.mean, *ends))
-    x, y, above, below = (rounded(column) for column in zip(*dots, strict=True))
+    x, y, above, below = rounded(list(zip(*dots, strict=True)))
     spread = {"array": above} if above == below else {"array": above, "arrayminus": below, "symmetric": False}
     return {
         "type": "scatter",
