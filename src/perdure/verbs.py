@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from perdure.stats.power import Question
     from perdure.stats.systems import Comparisons
 
-__all__ = ["compare", "correlate", "lint", "metrics_of", "pilot_sides", "plan", "shows_2019"]
+__all__ = ["compare", "correlate", "lint", "plan", "shows_2019"]
 
 Logs = Survey | Source | Sequence[Source] | Frame
 
@@ -121,7 +121,7 @@ def plan(
         raise PerdureError("a pilot knows its own spread and its experts'; say the effect by `detect`, without k")
     import numpy as np
 
-    pool, sides = pilot_sides(_surveyed(pilot, experts, settings), settings, scenario, question)
+    pool, sides = _pilot_sides(_surveyed(pilot, experts, settings), settings, scenario, question)
     made = make_plan(1.0, alpha, beta, question=question, tails=tails_of(sides[0], question), lifetimes=lifetimes)
     found = pilot_metrics(
         sides[0],
@@ -153,7 +153,7 @@ def lint(
     variants = settings.variants or "name"
 
     def asked(of_kind: str | None) -> Iterable[Metric]:
-        return metrics_of(settings, of_kind)
+        return _metrics_of(settings, of_kind)
 
     if isinstance(syllabus, Syllabus):
         return linted(syllabus, kind=kind, metrics=asked, variants=variants)
@@ -188,7 +188,7 @@ def _apart(found: Survey, pattern: str | None, *, as_learners: bool) -> Survey:
     return replace(found, lives=tuple(named(one) for one in found.lives if one.id in groups))
 
 
-def pilot_sides(
+def _pilot_sides(
     found: Survey, settings: Settings, scenario: str | None, question: Question
 ) -> tuple[Survey, list[tuple[Score, ...]]]:
     """The pilot's whole lifetimes in one scenario type: of one learner, or of two that are to be compared."""
@@ -288,7 +288,7 @@ def _valued(bars: Mapping[str, Bar], lives: Sequence[Score]) -> list[str]:
     return [name for name in valued if bars[name].threshold is not None] or valued
 
 
-def metrics_of(settings: Settings, kind: str | None) -> Iterable[Metric]:
+def _metrics_of(settings: Settings, kind: str | None) -> Iterable[Metric]:
     """Every metric, or those of the preset or the ids asked for; beside them what the files asked for declare.
 
     A syllabus of a 2019 type was made for the metrics of 2019, and shows these unless told otherwise.

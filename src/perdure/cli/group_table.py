@@ -101,6 +101,13 @@ def _show(console: Console, group: Group, title: str, declared: Mapping[str, Met
     from perdure.cli.score_table import widest
     from perdure.stats.reading import reading
 
+    decided = {name: one.decision for name, one in group.estimates.items() if one.decision.verdict}
+    words = [f"{name}: {made.word}: {made.says}" for name, made in decided.items() if made.says]
+    answer = [*words, *reading(group, declared)]
+    if answer:  # first, and by whom: the table below it is long
+        console.print(group.group, markup=False, style="bold")
+    for line in answer:
+        console.print(line, markup=False)
     layouts = _WIDE, _NARROW, _NARROW[:-2] + _NARROW[-1:]
     console.print(widest(console, (_table(group, title, layout) for layout in layouts)))
     notes: dict[str, list[str]] = {}
@@ -108,16 +115,12 @@ def _show(console: Console, group: Group, title: str, declared: Mapping[str, Met
     carried: dict[tuple[str, int], list[str]] = {}
     for name, one in group.estimates.items():
         made = one.decision
-        if made.verdict and made.says:
-            console.print(f"{name}: {made.word}: {made.says}", markup=False)
         for note in (*made.notes, *made.flags) if one.n else ():
             notes.setdefault(note, []).append(name)
         for flagged in one.carried:
             carried.setdefault(flagged, []).append(name)
         if one.missing:
             absent.setdefault((one.missing, one.absent or "no reason is given"), []).append(name)
-    for line in reading(group, declared):
-        console.print(line, markup=False)
     hidden = [name for name, one in group.estimates.items() if _hidden(group, one)]
     if hidden:
         said = f"{', '.join(hidden)}: not shown, tasks were learned again; --json has them"

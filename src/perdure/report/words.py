@@ -10,6 +10,7 @@ from perdure.report.tables import interval_text, number
 from perdure.stats.model import Estimate, Group
 from perdure.stats.reading import leading, reading
 from perdure.stats.words import counted, p_words
+from perdure.stats.words import number as plain
 
 __all__ = ["CONDITION_RULE", "Verdict", "headline", "leads", "verdicts"]
 
@@ -104,7 +105,7 @@ def _part(name: str, one: Estimate) -> str:
     spread = f"{one.level:.0%} interval ".replace("%", " %") + f"{interval_text(one)}, {lives}"
     about = lives if one.low is None else spread
     tails = "one-tailed " if made.tails == "one" else ""
-    chance = "" if made.p is None else f" ({tails}{p_words(made.p)} against {number(made.against)})"
+    chance = "" if made.p is None else f" ({tails}{p_words(made.p)} against {plain(made.against)})"
     said = made.word or made.verdict or "undecided"
     means = f": {made.says}" if made.says and made.word not in ("undecided", None) else ""
     withheld = next((note for note in made.notes if note.startswith("undecided: ")), "")
