@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,11 @@ MAY_IMPORT = {
     "report": {"scenario", "log", "curves", "metrics", "gather", "stats"},
     "watch": {"scenario", "log", "curves", "metrics", "gather", "stats", "report"},
 }
-EVERYONES = {"errors", "files", "registry", "results", "schemas", "settings", "stopping"}
+EVERYONES = {"errors", "files", "lazy", "registry", "results", "schemas", "settings", "stopping"}
+PUBLIC = {"compat", "learners", "log", "matrix", "metrics", "report", "scenario", "simulate", "tasks", "testing"}
+"""Beside `perdure` itself, where pages and examples may import from: contracts of plug-ins, and whole rooms."""
+ROOT = Path(__file__).parent.parent
+SHOWN = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.py"), *ROOT.glob("examples/**/*.md"), ROOT / "README.md"]
 MODULES = [name for _, name, _ in pkgutil.walk_packages([str(SOURCE)], "perdure.") if not name.endswith("__main__")]
 
 
@@ -83,9 +88,34 @@ def test_the_command_line_imports_nothing_heavy() -> None:
     assert not _loaded_by("import perdure.cli") & heavy
 
 
-def test_every_public_name_has_a_home_and_no_home_is_empty() -> None:
-    assert list(perdure._HOMES) == perdure.__all__
-    assert all(getattr(perdure, name) is not None for name in perdure.__all__)
+@pytest.mark.parametrize("stub", list(SOURCE.rglob("__init__.pyi")), ids=lambda stub: stub.parent.name)
+def test_what_loads_on_first_use_is_what_type_checkers_are_told(stub: Path) -> None:
+    package = importlib.import_module(".".join(("perdure", *stub.parent.relative_to(SOURCE).parts)))
+    told = set()
+    for node in ast.parse(stub.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.names[0].asname:
+            public = node.names[0].asname
+            assert getattr(package, public) is getattr(importlib.import_module(str(node.module)), node.names[0].name)
+            told.add(public)
+        elif isinstance(node, ast.Assign):
+            told.add(ast.unparse(node.targets[0]))
+    assert told == set(package.__all__)
+
+
+def _said(file: Path) -> str:
+    """The Python of a file; of a page, that in its blocks."""
+    text = file.read_text()
+    return text if file.suffix == ".py" else "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+
+
+@pytest.mark.parametrize("file", SHOWN, ids=lambda file: str(file.relative_to(ROOT)))
+def test_what_users_are_shown_imports_only_public_names(file: Path) -> None:
+    deeper = [
+        name
+        for name in re.findall(r"^\s*(?:from|import) (perdure\.[\w.]+)", _said(file), re.MULTILINE)
+        if name.split(".")[1] not in PUBLIC or (name.count(".") > 1 and not name.startswith("perdure.compat."))
+    ]
+    assert not deeper
 
 
 def test_importing_perdure_does_nothing() -> None:

@@ -17,6 +17,7 @@ from perdure.log.model import Lifetime
 from perdure.metrics.engine.score import Score
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario
+from perdure.settings import Settings
 from perdure.simulate import (
     NOTIONAL,
     NULL,
@@ -56,7 +57,7 @@ def scored(learner: IdealLearner, beside: IdealLearner = LEARNER, tasks: str = "
     """Given bounds and no smoothing, so that the numbers can be worked out by hand."""
     lived = scenario(tasks)
     prep = Prep(window="none", bounds=dict.fromkeys(tasks, (0.0, 1.0)))
-    return score(lifetime(learner, lived), experts(beside, lived), prep=prep)
+    return score(lifetime(learner, lived), experts(beside, lived), Settings(prep=prep))
 
 
 def values(learner: IdealLearner) -> dict[str, float]:
@@ -183,7 +184,7 @@ def test_with_noise_and_smoothing_a_metric_still_follows_its_cause(
 def test_relearning_what_was_forgotten_shows_as_recovery() -> None:
     lived = scenario("ab", superblocks=4)
     prep = Prep(window="none", bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
-    found = score(lifetime(LEARNER.but(forgetting=0.5, pace=20), lived), prep=prep)
+    found = score(lifetime(LEARNER.but(forgetting=0.5, pace=20), lived), settings=Settings(prep=prep))
     assert found["recovery_time"] == pytest.approx(9)  # half of 20 experiences' worth is lost; counted from 0
     assert found["droop"] is not None
     assert found["droop"] > 0
@@ -210,7 +211,7 @@ def test_thousands_at_once_are_the_numbers_that_score_gives(monkeypatch: pytest.
     learner = IdealLearner(forgetting=0.2, forward=0.1, backward=0.05, noise=0.05, spread=0.3)
     beside = IdealLearner(pace=30)
     prep = Prep(bounds=dict.fromkeys("abc", (0.0, 1.0)))
-    one_by_one = [score(life, experts(beside, lived), prep=prep) for life in lifetimes(learner, lived, 4)]
+    one_by_one = [score(life, experts(beside, lived), Settings(prep=prep)) for life in lifetimes(learner, lived, 4)]
     rows = [performance(learner, lived, 1, np.random.default_rng([seed, 1])) for seed in range(4)]
     monkeypatch.setattr("perdure.simulate.many.performance", lambda *_: np.concatenate(rows))
     together = metric_values(learner, lived, 4, np.random.default_rng(0), beside)
@@ -245,7 +246,7 @@ def test_without_forgetting_and_transfer_every_layout_is_a_null(layout: str) -> 
         )
         assert joined == pytest.approx(expert(LEARNER, task, len(joined)).passage().values)
     prep = Prep(window="none", bounds=dict.fromkeys(labels, (0.0, 1.0)))
-    found = score(lifetime(LEARNER, lived), experts(LEARNER, lived), prep=prep)
+    found = score(lifetime(LEARNER, lived), experts(LEARNER, lived), Settings(prep=prep))
     for name, neutral in NEUTRAL.items():
         assert found[name] is None or found[name] == pytest.approx(neutral), name
     answered = {name for name in METRICS if found[name] is not None}
@@ -376,7 +377,7 @@ def test_the_notional_learners_lie_where_the_figures_put_them(name: str, side: i
     # New et al. 2022: PM, RP and SE above their thresholds in Figs. 7 and 8, below them in Figs. 9 and 10
     lived = scenario("ab", superblocks=2)
     prep = Prep(bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
-    found = score(lifetime(NOTIONAL[name], lived), experts(NOTIONAL["expert"], lived), prep=prep)
+    found = score(lifetime(NOTIONAL[name], lived), experts(NOTIONAL["expert"], lived), Settings(prep=prep))
     for metric, threshold in (("performance_maintenance", 0), ("relative_performance", 1), ("sample_efficiency", 1)):
         value = found[metric]
         assert value is not None

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perdure.curves.model import Curve
-from perdure.metrics import NoValue, Site, metric
+from perdure import Curve, NoValue, Scenario, Site, metric
 from perdure.scenario import sites
-from perdure.scenario.model import Scenario
 
 
 @metric(sites.each_learning_block, unit="experiences", better="lower", source="this example")

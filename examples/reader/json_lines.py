@@ -7,10 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from perdure.errors import LogError
-from perdure.log.blocks import in_order
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.log.read import Options
+from perdure import Lifetime, LogError
+from perdure.log import STANDARD_COLUMNS, Options, in_order
 
 
 class JsonLines:

@@ -9,6 +9,7 @@ from tests.cli.scoring import as_json, invoke
 
 import perdure
 from perdure.errors import PerdureError
+from perdure.settings import Settings
 
 
 def test_a_matrix_file_is_scored(logs: Path) -> None:
@@ -52,7 +53,7 @@ def test_experts_beside_a_matrix_are_said_to_be_unused(logs: Path) -> None:
     (logs / "matrix.csv").write_text("90,80\n,70\n")
     notes = as_json(logs / "matrix.csv", "--experts", logs / "experts")["lifetimes"][0]["notes"]
     assert "experts say nothing about a matrix, and were not used" in notes
-    assert perdure.score(logs / "matrix.csv", metrics="bwt")["bwt"] == -10.0
+    assert perdure.score(logs / "matrix.csv", settings=Settings(metrics="bwt"))["bwt"] == -10.0
 
 
 def test_a_full_matrix_is_refused_unless_said_which_way_round_it_is(logs: Path) -> None:

@@ -21,6 +21,7 @@ from perdure.compat.l2metrics2019 import (
 )
 from perdure.errors import PerdureError
 from perdure.gather.survey import score
+from perdure.settings import Settings
 
 TREE = {
     ("1-1.train", "Pong"): [0.0] * 4 + [2.0] * 11,
@@ -142,7 +143,7 @@ def test_a_class_of_then_is_a_metric_of_now(data: Path) -> None:
         "        return {'global_max': dataframe['reward'].max()}\n\n\n"
         "declared(Highest())\n"
     )
-    made = score(tree(data), preset="framework-2019", metrics=(str(file),))
+    made = score(tree(data), settings=Settings(preset="framework-2019", metrics=(str(file),)))
     assert made["highest_reward"] == 3.0
 
 

@@ -98,7 +98,7 @@ def test_a_block_that_never_gets_back_takes_one_more_than_its_length_and_one_tha
     tmp_path: Path,
 ) -> None:
     path = log(tmp_path, "life", [("train", "a", [5.0] * 10), ("train", "a", [4.0] * 15), ("train", "a", [6.0] * 10)])
-    found = perdure.score(path, window="none", scale="none").metrics
+    found = perdure.score(path, settings=perdure.Settings(window="none", scale="none")).metrics
     assert found["recovery_time"].by == {"a": (16, 0)}
     assert found["recovery_rate"].value is None, "a rate of what never came, and of no time, means nothing"
 
@@ -261,7 +261,9 @@ def test_gain_is_the_mean_sign_of_the_trend_of_each_learning_block(both: Any) ->
 
 def test_learn_burn_is_the_mean_slope_after_a_change_over_the_slope_of_the_whole_life(tmp_path: Path) -> None:
     blocks = [block for block in drawn(7) if block[0] == "train"]
-    made = perdure.score(log(tmp_path, "life", blocks), window="none", scale="none").metrics["learn_burn"]
+    made = perdure.score(log(tmp_path, "life", blocks), settings=perdure.Settings(window="none", scale="none")).metrics[
+        "learn_burn"
+    ]
     # green follows green once: that is no change.
     rates = [slope(values) for before, (_, task, values) in pairwise(blocks) if before[1] != task]
     assert len(rates) == 4

@@ -10,6 +10,7 @@ import perdure
 from perdure.errors import PerdureError
 from perdure.matrix import save_matrix
 from perdure.metrics.engine.presets import preset
+from perdure.settings import Settings
 
 Cells = list[list[float | None]]
 
@@ -76,7 +77,7 @@ def test_a_folder_called_joint_stands_for_the_learner(tmp_path: Path) -> None:
 def test_a_place_may_be_given_where_numbers_may(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "alone.csv").write_text("90,60,50\n,80,70\n,,88\n")
     for place in (runs, str(runs)):
-        score = perdure.score(tmp_path / "alone.csv", joint=place)
+        score = perdure.score(tmp_path / "alone.csv", settings=Settings(joint=place))
         for metric, value in by_hand(NAIVE[0]).items():
             assert score[metric] == pytest.approx(value), metric
     found = perdure.survey(tmp_path / "alone.csv", settings=perdure.Settings(joint=str(runs)))
@@ -102,7 +103,7 @@ def test_a_joint_life_that_is_not_evaluated_at_its_end_is_no_baseline(runs: Path
         save_matrix(runs / f"joint{seed}.json", gap, learner="joint", seed=seed)
     assert perdure.survey(runs).scores[-1]["IM"] is None
     with pytest.raises(PerdureError, match="task 'task1' is not evaluated at the end of the joint learner's life"):
-        perdure.score(runs / "naive0.json", joint=str(runs))
+        perdure.score(runs / "naive0.json", settings=Settings(joint=str(runs)))
 
 
 @pytest.mark.parametrize("lower", [False, True])

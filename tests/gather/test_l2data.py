@@ -74,7 +74,7 @@ def test_stated_experts_are_found_without_being_named(tmp_path: Path, data: Path
     assert found.settings["experts"] == [str(data / "taskinfo" / "info.json")]
     # Experts that are there are more than a number; and only the preset of 2019 reads the file.
     expert = logged(tmp_path, "expert", [("train", "pong_wide", [1.0] * 11)])
-    assert score("life", [expert], "framework-2019")["ste_relative"] == pytest.approx(3.0)
+    assert score("life", [expert], Settings(preset="framework-2019"))["ste_relative"] == pytest.approx(3.0)
     assert survey("life").notes == ()
 
 
@@ -86,7 +86,9 @@ def test_every_life_of_a_run_becomes_a_tree_that_scores_the_same(tmp_path: Path,
     written = write_trees(run, data)
     assert written.files == (data / "logs" / "mine-life-000",)
     assert (written.files[0] / "worker-default" / "1.test" / "b" / "data-log.tsv").is_file()
-    ours, theirs = (score(one, preset="framework-2019") for one in (run / "lives" / "life-000", "mine-life-000"))
+    ours, theirs = (
+        score(one, settings=Settings(preset="framework-2019")) for one in (run / "lives" / "life-000", "mine-life-000")
+    )
     assert theirs.values == ours.values
     assert write_trees(run, data) == written  # once is enough
 

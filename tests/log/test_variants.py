@@ -32,6 +32,7 @@ from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.scenario.model import Scenario
 from perdure.scenario.syllabus import read_syllabus
+from perdure.settings import Settings
 
 SYLLABUS = Path(__file__).parents[2] / "examples" / "syllabi" / "s003-continual.json"
 Row = Mapping[str, Any]
@@ -332,7 +333,7 @@ def test_an_expert_serves_the_task_that_has_its_set() -> None:
     assert facts(made) == facts(Scorer(experts=Experts(tuple(experts)), settled=settled).score(learner))
     alone = perdure.score(learner, experts[:1])
     assert list(alone.metrics["relative_performance"].by) == ["pong_v1"]
-    named = perdure.score(learner, experts, prep=Prep(variants="name"))
+    named = perdure.score(learner, experts, Settings(prep=Prep(variants="name")))
     assert named.tasks == ("pong",)
     assert len(named.metrics["relative_performance"].by["pong"]) == 3
 
@@ -439,7 +440,7 @@ def facts(made: Score) -> dict[str, Any]:
 @pytest.mark.parametrize("preset", ["standard", "framework-2019"])
 def test_one_life_has_the_same_scores_in_every_format(formats: dict[str, Lifetime], variants: Any, preset: str) -> None:
     prep = replace(PRESETS.get(preset).prep, variants=variants)
-    made = {name: facts(score(one, preset=preset, prep=prep)) for name, one in formats.items()}
+    made = {name: facts(score(one, settings=Settings(preset=preset, prep=prep))) for name, one in formats.items()}
     assert made["own"]["tasks"] == (("pong_v1", "pong_v2", "pong_v3") if variants == "params" else ("pong",))
     for name, one in made.items():
         assert one == made["own"], name
@@ -466,6 +467,6 @@ def test_recovery_says_where_only_variants_differ(formats: dict[str, Lifetime]) 
             f"needs a task learned at least {often} while awake; "
             "only the variants of pong differ: --variants agnostic takes them for one task"
         )
-    assert score(formats["own"], prep=Prep(variants="agnostic"))["recovery_time"] is not None
+    assert score(formats["own"], settings=Settings(prep=Prep(variants="agnostic")))["recovery_time"] is not None
     different = life(rewarded(blocks(("pong", {}, 30), ("breakout", {}, 30))))
     assert score(different).metrics["recovery_time"].why == "needs a task learned at least twice while awake"

@@ -14,6 +14,7 @@ from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.settings import settings_for
 from perdure.report.draw.data import View, shown_metrics
 from perdure.report.material import gather
+from perdure.settings import Settings
 
 # As the documents abbreviate them: S002 the first seven, S000 and S001 the others.
 SHORT = {
@@ -95,7 +96,7 @@ def test_scores_made_before_are_found_by_them(matrices: Path, tmp_path: Path) ->
     ("asked", "instead"), [("backward_transfer", "bwt"), ("BT", "bwt"), ("PM", "bwt"), ("forward_transfer", "fwt")]
 )
 def test_what_only_a_log_has_points_to_what_a_matrix_has(asked: str, instead: str) -> None:
-    found = perdure.score(matrix_lifetime([[90.0, 60.0], [float("nan"), 80.0]]), metrics=[asked])
+    found = perdure.score(matrix_lifetime([[90.0, 60.0], [float("nan"), 80.0]]), settings=Settings(metrics=[asked]))
     ((_, why),) = found.why.items()
     assert why.endswith(f"of a matrix, {instead} says it")
 

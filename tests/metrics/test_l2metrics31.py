@@ -191,7 +191,11 @@ def test_the_order_of_files_never_changes_a_value(name: str) -> None:
 @needs_shared
 def test_the_published_example_follows_to_the_last_digit() -> None:
     published = json.loads((EXAMPLE / "published" / "multi_task_metrics.json").read_text())
-    made = score(EXAMPLE / "ll_logs" / "multi_task", [EXAMPLE / "ste_logs"], "l2metrics-3.1", "performance")
+    made = score(
+        EXAMPLE / "ll_logs" / "multi_task",
+        [EXAMPLE / "ste_logs"],
+        Settings(preset="l2metrics-3.1", measure="performance"),
+    )
     for theirs, ours in IDS.items():
         if isinstance(published.get(theirs), int | float):
             assert made[ours] == pytest.approx(published[theirs], rel=1e-9), theirs
@@ -217,7 +221,11 @@ def test_the_published_example_follows_to_the_last_digit() -> None:
 @needs_shared
 def test_the_published_blocks_follow() -> None:
     published = pl.read_csv(EXAMPLE / "published" / "multi_task_regime.tsv", separator="\t")
-    made = score(EXAMPLE / "ll_logs" / "multi_task", [EXAMPLE / "ste_logs"], "l2metrics-3.1", "performance")
+    made = score(
+        EXAMPLE / "ll_logs" / "multi_task",
+        [EXAMPLE / "ste_logs"],
+        Settings(preset="l2metrics-3.1", measure="performance"),
+    )
     for row, block in zip(published.iter_rows(named=True), made.blocks, strict=True):
         assert (block.block.group, block.block.task) == (row["block_num"], row["task_name"])
         assert block.terminal == pytest.approx(row["term_perf"], rel=1e-9)
@@ -252,7 +260,7 @@ def both(
     blocks: Sequence[Block], values: Sequence[Sequence[float]], experts: Sequence[Lifetime] = ()
 ) -> tuple[Score, Score]:
     life = lifetime_of(blocks, values=values)
-    return score(life, experts), score(life, experts, "l2metrics-3.1")
+    return score(life, experts), score(life, experts, Settings(preset="l2metrics-3.1"))
 
 
 def learn(task: str, group: int, subtype: Any = "wake") -> Block:
@@ -302,6 +310,6 @@ def test_a_constant_task_counts_in_l2metrics_only() -> None:
 def test_rows_of_one_experience_are_averaged_before_smoothing_here_and_after_it_in_l2metrics() -> None:
     one = lifetime_of([learn("a", 0)], values=[np.random.default_rng(0).normal(size=60).tolist()])
     shared = replace(one, experiences=one.experiences.with_columns(pl.col("exp_num") // 2))
-    ours, theirs = score(shared), score(shared, preset="l2metrics-3.1")
+    ours, theirs = score(shared), score(shared, settings=Settings(preset="l2metrics-3.1"))
     assert ours.blocks[0].block.length == 30
     assert ours["mean_learning_performance"] != pytest.approx(theirs["mean_learning_performance"], rel=1e-6)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from perdure.metrics.engine.measure import measure
 from perdure.metrics.engine.score import Score
 from perdure.metrics.papers import baker_2023, new_2022
 from perdure.scenario.model import Block
+from perdure.settings import Settings
 
 TASKS = ("a", "b", "c")
 LEARNED = ("a", "b", "a", "c", "b", "c", "a")  # every evaluation block tests every task
@@ -163,7 +165,7 @@ def scored(lived: list[tuple[str, str, Values]], experts: list[tuple[str, Values
         lifetime_of([Block("learn", task, len(values))], values=[values], name=f"{task}-{number}")
         for number, (task, values) in enumerate(experts)
     ]
-    return score(replace(life, manifest={"scenario": recorded}), beside, preset=preset)
+    return score(replace(life, manifest={"scenario": recorded}), beside, Settings(preset=preset))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -240,6 +242,6 @@ def test_who_stays_below_a_fifth_of_the_experts_best_did_not_learn(
 
 @pytest.mark.parametrize("preset", ["new-2022", "baker-2023"])
 @pytest.mark.parametrize("option", [{"scale": "none"}, {"aggregate": "median"}, {"expert_average": "time"}])
-def test_the_papers_take_no_other_preparation_or_average(preset: str, option: dict[str, str]) -> None:
+def test_the_papers_take_no_other_preparation_or_average(preset: str, option: dict[str, Any]) -> None:
     with pytest.raises(MetricError, match="does not take it"):
-        score(lifetime_of([Block("learn", "a", 5)]), preset=preset, **option)
+        score(lifetime_of([Block("learn", "a", 5)]), settings=Settings(preset=preset, **option))

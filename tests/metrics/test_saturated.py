@@ -10,6 +10,7 @@ from tests.metrics.written import written
 
 import perdure
 from perdure.metrics.engine.arithmetic import still_rising
+from perdure.settings import Settings
 
 RAMP = [float(n) for n in range(100)]
 PLATEAU = [100 * (1 - float(np.exp(-n / 12))) for n in range(100)]
@@ -22,7 +23,9 @@ def test_sample_efficiency_says_who_is_not_saturated(
 ) -> None:
     life = written(tmp_path, "life", [("train", "a", learner)])
     alone = written(tmp_path, "expert", [("train", "a", expert)], role="expert")
-    found = perdure.score(life, [alone], preset, metrics=["sample_efficiency"]).metrics["sample_efficiency"]
+    found = perdure.score(life, [alone], Settings(preset=preset, metrics=["sample_efficiency"])).metrics[
+        "sample_efficiency"
+    ]
     assert found.value is not None
     assert any(flag.startswith("not saturated") for flag in found.flags) == (learner is RAMP)
     assert any(flag.startswith("an expert is not saturated") for flag in found.flags) == (expert is RAMP)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.metrics.written import written
@@ -10,6 +11,7 @@ from tests.metrics.written import written
 import perdure
 from perdure.metrics.engine.score import Score
 from perdure.scenario.syllabus import read_syllabus
+from perdure.settings import Settings
 
 SYLLABUS = Path(__file__).parents[2] / "examples" / "syllabi" / "s000-table1-splitmnist.json"
 RECOVERY = ("droop", "recovery_time", "recovery_rate", "performance_recovery")
@@ -19,12 +21,14 @@ THIRD = [0.5] * 10 + [0.92] * 90
 BLOCKS = [("train", "walk_noon", FIRST), ("train", "walk_dusk", SECOND), ("train", "walk_sun", THIRD)]
 
 
-def measured(folder: Path, **more: str) -> Score:
+def measured(folder: Path, **more: Any) -> Score:
     """The values as logged: the definitions are recomputed here, not their preparation."""
     path = folder / "life"
     if not path.exists():
         written(folder, "life", BLOCKS)
-    return perdure.score(path, metrics=(*RECOVERY, "learn_burn"), window="none", scale="none", **more)
+    return perdure.score(
+        path, settings=Settings(metrics=(*RECOVERY, "learn_burn"), window="none", scale="none", **more)
+    )
 
 
 def test_droop_recovery_time_and_rate_are_those_of_the_text_at_each_learning_block(tmp_path: Path) -> None:
@@ -47,7 +51,8 @@ def test_droop_recovery_time_and_rate_are_those_of_the_text_at_each_learning_blo
 def test_a_block_that_never_recovers_counts_one_more_than_its_length(tmp_path: Path) -> None:
     written(tmp_path, "never", [BLOCKS[2], BLOCKS[0]])
     found = perdure.score(
-        tmp_path / "never", metrics=("recovery_time",), variants="agnostic", window="none", scale="none"
+        tmp_path / "never",
+        settings=Settings(metrics=("recovery_time",), variants="agnostic", window="none", scale="none"),
     )
     assert found["recovery_time"] == len(FIRST) + 1
     assert "never recovered" in found.metrics["recovery_time"].flags[0]

@@ -15,6 +15,7 @@ from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of
 from perdure.metrics.engine.score import Score
 from perdure.scenario.model import Block
+from perdure.settings import Settings
 
 ALPHA = 11
 
@@ -55,7 +56,7 @@ def scored(one: Lifetime, stated: dict[str, float] | None = None, tmp_path: Path
     if stated is not None and tmp_path is not None:
         (tmp_path / "info.json").write_text(json.dumps(stated))
         experts = [tmp_path / "info.json"]
-    return score(one, experts, "framework-2019", **more)
+    return score(one, experts, Settings(preset="framework-2019", **more))
 
 
 ANT_B = (
@@ -129,7 +130,9 @@ def test_time_to_learn_gain_is_the_experts_time_over_the_learners() -> None:
         lifetime_of([Block("learn", label, 60)], values=[rising(4.0, 44)], name=f"expert of {label}")
         for label in ("breakout_v1", "breakout_v2")
     ]
-    made = score(life(*ANT_C, sets=WIDTHS), experts, "framework-2019", variants="name").metrics["time_to_learn_gain"]
+    made = score(life(*ANT_C, sets=WIDTHS), experts, Settings(preset="framework-2019", variants="name")).metrics[
+        "time_to_learn_gain"
+    ]
     gains = {label: time(rising(4.0, 44)) / time(rising(4.0, AFTER[label])) for label in ("breakout_v1", "breakout_v2")}
     assert made.by == {label: about(gain) for label, gain in gains.items()}
     assert made.by["breakout_v1"] == about(45 / 11)
@@ -142,7 +145,7 @@ def test_a_stated_saturation_has_no_time(tmp_path: Path) -> None:
 
 
 def test_continual_learning_transfers_where_the_second_task_recovers_sooner() -> None:
-    made = score(life(*ANT_C, sets=WIDTHS), preset="framework-2019").metrics
+    made = score(life(*ANT_C, sets=WIDTHS), settings=Settings(preset="framework-2019")).metrics
     # Within 2 % of the saturation before: the first window of eleven that holds nothing but the top. From 1.
     before, after = (30 + 40) / 2 + 1, (20 + 12) / 2 + 1
     assert made["transfer_of_recovery"].by == {"pong→breakout_v3": about(before / after)}
@@ -152,7 +155,7 @@ def test_continual_learning_transfers_where_the_second_task_recovers_sooner() ->
 
 def test_maintenance_joins_it_where_both_tasks_are_tested_afterwards() -> None:
     tests = tuple(("evaluate", f"breakout_v{at}", [3.0] * 11) for at in (1, 2, 3))
-    made = score(life(*ANT_C, *tests, sets=WIDTHS), preset="framework-2019").metrics
+    made = score(life(*ANT_C, *tests, sets=WIDTHS), settings=Settings(preset="framework-2019")).metrics
     kept = sum(saturation(ANT_C[8 + at][2]) / 2.0 for at in (1, 2, 3)) / 3
     assert made["transfer_of_maintenance"].value == pytest.approx((3.0 / 4.0) / kept)
     both = (made["transfer_of_recovery"].value, made["transfer_of_maintenance"].value)

@@ -62,7 +62,9 @@ def test_the_syllabus_of_the_page_ends_with_a_recovery_time_for_any_learner(tmp_
     learner = KeepingQ(seed=1)
     life = perdure.live(tmp_path / "syllabus.json", tmp_path, "life", seed=1, learner=learner)
     lead(life, learner)
-    score = perdure.score(tmp_path / "life", variants="agnostic", metrics=("droop", "recovery_time"))
+    score = perdure.score(
+        tmp_path / "life", settings=perdure.Settings(variants="agnostic", metrics=("droop", "recovery_time"))
+    )
     assert len(score.metrics["recovery_time"].by["minigrid5x5"]) == 1
     assert score.metrics["recovery_time"].at == score.metrics["droop"].at
     assert "--variants agnostic" in perdure.score(tmp_path / "life").why["recovery_time"]

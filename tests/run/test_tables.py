@@ -12,6 +12,7 @@ from perdure.run.plan import Plan
 from perdure.run.protocol import parse_protocol, read_protocol
 from perdure.scenario.lint import lint
 from perdure.scenario.syllabus import syllabus_text
+from perdure.settings import Settings
 
 PROTOCOLS = Path(__file__).parents[2] / "examples" / "protocols"
 
@@ -40,7 +41,7 @@ def test_the_single_task_table_is_scored_as_one_task(tmp_path: Path) -> None:
     protocol = read_protocol(PROTOCOLS / "s000-table1.toml").with_lifetimes(1)
     result = perdure.run_protocol(protocol, tmp_path, workers=0)
     assert not result.failed
-    score = perdure.score(result.finished_lives[0], variants=protocol.score["variants"])
+    score = perdure.score(result.finished_lives[0], settings=Settings(variants=protocol.score["variants"]))
     assert score.tasks == ("task-1-zero-one",)
     assert len(score.metrics["recovery_time"].by["task-1-zero-one"]) == 2
     assert score["droop"] is not None

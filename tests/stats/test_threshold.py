@@ -8,20 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
-from perdure.stats.threshold import one_tailed_t, sign_test, t_interval, two_sided_sign_test
+from perdure.stats.threshold import sign_test, t_interval, two_sided_sign_test
 
 VALUES = st.lists(st.floats(-50, 50), min_size=3, max_size=30).map(np.array)
 
 
-@given(VALUES, st.floats(-10, 10))
+@given(VALUES)
 @settings(max_examples=60, deadline=None)
-def test_t_p_and_interval_are_scipys(values: np.ndarray, threshold: float) -> None:
+def test_the_interval_is_scipys(values: np.ndarray) -> None:
     if values.std(ddof=1) < 1e-6:
         return
-    t, p = one_tailed_t(float(values.mean()), float(values.std(ddof=1)), len(values), threshold)
-    theirs = stats.ttest_1samp(values, threshold, alternative="greater")
-    assert t == pytest.approx(theirs.statistic, rel=1e-9, abs=1e-9)
-    assert p == pytest.approx(theirs.pvalue, rel=1e-9, abs=1e-12)
     low, high = t_interval(float(values.mean()), float(values.std(ddof=1)), len(values), 0.95)
     interval = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert (float(low), float(high)) == pytest.approx((interval.low, interval.high))

@@ -193,6 +193,8 @@ class MetricsReport:
                 value: Any = one.of(score)
             else:
                 value = one.calculate(dataframe, phase_info, metrics_dict)
+            if isinstance(value, Mapping):  # pandas gives NumPy's numbers, which print as such
+                value = {key: getattr(each, "item", lambda each=each: each)() for key, each in value.items()}
             self.values[one.name] = value
             if isinstance(value, Mapping):
                 metrics_dict.update(value)

@@ -118,20 +118,10 @@ def survey(
 
 
 def score(
-    log: Source | Frame,
-    experts: Source | Sequence[Source] | Frame = (),
-    preset: str = "standard",
-    measure: str | None = None,
-    *,
-    metrics: Sequence[str] = (),
-    **more: Any,
+    log: Source | Frame, experts: Source | Sequence[Source] | Frame = (), settings: Settings | None = None
 ) -> Score:
-    """Every metric of one lifetime, a log or one read before, beside its experts.
-
-    `more` are the further fields of `Settings`, e.g. `lower_is_better=True`.
-    """
-    named = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    found = survey(log, experts, Settings(preset=preset, measure=measure, metrics=named, **more))
+    """Every metric of one lifetime, a log or one read before, beside its experts; as `survey`, for one."""
+    found = survey(log, experts, settings)
     if len(found.lives) > 1:
         ids = ", ".join(one.id for one in found.lives[:3])
         raise PerdureError(f"{_called(log)}: {len(found.lives)} lifetimes ({ids}, …); perdure.survey takes several")

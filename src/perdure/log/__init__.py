@@ -1,9 +1,11 @@
 """What was lived, kept: journals written, logs of every kind read, checked and exported."""
 
+from perdure.log.blocks import in_order
 from perdure.log.formats.l2logger import L2LOGGER
-from perdure.log.read import READERS, read
+from perdure.log.model import STANDARD_COLUMNS
+from perdure.log.read import READERS, Options, read
 
-__all__ = ["READERS", "read"]
+__all__ = ["READERS", "STANDARD_COLUMNS", "Options", "in_order", "read"]
 
 # In the order in which they are asked; most logs are the first kind, and the others then cost nothing.
 READERS.add(L2LOGGER.name, L2LOGGER)

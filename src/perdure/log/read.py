@@ -135,8 +135,11 @@ def holds_experts(place: Path, options: Options) -> bool:
     return isinstance(reader, ReaderOfMany) and reader.holds_experts(place, options)
 
 
-def lifetimes(place: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
+def lifetimes(
+    place: str | os.PathLike[str], options: Options = _DEFAULTS, part: str | None = None
+) -> Iterator[Lifetime]:
     """Every lifetime at `place`, or in one piece of it."""
+    place = Path(place)
     reader = recognise(place)
     if isinstance(reader, ReaderOfMany):
         yield from reader.lifetimes(place, options, part)
@@ -190,13 +193,14 @@ def locate(path: str | os.PathLike[str]) -> Path:
     raise NotALog(f"{place}: no such file or folder{looked}")
 
 
-def find(place: Path, options: Options = _DEFAULTS) -> Iterator[Path]:
+def find(place: str | os.PathLike[str], options: Options = _DEFAULTS) -> Iterator[Path]:
     """Every log at or below `place`, in the order of their paths; one file may hold several lifetimes.
 
     Folders that hold a lifetime are not searched further. A link may stand for a lifetime that lies
     elsewhere; it is not followed to search there, and counts no lifetime a second time. A file that
     nobody named counts where its reader recognises it and, if it has a say in that, claims it.
     """
+    place = Path(place)
     if _is_known(place):
         yield place
     elif place.is_dir():

@@ -9,7 +9,7 @@ from perdure.metrics.matrix import common, cited
 from perdure.metrics import framework2019, transfer2019
 
 # isort: on
-from perdure.metrics.engine.declare import METRICS, Metric, NoValue, Preset, Value, metric
+from perdure.metrics.engine.declare import METRICS, Metric, NoValue, Preset, Value, declaring, metric
 from perdure.scenario.sites import Site
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "cited",
     "common",
     "cost",
+    "declaring",
     "efficiency",
     "framework2019",
     "learning",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from perdure.errors import PerdureError, ProtocolError
 from perdure.run.before import check_before, importable
@@ -16,7 +17,7 @@ from perdure.run.folder import RunFolder
 from perdure.run.job import live_job
 from perdure.run.local import Event, Tell, live_in_workers
 from perdure.run.plan import Job, Plan
-from perdure.run.protocol import Protocol, read_protocol
+from perdure.run.protocol import Protocol, parse_protocol, read_protocol
 from perdure.run.shard import Shard
 from perdure.run.worker import failure_in_words
 from perdure.stopping import Stopped
@@ -61,7 +62,7 @@ class RunResult:
 
 
 def run_protocol(
-    protocol: Protocol | str | os.PathLike[str],
+    protocol: Protocol | Mapping[str, Any] | str | os.PathLike[str],
     into: str | os.PathLike[str],
     *,
     workers: int | None = None,
@@ -73,13 +74,16 @@ def run_protocol(
 ) -> RunResult:
     """Live what is missing of a protocol's lives and experts, and say what came of it.
 
+    A protocol is a TOML file's path, or its content.
     `workers` is the number of processes, one per core by default; 0 lives everything in this process.
     `only` are ids or patterns of them. Modules of one's own are found beside the protocol, in the
     current folder, and in `paths`. With `shard`, only that part is lived; several may share the folder
     at once, one shard each. One learner's failure is not the others': see `RunResult.failed`.
     """
     beside: tuple[Path, ...] = ()
-    if not isinstance(protocol, Protocol):
+    if isinstance(protocol, Mapping):
+        protocol = parse_protocol(protocol)
+    elif not isinstance(protocol, Protocol):
         file = Path(protocol)
         beside = (file.resolve().parent,)
         protocol = read_protocol(file)

@@ -1,5 +1,11 @@
 """What a learner goes through: tasks, blocks, scenarios."""
 
-from perdure.scenario.model import Block, Scenario, Task
+from perdure.lazy import loading
 
-__all__ = ["Block", "Scenario", "Task"]
+__getattr__, __dir__, __all__ = loading(
+    __name__,
+    {
+        "distributions": "episodes",
+        "model": "Block Scenario Task",
+    },
+)

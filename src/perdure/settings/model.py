@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -40,7 +41,7 @@ class Settings:
     )
     prep: Prep | None = None
     """A preparation in place of the preset's; what is given beside it still counts."""
-    metrics: tuple[str, ...] = option(
+    metrics: Sequence[str] = option(
         (),
         "--metrics",
         kinds.names("ID|FILE.py..."),
@@ -189,7 +190,7 @@ class Settings:
         MATRICES,
         otherwise="log",
     )
-    joint: Baseline | str | None = option(
+    joint: Baseline | str | os.PathLike[str] | None = option(
         None,
         "--joint",
         kinds.baseline("--joint", lives=True),
@@ -236,9 +237,8 @@ class Settings:
     """Setting → where it was given; what is not in it was given by a caller, or by nobody."""
 
     def __post_init__(self) -> None:
-        named: object = self.metrics
-        if isinstance(named, str):  # one name is a list of one, not of its letters
-            object.__setattr__(self, "metrics", (named,))
+        # One name is a list of one, not of its letters.
+        object.__setattr__(self, "metrics", (self.metrics,) if isinstance(self.metrics, str) else tuple(self.metrics))
         asked: object = self.measure
         if isinstance(asked, Mapping):
             object.__setattr__(self, "measures", {task.lower(): name for task, name in asked.items()})

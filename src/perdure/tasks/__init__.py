@@ -1,5 +1,14 @@
 """Where learning happens: environments lived in episodes, streams of examples lived in batches."""
 
-from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask, Parameter, TaskError, TaskKind
+from perdure.lazy import loading
 
-__all__ = ["TASKS", "BatchTask", "EpisodeTask", "Parameter", "TaskError", "TaskKind"]
+__getattr__, __dir__, __all__ = loading(
+    __name__,
+    {
+        "datasets": "Dataset",
+        "episodes": "Episodes",
+        "interface": "TASKS BatchTask EpisodeTask Parameter TaskError TaskKind",
+        "resolve": "kind_of",
+        "table": "parameter_table task_table",
+    },
+)

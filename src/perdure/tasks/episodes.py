@@ -110,7 +110,7 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._takes = choices.contains
         self._first = self._beyond = 0
         if isinstance(choices, gymnasium.spaces.Discrete):
-            self._first, self._beyond = int(choices.start), int(choices.start + choices.n)
+            self._first, self._beyond = int(choices.start), int(choices.start) + int(choices.n)
         self._limit = episodes.step_limit
 
     @property

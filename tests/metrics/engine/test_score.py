@@ -75,7 +75,7 @@ def test_each_preset_scores_and_its_json_fits_the_schema(preset: str, tmp_path: 
     for number in range(4):
         life = lifetime_of(random_blocks(rng), rng, name=f"life{number}")
         experts = [expert_of(task.label, rng) for task in life.scenario.tasks]
-        made = score(life, experts, preset)
+        made = score(life, experts, Settings(preset=preset))
         assert violations(made.as_json(), SCHEMA["$defs"]["lifetime"]) == []
         assert json.loads(json.dumps(made.as_json(), allow_nan=False)) == made.as_json()
     scores = survey([written(tmp_path, "one", LIFE)], settings=Settings(preset))
@@ -91,7 +91,7 @@ def test_a_schema_that_allowed_anything_would_be_noticed() -> None:
 
 
 def test_the_numbers_of_a_small_life_by_hand(tmp_path: Path) -> None:
-    made = score(written(tmp_path, "one", LIFE), prep=Prep(scale="none"))
+    made = score(written(tmp_path, "one", LIFE), settings=Settings(prep=Prep(scale="none")))
     assert made["performance_maintenance"] == pytest.approx(-0.5)
     assert made["forward_transfer"] == pytest.approx(1.5)
     assert made["backward_transfer"] == pytest.approx(3.5 / 4)
@@ -118,28 +118,32 @@ def test_a_first_measure_is_scored_unless_another_is_named() -> None:
     frame = life.experiences.with_columns(error=pl.col("reward") * 2)
     two = Lifetime("two", frame, {"reward": "higher", "error": "lower"})
     assert score(two).measure == "reward"
-    assert score(two, measure="error").measure == "error"
+    assert score(two, settings=Settings(measure="error")).measure == "error"
     with pytest.raises(UnknownName, match="did you mean 'error'"):
-        score(two, measure="eror")
+        score(two, settings=Settings(measure="eror"))
 
 
 def test_lower_is_better_turns_gain_into_loss() -> None:
     life = lifetime_of([Block("learn", "a", 5)], values=[[5, 4, 3, 2, 1]])
     assert score(life)["cumulative_gain"] == -1.0
-    assert score(life, lower_is_better=True)["cumulative_gain"] == 1.0
+    assert score(life, settings=Settings(lower_is_better=True))["cumulative_gain"] == 1.0
 
 
 def test_the_learned_guard_marks_what_was_never_learned() -> None:
     life = lifetime_of([Block("learn", "a", 10), Block("learn", "b", 10)], values=[[0.0] * 9 + [9.0], [1.0] * 10])
-    assert score(life, learned={"A": 8.0, "b": 2.0, "absent": 1.0}).not_learned == ("b",)
-    assert score(life, learned={"a": 8.0}, lower_is_better=True).not_learned == ("a",)
-    assert score(life, learned={"a": 10.0, "b": 2.0}, lower_is_better=True).not_learned == ()
+    assert score(life, settings=Settings(learned={"A": 8.0, "b": 2.0, "absent": 1.0})).not_learned == ("b",)
+    assert score(life, settings=Settings(learned={"a": 8.0}, lower_is_better=True)).not_learned == ("a",)
+    assert score(life, settings=Settings(learned={"a": 10.0, "b": 2.0}, lower_is_better=True)).not_learned == ()
 
 
 def test_noise_changes_values_a_little_and_the_same_each_time() -> None:
     blocks = [Block("learn", "a", None), Block("evaluate", "a", None, group=1), Block("evaluate", "a", None, group=2)]
     life = lifetime_of(blocks, values=[np.linspace(0, 1, 200).tolist(), [0.9] * 20, [0.8] * 20])
-    quiet, noisy, again = score(life), score(life, prep=Prep(noise=0.5)), score(life, prep=Prep(noise=0.5))
+    quiet, noisy, again = (
+        score(life),
+        score(life, settings=Settings(prep=Prep(noise=0.5))),
+        score(life, settings=Settings(prep=Prep(noise=0.5))),
+    )
     assert noisy["performance_maintenance"] == again["performance_maintenance"]
     assert noisy["performance_maintenance"] != quiet["performance_maintenance"]
     assert noisy["performance_maintenance"] == pytest.approx(quiet["performance_maintenance"], abs=2.0)
@@ -154,11 +158,11 @@ def test_new_2022_clamps_and_contrasts_and_takes_maintenance_flat() -> None:
     blocks += [Block("evaluate", "b", 1, group=g) for g in (5, 6)]
     values = [list(np.linspace(0, 1, 20)), [1.0], [0.8], [0.6], list(np.linspace(0, 1, 20)), [0.5], [0.9]]
     life = lifetime_of(blocks, values=values)
-    made = score(life, preset="new-2022", prep=Prep(scale="none", window="none"))
+    made = score(life, settings=Settings(preset="new-2022", prep=Prep(scale="none", window="none")))
     assert made["performance_maintenance"] == pytest.approx((-0.2 - 0.4 + 0.4) / 3)
-    assert score(life, prep=Prep(scale="none", window="none"))["performance_maintenance"] == pytest.approx(
-        (-0.3 + 0.4) / 2
-    )
+    assert score(life, settings=Settings(prep=Prep(scale="none", window="none")))[
+        "performance_maintenance"
+    ] == pytest.approx((-0.3 + 0.4) / 2)
     scorer = Scorer(Settings("new-2022"))
     assert scorer.prep.clamp
     assert scorer.metrics["forward_transfer"].unit == "contrast"
@@ -169,8 +173,10 @@ def test_the_papers_do_not_cut_sample_efficiency(preset: str) -> None:
     life = lifetime_of([Block("learn", "a", 4)], values=[[1, 2, 3, 4]])
     expert = lifetime_of([Block("learn", "a", 8)], values=[[1, 2, 3, 4, 5, 6, 7, 8]], name="e")
     prep = Prep(scale="none", window="none")
-    assert score(life, [expert], prep=prep)["sample_efficiency"] == pytest.approx(1.0)
-    assert score(life, [expert], preset, prep=prep)["sample_efficiency"] == pytest.approx(4 / 8 * 8 / 4)
+    assert score(life, [expert], Settings(prep=prep))["sample_efficiency"] == pytest.approx(1.0)
+    assert score(life, [expert], Settings(preset=preset, prep=prep))["sample_efficiency"] == pytest.approx(
+        4 / 8 * 8 / 4
+    )
 
 
 # --- bad input ------------------------------------------------------------------------------------
@@ -248,7 +254,7 @@ def test_the_order_of_files_never_changes_a_value(tmp_path: Path) -> None:
     for path in paths:
         (path / "blocks.jsonl").unlink()  # which knows the folders by their names
     for preset in PRESETS.names():
-        first, second = (score(path, preset=preset).as_json() for path in paths)
+        first, second = (score(path, settings=Settings(preset=preset)).as_json() for path in paths)
         assert first["blocks"][0]["length"] == 30
         assert first == second
 
@@ -256,8 +262,8 @@ def test_the_order_of_files_never_changes_a_value(tmp_path: Path) -> None:
 def test_integer_rewards_are_numbers_like_others(tmp_path: Path) -> None:
     path = written(tmp_path, "one", [("train", "a_1", [0, 1, 2, 3, 4]), ("test", "a_1", [3]), ("test", "a_1", [4])])
     for preset in PRESETS.names():
-        json.dumps(score(path, preset=preset).as_json(), allow_nan=False)
-    assert score(path, prep=Prep(scale="none"))["performance_maintenance"] == 1.0
+        json.dumps(score(path, settings=Settings(preset=preset)).as_json(), allow_nan=False)
+    assert score(path, settings=Settings(prep=Prep(scale="none")))["performance_maintenance"] == 1.0
 
 
 def test_experts_for_some_tasks_are_used_and_the_others_named() -> None:
@@ -286,7 +292,9 @@ def test_bounds_in_the_manifest_scale_a_lifetime_except_as_old_tools_did(tmp_pat
     made = {name: survey([path], settings=Settings(name)) for name in PRESETS.names()}
     # Three experiences are not smoothed: on 0 … 10 their mean is 66.7 of 100, on 5 … 10 it is 33.3.
     assert made["standard"].scores[0]["mean_learning_performance"] == pytest.approx(1 + 200 / 3)
-    assert score(path, prep=Prep(recorded_bounds=False))["mean_learning_performance"] == pytest.approx(1 + 100 / 3)
+    assert score(path, settings=Settings(prep=Prep(recorded_bounds=False)))[
+        "mean_learning_performance"
+    ] == pytest.approx(1 + 100 / 3)
     told = {name: one.settings["recorded_bounds"] for name, one in made.items()}
     assert [name for name, used in told.items() if not used] == [
         "new-2022",

@@ -126,7 +126,10 @@ def test_the_zero_filled_transposed_twin_of_s002_gives_the_same_values(tmp_path:
     # Read the wrong way round, zeros and all, it would give AA 19.62 and BWT −98.0.
     twin = tmp_path / "twin.csv"
     np.savetxt(twin, np.nan_to_num(read_matrix(EXAMPLE).after).T, delimiter=",", fmt="%.1f")
-    here, there = perdure.score(EXAMPLE, random_init=10, joint=98), perdure.score(twin, random_init=10, joint=98)
+    here, there = (
+        perdure.score(EXAMPLE, settings=Settings(random_init=10, joint=98)),
+        perdure.score(twin, settings=Settings(random_init=10, joint=98)),
+    )
     assert there["average_accuracy"] == pytest.approx(62.0)
     assert there["bwt"] == pytest.approx(-45.025)
     assert {name: one.value for name, one in here.metrics.items()} == {

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError, UnknownName
+from perdure.gather.survey import Source
 from perdure.report.draw import data
 from perdure.report.draw.data import Nothing, View
 from perdure.report.draw.matplotlib import groups, lives, matrices, places
 from perdure.report.draw.matplotlib.axes import Looks, empty
-from perdure.report.material import Material
+from perdure.report.material import Material, gather
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,10 +73,11 @@ KINDS: dict[str, Kind] = {
 """Name → kind, in the order in which a report shows them."""
 
 
-def draw(kind: str, material: Material, view: View | None = None) -> Figure:
-    """The figure called `kind`; an unknown one offers the nearest."""
+def draw(kind: str, of: Material | Source | Sequence[Source], view: View | None = None) -> Figure:
+    """The figure called `kind`, of logs or of what was gathered from them; an unknown one offers the nearest."""
     if kind not in KINDS:
         raise UnknownName("figure", kind, KINDS)
+    material = of if isinstance(of, Material) else gather(of)
     return KINDS[kind].drawn(KINDS[kind].data(material, view), material.looks)
 
 

@@ -1,0 +1,66 @@
+__version__: str
+__all__: list[str]
+
+from perdure.curves.model import Curve as Curve
+from perdure.curves.model import Prep as Prep
+from perdure.curves.prepare import smooth as smooth
+from perdure.errors import LogError as LogError
+from perdure.errors import PerdureError as PerdureError
+from perdure.gather.model import Survey as Survey
+from perdure.gather.survey import score as score
+from perdure.gather.survey import survey as survey
+from perdure.log.check import check_log
+from perdure.log.formats.learnkit import write_learnkit as write_learnkit
+from perdure.log.formats.matrix import matrix_lifetime as matrix_lifetime
+from perdure.log.formats.matrix import read_matrix as read_matrix
+from perdure.log.model import Lifetime as Lifetime
+from perdure.log.problem import Check as Check
+from perdure.log.read import find as find
+from perdure.log.read import lifetimes as lifetimes
+from perdure.log.read import read as read
+from perdure.log.write.bulk import write_lives as write_lives
+from perdure.log.write.journal import Journal as Journal
+from perdure.metrics import METRICS as METRICS
+from perdure.metrics.engine.declare import Metric as Metric
+from perdure.metrics.engine.declare import NoValue as NoValue
+from perdure.metrics.engine.declare import Value as Value
+from perdure.metrics.engine.declare import metric as metric
+from perdure.metrics.engine.score import Score as Score
+from perdure.metrics.engine.settings import settings_for as settings_for
+from perdure.report.draw import KINDS, save
+from perdure.report.draw import View as View
+from perdure.report.draw import draw as draw
+from perdure.report.material import Material as Material
+from perdure.report.model import Report as Report
+from perdure.report.write import write_report as write_report
+from perdure.run.lifetime import live as live
+from perdure.run.runner import RunResult as RunResult
+from perdure.run.runner import run_protocol as run_protocol
+from perdure.scenario.compose import compose as compose
+from perdure.scenario.compose import single_of as single_of
+from perdure.scenario.lint import LintReport as LintReport
+from perdure.scenario.model import Block as Block
+from perdure.scenario.model import Scenario as Scenario
+from perdure.scenario.model import Task as Task
+from perdure.scenario.sites import Site as Site
+from perdure.scenario.syllabus import Syllabus as Syllabus
+from perdure.scenario.syllabus import read_syllabus as read_syllabus
+from perdure.scenario.syllabus import write_syllabus as write_syllabus
+from perdure.settings import Settings as Settings
+from perdure.stats.correlate import Correlations as Correlations
+from perdure.stats.groups import groups as groups
+from perdure.stats.model import Group as Group
+from perdure.stats.plan import Plan as Plan
+from perdure.stats.robust import interquartile_mean as interquartile_mean
+from perdure.stats.robust import optimality_gap as optimality_gap
+from perdure.stats.robust import performance_profile as performance_profile
+from perdure.stats.robust import stratified_bootstrap as stratified_bootstrap
+from perdure.stats.systems import Comparisons as Comparisons
+from perdure.verbs import compare as compare
+from perdure.verbs import correlate as correlate
+from perdure.verbs import lint as lint
+from perdure.verbs import plan as plan
+
+FIGURES = KINDS
+check = check_log
+save_figure = save
