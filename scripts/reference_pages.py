@@ -14,6 +14,7 @@ from scripts.metric_pages import metric_pages, table
 
 if TYPE_CHECKING:
     from perdure.curves.model import Prep
+    from perdure.log.rules import Rule
     from perdure.metrics.engine.declare import Preset
 
 __all__ = ["on_files", "pages"]
@@ -169,14 +170,24 @@ def tasks() -> str:
 
 
 def log_columns() -> str:
-    """The standard columns of a log and their types."""
-    from perdure.log.model import STANDARD_COLUMNS
+    """The standard columns of a log: their types, and the rule that writing and checking share."""
+    from perdure.log.rules import MEASURE, RULES
 
-    rows = "".join(f"| `{name}` | `{dtype}` |\n" for name, dtype in STANDARD_COLUMNS.items())
+    rows = [
+        (f"`{one.field}`" if one.field in RULES else one.field, f"`{one.kind}`", one.expected, _blank(one))
+        for one in (*RULES.values(), MEASURE)
+    ]
     return (
-        "# Columns of a log\n\nEvery reader delivers these columns in this order, then the measures as `Float64`, "
-        f"then whatever else was logged.\n\n| column | type |\n|---|---|\n{rows}"
+        "# Columns of a log\n\nEvery reader delivers these columns in this order, then the measures, then whatever "
+        "else was logged. A journal writes nothing else, and `perdure check` "
+        "refuses nothing that a journal writes.\n\n" + table(("column", "type", "expected", "blank"), rows)
     )
+
+
+def _blank(rule: Rule) -> str:
+    if rule.blank is None:
+        return "never"
+    return (f"`{rule.blank}`" if rule.sound(rule.blank) else rule.blank) + (", as where it is absent" * rule.optional)
 
 
 def readers() -> str:

@@ -61,7 +61,11 @@ LINES: dict[str, tuple[list[str], int, str]] = {
     "an empty line": ([GOOD[0], "", GOOD[2]], 3, "1 fields"),
     "a block number in words": ([GOOD[0], row("zero", 1)], 3, "block_num is 'zero'"),
     "a block number with a fraction": ([row("0.0", 0)], 2, "block_num is '0.0'"),
-    "a negative block number": ([GOOD[0], row(-1, 1)], 3, "block_num is '-1', a negative number"),
+    "a negative block number": (
+        [GOOD[0], row(-1, 1)],
+        3,
+        "block_num is '-1'; expected a whole number that is not",
+    ),
     "a negative experience number": ([row(0, -7)], 2, "exp_num is '-7'"),
     "a number beyond 64 bits": ([row(0, 10**30)], 2, "exp_num is"),
     "a blank experience number": ([row(0, "")], 2, "exp_num is blank"),

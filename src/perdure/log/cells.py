@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-import msgspec
 import polars as pl
 
 from perdure.errors import LogError
-from perdure.log.model import STANDARD_COLUMNS
+from perdure.log.rules import STANDARD_COLUMNS, is_object
 
 if TYPE_CHECKING:
     from perdure.log.delimited import Table
@@ -21,7 +19,6 @@ __all__ = [
     "folded",
     "is_measurable",
     "is_number",
-    "is_object",
     "labels",
     "moments",
     "names",
@@ -205,18 +202,6 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def is_object(text: str) -> bool:
-    """Whether `text` is a JSON object."""
-    try:
-        return isinstance(msgspec.json.decode(text), dict)
-    except (msgspec.DecodeError, RecursionError):
-        pass
-    try:  # Python's own json, which L2Logger writes with, also has NaN and Infinity
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def refuse(table: Table, name: str, bad: pl.Series, expected: str) -> None:

@@ -14,20 +14,20 @@ import polars as pl
 from perdure import files
 from perdure.errors import LogError
 from perdure.log.accuracy_matrix import Unit
+from perdure.log.broken_rules import across, within
 from perdure.log.formats.l2logger import (
     L2LOGGER,
     MANIFEST,
-    OPTIONAL_COLUMNS,
     SCENARIO_INFO,
     measures_of,
     object_in,
 )
 from perdure.log.formats.matrix_orientation import Rows
 from perdure.log.lines import Lines, split
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
 from perdure.log.problem import Check, Level, Problem
 from perdure.log.read import Options, lifetimes, locate, recognise
-from perdure.log.rules import across, within
+from perdure.log.rules import OPTIONAL_COLUMNS, STANDARD_COLUMNS
 from perdure.log.tsv import Source, sources
 from perdure.log.verify import Ledger, Seen, compared, ledger_of, seen_in
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from perdure.errors import LogError
 from perdure.log.blocks import in_order
 from perdure.log.cells import folded
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
 from perdure.log.read import Options, Reader
+from perdure.log.rules import FILLED_COLUMNS, STANDARD_COLUMNS
 
 __all__ = ["check_reader", "require"]
-
-_FILLED = ("block_num", "exp_num", "worker_id", "block_type", "block_subtype", "task_name", "exp_status")
 
 _DEFAULTS = Options()
 
@@ -87,7 +86,7 @@ def _check_lifetime(lifetime: Lifetime, name: str) -> None:
     )
     for column, expected in STANDARD_COLUMNS.items():
         require(rows.schema[column] == expected, f"{name}: {column} is {rows.schema[column]}; expected {expected}")
-    for column in _FILLED:
+    for column in FILLED_COLUMNS:
         require(rows[column].null_count() == 0, f"{name}: {column} is null in {rows[column].null_count()} rows")
     for column in ("block_num", "exp_num"):
         require(bool((rows[column] >= 0).all()), f"{name}: {column} is negative somewhere; numbers count from 0")

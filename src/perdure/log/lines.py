@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from perdure.errors import nearest
-from perdure.log.formats.l2logger import OPTIONAL_COLUMNS
-from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.problem import Problem
+from perdure.log.rules import OPTIONAL_COLUMNS, STANDARD_COLUMNS
 
 __all__ = ["Lines", "split"]
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from perdure.errors import LogError, UnknownName
+from perdure.log.rules import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS
 from perdure.scenario.model import Scenario, Task
 from perdure.scenario.variants import Variants, mode
 
@@ -41,27 +41,7 @@ Direction = Literal["higher", "lower"]
 Role = Literal["life", "expert", "twin"]
 """A life, a learner of one task alone, or a life's stateless twin."""
 
-BLOCK_TYPES = ("train", "test")
-BLOCK_SUBTYPES = ("wake", "sleep")
-EXPERIENCE_STATUSES = ("complete", "incomplete")
 TIMESTAMP_FORMAT = "%Y%m%dT%H%M%S.%f"
-
-# L2Logger 1.1, in its order. Every reader delivers these columns in these types, then the measures
-# as Float64, then whatever else was logged. Names that repeat in every row are kept once; `timestamp`
-# stays text, as recorded.
-STANDARD_COLUMNS: Mapping[str, pl.DataType] = MappingProxyType(
-    {
-        "block_num": pl.Int64(),
-        "exp_num": pl.Int64(),
-        "worker_id": pl.Categorical(),
-        "block_type": pl.Enum(BLOCK_TYPES),
-        "block_subtype": pl.Enum(BLOCK_SUBTYPES),
-        "task_name": pl.Categorical(),
-        "task_params": pl.String(),
-        "exp_status": pl.Enum(EXPERIENCE_STATUSES),
-        "timestamp": pl.String(),
-    }
-)
 
 
 @dataclass(frozen=True)

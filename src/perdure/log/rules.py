@@ -1,147 +1,148 @@
-"""L2Logger's field rules, asked of whole columns of text: which lines break which rule."""
+"""L2Logger's rules, one declaration per field: the writers, the readers, `check` and the reference page derive from it.
+
+A rule speaks of a cell of text. Who writes asks `Rule.sound` of what would stand in the file, and who checks a file
+asks the same of whole columns; so what is written is never refused afterwards.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
+import msgspec
 import polars as pl
 
-from perdure.log.cells import is_object
-from perdure.log.model import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, TIMESTAMP_FORMAT
-from perdure.log.problem import Level, Problem
-from perdure.log.write.record import WORKER_PATTERN
 from perdure.scenario.model import UNSAFE_PATH
 
-__all__ = ["across", "within"]
+__all__ = [
+    "BEYOND",
+    "BLOCK_SUBTYPES",
+    "BLOCK_TYPES",
+    "CONTROL",
+    "EXPERIENCE_STATUSES",
+    "FILLED_COLUMNS",
+    "MEASURE",
+    "OPTIONAL_COLUMNS",
+    "RULES",
+    "STANDARD_COLUMNS",
+    "Rule",
+    "is_object",
+]
 
-_FILE = "\x00file"  # a name that no column of a log can have
-_CHOICES = {"block_type": BLOCK_TYPES, "block_subtype": BLOCK_SUBTYPES, "exp_status": EXPERIENCE_STATUSES}
+BLOCK_TYPES = ("train", "test")
+BLOCK_SUBTYPES = ("wake", "sleep")
+EXPERIENCE_STATUSES = ("complete", "incomplete")
+BEYOND = 2**63  # numbers of 64 bits, as every reader takes them
+CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # half a surrogate pair is no text that a file can hold
+
+# Written so that Python and Polars take the same texts: ASCII alone, and the whole of it.
+_WORKER = r"[0-9A-Za-z_-][0-9A-Za-z_.-]{0,199}"  # a folder's name, and none that is hidden from who reads
+_TIME = r"[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9](\.[0-9]+)?"
+_NUMBER = r" *[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[nN][aA][nN]|[iI][nN][fF]([iI][nN][iI][tT][yY])?)"
 
 
-def within(tables: Sequence[tuple[str, pl.DataFrame]], measures: Sequence[str]) -> Iterator[Problem]:
-    """Every cell that breaks a rule of its own column, file by file and line by line.
+@dataclass(frozen=True)
+class Rule:
+    """What a field of a record may hold."""
 
-    Files are asked together, each rule once: ten thousand small ones take no longer than a large one.
-    """
-    groups: dict[tuple[str, ...], list[tuple[str, pl.DataFrame]]] = {}
-    for file, table in tables:
-        groups.setdefault(tuple(table.columns), []).append((file, table))
-    order = {file: at for at, (file, _) in enumerate(tables)}
-    found = [one for group in groups.values() for one in _within(_together(group), measures)]
-    yield from sorted(found, key=lambda one: (order[one.file], one.line or 0))
+    field: str
+    kind: pl.DataType
+    """As every reader delivers it."""
+    sound: Callable[[str], bool]
+    """Whether a text that is not blank may stand there."""
+    expected: str
+    holds: Callable[[pl.Expr], pl.Expr] | None = None
+    """The same of a column of text; where it is not given, `sound` is asked of each distinct text."""
+    blank: str | None = None
+    """What a blank cell says; None where one must not be blank."""
+    optional: bool = False
+    """Whether the column may be absent, as in L2Logger 1.0."""
+
+    def broken(self, texts: pl.Series) -> pl.Series:
+        """Which cells of a column of text break this rule."""
+        texts = texts.fill_null("")
+        if self.holds is not None:
+            fine = pl.select(self.holds(pl.lit(texts))).to_series()
+        else:
+            fine = texts.is_in([one for one in texts.unique().to_list() if one and self.sound(one)])
+        return ~fine & (texts != "") if self.blank is not None else ~fine | (texts == "")
 
 
-def _together(tables: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
-    return pl.concat([table.with_columns(pl.lit(file).alias(_FILE)) for file, table in tables])
-
-
-def _within(table: pl.DataFrame, measures: Sequence[str]) -> Iterator[Problem]:
-    for name in ("block_num", "exp_num"):
-        text = pl.col(name).fill_null("")
-        negative = text.str.contains(r"^-\d+$")
-        number = text.str.contains(r"^\d{1,18}$")
-        yield from _lines(table, name, negative, f"{name} is {{}}, a negative number", "numbers start at 0")
-        yield from _lines(table, name, ~number & ~negative, f"{name} is {{}}", "expected a whole number")
-    for name, words in _CHOICES.items():
-        if name in table.columns:
-            blank = name == "block_subtype"  # L2Logger 1.0 files that were merged into 1.1 ones
-            wrong = ~pl.col(name).fill_null("wake" if blank else "").is_in(words)
-            yield from _lines(table, name, wrong, f"{name} is {{}}", f"expected {' or '.join(words)}")
-    yield from _distinct(
-        table,
-        "worker_id",
-        lambda value: bool(WORKER_PATTERN.fullmatch(value)) and value not in (".", ".."),
-        "letters, digits, '_', '-' and '.' only, and not '.' or '..'",
+def _pattern(field: str, kind: pl.DataType, pattern: str, expected: str, blank: str | None = None) -> Rule:
+    whole, anchored = re.compile(pattern), f"^(?:{pattern})$"
+    return Rule(
+        field, kind, lambda text: bool(whole.fullmatch(text)), expected, lambda text: text.str.contains(anchored), blank
     )
-    yield from _distinct(
-        table,
-        "task_name",
-        lambda value: bool(value.strip()) and not UNSAFE_PATH.search(value) and "\x00" not in value,
-        "expected a name without '../'",
+
+
+def _number(field: str) -> Rule:
+    return Rule(
+        field,
+        pl.Int64(),
+        lambda text: text.isascii() and text.isdigit() and len(text.lstrip("0")) < 20 and int(text) < BEYOND,
+        "a whole number that is not negative, below 2⁶³",
+        lambda text: text.str.contains("^[0-9]+$") & text.cast(pl.Int64, strict=False).is_not_null(),
     )
-    yield from _distinct(
-        table, "task_params", lambda value: not value or is_object(value), "expected a JSON object, or a blank"
+
+
+def _choice(field: str, words: tuple[str, ...], *, optional: bool = False) -> Rule:
+    return Rule(
+        field,
+        pl.Enum(words),
+        words.__contains__,
+        " or ".join(map(repr, words)),
+        lambda text: text.is_in(words),
+        blank=words[0] if optional else None,  # L2Logger 1.0 files that were merged into 1.1 ones
+        optional=optional,
     )
-    stamp = pl.col("timestamp").str.to_datetime(TIMESTAMP_FORMAT.replace(".%f", "%.f"), strict=False)
-    no_time = stamp.is_null() & pl.col("timestamp").is_not_null() & (pl.col("timestamp") != "")
-    yield from _lines(table, "timestamp", no_time, "timestamp is {}", "expected a time like 20240102T030405.000000")
-    for name in measures:
-        text = pl.col(name).fill_null("").str.strip_chars()
-        value = text.cast(pl.Float64, strict=False)
-        word = value.is_null() & (text != "")
-        yield from _lines(table, name, word, f"{name} is {{}}", "expected a number, or a blank where there is none")
-        gone = value.is_nan() | value.is_infinite()
-        dropped = "a value that is not finite does not count; it is dropped and counted"
-        yield from _lines(table, name, gone, f"{name} is {{}}", dropped, level="warning")
 
 
-def across(tables: Sequence[tuple[str, pl.DataFrame]]) -> Iterator[Problem]:
-    """What only shows when all files are laid side by side."""
-    if not tables:
-        return
-    names = [file for file, _ in tables]
-    numbers = [pl.col(name).cast(pl.Int64, strict=False) for name in ("block_num", "exp_num")]
-    words = [pl.col(name) for name in ("worker_id", "block_type", "exp_status", "line")]
-    every = pl.concat(
-        [table.select(*numbers, *words).with_columns(file=pl.lit(at, pl.Int32)) for at, (_, table) in enumerate(tables)]
-    ).drop_nulls(["block_num", "exp_num"])
-
-    modes = every.filter(pl.col("block_type").is_in(BLOCK_TYPES)).unique(["block_num", "block_type"], keep="first")
-    for number, file, line in (
-        modes.sort("block_num", "file", "line")
-        .filter(pl.col("block_num").is_duplicated())
-        .unique("block_num", keep="last", maintain_order=True)
-        .select("block_num", "file", "line")
-        .iter_rows()
-    ):
-        fix = "give the evaluation a block_num of its own"
-        yield Problem("error", names[file], line, f"block {number} is both train and test", fix, tolerated=True)
-
-    # By block and first experience, each worker's files stand in the order they were written.
-    begin = pl.col("exp_num").first().over("file")
-    every = every.with_columns(begin=begin).sort(
-        "worker_id", pl.col("block_num").first().over("file"), "begin", "file", maintain_order=True
-    )
-    before = [pl.col(name).shift().over("worker_id") for name in ("block_num", "exp_num")]
-    previous = every.with_columns(before_block=before[0], before_experience=before[1])
-    for name, earlier in (("block_num", "before_block"), ("exp_num", "before_experience")):
-        falls = previous.filter(pl.col(name) < pl.col(earlier))
-        for file, line, now, then in falls.select("file", "line", name, earlier).iter_rows():
-            what = f"{name} falls from {then} to {now}"
-            fix = "numbers never decrease within a worker; l2metrics refuses such a log"
-            yield Problem("error", names[file], line, what, fix, tolerated=True)
-
-    complete = every.filter(pl.col("exp_status") == "complete")
-    twice = complete.filter(~pl.struct("block_num", "exp_num").is_first_distinct())
-    for file, line, number, block in twice.select("file", "line", "exp_num", "block_num").iter_rows():
-        what = f"experience {number} of block {block} is completed by an earlier line already"
-        fix = "lines that complete one experience are averaged; number experiences across all workers"
-        yield Problem("warning", names[file], line, what, fix)
+def is_object(text: str) -> bool:
+    """Whether `text` is a JSON object."""
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:  # Python's own json, which L2Logger writes with, also has NaN and Infinity
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
-def _lines(
-    table: pl.DataFrame,
-    name: str,
-    wrong: pl.Expr,
-    what: str,
-    fix: str,
-    level: Level = "error",
-) -> Iterator[Problem]:
-    for file, line, value in table.filter(wrong).select(_FILE, "line", name).iter_rows():
-        yield Problem(level, file, line, what.format(_shown(value)), fix)
+# L2Logger 1.1, in its order. Names that repeat in every row are kept once; `timestamp` stays text, as recorded.
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        rule.field: rule
+        for rule in (
+            _number("block_num"),
+            _number("exp_num"),
+            _pattern(
+                "worker_id",
+                pl.Categorical(),
+                _WORKER,
+                "at most 200 letters, digits, '_', '-' and '.', the first no '.'",
+            ),
+            _choice("block_type", BLOCK_TYPES),
+            _choice("block_subtype", BLOCK_SUBTYPES, optional=True),
+            Rule(
+                "task_name",
+                pl.Categorical(),
+                lambda text: bool(text.strip()) and not CONTROL.search(text) and not UNSAFE_PATH.search(text),
+                "one line of text without '../' or control characters",
+            ),
+            Rule("task_params", pl.String(), is_object, "a JSON object", blank="{}"),
+            _choice("exp_status", EXPERIENCE_STATUSES),
+            _pattern("timestamp", pl.String(), _TIME, "a time like 20240102T030405.000000", blank="no time"),
+        )
+    }
+)
+MEASURE = _pattern("a measure", pl.Float64(), _NUMBER, "a number", blank="no value")
 
-
-def _distinct(table: pl.DataFrame, name: str, sound: Any, fix: str) -> Iterator[Problem]:
-    """Rules that Python decides, asked once per distinct value."""
-    values = table[name].unique().to_list()
-    bad = [value for value in values if not sound(value or "")]
-    if bad:
-        wrong = pl.col(name).fill_null("").is_in([value or "" for value in bad])
-        yield from _lines(table, name, wrong, f"{name} is {{}}", fix)
-
-
-def _shown(value: str | None) -> str:
-    if not value:
-        return "blank"
-    return repr(value if len(value) <= 60 else value[:57] + "…")
+STANDARD_COLUMNS: Mapping[str, pl.DataType] = MappingProxyType({field: rule.kind for field, rule in RULES.items()})
+"""Every reader delivers these columns in these types, then the measures as Float64, then whatever else was logged."""
+OPTIONAL_COLUMNS = frozenset(field for field, rule in RULES.items() if rule.optional)
+FILLED_COLUMNS = tuple(field for field, rule in RULES.items() if rule.blank is None or rule.optional)
+"""Never null in what a reader delivers."""

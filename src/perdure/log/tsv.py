@@ -221,6 +221,6 @@ def _parsed(text: bytes, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     if b"\x00" in text:
         raise Unparsed("a NUL byte, which is no text")
     try:
-        return pl.read_csv(text, separator="\t", schema=dict(schema), has_header=False)
+        return pl.read_csv(text, separator="\t", schema=dict(schema), has_header=False, null_values="")
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         raise Unparsed(str(problem)) from problem

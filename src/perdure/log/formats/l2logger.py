@@ -19,6 +19,7 @@ from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.problem import Problem
 from perdure.log.read import Options
+from perdure.log.rules import FILLED_COLUMNS, MEASURE, OPTIONAL_COLUMNS, RULES
 from perdure.log.tsv import Checksums, Source, Unparsed, load, sources
 from perdure.log.verify import (
     BLOCKS_FILE,
@@ -39,7 +40,6 @@ __all__ = [
     "L2LOGGER",
     "LOGGER_INFO",
     "MANIFEST",
-    "OPTIONAL_COLUMNS",
     "SCENARIO_INFO",
     "ended",
     "measures_of",
@@ -49,12 +49,12 @@ __all__ = [
 LOGGER_INFO = "logger_info.json"
 SCENARIO_INFO = "scenario_info.json"
 MANIFEST = "manifest.json"
-OPTIONAL_COLUMNS = frozenset({"block_subtype"})
 
 _NO_MANIFEST = (
     "not verified: a journal wrote this log, and its manifest.json is gone; who learned, with which seed, and whether "
     "lower is better is not known (--lower-is-better says so)"
 )
+_SUBTYPE = RULES["block_subtype"]
 _BLOCK_FOLDER = re.compile(r"\d+-(train|test)")
 
 
@@ -149,11 +149,11 @@ class _L2Logger:
         if rows is None:
             raise LogError(f"{path}: no record in any of {len(found)} files ({'; '.join(notes) or 'headers only'})")
         if "block_subtype" not in rows.columns:  # L2Logger 1.0
-            rows = rows.with_columns(pl.lit("wake", STANDARD_COLUMNS["block_subtype"]).alias("block_subtype"))
+            rows = rows.with_columns(pl.lit(_SUBTYPE.blank, _SUBTYPE.kind).alias(_SUBTYPE.field))
         # Column by column, and only where there is something to do: each expression costs as much as a short log.
         columns = {name: rows.get_column(name) for name in (*STANDARD_COLUMNS, *measures)}
         if columns["block_subtype"].null_count():
-            columns["block_subtype"] = columns["block_subtype"].fill_null("wake")
+            columns["block_subtype"] = columns["block_subtype"].fill_null(_SUBTYPE.blank)
         if not _sound(columns):
             raise _first_error(path, "a required field is blank or negative")
         columns["task_name"] = folded(columns["task_name"])
@@ -213,13 +213,12 @@ def _schema(header: tuple[str, ...], file: Path, measures: Mapping[str, Directio
         if name not in header:
             others = [one for one in header if one not in STANDARD_COLUMNS]
             raise LogError(f"{file}:1: no column for the measure {name!r}; {nearest(name, others)}")
-    return {name: STANDARD_COLUMNS.get(name, pl.Float64() if name in measures else pl.String()) for name in header}
+    return {name: STANDARD_COLUMNS.get(name, MEASURE.kind if name in measures else pl.String()) for name in header}
 
 
 def _sound(columns: Mapping[str, pl.Series]) -> bool:
     """Whether no line was cut short or mangled in a way that still parses."""
-    required = [name for name in STANDARD_COLUMNS if name not in ("task_params", "timestamp")]
-    if any(columns[name].null_count() for name in required):
+    if any(columns[name].null_count() for name in FILLED_COLUMNS):
         return False
     return all(cast("int", columns[name].min() or 0) >= 0 for name in ("block_num", "exp_num"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -12,28 +12,12 @@ import numpy as np
 import polars as pl
 
 from perdure.errors import RecordError
-from perdure.log.write.record import (
-    cell,
-    measure_cell,
-    params_text,
-    quoted,
-    validate_choice,
-    validate_task_name,
-    validate_worker,
-    whole_number,
-)
+from perdure.log.rules import BEYOND
+from perdure.log.write.record import cell, measure_cell, params_text, quoted, validate, whole_number
 
 __all__ = ["Part", "parts"]
 
 _ROWS_AT_ONCE = 1 << 14
-
-_TEXT_RULES: dict[str, Callable[[Any], None]] = {
-    "worker_id": validate_worker,
-    "block_type": lambda value: validate_choice("block_type", value),
-    "block_subtype": lambda value: validate_choice("block_subtype", value),
-    "task_name": validate_task_name,
-    "exp_status": lambda value: validate_choice("exp_status", value),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +92,13 @@ def _words(name: str, value: Any) -> str | pl.Series:
     if not _many(value):
         if name == "task_params":
             return params_text(value)
-        if name in _TEXT_RULES:
-            _TEXT_RULES[name](value)
+        validate(name, value)
         return str(value)
     if name == "task_params":
         return pl.Series(name, [params_text(one) for one in value], dtype=pl.String)
     words = value.to_list() if isinstance(value, pl.Series) else list(value)
     for one in dict.fromkeys(words):
-        _TEXT_RULES[name](one)
+        validate(name, one)
     return pl.Series(name, words, dtype=pl.String)
 
 
@@ -143,7 +126,7 @@ def _numbers(name: str, value: Any, length: int) -> pl.Series:
         raise RecordError(f"{name} holds {array.dtype} values; expected whole numbers")
     if array.size and int(array.min()) < 0:
         whole_number(name, int(array.min()))
-    if array.size and int(array.max()) >= 2**63:
+    if array.size and int(array.max()) >= BEYOND:
         whole_number(name, int(array.max()))
     return pl.Series(name, array.astype(np.int64))
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 from perdure.errors import LogError, PerdureError, RecordError
 from perdure.log.formats.l2logger import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
 from perdure.log.model import STANDARD_COLUMNS, Direction, Role
+from perdure.log.rules import BEYOND
 from perdure.log.tsv import DATA_FILE, header_of
 from perdure.log.verify import BLOCKS_FILE
 from perdure.log.write.manifest import described, object_text, provenance, write_text
@@ -26,7 +27,7 @@ from perdure.log.write.record import (
     declared_measures,
     measure_cell,
     params_json,
-    validate_worker,
+    validate,
     value_columns,
     whole_number,
 )
@@ -37,7 +38,6 @@ __all__ = ["Journal"]
 
 _SYNC_EVERY_S = 0.5  # at most one second may be lost to a power cut; this leaves the disk half of it
 _JOIN_PATIENCE_S = 10.0
-_BEYOND = 2**63  # numbers of 64 bits, as every reader takes them
 
 _open_journals: weakref.WeakSet[Journal] = weakref.WeakSet()
 
@@ -131,9 +131,9 @@ class Journal:
         with self._lock:
             if self._refusal is not None:
                 raise RecordError(self._refusal)
-            if type(block_num) is not int or not 0 <= block_num < _BEYOND:
+            if type(block_num) is not int or not 0 <= block_num < BEYOND:
                 block_num = whole_number("block_num", block_num)
-            if type(exp_num) is not int or not 0 <= exp_num < _BEYOND:
+            if type(exp_num) is not int or not 0 <= exp_num < BEYOND:
                 exp_num = whole_number("exp_num", exp_num)
             # Most records differ from the one before in their numbers alone, so words are checked
             # and written out only when they change.
@@ -154,7 +154,7 @@ class Journal:
                 # A finite float or a plain int, which most measures are, needs no second look.
                 if type(value) is float and value - value == 0.0:
                     cells += f"\t{value!r}"
-                elif type(value) is int and -_BEYOND < value < _BEYOND:
+                elif type(value) is int and -BEYOND < value < BEYOND:
                     cells += f"\t{value}"
                 else:
                     cells += "\t" + (measure_cell(name, value) if name in self.measures else cell(name, value))
@@ -290,7 +290,7 @@ class Journal:
 
     def _stream(self, worker: str) -> Stream:
         """The worker's own file, taken up where it stands; nothing is written yet."""
-        validate_worker(worker)
+        validate("worker_id", worker)
         stream = Stream(self.path, worker, self.path / BLOCKS_FILE, one_type_per_block=self._one_type_per_block)
         stream.columns = self._columns
         self._streams[worker] = stream

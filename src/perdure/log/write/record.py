@@ -1,4 +1,4 @@
-"""The rules of one record: L2Logger 1.1's, said once, for single records and for columns of them."""
+"""A record as text, by the rules of L2Logger 1.1: single values, for journals and for columns of them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ import msgspec
 import numpy as np
 
 from perdure.errors import RecordError, nearest
-from perdure.log.model import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction
-from perdure.scenario.model import UNSAFE_PATH
+from perdure.log.model import Direction
+from perdure.log.rules import BEYOND, CONTROL, RULES, STANDARD_COLUMNS
 
 __all__ = [
     "DEFAULT_WORKER",
-    "WORKER_PATTERN",
     "cell",
     "changed_columns",
     "checked_words",
@@ -27,61 +26,39 @@ __all__ = [
     "params_json",
     "params_text",
     "quoted",
-    "validate_choice",
-    "validate_task_name",
-    "validate_worker",
+    "validate",
     "value_columns",
     "whole_number",
 ]
 
 DEFAULT_WORKER = "worker-default"
-WORKER_PATTERN = re.compile(r"[0-9A-Za-z_.-]+")
 
-_CHOICES = {"block_type": BLOCK_TYPES, "block_subtype": BLOCK_SUBTYPES, "exp_status": EXPERIENCE_STATUSES}
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_UNREADABLE = re.compile(r"[\x00\ud800-\udfff]")
 _MUST_QUOTE = re.compile(r'[\t\n\r"]')
 
 
 def whole_number(field: str, value: Any) -> int:
     """A number of a block or an experience: whole, not negative, not a bool, at most 2⁶³ − 1."""
-    if isinstance(value, (bool, np.bool_)):
-        raise RecordError(f"{field} is {value!r}; expected a whole number")
     try:
-        number = operator.index(value)
+        number = -1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
-        raise RecordError(f"{field} is {value!r}; expected a whole number") from None
-    if not 0 <= number < 2**63:
-        raise RecordError(f"{field} is {number}; expected a whole number that is not negative, below 2⁶³")
+        number = -1
+    if not 0 <= number < BEYOND:
+        raise RecordError(f"{field} is {value!r}; expected {RULES['exp_num'].expected}")
     return number
 
 
-def validate_choice(field: str, value: Any) -> None:
-    """`block_type`, `block_subtype` and `exp_status` take one of two words."""
-    choices = _CHOICES[field]
-    if value not in choices:
-        raise RecordError(f"{field} is {value!r}; expected {' or '.join(map(repr, choices))}")
-
-
-def validate_worker(value: Any) -> None:
-    """A worker id names a folder: letters, digits, `_`, `.`, `-`, and never `.` or `..`."""
-    if not isinstance(value, str) or not WORKER_PATTERN.fullmatch(value) or value in (".", "..") or len(value) > 200:
-        raise RecordError(
-            f"worker_id is {value!r}; expected at most 200 letters, digits, '_', '-' and '.', and not '.' or '..'"
-        )
-
-
-def validate_task_name(value: Any) -> None:
-    """A task name is free text on one line that leads nowhere in a file system."""
-    if not isinstance(value, str) or not value.strip():
-        raise RecordError(f"task_name is {value!r}; expected text")
-    if _CONTROL.search(value) or UNSAFE_PATH.search(value):
-        raise RecordError(f"task_name is {value!r}; expected one line of text without '../' or control characters")
+def validate(field: str, value: Any) -> None:
+    """A field of text must keep the rule of its column."""
+    rule = RULES[field]
+    if not isinstance(value, str) or not rule.sound(value):
+        raise RecordError(f"{field} is {value!r}; expected {rule.expected}")
 
 
 def params_json(value: Any) -> bytes:
     """Task parameters as JSON. They must be an object, and all of it must be JSON."""
     if type(value) is not dict and not isinstance(value, Mapping):  # asking for a Mapping takes longer than encoding
-        raise RecordError(f"task_params is {value!r}; expected a dict")
+        raise RecordError(f"task_params is {value!r}; expected {RULES['task_params'].expected}, a dict")
     try:
         return _encode(value)
     except (TypeError, ValueError, NotImplementedError, RecursionError, msgspec.MsgspecError) as problem:
@@ -116,7 +93,7 @@ def value_columns(names: Mapping[str, Any], measures: Mapping[str, Any]) -> tupl
         if measure not in names:
             raise RecordError(f"the measure {measure!r} is missing from the first record (found: {', '.join(names)})")
     for name in names:
-        if name in STANDARD_COLUMNS or not name or _CONTROL.search(name) or '"' in name:
+        if name in STANDARD_COLUMNS or not name or CONTROL.search(name) or '"' in name:
             close = "" if name in STANDARD_COLUMNS else f"; {nearest(name, STANDARD_COLUMNS)}"
             raise RecordError(f"{name!r} cannot be a column of one's own{close}")
     return tuple(sorted(names))
@@ -150,8 +127,8 @@ def cell(name: str, value: Any) -> str:
     if isinstance(value, float):
         return measure_cell(name, value)
     text = str(value)
-    if "\x00" in text:
-        raise RecordError(f"{name} holds a NUL character, which no reader of TSV can take")
+    if _UNREADABLE.search(text):
+        raise RecordError(f"{name} holds a NUL character or half a surrogate pair, which no reader of TSV can take")
     return quoted(text)
 
 
@@ -164,11 +141,9 @@ def checked_words(
     worker_id: str, block_type: str, block_subtype: str, task_name: str, exp_status: str, task_params: Any
 ) -> str:
     """The fields between the numbers and the timestamp, as they stand in the file."""
-    validate_worker(worker_id)
-    validate_choice("block_type", block_type)
-    validate_choice("block_subtype", block_subtype)
-    validate_choice("exp_status", exp_status)
-    validate_task_name(task_name)
+    words = {"worker_id": worker_id, "block_type": block_type, "block_subtype": block_subtype}
+    for field, value in {**words, "exp_status": exp_status, "task_name": task_name}.items():
+        validate(field, value)
     params = params_text({} if task_params is None else task_params)
     return "\t".join((worker_id, block_type, block_subtype, quoted(task_name), quoted(params), exp_status))
 
