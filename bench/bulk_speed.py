@@ -26,19 +26,14 @@ import numpy as np
 import perdure
 from perdure.curves.experts import Experts
 from perdure.log.read import Options, lifetimes, parts
+from perdure.metrics.engine.presets import headline
 from perdure.metrics.engine.score import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate.learner import IdealLearner, performance
 from perdure.simulate.lifetimes import MEASURE, experts
 
-HEADLINE = (
-    "performance_maintenance",
-    "forward_transfer",
-    "backward_transfer",
-    "relative_performance",
-    "sample_efficiency",
-)
+HEADLINE = headline()
 TASKS = ("a", "b", "c")
 LEARNER = IdealLearner("ideal", noise=0.08)
 

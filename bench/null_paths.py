@@ -16,6 +16,7 @@ from tests.metrics import new_definitions as definitions
 from perdure.curves.experts import Experts
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.presets import headline
 from perdure.metrics.engine.presets import preset as preset_called
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
@@ -28,13 +29,7 @@ __all__ = ["HEADLINE", "PATHS", "Outcome", "joined"]
 
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-HEADLINE = (
-    "performance_maintenance",
-    "forward_transfer",
-    "backward_transfer",
-    "relative_performance",
-    "sample_efficiency",
-)
+HEADLINE = headline()
 MAINTENANCE, BESIDE_EXPERTS = HEADLINE[0], HEADLINE[3:]
 
 

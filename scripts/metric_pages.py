@@ -107,6 +107,7 @@ def _facts(metric: Metric) -> Iterator[tuple[str, str]]:
     over = (metric.combine.__doc__ or "").partition(";")[0].strip().rstrip(".")
     facts = {
         "also called": ", ".join(metric.aliases),
+        "variant of": f"[`{metric.variant_of}`]({metric.variant_of}.md)" if metric.variant_of else "",
         "unit": metric.unit,
         "better": metric.better,
         "over places": over[:1].lower() + over[1:] + (", of logarithms" if metric.scale == "log" else ""),
@@ -162,14 +163,13 @@ def _null(name: str, presets: Iterable[str]) -> str:
 
 def null_rows(name: str, preset: str, folder: Path = NULL) -> Iterator[tuple[str, ...]]:
     """The line of a preset's file: over all its cells the range of means, and the middle and worst shares."""
-    from perdure.metrics.engine.load import HEADLINE
+    from perdure.stats.words import short
 
     file = folder / f"null-{preset}.json"
     if not file.is_file():
         return
     report: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    short = dict(zip(HEADLINE, ("PM", "FT", "BT", "RP", "SE"), strict=True)).get(name)
-    found = [one[short] for one in report["cells"].values() if short in one]
+    found = [one[short(name)] for one in report["cells"].values() if short(name) in one]
     if found:
         means = [one["mean"] for one in found]
         held = [one["covered"] for one in found if "covered" in one]

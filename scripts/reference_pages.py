@@ -104,11 +104,12 @@ def _anchor(preset: Preset) -> str:
 
 
 def _preset(one: Preset) -> str:
-    from perdure.metrics.engine.load import HEADLINE, chosen
+    from perdure.metrics.engine.load import chosen
+    from perdure.metrics.engine.presets import headline
     from perdure.stats.words import rule_of
 
     known = chosen(one)
-    shown = [name for name in HEADLINE if name in known] if one.name == "standard" else list(known)
+    shown = list(headline()) if one.name == "standard" else list(known)
     rows = []
     for name in shown:
         metric = known[name]

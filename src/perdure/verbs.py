@@ -235,6 +235,7 @@ def _notes(
 ) -> tuple[str, ...]:
     """What a pilot's plan rests on, and what so few lifetimes cannot know."""
     from perdure.stats.pilot import tails_of
+    from perdure.stats.plan import family
     from perdure.stats.words import counted
 
     n = sum(map(len, sides))
@@ -254,7 +255,8 @@ def _notes(
         )
     if question != "threshold":
         said.append(
-            "After Holm over five headline metrics one that differs alone is held against α / 5; --alpha says so."
+            f"After Holm over {family()} headline metrics one that differs alone is held against α / {family()}; "
+            "--alpha says so."
         )
     known = [one for one in found.values() if one.sd and one.sd_upper]
     if known:

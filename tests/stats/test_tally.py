@@ -13,13 +13,14 @@ from tests.stats.lives import life, lives
 
 from perdure.gather.survey import survey
 from perdure.metrics.engine.declare import Bar
-from perdure.metrics.engine.load import HEADLINE
+from perdure.metrics.engine.presets import headline
 from perdure.metrics.engine.score import Score
 from perdure.stats.groups import groups
 from perdure.stats.tally import Tally, tally_of_groups, tally_of_systems
 from perdure.stats.words import short
 
 PAPER = "baker-2023"
+HEADLINE = headline()
 BARS = {name: Bar(0.0 if name == "performance_maintenance" else 1.0, headline="log") for name in HEADLINE}
 FOLDER = Path(__file__).parents[2] / "examples" / "published"
 

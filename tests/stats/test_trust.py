@@ -10,14 +10,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from perdure.metrics.engine.presets import headline
+
 BENCH = Path(__file__).parents[2] / "bench"
-HEADLINE = (
-    "performance_maintenance",
-    "forward_transfer",
-    "backward_transfer",
-    "relative_performance",
-    "sample_efficiency",
-)
+HEADLINE = headline()
 
 
 def script(name: str) -> ModuleType:

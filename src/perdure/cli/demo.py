@@ -30,14 +30,6 @@ _RIVALS: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]
 }
 """For each protocol the learner that forgets, and the one that keeps."""
 
-_SHOWN = (
-    "performance_maintenance",
-    "forward_transfer",
-    "backward_transfer",
-    "relative_performance",
-    "sample_efficiency",
-)
-
 
 def demo(
     into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Where everything goes.")] = Path("demo"),
@@ -134,6 +126,7 @@ def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group],
     """The tables of one protocol, and what they say, in words."""
     from rich.table import Table
 
+    from perdure.metrics.engine.presets import headline
     from perdure.stats.systems import compare_systems, systems_of
     from perdure.stats.words import sentence
 
@@ -144,14 +137,14 @@ def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group],
         table.add_column("", no_wrap=True)
         for group in here:
             table.add_column(str(group.learner), justify="right", no_wrap=True)
-        for metric in _SHOWN:
+        for metric in headline():
             table.add_row(metric, *(_cell(group.estimates[metric]) for group in here))
         console.print(table)
         for said in (*map(_keeps, here), *_withheld(here)):
             console.print(said, soft_wrap=True)
     if len({group.learner for group in found}) > 1 and min(group.n for group in found) >= 2:
         # The family is tested whole, whatever of it is said here, so that every verb gives one p.
-        compared = compare_systems(systems_of(surveyed), learners[0], metrics=_SHOWN[:1])
+        compared = compare_systems(systems_of(surveyed), learners[0], metrics=headline()[:1])
         for one in compared.comparisons:
             for difference in one.differences.values():
                 console.print(
@@ -186,9 +179,11 @@ def _keeps(group: Group) -> str:
 
 def _withheld(groups: Sequence[Group]) -> list[str]:
     """Why metrics got no verdict whatever their intervals, each reason once."""
+    from perdure.metrics.engine.presets import headline
+
     reasons: dict[str, dict[str, None]] = {}
     for group in groups:
-        for metric in _SHOWN:
+        for metric in headline():
             for note in group.estimates[metric].decision.notes:
                 if note.startswith("undecided: "):
                     reasons.setdefault(note, {})[metric] = None

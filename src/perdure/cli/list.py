@@ -48,6 +48,8 @@ def _facts(metric: Metric) -> Facts:
     return {
         "name": metric.name,
         "aliases": [*metric.aliases],
+        "headline": metric.headline,
+        "variant_of": metric.variant_of,
         "summary": metric.summary,
         "condition": metric.condition,
         "capability": metric.capability,

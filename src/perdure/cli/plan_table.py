@@ -38,6 +38,7 @@ def show_plan(made: Plan, quiet: bool) -> None:
 
 
 def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
+    from perdure.stats.plan import family
     from perdure.stats.power_picture import bars
 
     rule = "the rule of Baker et al. 2023" + (", twice" if made.question == "unpaired" else "")
@@ -51,7 +52,8 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
     ]
     if made.question != "threshold":
         holm = "never" if made.after_holm is None else str(made.after_holm)
-        lines.append(f"  {holm:>5} if this is the only one of five headline metrics that differs (Holm: α / 5)")
+        among = f"{family()} headline metrics that differs (Holm: α / {family()})"
+        lines.append(f"  {holm:>5} if this is the only one of {among}")
     lines.append(f"{made.lifetimes} lifetimes reach power {made.power:.3f}.")
     console.print("\n".join(lines), markup=False)
     if not quiet:

@@ -112,12 +112,12 @@ def _show_one(score: Score, scores: Survey, quiet: bool) -> None:
 
 def show_over_time(scores: Survey, metrics: Sequence[str] = ()) -> None:
     """Print every value behind the metrics, and the block at which it is known, as `--json` and `--out` count them."""
-    from perdure.report.draw.data.places import OVER_TIME
+    from perdure.report.draw.data.places import shown_over_time
 
     for score in scores.scores:
         rows = [
             (name, key, str(place[-1]), number(value))
-            for name in metrics or OVER_TIME
+            for name in metrics or shown_over_time()
             if (one := score.metrics.get(name)) is not None
             for key, places in one.at.items()
             for place, value in zip(places, one.by[key], strict=True)

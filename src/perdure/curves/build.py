@@ -14,8 +14,8 @@ from perdure.curves.bounds import as_one, given_ranges, recorded_ranges
 from perdure.curves.experts import ExpertLog, expert_log, matching, oriented, scaled_for, values_of
 from perdure.curves.joined import Joined
 from perdure.curves.matrix import matrix_curves
-from perdure.curves.model import Array, Curves, Expert, Prep, Range, Ranges
-from perdure.curves.prepare import SCALED, clamp, scale, smooth
+from perdure.curves.model import LOWEST, SCALED, Array, Curves, Expert, Prep, Range, Ranges
+from perdure.curves.prepare import clamp, scale, smooth
 from perdure.curves.ranges import found_ranges, own_task, percentiles
 from perdure.curves.together import Together
 from perdure.errors import LogError, MetricError
@@ -233,7 +233,7 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
             task: [SCALED if prep.scale != "none" else found[task].high - found[task].low for found in by_life]
             for task in tasks
         }
-        floor = None if prep.scale == "none" else 1.0
+        floor = None if prep.scale == "none" else LOWEST
         among = Together(smoothed, raw, measured, starts, [widths[block.task] for block in blocks], floor)
     return [
         Curves(

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure import files
-from perdure.curves.model import Array, Curve, Expert, Prep, Range, Ranges, gathered
-from perdure.curves.prepare import SCALED, clamp, scale, smooth
+from perdure.curves.model import LOWEST, SCALED, Array, Curve, Expert, Prep, Range, Ranges, gathered
+from perdure.curves.prepare import clamp, scale, smooth
 from perdure.curves.together import Rows
 from perdure.errors import LogError, PerdureError, UnknownName
 from perdure.log.model import Direction, Lifetime, Passage
@@ -317,7 +317,7 @@ def scaled_for(
 
     smoothed, raw = prepared(log.smoothed), prepared(log.measured)
     width = SCALED if prep.scale != "none" else bounds.high - bounds.low
-    floor = None if prep.scale == "none" else 1.0
+    floor = None if prep.scale == "none" else LOWEST
     several = smoothed.ndim > 1 or np.ndim(width) > 0
     count = lives if several else 1
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from perdure.curves.beside import Beside
 from perdure.curves.experts import ExpertLog
-from perdure.curves.model import Array, Prep, Range, Ranges, gathered, late, mean, near, start, terminal
-from perdure.curves.prepare import SCALED, clamp, scale, smooth
+from perdure.curves.model import LOWEST, SCALED, Array, Prep, Range, Ranges, gathered, late, mean, near, start, terminal
+from perdure.curves.prepare import clamp, scale, smooth
 
 __all__ = ["Joined"]
 
@@ -108,7 +108,7 @@ class Joined:
         bounds = self.bounds[task]
         scaled = self.prep.scale != "none"
         extent = np.ravel(np.float64(SCALED) if scaled else np.asarray(bounds.high - bounds.low))
-        floor = 1.0 if scaled else None
+        floor = LOWEST if scaled else None
         reached = {length: side.reached(target) for length, side in cuts.items()}
         tables = [
             zip(

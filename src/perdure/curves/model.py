@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from perdure.curves.twin import Twin
 
 __all__ = [
+    "LOWEST",
+    "SCALED",
     "Among",
     "Array",
     "Curve",
@@ -44,6 +46,9 @@ __all__ = [
 ]
 
 Array = npt.NDArray[np.float64]
+LOWEST, SCALED = 1.0, 100.0
+"""A task's range is mapped onto 1 … 101, `LOWEST` and `SCALED` beyond it: 100 wide, so that differences are points of a
+hundred, and from 1 on, so that ratios to what was worst exist; as l2metrics does."""
 _AT_ONCE = 1 << 16  # values looked at in one go where many are, so that nothing of their length is made
 _NO_WIDTH = 1e-12  # of a range, beside its values
 Window = Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"]
@@ -208,7 +213,7 @@ class Curve:
     values: Array
     raw: Array
     """The same experiences scaled but not smoothed."""
-    range: float = 100.0
+    range: float = SCALED
     """The width of the task's range on the prepared scale; guards against tiny denominators use it."""
     floor: float | None = None
     """Where the scale begins, which given bounds do not keep values from passing; None for values as measured."""
@@ -404,7 +409,7 @@ class Curves:
     def extent(self, blocks: Sequence[int]) -> float:
         """The width of the range of the blocks' tasks on the prepared scale."""
         if self.prep.scale != "none":
-            return 100.0
+            return SCALED
         found = [self.ranges[self.scenario.blocks[index].task] for index in blocks[:1]]
         return found[0].high - found[0].low if found else 0.0
 

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.model import Array, Range, Ranges, Window
+from perdure.curves.model import LOWEST, SCALED, Array, Range, Ranges, Window
 
-__all__ = ["SCALED", "WIDEST", "WINDOWS", "clamp", "scale", "smooth", "spans", "width_for", "window_means"]
+__all__ = ["WIDEST", "WINDOWS", "clamp", "scale", "smooth", "spans", "width_for", "window_means"]
 
 Alignment = Literal["centred", "lagging"]
 Starts = npt.NDArray[np.int64]
@@ -25,8 +25,6 @@ WINDOWS: Mapping[str, Callable[[int], Array]] = {
 
 WIDEST = 100
 """The default window is a fifth of the block, and never wider than this."""
-SCALED = 100.0
-"""A task's range is mapped onto 1 … 1 + SCALED."""
 _AT_ONCE = 1 << 17  # values smoothed in one go: few enough to stay in the cache
 
 
@@ -134,12 +132,12 @@ def clamp(values: Array, bounds: Range | Ranges) -> Array:
 
 
 def scale(values: Array, bounds: Range | Ranges) -> Array:
-    """Map the bounds onto 1 … 101; equal bounds carry no information, and everything maps to 1."""
+    """Map the bounds onto the scale, 1 … 101; equal bounds carry no information, and everything maps to its lowest."""
     constant, width = bounds.constant, bounds.high - bounds.low
     if constant is True:
-        return np.ones_like(values)
+        return np.full_like(values, LOWEST)
     some = constant is not False and bool(np.any(constant))
     if some:
         width = np.where(constant, 1.0, width)
-    scaled: Array = (values - bounds.low) / width * SCALED + 1.0
-    return np.where(constant, 1.0, scaled) if some else scaled
+    scaled: Array = (values - bounds.low) / width * SCALED + LOWEST
+    return np.where(constant, LOWEST, scaled) if some else scaled

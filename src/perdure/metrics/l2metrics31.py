@@ -226,7 +226,7 @@ def _recovery(life: Regimes, previous: int, later: int) -> float:
 
 
 _declared = partial(metric, source=_SOURCE, preset=_PRESET, register=False)
-_ratio_at = partial(_declared, combine=first_of_each, unit="ratio", threshold=1)
+_ratio_at = partial(_declared, combine=first_of_each, unit="ratio", threshold=1, headline="log")
 _contrast_at = partial(_declared, combine=first_of_each, unit="contrast", threshold=0)
 
 
@@ -255,13 +255,13 @@ def mean_evaluation_performance(life: Regimes, at: Site) -> float:
     return float(life.mean[at.blocks["at"][0]])
 
 
-@_declared(maintained, unit="points", threshold=0)
+@_declared(maintained, unit="points", threshold=0, headline="log")
 def performance_maintenance(life: Regimes, at: Site) -> float:
     """How much of a task's evaluation performance is kept (mrlep)."""
     return float(life.terminal[at.blocks["at"][0]] - life.terminal[at.blocks["reference"][0]])
 
 
-@_declared(maintained, unit="points", threshold=0)
+@_declared(maintained, unit="points", threshold=0, variant_of=performance_maintenance)
 def performance_maintenance_terminal(life: Regimes, at: Site) -> float:
     """How much of the performance at the end of learning is kept (mrtlp)."""
     return float(life.terminal[at.blocks["at"][0]] - life.terminal[at.blocks["learning"][0]])
@@ -291,7 +291,7 @@ def _transfer_contrast(life: Regimes, at: Site) -> float:
     return float((after - before) / (before + after))
 
 
-@_declared(sites.each_task_learned, unit="ratio", threshold=1)
+@_declared(sites.each_task_learned, unit="ratio", threshold=1, headline="log")
 def relative_performance(life: Regimes, at: Site, expert: Expert) -> float:
     """How much is achieved while learning a task, beside an expert, sleep and all."""
     learned = life.curves.over(at.blocks["learned"]).values
@@ -302,7 +302,7 @@ def relative_performance(life: Regimes, at: Site, expert: Expert) -> float:
     return float(learned[:shared].sum() / beside)
 
 
-@_declared(sites.each_task_learned, unit="ratio", threshold=1)
+@_declared(sites.each_task_learned, unit="ratio", threshold=1, headline="log")
 def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
     r"""How high and how soon a task's learning saturates, smoothed twice and counted from 0.
 
@@ -332,6 +332,9 @@ def _falls(values: Array, numbers: npt.NDArray[np.int64]) -> bool:
     return bool(dot(numbers - numbers.mean(), values - values.mean()) < 0)
 
 
+_forward = _ratio_at(transferred_forward, name="forward_transfer")(_transfer_ratio)
+_backward = _ratio_at(transferred_backward, name="backward_transfer")(_transfer_ratio)
+
 L2METRICS_31: dict[str, Metric] = {
     one.name: one
     for one in (
@@ -341,10 +344,10 @@ L2METRICS_31: dict[str, Metric] = {
         mean_evaluation_performance,
         performance_maintenance,
         performance_maintenance_terminal,
-        _ratio_at(transferred_forward, name="forward_transfer")(_transfer_ratio),
-        _contrast_at(transferred_forward, name="forward_transfer_contrast")(_transfer_contrast),
-        _ratio_at(transferred_backward, name="backward_transfer")(_transfer_ratio),
-        _contrast_at(transferred_backward, name="backward_transfer_contrast")(_transfer_contrast),
+        _forward,
+        _contrast_at(transferred_forward, name="forward_transfer_contrast", variant_of=_forward)(_transfer_contrast),
+        _backward,
+        _contrast_at(transferred_backward, name="backward_transfer_contrast", variant_of=_backward)(_transfer_contrast),
         relative_performance,
         sample_efficiency,
     )

@@ -13,6 +13,7 @@ __all__ = ["performance_maintenance", "performance_maintenance_terminal"]
     sites.since_learning,
     unit="points",
     threshold=0,
+    headline="log",
     margin=5,
     condition="Continuous Learning",
     capability="continual learning",
@@ -36,8 +37,7 @@ def performance_maintenance(evaluation: Curve, reference: Curve) -> float:
     sites.since_learning_ended,
     unit="points",
     threshold=0,
-    condition="Continuous Learning",
-    capability="continual learning",
+    variant_of=performance_maintenance,
     source="l2metrics 3.1 (mrtlp)",
 )
 def performance_maintenance_terminal(evaluation: Curve, learning: Curve) -> float:

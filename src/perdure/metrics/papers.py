@@ -67,7 +67,12 @@ _FAILED = 0.2  # a learner below a fifth of the expert's best did not learn the 
 
 _declared = partial(metric, register=False)
 _beside_experts = partial(
-    _declared, sites.each_task_learned, unit="ratio", threshold=1, capability="continual learning"
+    _declared,
+    sites.each_task_learned,
+    unit="ratio",
+    threshold=1,
+    headline="log",
+    capability="continual learning",
 )
 
 
@@ -186,12 +191,18 @@ def new_2022() -> dict[str, Metric]:
     """Transfer as a contrast, maintenance as a flat mean, gain as a plain sign, efficiency on whole curves."""
     return {name: METRICS.get(name) for name in NEW_2022} | {
         "performance_maintenance": replace(METRICS.get("performance_maintenance"), combine=flat, source=_NEW),
-        "forward_transfer": replace(transfer.forward_transfer_contrast, name="forward_transfer"),
-        "backward_transfer": replace(transfer.backward_transfer_contrast, name="backward_transfer"),
+        "forward_transfer": _in_place(transfer.forward_transfer_contrast),
+        "backward_transfer": _in_place(transfer.backward_transfer_contrast),
         "relative_performance": _relative_performance,
         "sample_efficiency": _sample_efficiency,
         "cumulative_gain": _cumulative_gain,
     }
+
+
+def _in_place(variant: Metric) -> Metric:
+    """The variant under the name of what it is a variant of, and as much a headline."""
+    original = METRICS.get(variant.variant_of)
+    return replace(variant, name=original.name, headline=original.headline, variant_of="")
 
 
 def baker_2023() -> dict[str, Metric]:

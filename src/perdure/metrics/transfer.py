@@ -19,6 +19,7 @@ _CONDITION = "Transfer and Adaptation"
     scale="log",
     unit="ratio",
     threshold=1,
+    headline="log",
     condition=_CONDITION,
     capability="adapting to new tasks",
     source="Baker et al. 2023, Alg. 1, averaged as logarithms",
@@ -43,10 +44,8 @@ def forward_transfer(before: Curve, after: Curve) -> float | Value:
     combine=transfer_contrasts,
     unit="contrast",
     threshold=0,
-    condition=_CONDITION,
-    capability="adapting to new tasks",
+    variant_of=forward_transfer,
     source="New et al. 2022",
-    of_matrix="fwt",
 )
 def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     r"""How much learning one task lifts another not learned yet, as a contrast from −1 to 1.
@@ -66,6 +65,7 @@ def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     scale="log",
     unit="ratio",
     threshold=1,
+    headline="log",
     condition=_CONDITION,
     capability="continual learning",
     source="Baker et al. 2023, Alg. 2, averaged as logarithms",
@@ -89,10 +89,8 @@ def backward_transfer(before: Curve, after: Curve) -> float | Value:
     combine=transfer_contrasts,
     unit="contrast",
     threshold=0,
-    condition=_CONDITION,
-    capability="continual learning",
+    variant_of=backward_transfer,
     source="New et al. 2022",
-    of_matrix="bwt",
 )
 def backward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     r"""How much learning one task lifts another learned before, as a contrast from −1 to 1.

@@ -12,8 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from perdure.curves.experts import seconds_by_task, seconds_learning
-from perdure.curves.model import Array, Curve, Curves, Range
-from perdure.curves.prepare import SCALED
+from perdure.curves.model import LOWEST, SCALED, Array, Curve, Curves, Range
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixPassage
 from perdure.log.model import Passage
 from perdure.metrics.matrix.cells import matrix_of
@@ -128,9 +127,9 @@ class Sketch:
         """Values as measured on the scale that metrics use, 1 to 101 and higher is better."""
         span = self.ranges.get(task)
         if span is None or span.high == span.low:
-            return np.ones_like(values)
+            return np.full_like(values, LOWEST)
         part = (values - span.low) / (span.high - span.low)
-        return (1 - part if task in self.lower else part) * SCALED + 1
+        return (1 - part if task in self.lower else part) * SCALED + LOWEST
 
 
 def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketch:
@@ -230,7 +229,7 @@ def _unscaled(curves: Curves, task: str, values: Array) -> Array:
     if curves.prep.scale == "none":
         return values
     span = curves.ranges[task]
-    return (values - 1.0) / SCALED * (span.high - span.low) + span.low
+    return (values - LOWEST) / SCALED * (span.high - span.low) + span.low
 
 
 def _steps(passage: Passage, count: int) -> tuple[str | None, Array | None]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perdure.errors import PerdureError
+from perdure.metrics.engine.presets import headline
 from perdure.results import Tabular
 from perdure.stats.dial import Dial, dial
 from perdure.stats.model import Tails
@@ -19,10 +20,7 @@ from perdure.stats.power import Beside, Question, lifetimes_exact, lifetimes_nor
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FAMILY", "Cost", "Plan", "make_plan"]
-
-FAMILY = 5
-"""Headline metrics that two learners are compared by, and Holm's adjustment runs over."""
+__all__ = ["Cost", "Plan", "family", "make_plan"]
 
 
 @dataclass(frozen=True)
@@ -134,6 +132,11 @@ def _flat(facts: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if not isinstance(value, dict | list)}
 
 
+def family() -> int:
+    """How many headline metrics two learners are compared by, which Holm's adjustment runs over."""
+    return len(headline())
+
+
 def make_plan(
     k: float = 1.0,
     alpha: float = 0.05,
@@ -173,7 +176,7 @@ def make_plan(
         tails,
         rule,
         exact,
-        lifetimes_exact(k, alpha / FAMILY, beta, tails, question=question, beside=beside) if two else None,
+        lifetimes_exact(k, alpha / family(), beta, tails, question=question, beside=beside) if two else None,
         at,
         reached(at),
         tuple((count, reached(count)) for count in _counts(max(exact or 0, at))),

@@ -15,8 +15,8 @@ from perdure.errors import MetricError, PerdureError, UnknownName
 from perdure.metrics import METRICS
 from perdure.metrics.engine.contract import check_metric
 from perdure.metrics.engine.declare import declaring, metric
-from perdure.metrics.engine.load import HEADLINE, chosen, from_file
-from perdure.metrics.engine.presets import PRESETS, preset
+from perdure.metrics.engine.load import chosen, from_file
+from perdure.metrics.engine.presets import PRESETS, headline, preset
 from perdure.scenario import sites
 
 DEFINITIONS = tuple(
@@ -173,11 +173,28 @@ def test_only_the_headline_leads_and_only_standard_averages_ratios_on_logarithms
     for name in PRESETS.names():
         found = chosen(preset(name))
         leading = {one for one in found if found[one].headline == "log"}
-        assert leading == (set() if name == "framework-2019" else set(HEADLINE))
+        assert leading == (set() if name == "framework-2019" else set(headline()))
         if name == "standard":
-            assert {one for one in found if found[one].scale == "log"} >= set(HEADLINE[1:])
+            assert {one for one in found if found[one].scale == "log"} >= set(headline()[1:])
         assert name == "standard" or not any(one.margin for one in found.values())
     assert chosen(preset("standard"))["performance_maintenance"].margin == 5
+
+
+def test_the_headline_metrics_are_the_five_of_the_papers_in_their_order() -> None:
+    assert [METRICS.get(name).aliases[0] for name in headline()] == ["PM", "FT", "BT", "RP", "SE"]
+
+
+def test_a_variant_asks_the_same_as_its_original_and_never_leads() -> None:
+    variants = [one for name in PRESETS.names() for one in preset(name).metrics.values() if one.variant_of]
+    assert {one.name for one in variants} >= {"forward_transfer_contrast", "performance_maintenance_terminal"}
+    for one in variants:
+        original = METRICS.get(one.variant_of)
+        assert not one.headline
+        assert one.preset != original.preset or (one.condition, one.capability, one.of_matrix) == (
+            original.condition,
+            original.capability,
+            original.of_matrix,
+        )
 
 
 def test_what_a_value_is_held_against_is_said_in_one_way() -> None:

@@ -169,6 +169,8 @@ class Metric:
     """Of what it is one of the few numbers to lead with: a log, an accuracy matrix, or nothing."""
     scale: AveragedAs = "linear"
     """What is averaged, over sites and over lifetimes: values, or their logarithms; shown are values either way."""
+    variant_of: str = ""
+    """The metric that asks the same in another way, or nothing."""
 
     @cached_property
     def roles(self) -> Mapping[str, Any]:
@@ -263,16 +265,17 @@ def metric(
     threshold: float | None = None,
     inclusive: bool = False,
     margin: float = 0.0,
-    condition: str = "",
-    capability: str = "",
+    condition: str | None = None,
+    capability: str | None = None,
     expert: bool | None = None,
     source: str = "",
     preset: str = "standard",
     aliases: tuple[str, ...] = (),
-    of_matrix: str = "",
+    of_matrix: str | None = None,
     good: Good | None = None,
     headline: Headline = "",
     scale: AveragedAs = "linear",
+    variant_of: Metric | None = None,
     register: bool = True,
 ) -> Callable[[Callable[..., float | Value]], Metric]:
     """Declare the decorated formula as a metric over `sites`; its parameters are the roles.
@@ -281,7 +284,8 @@ def metric(
     parameter `expert` receives the experts of the site's task one after the other (annotated `Beside`,
     the blocks of the role `learned` joined beside each), `experts` all at once. Any other type is looked
     up in `ADAPTERS`. The formula returns a float or a `Value`, or raises `NoValue`. Unless told otherwise
-    the values of a task are averaged, then the tasks; their logarithms where `scale` is log.
+    the values of a task are averaged, then the tasks; their logarithms where `scale` is log. A metric that is the
+    variant of another has its condition, its capability and its metric of matrices, unless it names its own.
 
     Of the formula's docstring the first line says what the number means, a paragraph `$$…$$` writes it as LaTeX,
     and one that begins with `Weakness:` says what misleads it.
@@ -303,22 +307,27 @@ def metric(
             threshold=threshold,
             inclusive=inclusive,
             margin=margin,
-            condition=condition,
-            capability=capability,
+            condition=_own(condition, variant_of, "condition"),
+            capability=_own(capability, variant_of, "capability"),
             expert=bool({"expert", "experts"} & set(parameters)) if expert is None else expert,
             source=source,
             preset=preset,
             aliases=aliases,
-            of_matrix=of_matrix,
+            of_matrix=_own(of_matrix, variant_of, "of_matrix"),
             good=good,
             headline=headline,
             scale=scale,
+            variant_of=variant_of.name if variant_of else "",
         )
         if register:
             _register(made)
         return made
 
     return declared
+
+
+def _own(given: str | None, original: Metric | None, name: str) -> str:
+    return str(getattr(original, name, "")) if given is None else given
 
 
 def _parameters(formula: Callable[..., Any]) -> tuple[str, ...]:
@@ -380,6 +389,10 @@ class Preset:
     """Why it cannot be scored so, in words, where a setting is taken but not every value of it; else None."""
     departures: tuple[Departure, ...] = ()
     """Where it differs from its document."""
+    decides: bool = True
+    """Whether there are verdicts under it."""
+    margins: bool = False
+    """Whether a metric's declared margin counts; the papers knew none."""
     taskinfo: bool = False
     """Whether `$L2DATA/taskinfo/info.json` stands for experts where there are no others."""
 

@@ -12,16 +12,7 @@ from perdure.errors import MetricError, UnknownName
 from perdure.metrics.engine.declare import METRICS, Metric, Preset, declaring
 from perdure.stopping import Stopped
 
-__all__ = ["HEADLINE", "chosen", "from_file"]
-
-HEADLINE = (
-    "performance_maintenance",
-    "forward_transfer",
-    "backward_transfer",
-    "relative_performance",
-    "sample_efficiency",
-)
-"""The numbers to lead with of a log: these alone are decided, against thresholds and between systems."""
+__all__ = ["chosen", "from_file"]
 
 
 def from_file(path: Path) -> dict[str, Metric]:
@@ -69,7 +60,7 @@ def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, flo
         if not one.endswith(".py"):
             by_id[one] = own.get(one) or from_files.get(one) or _registered(one, {**own, **from_files})
     metrics = (by_id or own) | from_files
-    metrics = {name: _led(name, metric, preset) for name, metric in metrics.items()}
+    metrics = {name: _led(metric, preset) for name, metric in metrics.items()}
     for given, margin in (margins or {}).items():
         name = METRICS.canonical(given)
         if name not in metrics:
@@ -80,11 +71,13 @@ def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, flo
     return metrics
 
 
-def _led(name: str, metric: Metric, preset: Preset) -> Metric:
-    """The metric as the preset decides it: which numbers lead; papers knew no margin, and 2019 decided nothing."""
-    if name in HEADLINE:
-        metric = replace(metric, headline="" if preset.name == "framework-2019" else "log")
-    return replace(metric, margin=0.0) if metric.margin and preset.name != "standard" else metric
+def _led(metric: Metric, preset: Preset) -> Metric:
+    """The metric as the preset decides it: whether it leads, and with which margin."""
+    return replace(
+        metric,
+        headline=metric.headline if preset.decides else "",
+        margin=metric.margin if preset.margins else 0.0,
+    )
 
 
 def _registered(name: str, own: Mapping[str, Metric]) -> Metric:

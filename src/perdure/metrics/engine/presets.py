@@ -11,7 +11,7 @@ from perdure.metrics.engine.blocks import summaries
 from perdure.metrics.engine.declare import Metric, Preset
 from perdure.registry import Registry
 
-__all__ = ["CHANGED", "PRESETS", "preset"]
+__all__ = ["CHANGED", "PRESETS", "headline", "preset"]
 
 
 def _standard() -> dict[str, Metric]:
@@ -62,6 +62,7 @@ for _one in (
         summaries,
         "the documentation, What the numbers mean",
         departures=departures.STANDARD,
+        margins=True,
     ),
     Preset(
         "new-2022",
@@ -103,10 +104,16 @@ for _one in (
         framework2019.FIXES,
         framework2019.refuses,
         departures.FRAMEWORK_2019,
+        decides=False,
         taskinfo=True,
     ),
 ):
     PRESETS.add(_one.name, _one)
+
+
+def headline() -> tuple[str, ...]:
+    """The numbers to lead with of a log: these alone are decided, against thresholds and between systems."""
+    return tuple(name for name, one in preset("standard").metrics.items() if one.headline == "log")
 
 
 def preset(name: str) -> Preset:

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from perdure.curves.model import Array, Curve, Curves, Expert
+from perdure.curves.model import LOWEST, SCALED, Array, Curve, Curves, Expert
 from perdure.metrics.engine.combine import flat
 from perdure.metrics.engine.declare import Metric, NoValue, metric
 from perdure.metrics.matrix import places as sites
@@ -226,7 +226,7 @@ def _as_measured(curve: Curve, task: str, curves: Curves) -> Array:
     if curves.prep.scale == "none":
         return curve.raw
     known = curves.ranges[task]
-    return known.low + (curve.raw - 1.0) / 100.0 * (known.high - known.low)
+    return known.low + (curve.raw - LOWEST) / SCALED * (known.high - known.low)
 
 
 def _area(measured: Array, task: str, curves: Curves) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perdure.curves.model import Array
+from perdure.curves.model import LOWEST, SCALED, Array
 from perdure.errors import UnknownName
 from perdure.metrics.engine.declare import METRICS
 from perdure.report.draw.data.view import Flagged, Nothing, View, flags_of
@@ -378,6 +378,7 @@ def _final_scores(material: Material, group: Group) -> tuple[Sequence[Array], in
         last = {part.block.task: part.mean for part in one.sketch.stretches if part.block.mode == "evaluate"}
         ranged = [task for task in last if (span := one.sketch.ranges.get(task)) and span.high > span.low]
         for task in ranged:
-            found.setdefault(task, []).append(float((one.sketch.scaled(task, np.array([last[task]]))[0] - 1) / 100))
+            scaled = float(one.sketch.scaled(task, np.array([last[task]]))[0])
+            found.setdefault(task, []).append((scaled - LOWEST) / SCALED)
         counted += bool(ranged)
     return [np.array(values) for values in found.values()], counted

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from perdure.gather.model import Life
+from perdure.metrics import METRICS
+from perdure.metrics.engine.presets import headline
 from perdure.report.draw.data.lives import LifetimeData, drawn, ends, lifetime_of, x_words
 from perdure.report.draw.data.view import Nothing, View, whose
 from perdure.report.material import Material
@@ -15,7 +17,6 @@ from perdure.report.sketch import Stretch
 from perdure.scenario.sites import LIFETIME
 
 __all__ = [
-    "OVER_TIME",
     "AnnotatedData",
     "Mark",
     "Moment",
@@ -24,18 +25,9 @@ __all__ = [
     "OverTimePanel",
     "annotated",
     "over_time",
+    "shown_over_time",
 ]
 
-OVER_TIME = (
-    "performance_maintenance",
-    "forward_transfer",
-    "backward_transfer",
-    "droop",
-    "recovery_time",
-    "recovery_rate",
-)
-"""What is shown over time unless other metrics are asked for."""
-_ANNOTATED = ("performance_maintenance", "forward_transfer", "backward_transfer")
 _PAIR = 2
 
 
@@ -109,7 +101,7 @@ def over_time(material: Material, view: View | None = None) -> OverTimeData | No
     declared = material.survey.metrics
     places = {one.index: one for one in life.sketch.stretches}
     panels: list[OverTimePanel] = []
-    for name in view.metrics or OVER_TIME:
+    for name in view.metrics or shown_over_time():
         lines = tuple(_lines(life, name, places, view))
         if lines:
             panels.append(OverTimePanel(name, declared[name].unit, declared[name].threshold, lines))
@@ -119,6 +111,11 @@ def over_time(material: Material, view: View | None = None) -> OverTimeData | No
     shown = {line.task for panel in panels for line in panel.lines}
     tasks = tuple(task for task in life.sketch.tasks if task in shown)
     return OverTimeData(life.id, x_words(life.sketch, view), tasks, tuple(panels))
+
+
+def shown_over_time() -> tuple[str, ...]:
+    """What is shown over time unless other metrics are asked for."""
+    return (*_by_evaluations(), "droop", "recovery_time", "recovery_rate")
 
 
 def annotated(material: Material, view: View | None = None) -> AnnotatedData | Nothing:
@@ -133,13 +130,18 @@ def annotated(material: Material, view: View | None = None) -> AnnotatedData | N
     picture = lifetime_of(life.sketch, view)
     if isinstance(picture, Nothing):
         return picture
-    marks = tuple(one for name in view.metrics or _ANNOTATED for one in _marks(life, name, view))
+    marks = tuple(one for name in view.metrics or _by_evaluations() for one in _marks(life, name, view))
     if not marks:
         return Nothing("this lifetime has no two evaluations that maintenance or transfer compares")
     return AnnotatedData(picture, marks)
 
 
 # --- parts ---------------------------------------------------------------------------------------
+
+
+def _by_evaluations() -> tuple[str, ...]:
+    """The headline metrics that need no expert: each compares two evaluations of a task."""
+    return tuple(name for name in headline() if not METRICS.get(name).expert)
 
 
 def _life(material: Material, view: View) -> Life | None:

@@ -9,6 +9,7 @@ from perdure.report.draw.data.places import AnnotatedData, Mark, OverTimeData
 from perdure.report.draw.matplotlib.axes import INK, Looks, headed, plain, task_legend, tidy
 from perdure.report.draw.matplotlib.lives import lifetime
 from perdure.report.draw.matplotlib.marks import label_all, small_multiples
+from perdure.stats.words import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["annotated", "over_time"]
 
-_SHORT = {"performance_maintenance": "PM", "forward_transfer": "FT", "backward_transfer": "BT"}
 _DASHED = (0, (4, 2))
 _MOST_WORDS = 30  # more places than this are arrows without numbers
 
@@ -67,7 +67,7 @@ def _draw_place(axes: Axes, marks: Sequence[Mark], colour: str, *, worded: bool)
     if not worded:
         return
     said = axes.annotate(
-        "\n".join(f"{_SHORT.get(one.metric, one.metric)} {one.value:.3g}" for one in marks),
+        "\n".join(f"{short(one.metric)} {one.value:.3g}" for one in marks),
         (x1, y0),
         xytext=(-3, 4 if y1 < y0 else -4),
         textcoords="offset points",
