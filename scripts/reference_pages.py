@@ -35,6 +35,7 @@ def pages() -> dict[str, str]:
         **metric_pages(),
         "presets": presets(),
         "tasks": tasks(),
+        "layouts": layouts(),
         "log-columns": log_columns(),
         "readers": readers(),
         "errors": errors(),
@@ -168,6 +169,17 @@ def tasks() -> str:
     parts = ["# Tasks\n\nBesides these, any Gymnasium environment by its id.\n\n", task_table()]
     parts.extend(f"\n\n## {name}\n\n{parameter_table(name)}" for name in TASKS.names())
     return "".join(parts) + "\n"
+
+
+def layouts() -> str:
+    """The layouts that `perdure compose` and protocols know, from their declarations."""
+    from perdure.scenario.layouts import LAYOUTS
+
+    rows = [
+        (f"`{one.name}`", one.learned, one.evaluated, one.scenario_type, "yes" if one.in_rounds else "")
+        for one in LAYOUTS.values()
+    ]
+    return "# Layouts\n\n" + table(("layout", "learned", "evaluated", "scenario type", "`superblocks`"), rows)
 
 
 def log_columns() -> str:

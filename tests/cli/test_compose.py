@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.scenario.compose import condensed, dispersed
+from perdure.scenario.compose import compose
 from perdure.scenario.layouts import LAYOUTS
 from perdure.scenario.lint import lint
 from perdure.scenario.syllabus import parse_syllabus, write_syllabus
@@ -39,18 +39,18 @@ def test_the_command_gives_what_the_function_gives(run_cli: Run) -> None:
     done = run_cli(
         "compose", "condensed", "--task", "Pong:wide", "--task", "b", "--learn", 60, "--evaluate", 7, "--seed", 9
     )
-    assert parse_syllabus(done.stdout)[0] == condensed(["Pong:wide", "b"], learn=60, evaluate=7, seed=9)
+    assert parse_syllabus(done.stdout)[0] == compose("condensed", ["Pong:wide", "b"], learn=60, evaluate=7, seed=9)
 
 
 def test_an_expert_is_composed_for_a_task_of_another_syllabus(tmp_path: Path, run_cli: Run) -> None:
-    write_syllabus(dispersed(["a:x", "a:y"], learn=100, evaluate=10), tmp_path / "life.json")
+    write_syllabus(compose("dispersed", ["a:x", "a:y"], learn=100, evaluate=10), tmp_path / "life.json")
     done = run_cli("compose", "single", "--of", "life.json", "--task", "a:y", "--evaluate", 0)
     assert done.returncode == 0, done.stderr
     assert [(block.task, block.length) for block in parse_syllabus(done.stdout)[0].scenario.blocks] == [("a_y", 100)]
 
 
 def test_tasks_are_taken_from_another_syllabus(tmp_path: Path, run_cli: Run) -> None:
-    write_syllabus(condensed(["a:x", "a:y", "b"], learn=100, evaluate=10), tmp_path / "life.json")
+    write_syllabus(compose("condensed", ["a:x", "a:y", "b"], learn=100, evaluate=10), tmp_path / "life.json")
     done = run_cli("compose", "dispersed", "--of", "life.json", "--learn", 60)
     assert {task.label for task in parse_syllabus(done.stdout)[0].scenario.tasks} == {"a_x", "a_y", "b"}
 

@@ -18,7 +18,7 @@ from perdure.learners.interface import Answer, LearnerError, Situation, Transiti
 from perdure.run.lead import lead
 from perdure.run.lifetime import Life, live
 from perdure.run.seeds import Seeds
-from perdure.scenario.compose import compose, condensed
+from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.syllabus import Syllabus, parse_syllabus
 from perdure.tasks.episodes import Episodes
@@ -30,11 +30,11 @@ DIGITS = (Task("digits", "upright"), Task("digits", "tilted", params={"rotation"
 
 
 def games(learn: int = 3, evaluate: int = 2) -> Syllabus:
-    return condensed(PONGS, learn=learn, evaluate=evaluate, seed=1)
+    return compose("condensed", PONGS, learn=learn, evaluate=evaluate, seed=1)
 
 
 def pictures(learn: int = 3, evaluate: int = 2) -> Syllabus:
-    return condensed(DIGITS, learn=learn, evaluate=evaluate, seed=1)
+    return compose("condensed", DIGITS, learn=learn, evaluate=evaluate, seed=1)
 
 
 def rows(life: Life) -> pl.DataFrame:

@@ -12,7 +12,7 @@ import pytest
 from perdure.errors import UnknownName
 from perdure.run.plan import Plan
 from perdure.run.protocol import ProtocolError, lifetimes_for, parse_protocol, read_protocol
-from perdure.scenario.compose import condensed
+from perdure.scenario.compose import compose
 from perdure.scenario.syllabus import write_syllabus
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +92,7 @@ def test_a_file_that_is_no_toml_or_not_there_is_said_so(tmp_path: Path) -> None:
 def test_the_kept_form_is_the_same_protocol_and_needs_no_file(
     tmp_path: Path, write_protocol: Callable[..., Path]
 ) -> None:
-    write_syllabus(condensed(["pong", "breakout"], learn=3, evaluate=1), tmp_path / "own.json")
+    write_syllabus(compose("condensed", ["pong", "breakout"], learn=3, evaluate=1), tmp_path / "own.json")
     file = write_protocol(more='[[scenarios]]\nfile = "own.json"\nname = "own"', lifetimes=2, experts=1)
     protocol = read_protocol(file)
     kept = parse_protocol(json.loads(json.dumps(protocol.document)), tmp_path / "elsewhere", "protocol.json")

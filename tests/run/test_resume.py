@@ -17,10 +17,11 @@ from perdure.run.lead import lead
 from perdure.run.lifetime import live
 from perdure.run.resume import States
 from perdure.run.seeds import Seeds
-from perdure.scenario.compose import condensed
+from perdure.scenario.compose import compose
 from perdure.scenario.model import Task
 
-SYLLABUS = condensed(
+SYLLABUS = compose(
+    "condensed",
     [
         Task("pong", "wide", params={"points": 1, "steps": 30, "bot/paddle/width": 0.4}),
         Task("pong", "narrow", params={"points": 1, "steps": 30}),

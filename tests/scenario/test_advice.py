@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from perdure.scenario.compose import condensed, single
+from perdure.scenario.compose import compose, single
 from perdure.scenario.lint import lint
 from perdure.scenario.problems import Problem
 
@@ -24,7 +24,7 @@ def whats(problems: list[Problem], level: str = "advice") -> list[str]:
 
 
 def test_a_well_made_life_needs_no_advice() -> None:
-    assert lint(condensed(["a", "b", "c"], learn=100, evaluate=10)).problems == ()
+    assert lint(compose("condensed", ["a", "b", "c"], learn=100, evaluate=10)).problems == ()
 
 
 def test_tasks_not_evaluated_before_the_first_learning_are_named() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import subprocess
+import sys
 from collections import Counter
 from typing import Any
 
@@ -12,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import ScenarioError, UnknownName
-from perdure.scenario import compose as composers
 from perdure.scenario.compose import chosen_tasks, compose, parse_task, single, single_of
 from perdure.scenario.layouts import LAYOUTS
 from perdure.scenario.lint import lint
@@ -33,14 +34,14 @@ def evaluations(syllabus: Syllabus) -> list[list[str]]:
 
 
 def test_condensed_learns_six_variants_once_and_evaluates_all_seven_times() -> None:
-    syllabus = composers.condensed(SIX, learn=300, evaluate=10, seed=1)
+    syllabus = compose("condensed", SIX, learn=300, evaluate=10, seed=1)
     assert sorted(learned(syllabus)) == sorted((task.replace(":", "_"), 300) for task in SIX)
     assert [sorted(tasks) for tasks in evaluations(syllabus)] == [sorted(t.replace(":", "_") for t in SIX)] * 7
 
 
 def test_dispersed_learns_in_three_fresh_orders_as_much_as_condensed() -> None:
-    condensed = composers.condensed(SIX, learn=3000, evaluate=10, seed=1)
-    dispersed = composers.dispersed(SIX, learn=3000, evaluate=10, seed=1)
+    condensed = compose("condensed", SIX, learn=3000, evaluate=10, seed=1)
+    dispersed = compose("dispersed", SIX, learn=3000, evaluate=10, seed=1)
     blocks = learned(dispersed)
     assert len(blocks) == 18
     assert len(evaluations(dispersed)) == 19
@@ -53,60 +54,60 @@ def test_dispersed_learns_in_three_fresh_orders_as_much_as_condensed() -> None:
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 8))
 @settings(max_examples=60, deadline=None)
 def test_superblocks_repeat_an_order_only_after_every_order_was_there(seed: int, tasks: int, superblocks: int) -> None:
-    syllabus = composers.dispersed([*"abcd"[:tasks]], learn=8, evaluate=1, superblocks=superblocks, seed=seed)
+    syllabus = compose("dispersed", [*"abcd"[:tasks]], learn=8, evaluate=1, superblocks=superblocks, seed=seed)
     blocks = [task for task, _ in learned(syllabus)]
     orders = {tuple(blocks[start : start + tasks]) for start in range(0, len(blocks), tasks)}
     assert len(orders) == min(superblocks, math.factorial(tasks))
 
 
 def test_a_remainder_goes_to_the_first_superblocks() -> None:
-    syllabus = composers.dispersed(["a", "b"], learn=11, evaluate=1, superblocks=4)
+    syllabus = compose("dispersed", ["a", "b"], learn=11, evaluate=1, superblocks=4)
     assert [length for task, length in learned(syllabus) if task == "a"] == [3, 3, 3, 2]
 
 
 def test_alternating_repeats_one_order() -> None:
-    tasks = [task for task, _ in learned(composers.alternating(["a", "b", "c"], learn=30, evaluate=5, seed=3))]
+    tasks = [task for task, _ in learned(compose("alternating", ["a", "b", "c"], learn=30, evaluate=5, seed=3))]
     assert tasks[:3] == tasks[3:6] == tasks[6:]
     assert sorted(tasks[:3]) == ["a", "b", "c"]
 
 
 def test_permuted_covers_every_order_once_in_as_many_seeds() -> None:
     orders = [
-        tuple(task for task, _ in learned(composers.permuted(["a", "b", "c", "d"], learn=20, evaluate=5, seed=seed)))
+        tuple(task for task, _ in learned(compose("permuted", ["a", "b", "c", "d"], learn=20, evaluate=5, seed=seed)))
         for seed in range(24)
     ]
     assert set(orders) == set(itertools.permutations("abcd"))
-    assert composers.permuted(["a", "b"], learn=20, evaluate=5, seed=2).scenario.blocks == (
-        composers.permuted(["a", "b"], learn=20, evaluate=5, seed=0).scenario.blocks
+    assert compose("permuted", ["a", "b"], learn=20, evaluate=5, seed=2).scenario.blocks == (
+        compose("permuted", ["a", "b"], learn=20, evaluate=5, seed=0).scenario.blocks
     )
 
 
 def test_condensed_orders_are_all_reached() -> None:
     orders = Counter(
-        tuple(task for task, _ in learned(composers.condensed(["a", "b", "c"], learn=20, evaluate=0, seed=seed)))
+        tuple(task for task, _ in learned(compose("condensed", ["a", "b", "c"], learn=20, evaluate=0, seed=seed)))
         for seed in range(120)
     )
     assert set(orders) == set(itertools.permutations("abc"))
 
 
 def test_continual_goes_through_the_variants_of_one_task() -> None:
-    syllabus = composers.continual(["pong:a", "pong:b", "pong:c"], learn=50, evaluate=10)
+    syllabus = compose("continual", ["pong:a", "pong:b", "pong:c"], learn=50, evaluate=10)
     assert sorted(task for task, _ in learned(syllabus)) == ["pong_a", "pong_b", "pong_c"]
     assert syllabus.phases[0] == "1.train"
 
 
 def test_ant_a_tests_what_was_learned_so_far() -> None:
-    syllabus = composers.ant_a(["a", "b", "c"], learn=50, evaluate=10, seed=5)
+    syllabus = compose("ant-a", ["a", "b", "c"], learn=50, evaluate=10, seed=5)
     order = [task for task, _ in learned(syllabus)]
     assert evaluations(syllabus) == [order[:1], order[:2], order]
 
 
 def test_ant_b_tests_all_after_each() -> None:
-    assert evaluations(composers.ant_b(["a", "b"], learn=50, evaluate=10)) == [["a", "b"]] * 2
+    assert evaluations(compose("ant-b", ["a", "b"], learn=50, evaluate=10)) == [["a", "b"]] * 2
 
 
 def test_ant_c_learns_the_variants_of_a_task_together() -> None:
-    tasks = [task for task, _ in learned(composers.ant_c(["a:x", "b:x", "a:y", "b:y"], learn=50, evaluate=10, seed=2))]
+    tasks = [task for task, _ in learned(compose("ant-c", ["a:x", "b:x", "a:y", "b:y"], learn=50, evaluate=10, seed=2))]
     assert [sorted(tasks[:2]), sorted(tasks[2:])] in (
         [["a_x", "a_y"], ["b_x", "b_y"]],
         [["b_x", "b_y"], ["a_x", "a_y"]],
@@ -114,7 +115,7 @@ def test_ant_c_learns_the_variants_of_a_task_together() -> None:
 
 
 def test_an_expert_learns_as_much_as_the_life_it_is_compared_with() -> None:
-    life = composers.dispersed(SIX, learn=3001, evaluate=10, seed=1)
+    life = compose("dispersed", SIX, learn=3001, evaluate=10, seed=1)
     expert = single_of(life, "park:night", evaluate=10)
     assert learned(expert) == [("park_night", 3001)]
     assert evaluations(expert) == [["park_night"]] * 2
@@ -123,7 +124,7 @@ def test_an_expert_learns_as_much_as_the_life_it_is_compared_with() -> None:
 
 def test_an_expert_takes_parameters_and_bounds_along() -> None:
     task = Task("Pong", "wide", "ALE/Pong-v5", {"w": 0.3}, (-21, 21))
-    life = composers.condensed([task, "breakout"], learn=20, evaluate=5)
+    life = compose("condensed", [task, "breakout"], learn=20, evaluate=5)
     block = single_of(life, "pong_wide").scenario.blocks[0]
     assert (block.task, dict(block.params)) == ("pong_wide", {"w": 0.3})
     assert single_of(life, "pong_wide").scenario.tasks[0].bounds == (-21, 21)
@@ -149,7 +150,7 @@ def test_an_expert_for_a_task_that_is_never_learned_is_refused() -> None:
 
 
 def test_the_seed_decides_the_order_and_is_recorded_with_it() -> None:
-    first, again, other = (composers.dispersed(SIX, learn=90, evaluate=5, seed=seed) for seed in (4, 4, 5))
+    first, again, other = (compose("dispersed", SIX, learn=90, evaluate=5, seed=seed) for seed in (4, 4, 5))
     assert first == again
     assert learned(first) != learned(other)
     record: Any = first.scenario.info["composed"]
@@ -163,7 +164,7 @@ def test_superblocks_are_ignored_where_they_have_no_meaning() -> None:
 
 
 def test_without_evaluations_there_are_no_test_phases() -> None:
-    syllabus = composers.condensed(["a", "b"], learn=20, evaluate=0)
+    syllabus = compose("condensed", ["a", "b"], learn=20, evaluate=0)
     assert set(syllabus.phases) == {"1.train", "2.train"}
 
 
@@ -279,7 +280,7 @@ def test_types_that_demand_tests_are_not_composed_without(layout: str) -> None:
 
 
 def test_tasks_are_chosen_from_a_syllabus_by_label_or_variant() -> None:
-    life = composers.condensed(SIX, learn=30, evaluate=5)
+    life = compose("condensed", SIX, learn=30, evaluate=5)
     assert [task.label for task in chosen_tasks(life, ["park:day", "NAVIGATE_fog"])] == ["park_day", "navigate_fog"]
     assert len(chosen_tasks(life, [])) == 6
     assert chosen_tasks(None, ["a:b"]) == (Task("a", "b"),)
@@ -298,7 +299,36 @@ def test_a_colon_divides_task_and_variant() -> None:
     assert parse_task("pong") == Task("pong")
 
 
-def test_every_layout_is_a_function_too() -> None:
-    for name in LAYOUTS:
-        assert callable(getattr(composers, name.replace("-", "_")))
+def test_single_makes_one_block_to_learn() -> None:
     assert single("a", learn=3).scenario.blocks[0].length == 3
+
+
+DECLARES = """
+import json
+from typer.testing import CliRunner
+from perdure.scenario.layouts import Phase, layout
+
+@layout("there-and-back", "all variants, and again in reverse", "all, at the end", in_rounds=True)
+def there_and_back(request):
+    both = (*request.tasks, *reversed(request.tasks))
+    yield Phase(tuple((task, request.learn) for task in both), request.tasks)
+
+from perdure.cli import application
+from perdure.scenario.lint import lint
+
+def said(*arguments):
+    done = CliRunner().invoke(application(), arguments)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+composed = said("compose", "there-and-back", "--task", "a", "b", "--learn", "9")
+assert json.loads(composed)["scenario_type"] == "there-and-back"
+assert lint(composed).ok
+assert not [one for one in lint(composed).problems if "scenario_type" in one.what]
+assert "there-and-back" in said("list", "layouts")
+assert "dispersed, alternating or there-and-back" in " ".join(said("compose", "--help").replace("│", " ").split())
+"""
+
+
+def test_a_layout_is_one_declaration_from_which_help_lists_and_lint_follow() -> None:
+    subprocess.run([sys.executable, "-c", DECLARES], check=True, timeout=60)

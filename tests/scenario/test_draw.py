@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perdure.scenario.compose import compose, condensed, dispersed
+from perdure.scenario.compose import compose
 from perdure.scenario.draw import cells, lifetime_legend, lifetime_line
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.syllabus import parse_syllabus
@@ -37,7 +37,7 @@ def test_a_drawing_fits_its_width(rows: list[tuple[bool, str, int | None]], widt
 
 def test_every_learning_block_of_a_dispersed_life_is_drawn() -> None:
     tasks = ["a:x", "a:y", "b:x", "b:y", "c:x", "c:y"]
-    text = drawn(dispersed(tasks, learn=300, evaluate=10).scenario, 78)
+    text = drawn(compose("dispersed", tasks, learn=300, evaluate=10).scenario, 78)
     assert sum(symbol.isupper() for symbol in text) == 18
     assert text.count("░") == 19
 
@@ -57,7 +57,7 @@ def test_a_million_blocks_are_drawn_as_any_other_number() -> None:
 
 
 def test_each_task_has_one_colour() -> None:
-    scenario = condensed(["a", "b"], learn=30, evaluate=5).scenario
+    scenario = compose("condensed", ["a", "b"], learn=30, evaluate=5).scenario
     line = lifetime_line(scenario, 40)
     colours = {
         line.plain[span.start].lower(): str(span.style).removeprefix("bold ")
@@ -68,7 +68,7 @@ def test_each_task_has_one_colour() -> None:
 
 
 def test_the_legend_names_every_task() -> None:
-    assert lifetime_legend(condensed(["a", "b"], learn=30, evaluate=5, seed=1).scenario).plain.startswith(
+    assert lifetime_legend(compose("condensed", ["a", "b"], learn=30, evaluate=5, seed=1).scenario).plain.startswith(
         ("A a  B b", "A b  B a")
     )
 

@@ -8,6 +8,8 @@ import typer
 
 from perdure.cli.options import Quiet
 from perdure.cli.scoring import Variadic
+from perdure.scenario.layouts import LAYOUTS
+from perdure.words import listed
 
 __all__ = ["COMMAND", "EXAMPLE", "compose"]
 
@@ -20,11 +22,13 @@ class COMMAND(Variadic):
     greedy = ("--task", "--task")  # the base class has a pair
 
 
+_ROUNDS = listed((one.name for one in LAYOUTS.values() if one.in_rounds), "or")
+
 Name = Annotated[
     str,
     typer.Argument(
         metavar="LAYOUT",
-        help="condensed, dispersed, alternating, permuted, continual, ant-a, ant-b, ant-c or single.",
+        help=f"{listed(LAYOUTS, 'or')}; [bold]perdure list layouts[/bold] says what each is.",
         show_default=False,
     ),
 ]
@@ -37,7 +41,7 @@ Of = Annotated[
 ]
 Learn = Annotated[int | None, typer.Option(help="Learning experiences per variant in total.", show_default=False)]
 Evaluate = Annotated[int, typer.Option(help="Evaluation experiences per variant and evaluation.")]
-Superblocks = Annotated[int, typer.Option(help="Rounds of a dispersed or alternating life.")]
+Superblocks = Annotated[int, typer.Option(help=f"Rounds of a life that is {_ROUNDS}.")]
 Seed = Annotated[int, typer.Option(help="Decides the order of the tasks.")]
 Title = Annotated[str | None, typer.Option("--name", help="The syllabus's name.", show_default=False)]
 Out = Annotated[str, typer.Option("--json", metavar="FILE|-", help="Where to write the syllabus ('-' is stdout).")]

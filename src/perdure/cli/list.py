@@ -1,4 +1,4 @@
-"""`perdure list`: the metrics, presets, readers, tasks and learners there are."""
+"""`perdure list`: the metrics, presets, readers, tasks, learners and layouts there are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["EXAMPLE", "list"]
 
 EXAMPLE = "perdure list metrics"
 
-Kind = Literal["metrics", "presets", "readers", "tasks", "learners"]
+Kind = Literal["metrics", "presets", "readers", "tasks", "learners", "layouts"]
 Facts = Mapping[str, Any]
 
 
@@ -120,12 +120,22 @@ def _learners(_preset: str | None) -> tuple[Facts, ...]:
     )
 
 
+def _layouts(_preset: str | None) -> tuple[Facts, ...]:
+    from perdure.scenario.layouts import LAYOUTS
+
+    return tuple(
+        {"name": one.name, "summary": one.summary, "scenario_type": one.scenario_type, "in_rounds": one.in_rounds}
+        for one in LAYOUTS.values()
+    )
+
+
 _KINDS: Mapping[Kind, Callable[[str | None], tuple[Facts, ...]]] = {
     "metrics": _metrics,
     "presets": _presets,
     "readers": _readers,
     "tasks": _tasks,
     "learners": _learners,
+    "layouts": _layouts,
 }
 
 

@@ -22,7 +22,7 @@ from perdure.log.read import read
 from perdure.metrics.engine.declare import Metric, NoValue, metric
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.settings import Settings
-from perdure.scenario.header import KINDS
+from perdure.scenario.kinds import KINDS
 from perdure.scenario.sites2019 import every_block
 
 __all__ = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from perdure.scenario.header import KINDS
-from perdure.scenario.kinds import Finding
+from perdure.scenario.kinds import KINDS, Finding
 from perdure.scenario.sites import confounded
 from perdure.scenario.syllabus import Syllabus
 

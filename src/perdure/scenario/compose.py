@@ -20,24 +20,8 @@ from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.parameters import parameter_key
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
 
-__all__ = [
-    "alternating",
-    "ant_a",
-    "ant_b",
-    "ant_c",
-    "chosen_tasks",
-    "compose",
-    "condensed",
-    "continual",
-    "dispersed",
-    "only_task",
-    "parse_task",
-    "permuted",
-    "single",
-    "single_of",
-]
+__all__ = ["chosen_tasks", "compose", "only_task", "parse_task", "single", "single_of"]
 
-_IN_ROUNDS = ("alternating", "dispersed")
 _FROZEN: Mapping[str, Any] = {"disable_updates": True}
 
 
@@ -59,100 +43,30 @@ def compose(
         raise UnknownName("layout", layout, LAYOUTS)
     _check_number("learn", learn, 1)
     _check_number("evaluate", evaluate, 0)
-    if layout in _IN_ROUNDS:
+    declared = LAYOUTS[layout]
+    if declared.in_rounds:
         _check_number("superblocks", superblocks, 1)
     _check_number("seed", seed, 0, most=2**128)
     if name is not None and not (name and name.isprintable()):
         raise ScenarioError(f"name is {name!r}; give printable text")
     given = _checked(tasks)
     request = Request(given, learn, evaluate, superblocks, seed, np.random.default_rng(seed))
-    phases = tuple(LAYOUTS[layout].phases(request))
+    phases = tuple(declared.phases(request))
     record = {
         "layout": layout,
         "seed": seed,
         "learn": learn,
         "evaluate": evaluate,
-        **({"superblocks": superblocks} if layout in _IN_ROUNDS else {}),
+        **({"superblocks": superblocks} if declared.in_rounds else {}),
         "order": [task.label for phase in phases for task, _ in phase.learned],
     }
-    info = {"scenario_type": LAYOUTS[layout].scenario_type, "composed": record}
+    info = {"scenario_type": declared.scenario_type, "composed": record}
     syllabus = _assembled(name or f"{layout}-{seed}", phases, evaluate, given, info)
     _, problems, _ = parse_syllabus(syllabus_text(syllabus), syllabus.scenario.name)
     for problem in problems:
         if problem.level == "error":
             raise ScenarioError(f"cannot compose {layout}: {problem.what}; {problem.fix}")
     return syllabus
-
-
-def condensed(
-    tasks: Iterable[Task | str], *, learn: int, evaluate: int, seed: int = 0, name: str | None = None
-) -> Syllabus:
-    """Every variant is learned once, in an order drawn by the seed; all are evaluated before, between and after."""
-    return compose("condensed", tasks, learn=learn, evaluate=evaluate, seed=seed, name=name)
-
-
-def dispersed(
-    tasks: Iterable[Task | str],
-    *,
-    learn: int,
-    evaluate: int,
-    superblocks: int = 3,
-    seed: int = 0,
-    name: str | None = None,
-) -> Syllabus:
-    """Superblocks, each a fresh order of all variants; a variant's length is divided among them.
-
-    A remainder goes to the first superblocks. Orders differ as long as there are enough of them.
-    """
-    return compose("dispersed", tasks, learn=learn, evaluate=evaluate, superblocks=superblocks, seed=seed, name=name)
-
-
-def alternating(
-    tasks: Iterable[Task | str],
-    *,
-    learn: int,
-    evaluate: int,
-    superblocks: int = 3,
-    seed: int = 0,
-    name: str | None = None,
-) -> Syllabus:
-    """One order, drawn by the seed, gone through once per superblock: A B A B A B."""
-    return compose("alternating", tasks, learn=learn, evaluate=evaluate, superblocks=superblocks, seed=seed, name=name)
-
-
-def permuted(
-    tasks: Iterable[Task | str], *, learn: int, evaluate: int, seed: int = 0, name: str | None = None
-) -> Syllabus:
-    """Condensed, in the order whose number is the seed: n! seeds in a row cover every order once."""
-    return compose("permuted", tasks, learn=learn, evaluate=evaluate, seed=seed, name=name)
-
-
-def continual(
-    tasks: Iterable[Task | str], *, learn: int, evaluate: int, seed: int = 0, name: str | None = None
-) -> Syllabus:
-    """A CL syllabus (S003 §3.1): the variants of one task, one after the other, all tested after each."""
-    return compose("continual", tasks, learn=learn, evaluate=evaluate, seed=seed, name=name)
-
-
-def ant_a(
-    tasks: Iterable[Task | str], *, learn: int, evaluate: int, seed: int = 0, name: str | None = None
-) -> Syllabus:
-    """An ANT-A syllabus (S003 §3.2): after each task, those learned so far are tested."""
-    return compose("ant-a", tasks, learn=learn, evaluate=evaluate, seed=seed, name=name)
-
-
-def ant_b(
-    tasks: Iterable[Task | str], *, learn: int, evaluate: int, seed: int = 0, name: str | None = None
-) -> Syllabus:
-    """An ANT-B syllabus (S003 §3.2): after each task all are tested, which fills a transfer matrix."""
-    return compose("ant-b", tasks, learn=learn, evaluate=evaluate, seed=seed, name=name)
-
-
-def ant_c(
-    tasks: Iterable[Task | str], *, learn: int, evaluate: int, seed: int = 0, name: str | None = None
-) -> Syllabus:
-    """An ANT-C syllabus (S003 §3.2): all variants of a task, then tests of all, task after task."""
-    return compose("ant-c", tasks, learn=learn, evaluate=evaluate, seed=seed, name=name)
 
 
 def single(task: Task | str, *, learn: int, evaluate: int = 0, name: str | None = None) -> Syllabus:

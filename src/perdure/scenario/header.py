@@ -9,14 +9,12 @@ from typing import Any
 
 from perdure.errors import nearest
 from perdure.scenario.document import Steps, TwiceNamed, is_finite, key_twice
+from perdure.scenario.layouts import LAYOUTS
 from perdure.scenario.problems import Level, shown
 
-__all__ = ["KINDS", "SCENARIO_TYPES", "Declared", "Header", "read_header"]
+__all__ = ["SCENARIO_TYPES", "Declared", "Header", "read_header"]
 
-KINDS = ("CL", "ANT-A", "ANT-B", "ANT-C")
-"""The syllabus types of 2019 (S003 §3), whose structure rules `lint` knows."""
-
-SCENARIO_TYPES = ("condensed", "dispersed", "permuted", "alternating", "ste", "custom", *KINDS)
+SCENARIO_TYPES = (*dict.fromkeys(one.scenario_type for one in LAYOUTS.values()), "custom")
 
 # L2Logger compares these three without case, and so do we.
 _WORDS: Mapping[str, tuple[str, ...]] = {

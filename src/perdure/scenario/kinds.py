@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from perdure.scenario.distributions import is_drawn
-from perdure.scenario.header import KINDS
 from perdure.scenario.parameters import parameter_key
 from perdure.scenario.problems import Level
 from perdure.scenario.syllabus import Syllabus
 
-__all__ = ["KIND_RULES", "Finding"]
+__all__ = ["KINDS", "KIND_RULES", "Finding"]
 
 
 @dataclass(frozen=True)
@@ -147,25 +146,15 @@ def _variation_within(syllabus: Syllabus) -> Iterator[Finding]:
             )
 
 
-KIND_RULES: Mapping[str, tuple[Rule, ...]] = dict(
-    zip(
-        KINDS,
-        (
-            (_first_block_is_train, _one_task, _tests_recommended),
-            (_first_block_is_train, _several_tasks, _tests_needed, _no_variation, _maintenance_tests),
-            (_first_block_is_train, _several_tasks, _tests_needed, _no_variation, _transfer_tests),
-            (
-                _first_block_is_train,
-                _several_tasks,
-                _tests_needed,
-                _variation_within,
-                _transfer_tests,
-                _order_switched,
-            ),
-        ),
-        strict=True,
-    )
-)
+_ADAPTING = (_first_block_is_train, _several_tasks, _tests_needed)
+KIND_RULES: Mapping[str, tuple[Rule, ...]] = {
+    "CL": (_first_block_is_train, _one_task, _tests_recommended),
+    "ANT-A": (*_ADAPTING, _no_variation, _maintenance_tests),
+    "ANT-B": (*_ADAPTING, _no_variation, _transfer_tests),
+    "ANT-C": (*_ADAPTING, _variation_within, _transfer_tests, _order_switched),
+}
+KINDS = tuple(KIND_RULES)
+"""The syllabus types of 2019 (S003 §3), whose structure rules `lint` knows."""
 
 
 def _names(syllabus: Syllabus) -> list[str]:

@@ -1,21 +1,23 @@
 """Layouts: ways to arrange tasks into a life.
 
-Each is one function from a request to phases: what is learned between two evaluations, and what the
+Each is one declared function from a request to phases: what is learned between two evaluations, and what the
 evaluation after it reads. `continual` and `ant-*` have no evaluation before the first learning (S003 §3).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from perdure.errors import ScenarioError
 from perdure.scenario.model import Task
 
-__all__ = ["LAYOUTS", "Layout", "Phase", "Request"]
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["LAYOUTS", "Layout", "Phase", "Request", "layout"]
 
 
 @dataclass(frozen=True)
@@ -43,23 +45,50 @@ class Layout:
     """A named way to arrange tasks into a life; `phases` start with the evaluation before learning, if any."""
 
     name: str
-    scenario_type: str
-    summary: str
+    learned: str
+    """What is learned, in what order."""
+    evaluated: str
+    """What is evaluated, and when."""
     phases: Callable[[Request], Iterator[Phase]]
+    scenario_type: str
+    """What its syllabi call themselves, and logs of it."""
+    in_rounds: bool
+    """Whether `superblocks` means something to it."""
+
+    @property
+    def summary(self) -> str:
+        """One line about it."""
+        return f"{self.learned[0].upper()}{self.learned[1:]}. Evaluated: {self.evaluated}."
 
 
+LAYOUTS: dict[str, Layout] = {}
+"""Every layout by name, in the order in which help and pages list them."""
+
+_AROUND = "all, before, between and after"
+
+
+def layout(
+    name: str, learned: str, evaluated: str, *, scenario_type: str | None = None, in_rounds: bool = False
+) -> Callable[[Callable[[Request], Iterator[Phase]]], Callable[[Request], Iterator[Phase]]]:
+    """Declare the decorated function as a layout; help, pages, schemas and the types that lint knows follow."""
+
+    def declared(phases: Callable[[Request], Iterator[Phase]]) -> Callable[[Request], Iterator[Phase]]:
+        LAYOUTS[name] = Layout(name, learned, evaluated, phases, scenario_type or name, in_rounds)
+        return phases
+
+    return declared
+
+
+@layout("condensed", "every variant once, in one random order", _AROUND)
 def _condensed(request: Request) -> Iterator[Phase]:
     yield Phase((), request.tasks)
     for task in _shuffled(request.tasks, request.rng):
         yield Phase(((task, request.learn),), request.tasks)
 
 
-def _permuted(request: Request) -> Iterator[Phase]:
-    yield Phase((), request.tasks)
-    for task in _nth_order(request.tasks, request.seed):
-        yield Phase(((task, request.learn),), request.tasks)
-
-
+@layout(
+    "dispersed", "superblocks, each a fresh order of all variants and a share of their lengths", _AROUND, in_rounds=True
+)
 def _dispersed(request: Request) -> Iterator[Phase]:
     yield Phase((), request.tasks)
     seen: set[tuple[Task, ...]] = set()
@@ -72,6 +101,7 @@ def _dispersed(request: Request) -> Iterator[Phase]:
             yield Phase(((task, length),), request.tasks)
 
 
+@layout("alternating", "one random order, gone through once per superblock", _AROUND, in_rounds=True)
 def _alternating(request: Request) -> Iterator[Phase]:
     yield Phase((), request.tasks)
     order = _shuffled(request.tasks, request.rng)
@@ -80,15 +110,16 @@ def _alternating(request: Request) -> Iterator[Phase]:
             yield Phase(((task, length),), request.tasks)
 
 
-def _single(request: Request) -> Iterator[Phase]:
-    if len(request.tasks) != 1:
-        raise ScenarioError(
-            f"an expert learns one task variant, not {len(request.tasks)} ({_listed(request.tasks)}); name one"
-        )
+@layout(
+    "permuted", "as condensed, in the order whose number is the seed: n! seeds in a row cover every order once", _AROUND
+)
+def _permuted(request: Request) -> Iterator[Phase]:
     yield Phase((), request.tasks)
-    yield Phase(((request.tasks[0], request.learn),), request.tasks)
+    for task in _nth_order(request.tasks, request.seed):
+        yield Phase(((task, request.learn),), request.tasks)
 
 
+@layout("continual", "the variants of one task, one after the other", "all, after each", scenario_type="CL")
 def _continual(request: Request) -> Iterator[Phase]:
     names = _names(request.tasks)
     if len(names) != 1 or len(request.tasks) < 2:
@@ -100,6 +131,7 @@ def _continual(request: Request) -> Iterator[Phase]:
         yield Phase(((task, request.learn),), request.tasks)
 
 
+@layout("ant-a", "several tasks", "those learned so far, after each", scenario_type="ANT-A")
 def _ant_a(request: Request) -> Iterator[Phase]:
     _check_adapting(request, "ant-a")
     order = _shuffled(request.tasks, request.rng)
@@ -107,12 +139,14 @@ def _ant_a(request: Request) -> Iterator[Phase]:
         yield Phase(((task, request.learn),), order[: position + 1])
 
 
+@layout("ant-b", "several tasks", "all, after each", scenario_type="ANT-B")
 def _ant_b(request: Request) -> Iterator[Phase]:
     _check_adapting(request, "ant-b")
     for task in _shuffled(request.tasks, request.rng):
         yield Phase(((task, request.learn),), request.tasks)
 
 
+@layout("ant-c", "several tasks, the variants of each together", "all, after each task", scenario_type="ANT-C")
 def _ant_c(request: Request) -> Iterator[Phase]:
     if request.evaluate < 1:
         raise ScenarioError("ant-c without evaluations; its type demands tests, so give evaluate 1 or more")
@@ -128,20 +162,14 @@ def _ant_c(request: Request) -> Iterator[Phase]:
         yield Phase(tuple((task, request.learn) for task in group), request.tasks)
 
 
-LAYOUTS: Mapping[str, Layout] = {
-    layout.name: layout
-    for layout in (
-        Layout("condensed", "condensed", "Every variant learned once, in one random order.", _condensed),
-        Layout("dispersed", "dispersed", "Superblocks, each a fresh order and a share of the length.", _dispersed),
-        Layout("alternating", "alternating", "One random order, gone through once per superblock.", _alternating),
-        Layout("permuted", "permuted", "Condensed, in the order whose number is the seed.", _permuted),
-        Layout("continual", "CL", "One task; its variants one after the other.", _continual),
-        Layout("ant-a", "ANT-A", "Several tasks; after each, those learned so far are tested.", _ant_a),
-        Layout("ant-b", "ANT-B", "Several tasks; after each, all are tested.", _ant_b),
-        Layout("ant-c", "ANT-C", "Several tasks in variants; a task's variants are learned together.", _ant_c),
-        Layout("single", "ste", "One task variant only, as an expert learns it.", _single),
-    )
-}
+@layout("single", "one variant alone, as an expert learns it", "it, before and after", scenario_type="ste")
+def _single(request: Request) -> Iterator[Phase]:
+    if len(request.tasks) != 1:
+        raise ScenarioError(
+            f"an expert learns one task variant, not {len(request.tasks)} ({_listed(request.tasks)}); name one"
+        )
+    yield Phase((), request.tasks)
+    yield Phase(((request.tasks[0], request.learn),), request.tasks)
 
 
 def _shuffled(tasks: tuple[Task, ...], rng: np.random.Generator) -> tuple[Task, ...]:

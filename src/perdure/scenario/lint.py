@@ -10,8 +10,7 @@ from perdure.errors import UnknownName
 from perdure.results import Tabular
 from perdure.scenario.advice import advice
 from perdure.scenario.document import Document, where
-from perdure.scenario.header import KINDS
-from perdure.scenario.kinds import KIND_RULES, Finding
+from perdure.scenario.kinds import KIND_RULES, KINDS, Finding
 from perdure.scenario.model import Scenario
 from perdure.scenario.problems import LEVELS, Problem
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
