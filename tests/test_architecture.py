@@ -16,7 +16,7 @@ import perdure
 
 SOURCE = Path(perdure.__file__).parent
 
-# Each stage may import itself and those listed; `errors`, `files`, `registry`, `settings` and `stopping` belong to all.
+# Each stage may import itself and those listed; what stands in EVERYONES belongs to all.
 MAY_IMPORT = {
     "settings": {"log", "curves"},
     "scenario": set(),
@@ -31,7 +31,18 @@ MAY_IMPORT = {
     "report": {"scenario", "log", "curves", "metrics", "gather", "stats"},
     "watch": {"scenario", "log", "curves", "metrics", "gather", "stats", "report"},
 }
-EVERYONES = {"errors", "files", "lazy", "registry", "results", "schemas", "settings", "stopping"}
+EVERYONES = {
+    "errors",
+    "files",
+    "lazy",
+    "registry",
+    "results",
+    "sample_size",
+    "schemas",
+    "settings",
+    "stopping",
+    "words",
+}
 PUBLIC = {"compat", "learners", "log", "matrix", "metrics", "report", "scenario", "simulate", "tasks", "testing"}
 """Beside `perdure` itself, where pages and examples may import from: contracts of plug-ins, and whole rooms."""
 ROOT = Path(__file__).parent.parent

@@ -11,9 +11,10 @@ import pytest
 
 from perdure.errors import UnknownName
 from perdure.run.plan import Plan
-from perdure.run.protocol import ProtocolError, lifetimes_for, parse_protocol, read_protocol
+from perdure.run.protocol import ProtocolError, parse_protocol, read_protocol
 from perdure.scenario.compose import compose
 from perdure.scenario.syllabus import write_syllabus
+from perdure.stats.plan import make_plan
 
 ROOT = Path(__file__).parents[2]
 
@@ -104,9 +105,20 @@ def test_the_kept_form_is_the_same_protocol_and_needs_no_file(
 
 
 def test_eleven_lifetimes_show_an_effect_of_one_standard_deviation() -> None:
-    assert lifetimes_for(1.0, 0.05, 0.9) == 11
     assert parse_protocol({**MINIMAL, "lifetimes": "auto"}).lifetimes == 11
     assert parse_protocol({**MINIMAL, "lifetimes": "auto", "power": {"effect": 0.5}}).lifetimes == 43
+
+
+def test_a_protocol_and_a_plan_take_one_number_by_the_rule() -> None:
+    for effect, alpha, power in ((1.0, 0.05, 0.9), (0.836955716130016, 0.05, 0.9), (0.3, 0.01, 0.8)):
+        wanted = {"effect": effect, "alpha": alpha, "power": power}
+        taken = parse_protocol({**MINIMAL, "lifetimes": "auto", "power": wanted}).lifetimes
+        assert taken == make_plan(effect, alpha, 1 - power).rule
+
+
+def test_power_that_no_test_could_miss_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="knows nothing"):
+        parse_protocol({**MINIMAL, "lifetimes": "auto", "power": {"alpha": 0.9, "power": 0.01}})
 
 
 def test_more_lifetimes_add_lives_and_change_none() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from perdure.errors import PerdureError
-from perdure.run.protocol import lifetimes_for
+from perdure.sample_size import lifetimes_by_rule
 from perdure.stats.dial import dial
-from perdure.stats.power import Beside, Question, lifetimes_exact, lifetimes_normal, needed, power, redrawn_power
+from perdure.stats.power import Beside, Question, lifetimes_exact, needed, power, redrawn_power
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,7 @@ from perdure.stats.power import Beside, Question, lifetimes_exact, lifetimes_nor
     ],
 )
 def test_the_papers_rule_and_the_exact_answer(k: float, alpha: float, beta: float, rule: int, exact: int) -> None:
-    assert (lifetimes_normal(k, alpha, beta), lifetimes_exact(k, alpha, beta, "two")) == (rule, exact)
-    assert lifetimes_for(k, alpha, 1 - beta) == rule  # what a protocol's `lifetimes = "auto"` takes
+    assert (lifetimes_by_rule(k, alpha, beta), lifetimes_exact(k, alpha, beta, "two")) == (rule, exact)
 
 
 def test_eleven_lifetimes_reach_less_than_the_paper_hopes() -> None:
@@ -130,8 +129,6 @@ def test_values_are_redrawn_the_same_for_the_same_seed() -> None:
     [(0, 0.05, 0.1, "k is 0"), (1, 0, 0.1, "alpha is 0"), (1, 0.05, 1, "beta is 1"), (1, 0.6, 0.5, "knows nothing")],
 )
 def test_nonsense_is_refused_in_words(k: float, alpha: float, beta: float, said: str) -> None:
-    with pytest.raises(PerdureError, match=said):
-        lifetimes_normal(k, alpha, beta)
     with pytest.raises(PerdureError, match=said):
         lifetimes_exact(k, alpha, beta)
 

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 from perdure import files
 from perdure.errors import PerdureError, ProtocolError, nearest
 from perdure.run.document import KEYS, MOST_LIVES, Table, checked, refuse_strange
 from perdure.run.seeds import Seeds, seed_for
+from perdure.sample_size import lifetimes_by_rule
 from perdure.scenario.compose import compose, parse_task
 from perdure.scenario.model import Task
 from perdure.scenario.sources import source
@@ -33,7 +32,6 @@ __all__ = [
     "Protocol",
     "ProtocolError",
     "ScenarioPlan",
-    "lifetimes_for",
     "parse_protocol",
     "read_protocol",
 ]
@@ -145,13 +143,6 @@ def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str
         raise ProtocolError(said if said.startswith(where) else f"{where}: {said}") from problem
 
 
-def lifetimes_for(effect: float, alpha: float, power: float) -> int:
-    """How many lives show an effect of so many standard deviations (Baker et al. 2023, App. D): 11 for 1, .05, .9."""
-    normal = NormalDist()
-    z = normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)
-    return math.ceil((z / effect) ** 2)
-
-
 def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
     top = checked(content, KEYS["protocol"], where)
     learner = checked(top.required("learner", '[learner]\nuse = "package.module:Class"'), KEYS["learner"], "[learner]")
@@ -170,7 +161,7 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
     power = checked(top.get("power", {}), KEYS["power"], "[power]")
     lifetimes = top.get("lifetimes", 11)
     if lifetimes == "auto":
-        lifetimes = lifetimes_for(power.get("effect", 1.0), power.get("alpha", 0.05), power.get("power", 0.9))
+        lifetimes = lifetimes_by_rule(power.get("effect", 1.0), power.get("alpha", 0.05), 1 - power.get("power", 0.9))
     if lifetimes * len(plans) > MOST_LIVES:
         raise ProtocolError(
             f"{where}: {lifetimes:,} lifetimes of each of {len(plans)} scenarios are more than {MOST_LIVES:,} lives; "

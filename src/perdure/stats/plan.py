@@ -12,10 +12,11 @@ import numpy as np
 from perdure.errors import PerdureError
 from perdure.metrics.engine.presets import headline
 from perdure.results import Tabular
+from perdure.sample_size import lifetimes_by_rule
 from perdure.stats.dial import Dial, dial
 from perdure.stats.model import Tails
 from perdure.stats.pilot import PilotMetric
-from perdure.stats.power import Beside, Question, lifetimes_exact, lifetimes_normal, power
+from perdure.stats.power import Beside, Question, lifetimes_exact, power
 
 if TYPE_CHECKING:
     import polars as pl
@@ -160,7 +161,7 @@ def make_plan(
         raise PerdureError(
             f"experts of {beside.tasks} tasks that differ by {beside.spread:g} sd: both must be positive"
         )
-    rule = lifetimes_normal(k, alpha, beta, question)
+    rule = lifetimes_by_rule(k, alpha, beta, unpaired=question == "unpaired")
     exact = lifetimes_exact(k, alpha, beta, tails, question=question, beside=beside)
     two = question != "threshold"
     at = lifetimes or max(rule, 2)

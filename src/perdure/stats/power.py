@@ -10,11 +10,12 @@ from typing import Literal
 import numpy as np
 
 from perdure.errors import PerdureError
+from perdure.sample_size import check_rates
 from perdure.stats.crossing import TOO_FEW_EXPERTS
 from perdure.stats.interval import Part, interval_of
 from perdure.stats.model import Array, Tails
 
-__all__ = ["Beside", "Question", "lifetimes_exact", "lifetimes_normal", "needed", "power", "redrawn_power"]
+__all__ = ["Beside", "Question", "lifetimes_exact", "needed", "power", "redrawn_power"]
 
 Question = Literal["threshold", "paired", "unpaired"]
 """One learner against a threshold less its margin; two whose lifetimes are pairs; two whose are not."""
@@ -37,18 +38,6 @@ class Beside:
         return self.spread**2 / (self.each * self.tasks**2), self.each - 1.0
 
 
-def lifetimes_normal(k: float, alpha: float = 0.05, beta: float = 0.1, question: Question = "threshold") -> int:
-    """`ceil(((z₁₋α⸝₂ + z₁₋β)/k)²)`, the rule of Baker et al. 2023, App. D: 11 for k = 1, α = .05, β = .1.
-
-    It takes the sd as known, and so asks for a little less than the test needs. Unpaired learners need twice as many.
-    """
-    from scipy.special import ndtri  # type: ignore[import-untyped]
-
-    _check(k, alpha, beta)
-    exact = float((ndtri(1 - alpha / 2) + ndtri(1 - beta)) / k) ** 2 * (2 if question == "unpaired" else 1)
-    return max(1, math.ceil(exact - 1e-9))
-
-
 def power(
     lifetimes: int,
     k: float,
@@ -63,7 +52,7 @@ def power(
     k counts in sd of lifetimes, of paired learners in sd of differences. Experts beside them add their part to
     the variance, each learner's its own; with fewer than three of a task nothing is decided.
     """
-    from scipy.special import stdtrit
+    from scipy.special import stdtrit  # type: ignore[import-untyped]
 
     if lifetimes < 2 or (beside is not None and beside.each < TOO_FEW_EXPERTS):
         return 0.0
@@ -99,7 +88,7 @@ def lifetimes_exact(
     beside: Beside | None = None,
 ) -> int | None:
     """The fewest lifetimes, of each learner, with power 1 − β; None where experts are too few for any number."""
-    _check(k, alpha, beta)
+    check_rates(k, alpha, beta)
     found = needed(
         lambda count: power(count, k, alpha, tails, question=question, beside=beside) >= 1 - beta, _FEWEST[tails]
     )
@@ -164,13 +153,3 @@ def redrawn_power(
         shown += int(np.count_nonzero(mean[~spread] > 1e-12))
         done += count
     return shown / resamples
-
-
-def _check(k: float, alpha: float, beta: float) -> None:
-    if not (math.isfinite(k) and k > 0):
-        raise PerdureError(f"k is {k:g}; the effect to be seen is a positive number of standard deviations")
-    for name, value in (("alpha", alpha), ("beta", beta)):
-        if not 0 < value < 1:
-            raise PerdureError(f"{name} is {value:g}; an error rate lies between 0 and 1")
-    if alpha + beta >= 1:
-        raise PerdureError(f"alpha {alpha:g} and beta {beta:g} together reach 1; such a test knows nothing")

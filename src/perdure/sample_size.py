@@ -1,0 +1,33 @@
+"""The papers' rule for how many lifetimes: what a protocol's `lifetimes = "auto"` takes, and what a plan says first."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+from perdure.errors import PerdureError
+
+__all__ = ["check_rates", "lifetimes_by_rule"]
+
+
+def lifetimes_by_rule(k: float, alpha: float = 0.05, beta: float = 0.1, *, unpaired: bool = False) -> int:
+    """`ceil(((z₁₋α⸝₂ + z₁₋β)/k)²)`, the rule of Baker et al. 2023, App. D: 11 for k = 1, α = .05, β = .1.
+
+    It takes the sd as known, and so asks for a little less than the test needs. Unpaired learners need twice as many.
+    """
+    check_rates(k, alpha, beta)
+    quantile = NormalDist().inv_cdf
+    least = ((quantile(alpha / 2) + quantile(beta)) / k) ** 2 * (2 if unpaired else 1)
+    # An effect for which n are just enough asks for n, whatever the rounding of its quantiles.
+    return max(1, math.ceil(least * (1 - 1e-12)))
+
+
+def check_rates(k: float, alpha: float, beta: float) -> None:
+    """Refuse an effect that is not positive, and error rates of a test that knows nothing."""
+    if not (math.isfinite(k) and k > 0):
+        raise PerdureError(f"k is {k:g}; the effect to be seen is a positive number of standard deviations")
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        if not 0 < value < 1:
+            raise PerdureError(f"{name} is {value:g}; an error rate lies between 0 and 1")
+    if alpha + beta >= 1:
+        raise PerdureError(f"alpha {alpha:g} and beta {beta:g} together reach 1; such a test knows nothing")

@@ -1,0 +1,47 @@
+"""The rule for how many lifetimes: the paper's number, and the law behind it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
+
+from perdure.errors import PerdureError
+from perdure.sample_size import lifetimes_by_rule
+
+RATES = st.floats(1e-4, 0.45)
+
+
+def reached(n: int, k: float, alpha: float) -> float:
+    """The power of a two-sided test whose sd is known, the far tail aside, as the paper leaves it."""
+    return float(ndtr(k * math.sqrt(n) + ndtri(alpha / 2)))
+
+
+def test_the_paper_takes_eleven() -> None:
+    assert lifetimes_by_rule(1) == lifetimes_by_rule(1, 0.05, 0.1) == 11  # Baker et al. 2023, App. D
+
+
+@given(st.floats(0.05, 5), RATES, RATES)
+def test_it_is_the_first_number_that_reaches_the_power_of_a_known_sd(k: float, alpha: float, beta: float) -> None:
+    n = lifetimes_by_rule(k, alpha, beta)
+    assert reached(n, k, alpha) >= 1 - beta - 1e-9
+    assert n == 1 or reached(n - 1, k, alpha) < 1 - beta + 1e-9
+
+
+@given(st.integers(1, 5000), RATES, RATES)
+def test_an_effect_for_which_n_are_just_enough_takes_n(n: int, alpha: float, beta: float) -> None:
+    k = -(ndtri(alpha / 2) + ndtri(beta)) / math.sqrt(n)
+    assert lifetimes_by_rule(k, alpha, beta) == n
+    assert lifetimes_by_rule(k, alpha, beta, unpaired=True) == 2 * n
+
+
+@pytest.mark.parametrize(
+    ("k", "alpha", "beta", "said"),
+    [(0, 0.05, 0.1, "k is 0"), (1, 0, 0.1, "alpha is 0"), (1, 0.05, 1, "beta is 1"), (1, 0.6, 0.5, "knows nothing")],
+)
+def test_nonsense_is_refused_in_words(k: float, alpha: float, beta: float, said: str) -> None:
+    with pytest.raises(PerdureError, match=said):
+        lifetimes_by_rule(k, alpha, beta)
