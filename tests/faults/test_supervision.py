@@ -13,8 +13,8 @@ from tests.faults.ill import Run, children_of, gone, until, write_protocol
 
 import perdure
 from perdure.errors import ProtocolError
+from perdure.run.engines.work import Event
 from perdure.run.folder import RunFolder
-from perdure.run.local import Event
 from perdure.run.runner import run_protocol
 
 

@@ -16,8 +16,8 @@ import pytest
 
 import perdure
 from perdure.errors import PerdureError
+from perdure.run.engines.work import Event
 from perdure.run.folder import RunFolder
-from perdure.run.local import Event
 from perdure.run.plan import Plan
 from perdure.run.protocol import ProtocolError, read_protocol
 from perdure.run.runner import run_protocol
@@ -370,7 +370,7 @@ def test_ray_lives_the_same_lives(tmp_path: Path, write_protocol: WriteProtocol,
     run_protocol(file, tmp_path / "local", workers=0)
     os.environ["HOME"], home = str(tmp_path), os.environ.get("HOME", "")
     try:
-        result = run_protocol(file, tmp_path / "cluster", ray=True)
+        result = run_protocol(file, tmp_path / "cluster", engine="ray")
     finally:
         ray.shutdown()
         os.environ["HOME"] = home
@@ -383,7 +383,7 @@ def test_ray_that_is_absent_says_how_to_install_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(PerdureError, match=r"pip install 'perdure\[ray\]'"):
-        run_protocol(write_protocol(), tmp_path / "run", ray=True)
+        run_protocol(write_protocol(), tmp_path / "run", engine="ray")
 
 
 def test_the_plan_of_a_run_folder_can_be_read_from_it(tmp_path: Path, write_protocol: WriteProtocol) -> None:

@@ -41,7 +41,20 @@ L2Data = Annotated[
     Path | None,
     typer.Option("--l2data", metavar="DIR", help="Write lives and experts there as well, as the 2019 tools read them."),
 ]
-Ray = Annotated[bool, typer.Option("--ray", help="Live on a Ray cluster instead of in processes here.")]
+Engine = Annotated[
+    str,
+    typer.Option("--engine", metavar="local|ray", help="Where to live: in processes of this machine, or on a cluster."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="ADDRESS",
+        help="The Ray cluster: ray://HOST:10001, HOST:6379, auto. If not given, RAY_ADDRESS, else one started here.",
+        show_default=False,
+    ),
+]
+Ray = Annotated[bool, typer.Option("--ray", help="The same as --engine ray.")]
 
 
 def run(
@@ -51,6 +64,8 @@ def run(
     only: Only = None,
     shard: ShardOption = None,
     dry_run: DryRun = False,
+    engine: Engine = "local",
+    address: Address = None,
     ray: Ray = False,
     l2data: L2Data = None,
     json: Json = None,
@@ -112,7 +127,8 @@ def run(
             only=only or (),
             tell=tell,
             paths=beside,
-            ray=ray,
+            engine="ray" if ray or (address is not None and engine == "local") else engine,
+            address=address,
             shard=part,
         )
     if json != "-":

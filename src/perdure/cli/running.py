@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from perdure.cli.console import Console
     from perdure.gather.model import Survey
+    from perdure.run.engines.work import Event
     from perdure.run.folder import RunFolder
-    from perdure.run.local import Event
     from perdure.run.plan import Job, Plan
     from perdure.run.protocol import Protocol
     from perdure.run.runner import RunResult

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,15 +11,12 @@ from typing import Any
 
 from perdure.errors import PerdureError, ProtocolError
 from perdure.run.before import check_before, importable
-from perdure.run.failures import Failures
+from perdure.run.engines import engine as engine_called
+from perdure.run.engines.work import Event, Tell, Work
 from perdure.run.folder import RunFolder
-from perdure.run.job import live_job
-from perdure.run.local import Event, Tell, live_in_workers
-from perdure.run.plan import Job, Plan
+from perdure.run.plan import Plan
 from perdure.run.protocol import Protocol, parse_protocol, read_protocol
 from perdure.run.shard import Shard
-from perdure.run.worker import failure_in_words
-from perdure.stopping import Stopped
 
 __all__ = ["RunResult", "cores", "run_protocol"]
 
@@ -69,13 +65,16 @@ def run_protocol(
     only: Sequence[str] = (),
     tell: Tell | None = None,
     paths: Sequence[Path] = (),
-    ray: bool = False,
+    engine: str = "local",
+    address: str | None = None,
     shard: Shard | None = None,
 ) -> RunResult:
     """Live what is missing of a protocol's lives and experts, and say what came of it.
 
     A protocol is a TOML file's path, or its content.
     `workers` is the number of processes, one per core by default; 0 lives everything in this process.
+    `engine` is where: "local", or "ray" for the cluster at `address`, the one that Ray's own settings
+    name, or one started here.
     `only` are ids or patterns of them. Modules of one's own are found beside the protocol, in the
     current folder, and in `paths`. With `shard`, only that part is lived; several may share the folder
     at once, one shard each. One learner's failure is not the others': see `RunResult.failed`.
@@ -87,6 +86,7 @@ def run_protocol(
         file = Path(protocol)
         beside = (file.resolve().parent,)
         protocol = read_protocol(file)
+    live = engine_called(engine)
     folder = RunFolder(Path(into))
     protocol = folder.planned(protocol)
     plan = Plan(protocol)
@@ -113,19 +113,19 @@ def run_protocol(
         return RunResult(folder, plan, (), {})  # without a lock, so also where the folder can only be read
     with folder.locked(shard, partial(_claim, folder, protocol)) as locks, importable(places):
         label = "" if shard is None else f"{shard.number}-"
-        live = _runner(ray, folder, count, places, locks, told, label)
+        work = Work(folder, told, count, places, locks, label, address)
         if first is not None and not folder.is_finished(first):
             if shard is not None:
                 raise ProtocolError(
                     f"{folder.path}: pre-deployment comes before all shards; run it once, "
                     f"with --only {first.id}, and then the shards"
                 )
-            failed = live((first,))
+            failed = live((first,), work)
             if failed:
                 raise PerdureError(f"pre-deployment failed, so nothing else can be lived: {failed[first.id]}")
         missing = tuple(job for job in chosen if not folder.is_finished(job))
         if missing:
-            failed = live(missing)
+            failed = live(missing, work)
     lived = tuple(job.id for job in missing if job.id not in failed and (not stopped or folder.is_finished(job)))
     return RunResult(folder, plan, lived, failed, tuple(notes), stopped[0] if stopped else None)
 
@@ -137,53 +137,3 @@ def _claim(folder: RunFolder, protocol: Protocol, alone: bool) -> None:
 def cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _runner(
-    ray: bool, folder: RunFolder, count: int, paths: Sequence[Path], locks: Sequence[int], tell: Tell, label: str
-) -> Callable[[Sequence[Job]], dict[str, str]]:
-    """The way in which jobs are lived: on a cluster, in processes of this machine, or right here."""
-    if ray:
-        from perdure.run.ray import live_on_ray
-
-        return lambda jobs: live_on_ray(jobs, folder, paths, tell)
-    if count > 0:
-        return lambda jobs: live_in_workers(jobs, folder, count, paths, locks, tell, label)
-    return lambda jobs: _live_here(jobs, folder, tell)
-
-
-def _live_here(jobs: Sequence[Job], folder: RunFolder, tell: Tell) -> dict[str, str]:
-    protocol, failures, here = folder.protocol(), Failures(), os.getcwd()
-    folder = RunFolder(folder.path.resolve())
-    for at, job in enumerate(jobs):
-        tell(Event("begun", job.id))
-        progress = _Progress(job, tell)
-        try:
-            notes = live_job(protocol, job, folder, progress)
-        except Stopped:
-            raise
-        except (Exception, SystemExit) as problem:  # a learner may raise anything; the others go on
-            folder.note_failure(job, traceback.format_exc())
-            why = failure_in_words(problem)
-            failures.note(job, why, progress.done)
-            tell(Event("failed", job.id, done=progress.done, why=why))
-            if (hopeless := failures.hopeless(len(jobs) - at - 1)) is not None:
-                tell(Event("stopped", "", why=hopeless))
-                break
-        else:
-            failures.note_progress(job, progress.done)
-            tell(Event("done", job.id, done=progress.done, notes=notes))
-        finally:
-            os.chdir(here)  # a learner may have gone elsewhere
-    return failures.by_id
-
-
-@dataclass
-class _Progress:
-    job: Job
-    tell: Tell
-    done: int = 0
-
-    def __call__(self, done: int) -> None:
-        self.done = done
-        self.tell(Event("progress", self.job.id, done=done))

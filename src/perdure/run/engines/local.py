@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -22,15 +22,16 @@ from typing import IO, Any
 import msgspec
 
 from perdure import files
+from perdure.run.engines.here import live_here
+from perdure.run.engines.work import Event, Work
 from perdure.run.failures import Failures
-from perdure.run.folder import RunFolder
 from perdure.run.job import out_of_time
 from perdure.run.last_words import last_words
 from perdure.run.plan import Job
 from perdure.run.protocol import Limits
 from perdure.run.worker import LAST_LOOK_S, ONE_THREAD
 
-__all__ = ["Event", "Tell", "live_in_workers", "worker_environment"]
+__all__ = ["live_in_workers", "live_locally", "worker_environment"]
 
 _TRIES = 2  # a life whose worker died is given to another one, once
 _LOOK_EVERY_S = 0.2
@@ -41,38 +42,19 @@ _LEAVE_PATIENCE_S = (
 _GRACE_S = 2 * LAST_LOOK_S  # a life that goes on beyond its time ends itself at its next experience
 
 
-@dataclass(frozen=True)
-class Event:
-    """Something that happened to a life: begun, progress, done, failed; or to all that are left: stopped."""
-
-    kind: str
-    id: str
-    worker: int = 0
-    done: int = 0
-    why: str | None = None
-    notes: tuple[str, ...] = ()
-    """What is odd about a life that is done."""
+def live_locally(jobs: Sequence[Job], work: Work) -> dict[str, str]:
+    """Live all `jobs` on this machine, in processes, or in this one where none are asked for."""
+    return (live_in_workers if work.workers > 0 else live_here)(jobs, work)
 
 
-Tell = Callable[[Event], None]
-
-
-def live_in_workers(
-    jobs: Sequence[Job],
-    folder: RunFolder,
-    count: int,
-    paths: Sequence[Path],
-    locks: Sequence[int],
-    tell: Tell,
-    label: str = "",
-) -> dict[str, str]:
-    """Live all `jobs` in `count` processes, told from other shards' by `label`; what failed, by id, and why.
+def live_in_workers(jobs: Sequence[Job], work: Work) -> dict[str, str]:
+    """Live all `jobs` in processes; what failed, by id, and why.
 
     However this ends, no worker is left behind, and nothing that one started.
     """
-    pool = _Pool(folder, folder.protocol().limits, paths, tuple(locks), tell, label, deque(jobs))
+    pool = _Pool(work, work.folder.protocol().limits, deque(jobs))
     try:
-        for number in range(min(count, len(jobs))):
+        for number in range(min(work.workers, len(jobs))):
             pool.start(number)
         while pool.workers:
             pool.listen()
@@ -125,12 +107,8 @@ class _Worker:
 
 @dataclass
 class _Pool:
-    folder: RunFolder
+    work: Work
     limits: Limits
-    paths: Sequence[Path]
-    locks: tuple[int, ...]
-    tell: Tell
-    label: str
     waiting: deque[Job]
     workers: dict[int, _Worker] = field(default_factory=dict)
     failures: Failures = field(default_factory=Failures)
@@ -138,16 +116,16 @@ class _Pool:
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
 
     def start(self, number: int) -> None:
-        noise = self.folder.output(f"worker-{self.label}{number}")
-        command = [sys.executable, "-m", "perdure.run.worker", str(self.folder.path.resolve())]
+        noise = self.work.folder.output(f"worker-{self.work.label}{number}")
+        command = [sys.executable, "-m", "perdure.run.worker", str(self.work.folder.path.resolve())]
         with _opened(noise) as errors:
             process = subprocess.Popen(
-                [*command, str(os.getpid()), *map(str, self.locks)],
+                [*command, str(os.getpid()), *map(str, self.work.locks)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=worker_environment(self.paths),
-                pass_fds=self.locks,
+                env=worker_environment(self.work.paths),
+                pass_fds=tuple(self.work.locks),
                 process_group=0,  # so that it can be ended with all that a learner starts
                 bufsize=0,
             )
@@ -167,7 +145,7 @@ class _Pool:
             worker.process.stdin.close()
             return
         self.tries[worker.job.id] = self.tries.get(worker.job.id, 0) + 1
-        self.tell(Event("begun", worker.job.id, worker.number))
+        self.work.tell(Event("begun", worker.job.id, worker.number))
         with contextlib.suppress(BrokenPipeError):  # where it died already, its end is seen by who looks
             worker.process.stdin.write(f"{worker.job.id}\n".encode())
 
@@ -191,18 +169,18 @@ class _Pool:
             self.fail(worker, job, said["why"])
         else:
             self.failures.note_progress(job, worker.done)
-            self.tell(Event(kind, job.id, worker.number, worker.done, notes=tuple(said.get("notes", ()))))
+            self.work.tell(Event(kind, job.id, worker.number, worker.done, notes=tuple(said.get("notes", ()))))
         if kind in ("done", "failed"):
             self.feed(worker)
 
     def fail(self, worker: _Worker, job: Job, why: str) -> None:
         """A life failed; where all do, the rest is not begun."""
         self.failures.note(job, why, worker.done)
-        self.tell(Event("failed", job.id, worker.number, worker.done, why))
+        self.work.tell(Event("failed", job.id, worker.number, worker.done, why))
         hopeless = self.failures.hopeless(len(self.waiting))
         if hopeless is not None:
             self.waiting.clear()
-            self.tell(Event("stopped", "", why=hopeless))
+            self.work.tell(Event("stopped", "", why=hopeless))
 
     # -- what is seen of them ----------------------------------------------------------------------
 
@@ -223,7 +201,7 @@ class _Pool:
             return "has nothing left to do, and does not end" if spent > _LEAVE_PATIENCE_S else None
         seconds, gigabytes = self.limits.seconds_per_life, self.limits.gigabytes_per_life
         if seconds is not None and spent > seconds + _GRACE_S:
-            return out_of_time(worker.job, seconds, worker.done) + last_words(self.folder.output(worker.job.id))
+            return out_of_time(worker.job, seconds, worker.done) + last_words(self.work.folder.output(worker.job.id))
         if gigabytes is not None and (held := _gigabytes_held(worker.process.pid)) > gigabytes:
             return (
                 f"{worker.job.id}: held {held:.3g} GB of memory, more than gigabytes_per_life = {gigabytes:g}, after "
@@ -248,7 +226,7 @@ class _Pool:
             self.waiting.appendleft(job)
         else:
             cause = f"its process died twice ({_cause(worker.process.returncode)})"
-            words = last_words(self.folder.output(job.id), worker.noise)
+            words = last_words(self.work.folder.output(job.id), worker.noise)
             self.fail(worker, job, worker.verdict or f"{cause}{words}")
         if self.waiting:
             self.start(worker.number)

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from perdure.errors import MissingExtra
+from perdure.run.engines.local import worker_environment
+from perdure.run.engines.work import Event, Work
 from perdure.run.folder import RunFolder
-from perdure.run.local import Event, Tell, worker_environment
 from perdure.run.plan import Job, Plan
 from perdure.run.worker import failure_in_words
 
 __all__ = ["live_on_ray"]
 
 
-def live_on_ray(jobs: Sequence[Job], folder: RunFolder, paths: Sequence[Path], tell: Tell) -> dict[str, str]:
+def live_on_ray(jobs: Sequence[Job], work: Work) -> dict[str, str]:
     """Live all `jobs` as Ray tasks, one core each; what failed, by id, and why.
 
     A running cluster is joined where Ray is told of one (`RAY_ADDRESS`), else one is started here. The
@@ -28,14 +29,14 @@ def live_on_ray(jobs: Sequence[Job], folder: RunFolder, paths: Sequence[Path], t
     except ModuleNotFoundError:
         raise MissingExtra("ray", "ray", "running on a cluster") from None
     if not ray.is_initialized():
-        variables = {name: value for name, value in worker_environment(paths).items() if name.endswith("_THREADS")}
-        variables["PYTHONPATH"] = worker_environment(paths)["PYTHONPATH"]
+        variables = {name: value for name, value in worker_environment(work.paths).items() if name.endswith("_THREADS")}
+        variables["PYTHONPATH"] = worker_environment(work.paths)["PYTHONPATH"]
         ray.init(runtime_env={"env_vars": variables}, include_dashboard=False, log_to_driver=False)
     remote: Any = ray.remote(num_cpus=1, max_retries=2)(_live_one)
-    path = str(folder.path.resolve())
+    path = str(work.folder.path.resolve())
     waiting = {}
     for job in jobs:
-        tell(Event("begun", job.id))
+        work.tell(Event("begun", job.id))
         waiting[remote.remote(path, job.id)] = job
     failed: dict[str, str] = {}
     while waiting:
@@ -47,7 +48,7 @@ def live_on_ray(jobs: Sequence[Job], folder: RunFolder, paths: Sequence[Path], t
             why, notes = f"its Ray task died: {type(problem).__name__}: {problem}".splitlines()[0], ()
         if why is not None:
             failed[job.id] = why
-        tell(Event("done" if why is None else "failed", job.id, done=job.experiences, why=why, notes=notes))
+        work.tell(Event("done" if why is None else "failed", job.id, done=job.experiences, why=why, notes=notes))
     return failed
 
 

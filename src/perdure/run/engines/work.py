@@ -1,0 +1,45 @@
+"""Work: what an engine is given besides the jobs, and the events that it tells of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perdure.run.folder import RunFolder
+
+__all__ = ["Event", "Tell", "Work"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a life: begun, progress, done, failed; or to all that are left: stopped."""
+
+    kind: str
+    id: str
+    worker: int = 0
+    done: int = 0
+    why: str | None = None
+    notes: tuple[str, ...] = ()
+    """What is odd about a life that is done."""
+
+
+Tell = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Where jobs are lived, with how much, and who is told."""
+
+    folder: RunFolder
+    tell: Tell
+    workers: int = 0
+    """Processes; 0 for none but this one."""
+    paths: Sequence[Path] = ()
+    """Where the user's modules are."""
+    locks: Sequence[int] = ()
+    """The descriptors that hold the folder."""
+    label: str = ""
+    """What tells this run's processes from those of other shards."""
+    address: str | None = None
+    """The cluster; None for the one that the environment names, or one started here."""
