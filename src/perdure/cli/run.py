@@ -21,7 +21,10 @@ Into = Annotated[Path, typer.Option("--into", metavar="DIR", help="The run folde
 Workers = Annotated[
     int | None,
     typer.Option(
-        "--workers", min=0, help="Processes; one per core if not given, 0 for none but this.", show_default=False
+        "--workers",
+        min=0,
+        help="Processes; one per core if not given, 0 for none but this. On a cluster, lives at once.",
+        show_default=False,
     ),
 ]
 Only = Annotated[
@@ -91,6 +94,7 @@ def run(
     from perdure.gather.survey import survey
     from perdure.report import sketched
     from perdure.run.before import check_before
+    from perdure.run.engines import engine as engine_called
     from perdure.run.folder import RunFolder
     from perdure.run.plan import PRE_DEPLOYMENT, Plan
     from perdure.run.protocol import read_protocol
@@ -98,7 +102,12 @@ def run(
     from perdure.run.shard import Shard
 
     console = Console(highlight=False)
-    folder, count = RunFolder(into), cores() if workers is None else workers
+    if ray or (address is not None and engine == "local"):
+        engine = "ray"
+    engine_called(engine)
+    folder, count = RunFolder(into), workers
+    if count is None and engine == "local":
+        count = cores()
     plan = Plan(folder.planned(read_protocol(protocol)))
     chosen, beside = plan.chosen(tuple(only or ())), (protocol.resolve().parent,)
     part = None if shard is None else Shard.of(shard)
@@ -123,11 +132,11 @@ def run(
         result = run_protocol(
             plan.protocol,
             into,
-            workers=count,
+            workers=workers,
             only=only or (),
             tell=tell,
             paths=beside,
-            engine="ray" if ray or (address is not None and engine == "local") else engine,
+            engine=engine,
             address=address,
             shard=part,
         )

@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 _ENOUGH_S = 2.0  # to judge a speed by
+_MOST_BARS = 8  # of a cluster's lives; the others share them
 
 
 def plan_facts(plan: Plan, missing: Sequence[Job]) -> dict[str, Any]:
@@ -61,7 +62,9 @@ def plan_facts(plan: Plan, missing: Sequence[Job]) -> dict[str, Any]:
     }
 
 
-def show_plan(console: Console, plan: Plan, missing: Sequence[Job], workers: int, *, brief: bool = False) -> None:
+def show_plan(
+    console: Console, plan: Plan, missing: Sequence[Job], workers: int | None, *, brief: bool = False
+) -> None:
     """Say what will be lived: learner, scenarios, lives, experts, experiences; scenarios are drawn unless `brief`."""
     from rich.markup import escape
 
@@ -82,7 +85,8 @@ def show_plan(console: Console, plan: Plan, missing: Sequence[Job], workers: int
     if there:
         console.print(f"  {there} of {len(plan.jobs)} are there already")
     if missing:
-        console.print(f"  {_many(len(missing), 'is', 'are')} to be lived, by {_many(max(workers, 1), 'worker')}")
+        by = "on a cluster" if workers is None else f"by {_many(max(workers, 1), 'worker')}"
+        console.print(f"  {_many(len(missing), 'is', 'are')} to be lived, {by}")
 
 
 def cost_of(plans: Sequence[Plan]) -> str:
@@ -147,7 +151,7 @@ def unanswered(plan: Plan, settings: Settings) -> dict[str, list[str]]:
 
 
 @contextmanager
-def progress_of(jobs: Sequence[Job], workers: int, *, quiet: bool) -> Iterator[Callable[[Event], None]]:
+def progress_of(jobs: Sequence[Job], workers: int | None, *, quiet: bool) -> Iterator[Callable[[Event], None]]:
     """What is to be told of events: one bar per worker and one for all, on stderr, where a person may be looking."""
     if quiet or not jobs:
         yield lambda _: None
@@ -159,7 +163,7 @@ def progress_of(jobs: Sequence[Job], workers: int, *, quiet: bool) -> Iterator[C
     columns = (TextColumn("{task.description:<24}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     console = Console(stderr=True, highlight=False)
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=_unseen()) as bar:
-        yield _Bars(bar, console, jobs, workers).tell
+        yield _Bars(bar, console, jobs, _MOST_BARS if workers is None else workers).tell
 
 
 class _Bars:
@@ -177,6 +181,8 @@ class _Bars:
 
     def tell(self, event: Event) -> None:
         job = self._jobs.get(event.id)
+        if event.kind == "waiting":
+            self._console.print(event.why, style="yellow", soft_wrap=True)
         if job is None:
             return
         if event.kind == "progress":

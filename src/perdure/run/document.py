@@ -20,6 +20,7 @@ MOST_LIVES = 100_000
 
 _LONGEST_NAME = 200
 _DEEPEST = 100
+_NOT_CUSTOM = frozenset({"cpu", "gpu", "memory", "object_store_memory"})
 _BEYOND = 2**63  # TOML's own whole numbers
 
 
@@ -51,6 +52,12 @@ def _is_bounds(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)) and value[0] < value[1]
 
 
+def _is_amounts(value: Any) -> bool:
+    if not isinstance(value, Mapping) or any(name.lower() in _NOT_CUSTOM or not name.strip() for name in value):
+        return False
+    return all(_AMOUNT.fits(one) for one in value.values())
+
+
 def _is_folder_name(value: Any) -> bool:
     fits = isinstance(value, str) and 0 < len(value.strip()) <= len(value) <= _LONGEST_NAME
     return fits and value.isprintable() and not set(value) & set("/\\")
@@ -64,6 +71,10 @@ _TABLES = Takes("tables, each under [[scenarios]]", lambda value: isinstance(val
 _TEXTS = Takes(
     "a list of texts",
     lambda value: isinstance(value, list) and value != [] and all(isinstance(one, str) and one for one in value),
+)
+_AMOUNT = Takes(
+    "a part of 1, or a whole number up to 10,000",  # as Ray has it
+    lambda value: _is_number(value) and 0 <= value <= 10_000 and (value <= 1 or value == int(value)),
 )
 _SWITCH = Takes("true or false", lambda value: isinstance(value, bool))
 _LIFETIMES = Takes(
@@ -86,6 +97,7 @@ KEYS: Mapping[str, Mapping[str, Takes]] = {
         "power": _TABLE,
         "seeds": _TABLE,
         "limits": _TABLE,
+        "resources": _TABLE,
         "score": _TABLE,
     },
     "learner": {"use": _TEXT, "name": _NAME, "params": _TABLE},
@@ -116,6 +128,12 @@ KEYS: Mapping[str, Mapping[str, Takes]] = {
         "steps_per_episode": _whole(1),
         "seconds_per_life": _between(0, 1e9),
         "gigabytes_per_life": _between(0, 1e6),
+    },
+    "resources": {
+        "cpus": _AMOUNT,
+        "gpus": _AMOUNT,
+        "gigabytes": _between(0, 1e6),
+        "custom": Takes("names of your own, each with a part of 1 or a whole number", _is_amounts),
     },
 }
 

@@ -31,6 +31,7 @@ __all__ = [
     "Limits",
     "Protocol",
     "ProtocolError",
+    "Resources",
     "ScenarioPlan",
     "parse_protocol",
     "read_protocol",
@@ -52,6 +53,17 @@ class Limits:
     steps_per_episode: int = 10_000
     seconds_per_life: float | None = None
     gigabytes_per_life: float | None = None
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a cluster sets aside for each life."""
+
+    cpus: float = 1
+    gpus: float = 0
+    gigabytes: float | None = None
+    custom: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """What its machines were started with, by name."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,7 @@ class Protocol:
     seeds: Seeds
     pre_deployment: ScenarioPlan | None
     limits: Limits
+    resources: Resources
     score: Mapping[str, Any] = field(hash=False)
     """How its lives are scored, where it says so: settings by name."""
     document: Mapping[str, Any] = field(hash=False, repr=False)
@@ -169,6 +182,7 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         )
     roots = checked(top.get("seeds", {}), KEYS["seeds"], "[seeds]")
     limits = checked(top.get("limits", {}), KEYS["limits"], "[limits]")
+    resources = checked(top.get("resources", {}), KEYS["resources"], "[resources]")
     before = top.get("pre_deployment", None)
     name = top.get("name", Path(where).stem)
     use = learner.required("use", 'use = "package.module:Class"')
@@ -189,6 +203,7 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         if before is None
         else _scenario(checked(before, KEYS["scenario"], "[pre_deployment]"), tasks, folder, "pre-deployment"),
         limits=Limits(**limits.content),
+        resources=Resources(**resources.content),
         score=checked_settings(top.get("score", {}), "[score]"),
         document={"name": name, **_kept(content, folder)},
     )

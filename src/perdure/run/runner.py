@@ -73,8 +73,8 @@ def run_protocol(
 
     A protocol is a TOML file's path, or its content.
     `workers` is the number of processes, one per core by default; 0 lives everything in this process.
-    `engine` is where: "local", or "ray" for the cluster at `address`, the one that Ray's own settings
-    name, or one started here.
+    `engine` is where: "local", or "ray" for the cluster at `address`, at RAY_ADDRESS, or one started here;
+    there `workers` is how many may be lived at once, by default as many as there is room for.
     `only` are ids or patterns of them. Modules of one's own are found beside the protocol, in the
     current folder, and in `paths`. With `shard`, only that part is lived; several may share the folder
     at once, one shard each. One learner's failure is not the others': see `RunResult.failed`.
@@ -93,7 +93,7 @@ def run_protocol(
     chosen = plan.chosen(tuple(only))
     if shard is not None:
         chosen = shard.part_of(plan, chosen)
-    count = cores() if workers is None else workers
+    count = (cores() if engine == "local" else 0) if workers is None else workers
     places = (*beside, *paths, Path.cwd())
     check_before(plan, folder, chosen, places)
     failed: dict[str, str] = {}

@@ -56,7 +56,7 @@ def live_in_workers(jobs: Sequence[Job], work: Work) -> dict[str, str]:
     try:
         for number in range(min(work.workers, len(jobs))):
             pool.start(number)
-        while pool.workers:
+        while pool.workers and not work.stopped():
             pool.listen()
             pool.look()
     finally:

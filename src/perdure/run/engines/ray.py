@@ -1,67 +1,263 @@
-"""Living on a cluster: each job is a Ray task, in a run folder that all machines see."""
+"""Living on a cluster: each job in a Ray actor on some machine, whose records come home as its blocks end.
+
+No drive needs to be shared. What the run folder here shows is what counts: a life is done when all of it has
+arrived and its ledger agrees; one whose machine was lost goes on elsewhere, from the last state that arrived.
+"""
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Sequence
-from importlib import import_module
-from pathlib import Path
+import os
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
-from perdure.errors import MissingExtra
-from perdure.run.engines.local import worker_environment
+from perdure import files
+from perdure.cluster import code_for, joined
+from perdure.errors import LogError, PerdureError, ProtocolError
+from perdure.run.engines import host
+from perdure.run.engines.shipping import Inbox, believed, luggage
 from perdure.run.engines.work import Event, Work
-from perdure.run.folder import RunFolder
-from perdure.run.plan import Job, Plan
-from perdure.run.worker import failure_in_words
+from perdure.run.failures import Failures
+from perdure.run.plan import Job
+from perdure.run.protocol import Resources
 
 __all__ = ["live_on_ray"]
 
+_TRIES = 6  # in which a life gets no block further
+_BACK_OFF_S = (1, 2, 4, 8, 15)
+_LOOK_EVERY_S = 0.5
+_PATIENCE_S = 5.0  # of a question to a host that has nothing to say
+_STOP_PATIENCE_S = 2.0
+_AHEAD = 4  # lives that wait for room, so that a cluster that grows by demand sees it
+
 
 def live_on_ray(jobs: Sequence[Job], work: Work) -> dict[str, str]:
-    """Live all `jobs` as Ray tasks, one core each; what failed, by id, and why.
-
-    A running cluster is joined where Ray is told of one (`RAY_ADDRESS`), else one is started here. The
-    records are those of a local run: seeds go by key.
-    """
-    try:
-        ray: Any = import_module("ray")
-    except ModuleNotFoundError:
-        raise MissingExtra("ray", "ray", "running on a cluster") from None
-    if not ray.is_initialized():
-        variables = {name: value for name, value in worker_environment(work.paths).items() if name.endswith("_THREADS")}
-        variables["PYTHONPATH"] = worker_environment(work.paths)["PYTHONPATH"]
-        ray.init(runtime_env={"env_vars": variables}, include_dashboard=False, log_to_driver=False)
-    remote: Any = ray.remote(num_cpus=1, max_retries=2)(_live_one)
-    path = str(work.folder.path.resolve())
-    waiting = {}
-    for job in jobs:
-        work.tell(Event("begun", job.id))
-        waiting[remote.remote(path, job.id)] = job
-    failed: dict[str, str] = {}
-    while waiting:
-        (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
-        job = waiting.pop(ready)
+    """Live all `jobs` on the cluster; what failed, by id, and why. The records are those of a local run."""
+    with joined(work.address, "running on a cluster") as ray:
+        protocol = work.folder.protocol()
+        needs = protocol.resources
+        _check_room(ray, needs, work)
+        given = (
+            ray.put(code_for(work.paths)),
+            ray.put(dict(protocol.document)),
+            [str(path.resolve()) for path in work.paths],
+        )
+        fleet = _Fleet(ray, work, _actor(ray, needs), needs, given, deque(jobs))
         try:
-            why, notes = ray.get(ready)
-        except Exception as problem:  # the task's machine went away more often than it was given another
-            why, notes = f"its Ray task died: {type(problem).__name__}: {problem}".splitlines()[0], ()
-        if why is not None:
-            failed[job.id] = why
-        work.tell(Event("done" if why is None else "failed", job.id, done=job.experiences, why=why, notes=notes))
-    return failed
+            while fleet.waiting or fleet.out:
+                fleet.send()
+                fleet.listen()
+        finally:
+            fleet.stop()
+        return fleet.failures.by_id
 
 
-def _live_one(path: str, identity: str) -> tuple[str | None, tuple[str, ...]]:
-    """Runs on some machine of the cluster: why the life failed, or None; and what is odd about it."""
-    from perdure.run.job import live_job
+def _actor(ray: Any, needs: Resources) -> Any:
+    # By value: a machine need not have Perdure, and must not take another version of it.
+    ray.cloudpickle.register_pickle_by_value(host)
+    memory = {} if needs.gigabytes is None else {"memory": int(needs.gigabytes * 1e9)}
+    return ray.remote(
+        num_cpus=needs.cpus, num_gpus=needs.gpus, resources=dict(needs.custom) or None, max_restarts=0, **memory
+    )(host.Host)
 
-    folder = RunFolder(Path(path))
-    plan = Plan(folder.protocol())
-    job = plan.job(identity)
-    try:
-        notes = live_job(plan.protocol, job, folder, lambda _: None)
-    except Exception as problem:  # a learner may raise anything; the others go on
-        folder.note_failure(job, traceback.format_exc())
-        return failure_in_words(problem), ()
-    return None, notes
+
+def _wanted(needs: Resources) -> dict[str, float]:
+    memory = {} if needs.gigabytes is None else {"memory": needs.gigabytes * 1e9}
+    return {"CPU": needs.cpus, "GPU": needs.gpus, **memory, **needs.custom}
+
+
+def _room(there: Mapping[str, float], needs: Resources) -> int:
+    """How many lives fit into these resources."""
+    return int(min((there.get(name, 0.0) / much for name, much in _wanted(needs).items() if much), default=1000))
+
+
+def _check_room(ray: Any, needs: Resources, work: Work) -> None:
+    """Say it where no machine has room for a life: a cluster may grow, one that was started here will not."""
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if any(_room(node, needs) for node in nodes):
+        return
+    lacking = ", ".join(
+        f"{name} {much:g} (at most {max((node.get(name, 0) for node in nodes), default=0):g})"
+        for name, much in _wanted(needs).items()
+        if much > max((node.get(name, 0) for node in nodes), default=0)
+    )
+    why = f"no machine of the cluster has what [resources] asks for: {lacking or 'not all of it together'}"
+    if work.address is None and not os.environ.get("RAY_ADDRESS"):
+        raise ProtocolError(f"{why}; ask for less, or give --address of a cluster that has it")
+    work.tell(Event("waiting", "", why=f"{why}; waiting for one that has"))
+
+
+@dataclass
+class _Out:
+    """A life on some machine."""
+
+    job: Job
+    actor: Any
+    slot: int
+    inbox: Inbox
+    blocks: int
+    """How many were kept when it set out."""
+    machine: str | None = None
+    done: int = 0
+    ending: tuple[Any, ...] | None = None
+    """How it ended, as its machine says."""
+
+
+@dataclass
+class _Fleet:
+    ray: Any
+    work: Work
+    actor: Any
+    needs: Resources
+    given: tuple[Any, Any, list[str]]
+    waiting: deque[Job]
+    out: dict[Any, _Out] = field(default_factory=dict)
+    """By the answer that is awaited."""
+    tries: dict[str, int] = field(default_factory=dict)
+    not_before: dict[str, float] = field(default_factory=dict)
+    failures: Failures = field(default_factory=Failures)
+
+    def send(self) -> None:
+        """Send off as many lives as there is room for."""
+        if not self.waiting:
+            return
+        most = self.work.workers or _room(self.ray.cluster_resources(), self.needs) + _AHEAD
+        now = time.monotonic()
+        for _ in range(len(self.waiting)):
+            if len(self.out) >= max(1, most):
+                return
+            job = self.waiting.popleft()
+            if self.not_before.get(job.id, 0.0) > now:
+                self.waiting.append(job)
+                continue
+            self.set_out(job)
+
+    def set_out(self, job: Job) -> None:
+        code, document, paths = self.given
+        carried = luggage(self.work.folder, job)
+        actor = self.actor.remote()
+        taken = {one.slot for one in self.out.values()}
+        slot = next(number for number in range(len(taken) + 1) if number not in taken)
+        kept = self.work.folder.states(job).latest()
+        answer = actor.begin.remote(code, document, job.id, carried, paths, os.getcwd())
+        self.out[answer] = _Out(job, actor, slot, Inbox(self.work.folder, job), 0 if kept is None else kept[0].blocks)
+
+    def listen(self) -> None:
+        if not self.out:
+            time.sleep(0.1)  # all that is left waits to be tried again
+            return
+        ready, _ = self.ray.wait(list(self.out), num_returns=len(self.out), timeout=_LOOK_EVERY_S)
+        for answer in ready:
+            one = self.out.pop(answer)
+            try:
+                said = self.ray.get(answer)
+            except self.ray.exceptions.RayTaskError as problem:  # our own code, or what it stands on, is not in order
+                self.end(one)
+                self.fail(one, f"its machine could not live it: {_last_line(problem)}", str(problem))
+            except self.ray.exceptions.RayError as problem:
+                self.end(one)
+                self.lost(one, f"{type(problem).__name__}: {_first_line(problem)}")
+            else:
+                self.hear(one, said)
+
+    def hear(self, one: _Out, said: Any) -> None:
+        """Take what a machine sent, and ask it again."""
+        if isinstance(said, str):
+            one.machine = said
+            self.work.tell(Event("begun", one.job.id, one.slot))
+            self.ask(one)
+            return
+        events, pieces, over = said
+        try:
+            one.inbox.take(pieces)
+        except OSError as problem:
+            self.end(one)
+            why = f"{self.work.folder.path}: the disk refuses: {problem.strerror or problem}; {files.remedy(problem)}"
+            self.fail(one, f"{why}, and run again")
+            return
+        except PerdureError as problem:
+            self.end(one)
+            self.fail(one, str(problem))
+            return
+        for kind, done, why, notes in events:
+            one.done = max(one.done, done)
+            if kind in ("done", "failed"):
+                one.ending = (kind, why, notes)
+            elif kind == "progress":
+                self.failures.note_progress(one.job, done)
+                self.work.tell(Event(kind, one.job.id, one.slot, done))
+        if not over:
+            self.ask(one)
+            return
+        self.end(one)
+        kind, why, notes = one.ending or ("lost", "it ended without a word", ())
+        if kind == "failed":
+            self.fail(one, why)
+        elif kind == "done":
+            self.arrived(one, notes)
+        else:
+            self.lost(one, why)
+
+    def ask(self, one: _Out) -> None:
+        self.out[one.actor.hear.remote(_PATIENCE_S)] = one
+
+    def arrived(self, one: _Out, notes: tuple[str, ...]) -> None:
+        """A life is done if the folder here shows it."""
+        try:
+            believed(self.work.folder, one.job)
+        except LogError as problem:
+            self.work.folder.start_again(one.job)
+            self.lost(one, str(problem))
+            return
+        self.failures.note_progress(one.job, one.done)
+        self.work.tell(Event("done", one.job.id, one.slot, one.done, notes=notes))
+
+    def lost(self, one: _Out, why: str) -> None:
+        """A machine is gone: its life goes on elsewhere, later each time, unless it never gets any further."""
+        job = one.job
+        kept = self.work.folder.states(job).latest()
+        further = kept is not None and kept[0].blocks > one.blocks
+        tries = self.tries[job.id] = 1 if further else self.tries.get(job.id, 0) + 1
+        where = f"{one.machine}: " if one.machine else ""
+        if tries >= _TRIES:
+            self.fail(one, f"was lost {tries} times without getting any further; the last time: {where}{why}")
+            return
+        self.not_before[job.id] = time.monotonic() + _BACK_OFF_S[min(tries, len(_BACK_OFF_S)) - 1]
+        self.waiting.append(job)
+
+    def fail(self, one: _Out, why: str, traceback: str | None = None) -> None:
+        """A life failed; where all do, the rest is not begun."""
+        if traceback is not None:
+            self.work.folder.note_failure(one.job, traceback)
+        self.failures.note(one.job, why, one.done)
+        self.work.tell(Event("failed", one.job.id, one.slot, one.done, why))
+        hopeless = self.failures.hopeless(len(self.waiting))
+        if hopeless is not None:
+            self.waiting.clear()
+            self.work.tell(Event("stopped", "", why=hopeless))
+
+    def end(self, one: _Out) -> None:
+        with suppress(Exception):  # it may be gone already
+            self.ray.kill(one.actor)
+
+    def stop(self) -> None:
+        """End what still lives: asked first, so that machines are left clean, then forced."""
+        left = list(self.out.values())
+        with suppress(Exception):
+            asked = [one.actor.stop.remote() for one in left if one.machine]
+            if asked:
+                self.ray.wait(asked, num_returns=len(asked), timeout=_STOP_PATIENCE_S)
+        for one in left:
+            self.end(one)
+        self.out.clear()
+
+
+def _first_line(problem: BaseException) -> str:
+    return (str(problem).strip().splitlines() or [""])[0][:500]
+
+
+def _last_line(problem: BaseException) -> str:
+    return (str(problem).strip().splitlines() or [""])[-1][:500]

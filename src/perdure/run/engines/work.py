@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from perdure.run.folder import RunFolder
@@ -13,7 +13,7 @@ __all__ = ["Event", "Tell", "Work"]
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a life: begun, progress, done, failed; or to all that are left: stopped."""
+    """Something that happened to a life: begun, progress, done, failed; or to all that are left: waiting, stopped."""
 
     kind: str
     id: str
@@ -43,3 +43,5 @@ class Work:
     """What tells this run's processes from those of other shards."""
     address: str | None = None
     """The cluster; None for the one that the environment names, or one started here."""
+    stopped: Callable[[], bool] = field(default=lambda: False)
+    """Whether what is still lived is to be left as it is."""

@@ -1,0 +1,105 @@
+"""A Ray cluster, joined or started here, for whatever is done on several machines."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from perdure.errors import MissingExtra, PerdureError
+
+__all__ = ["code_for", "joined"]
+
+_MOST_BYTES = 64 << 20
+
+
+@contextmanager
+def joined(address: str | None, purpose: str) -> Iterator[Any]:
+    """Ray, with the cluster at `address`, or at RAY_ADDRESS, or one started here and ended with this.
+
+    Where a script has joined one itself, that one is used, and left as it is.
+    """
+    try:
+        ray: Any = import_module("ray")
+    except ModuleNotFoundError:
+        raise MissingExtra("ray", "ray", purpose) from None
+    if ray.is_initialized():
+        if address is not None:
+            raise PerdureError(f"this process has joined a Ray cluster already; leave --address {address} out")
+        yield ray
+        return
+    address = address or os.environ.get("RAY_ADDRESS") or None
+    _join(ray, address)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _join(ray: Any, address: str | None) -> None:
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of ours reports to nobody
+        options["include_dashboard"] = False
+    here = threading.current_thread() is threading.main_thread()
+    heard = signal.getsignal(signal.SIGTERM) if here else None
+    try:
+        ray.init(address or "local", **options)
+    except Exception as problem:  # of many kinds
+        where = f"no Ray cluster could be joined at {address}" if address else "no Ray cluster could be started here"
+        said = (str(problem).strip().splitlines() or [""])[0]
+        raise PerdureError(
+            f"{where}: {type(problem).__name__}: {said}; check --address and RAY_ADDRESS, and that "
+            f"Ray {ray.__version__} and Python {sys.version_info.major}.{sys.version_info.minor} run there"
+        ) from problem
+    finally:
+        if here and heard is not None:
+            signal.signal(signal.SIGTERM, heard)  # Ray takes it, and would end us in its own way
+
+
+def code_for(paths: Sequence[Path]) -> dict[str, bytes]:
+    """Perdure itself, and the modules that this process has imported from `paths`, by where they belong.
+
+    A module comes with the other modules of its folder, a package whole. What is installed stays where it is.
+    """
+    import perdure
+
+    found = dict(_package(Path(perdure.__file__).parent, Path(perdure.__file__).parents[1], everything=True))
+    roots = [path.resolve() for path in paths]
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if "." in name or not file or name in ("perdure", "__main__", "__mp_main__"):
+            continue
+        source = Path(file).resolve()
+        if not any(source.is_relative_to(root) for root in roots) or _is_installed(source):
+            continue
+        if source.name == "__init__.py":
+            found |= _package(source.parent, source.parents[1])
+        else:
+            found |= {one.name: one.read_bytes() for one in source.parent.glob("*.py") if one.is_file()}
+    size = sum(map(len, found.values()))
+    if size > _MOST_BYTES:
+        raise PerdureError(
+            f"the modules beside the protocol are {size >> 20} MB, too much to send; install them on every machine"
+        )
+    return found
+
+
+def _package(folder: Path, root: Path, *, everything: bool = False) -> Iterator[tuple[str, bytes]]:
+    for file in sorted(folder.rglob("*")):
+        wanted = file.suffix == ".py" or (everything and file.suffix != ".pyc")
+        if wanted and file.is_file():
+            yield file.relative_to(root).as_posix(), file.read_bytes()
+
+
+def _is_installed(source: Path) -> bool:
+    return bool({"site-packages", "dist-packages"} & set(source.parts)) or any(
+        source.is_relative_to(Path(sys.base_prefix, one)) for one in ("lib", "lib64")
+    )
