@@ -27,6 +27,7 @@ from perdure.scenario.model import Block, Scenario, Task
 __all__ = ["Asked", "alike", "curves", "expert_logs"]
 
 _LARGEST = 1e300  # the range of larger values, or the sum of many, is no number
+_TOGETHER = 1 << 14  # values of a life's short blocks that are clamped or scaled in one go
 _AT_ONCE = 1 << 18  # values prepared as one array, the experts' beside them: few enough to stay near the cache
 
 Measured = str | Mapping[str, str]
@@ -205,8 +206,8 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
     if prep.clamp:
         clamped = known if all_given else percentiles(smoothed, starts, blocks, matched) | known
         clamps = {task: Ranges.of(found) for task, found in clamped.items()}
-        _each_block(blocks, starts, smoothed, lambda values, task: clamp(values, clamps[task]))
-        _each_block(blocks, starts, raw, lambda values, task: clamp(values, clamps[task]))
+        _each_block(blocks, starts, smoothed, clamps, clamp)
+        _each_block(blocks, starts, raw, clamps, clamp)
     ranges = known if all_given else found_ranges(smoothed, starts, blocks, matched, clamps, prep) | known
     by_life = [dict(zip(ranges, found, strict=True)) for found in zip(*ranges.values(), strict=True)]
     unserving = _unserving(logs, matched, tasks)
@@ -217,8 +218,8 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
         by_life = [as_one(found, prep, first.ways[tasks[0]], all_given) for found in by_life]
     bounds = {task: Ranges.of([found[task] for found in by_life]) for task in tasks}
     if prep.scale != "none":
-        _each_block(blocks, starts, smoothed, lambda values, task: scale(values, bounds[task]))
-        _each_block(blocks, starts, raw, lambda values, task: scale(values, bounds[task]))
+        _each_block(blocks, starts, smoothed, bounds, scale)
+        _each_block(blocks, starts, raw, bounds, scale)
     noise = _noise(group, prep)
     if noise is not None:
         smoothed += noise
@@ -287,8 +288,8 @@ def _oriented(
     """The values such that higher is better in every task."""
     if len(set(ways.values())) == 1:
         return oriented(values, next(iter(ways.values())))
-    turned = values.copy()
-    _each_block(blocks, starts, turned, lambda block, task: oriented(block, ways[task]))
+    signs = [-1.0 if ways[block.task] == "lower" else 1.0 for block in blocks]
+    turned: Array = values * np.repeat(signs, np.diff(starts))
     return turned
 
 
@@ -320,12 +321,33 @@ def _scaled(
 
 
 def _each_block(
-    blocks: Sequence[Block], starts: npt.NDArray[np.int64], values: Array, prepared: Callable[[Array, str], Array]
+    blocks: Sequence[Block],
+    starts: npt.NDArray[np.int64],
+    values: Array,
+    ranges: Mapping[str, Range | Ranges],
+    prepared: Callable[[Array, Range | Ranges], Array],
 ) -> None:
-    """Replace each block of `values` by what `prepared` makes of it, given its task."""
-    for index, block in enumerate(blocks):
-        span = slice(starts[index], starts[index + 1])
-        values[:, span] = prepared(values[:, span], block.task)
+    """Replace each block of `values` by what `prepared` makes of it, given its task's range.
+
+    Short blocks are taken together, because a life may have a hundred thousand.
+    """
+    lows, highs = (
+        np.concatenate(np.broadcast_arrays(*(np.atleast_2d(edge) for edge in edges)), axis=1)
+        for edges in ([one.low for one in ranges.values()], [one.high for one in ranges.values()])
+    )
+    numbers = {task: number for number, task in enumerate(ranges)}
+    column = np.array([numbers[block.task] for block in blocks])
+    first = 0
+    while first < len(blocks):
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + _TOGETHER, side="right")) - 1)
+        span = slice(starts[first], starts[last])
+        if last == first + 1:
+            limits = ranges[blocks[first].task]
+        else:
+            lengths, of = np.diff(starts[first : last + 1]), column[first:last]
+            limits = Ranges(np.repeat(lows[:, of], lengths, axis=1), np.repeat(highs[:, of], lengths, axis=1))
+        values[:, span] = prepared(values[:, span], limits)
+        first = last
 
 
 def _unserving(

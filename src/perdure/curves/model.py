@@ -377,10 +377,11 @@ class Curves:
             return self.among.over(tuple(blocks))[self.row]
         if len(blocks) != 1:
             return self._stitched(blocks)
-        index = blocks[0]
-        if index not in self._kept:
-            self._kept[index] = self._stitched(blocks)
-        return self._kept[index]
+        kept = self._kept
+        found = kept.get(blocks[0])
+        if found is None:
+            found = kept[blocks[0]] = self._stitched(blocks)
+        return found
 
     def _stitched(self, blocks: Sequence[int]) -> Curve:
         values, raw = self._gather(self.values, blocks), self._gather(self.raw, blocks)

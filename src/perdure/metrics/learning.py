@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from perdure.curves.model import Curve, centred_index, dot, slope
+from perdure.curves.model import Curve, centred_index, dot, mean, slope
 from perdure.metrics.engine.arithmetic import experiences_until
 from perdure.metrics.engine.combine import flat
 from perdure.metrics.engine.declare import NoValue, metric
@@ -114,7 +114,7 @@ def cumulative_gain(learned: Curve) -> float:
         return 0.0
     rise = slope(values)
     count = len(values)
-    residuals = values - values.mean() - rise * centred_index(count)
+    residuals = values - mean(values) - rise * centred_index(count)
     error = float(np.sqrt(dot(residuals, residuals) / (count - 2) * 12 / (count * (count * count - 1))))
     return float(np.sign(rise)) if _beyond(abs(rise), error, count - 2) else 0.0
 

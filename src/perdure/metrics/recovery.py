@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import numpy as np
-
-from perdure.curves.model import Curve
+from perdure.curves.model import Curve, start
 from perdure.metrics.engine.arithmetic import recovery_time as time_until_recovered
 from perdure.metrics.engine.arithmetic import theil_sen
 from perdure.metrics.engine.declare import NoValue, Value, metric
@@ -70,7 +68,7 @@ def performance_recovery(learned: tuple[Curve, ...]) -> Value:
 
 def _droop(previous: Curve, later: Curve) -> float:
     # Smoothing across the block's edge would hide the drop, so the first tenth is not smoothed.
-    return previous.terminal - float(np.mean(later.raw[: max(1, len(later) // 10)]))
+    return previous.terminal - float(start(later.raw))
 
 
 @metric(

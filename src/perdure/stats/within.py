@@ -85,7 +85,7 @@ def _weights(life: Score, metric: str) -> dict[int, float]:
 @lru_cache(maxsize=64)  # lifetimes of one group are alike
 def _sites(metric: str, blocks: tuple[Block, ...]) -> dict[sites.Key, list[sites.Site]]:
     by_key: dict[sites.Key, list[sites.Site]] = {}
-    for site in _READ[metric][0](Scenario.of("", blocks)):
+    for site in _READ[metric][0](Scenario("", (), blocks)):
         by_key.setdefault(site.key, []).append(site)
     return by_key
 

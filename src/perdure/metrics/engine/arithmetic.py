@@ -25,6 +25,7 @@ __all__ = [
 BELOW = "a mean below the scale's minimum counts as 1"
 
 _TINY = 1e-9
+_MANY = 1000  # values; of more, half a million slopes are not made at once
 
 
 def ratio(numerator: float, denominator: float, extent: float) -> float:
@@ -98,10 +99,17 @@ def still_rising(first: float, late: float, last: float) -> bool:
 
 
 def theil_sen(values: Sequence[float], at: Sequence[float] | None = None) -> float:
-    """The median of the slopes between all pairs of values (Theil 1950, Sen 1968), one step apart unless told."""
+    """The median of the slopes between all pairs of values (Theil 1950, Sen 1968), one step apart unless told.
+
+    `at` rises. It is exact for any number of values; where they are many, their pairs are not made.
+    """
     ordinates = np.asarray(values, dtype=np.float64)
+    abscissae = np.arange(len(ordinates), dtype=np.float64) if at is None else np.asarray(at, dtype=np.float64)
+    if len(ordinates) > _MANY:
+        from perdure.metrics.engine.slopes import median_slope
+
+        return median_slope(ordinates, abscissae)
     first, second = np.triu_indices(len(ordinates), k=1)
-    abscissae = np.arange(len(ordinates)) if at is None else np.asarray(at, dtype=np.float64)
     return median((ordinates[second] - ordinates[first]) / (abscissae[second] - abscissae[first]))
 
 

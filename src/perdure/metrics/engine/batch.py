@@ -19,6 +19,6 @@ def measured_together(
     lives: Sequence[Curves], metrics: Mapping[str, Metric], context: Context, aggregate: Aggregate
 ) -> list[dict[str, Measured]]:
     """Every metric of each of several lives that share their blocks."""
-    sites = Sites(lives[0].scenario)
+    sites = Sites(lives[0].scenario, metrics.values())
     by_metric = [measure_all(one, lives, context, sites=sites, aggregate=aggregate) for one in metrics.values()]
     return [dict(zip(metrics, of_one, strict=True)) for of_one in zip(*by_metric, strict=True)] or [{} for _ in lives]

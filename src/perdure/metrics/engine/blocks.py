@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from perdure.curves.model import Curve, Curves
+from perdure.curves.model import Curve, Curves, mean
 from perdure.log.model import Passage
 from perdure.metrics.engine.arithmetic import experiences_until
 from perdure.scenario.model import Block
@@ -73,7 +73,7 @@ def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
 
 def evaluated(curve: Curve) -> tuple[float, float]:
     """Of an evaluation: the squared deviations from its mean, and the products of neighbouring ones, summed."""
-    away = curve.raw - curve.raw.mean() if len(curve.raw) else curve.raw
+    away = curve.raw - mean(curve.raw) if len(curve.raw) else curve.raw
     return float(away @ away), float(away[1:] @ away[:-1])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -37,17 +38,25 @@ _CURVES = (Curve, Beside, tuple[Curve, ...])
 
 
 class Sites:
-    """The sites of one scenario, each generator walked once however many metrics share it."""
+    """The sites of one scenario, each generator walked once however many metrics share it.
 
-    def __init__(self, scenario: Scenario) -> None:
+    `asked` are the metrics that will be asked for, each once: sites are let go with the last that reads them.
+    """
+
+    def __init__(self, scenario: Scenario, asked: Iterable[Metric] = ()) -> None:
         self.scenario = scenario
         self._found: dict[Any, tuple[Site, ...]] = {}
+        self._awaited = Counter(metric.sites for metric in asked)
 
     def of(self, metric: Metric) -> tuple[Site, ...]:
         """Where `metric` can be read."""
-        if metric.sites not in self._found:
-            self._found[metric.sites] = tuple(metric.sites(self.scenario))
-        return self._found[metric.sites]
+        found = self._found.get(metric.sites)
+        if found is None:
+            found = self._found[metric.sites] = tuple(metric.sites(self.scenario))
+        self._awaited[metric.sites] -= 1
+        if not self._awaited[metric.sites]:
+            del self._found[metric.sites]
+        return found
 
 
 def measure(
@@ -86,7 +95,7 @@ def measure_all(
             why = (missing and missing(scenario)) or f"needs {metric.needs}"
             return [Measured(None, why=why)] * len(lives)
         plan, reads_curves = _plan(metric), _reads_curves(metric)
-        read = [(site, _read(metric, site)) for site in found]
+        read = _read(metric, found)
     except Exception as problem:
         return [_failed(metric, found, problem)] * len(lives)
     measured: list[Measured] = []
@@ -227,10 +236,14 @@ def _blocks(metric: Metric, site: Site, name: str) -> tuple[int, ...]:
         ) from None
 
 
-def _read(metric: Metric, site: Site) -> tuple[int, ...]:
-    """The blocks whose curves a formula reads at a site, in order; none where it takes the lifetime as a whole."""
-    roles = ("learned" if kind is Beside else name for name, kind in metric.roles.items() if kind in _CURVES)
-    return tuple(sorted({index for role in roles for index in site.blocks.get(role, ())}))
+def _read(metric: Metric, found: Sequence[Site]) -> list[tuple[Site, tuple[int, ...]]]:
+    """Each site with the blocks whose curves a formula reads there, in order; none where it takes the whole life."""
+    roles = ["learned" if kind is Beside else name for name, kind in metric.roles.items() if kind in _CURVES]
+    if not roles:
+        return [(site, ()) for site in found]
+    if len(roles) == 1:
+        return [(site, tuple(sorted(set(site.blocks.get(roles[0], ()))))) for site in found]
+    return [(site, tuple(sorted({index for role in roles for index in site.blocks.get(role, ())}))) for site in found]
 
 
 def _names(kinds: Sequence[Any]) -> str:
