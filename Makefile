@@ -6,7 +6,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-extras check format docs bench clean
+.PHONY: help demo test test-slow test-extras check format docs bench fuzz clean
 
 help:  ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -56,6 +56,10 @@ docs: $(VENV)/installed-dev  ## Build the documentation into site/
 
 bench: $(VENV)/installed-dev  ## Measure against peers, side by side; see bench/README.md
 	@$(BIN)/python bench/log_speed.py
+
+FUZZ_SECONDS ?= 3600
+fuzz: $(VENV)/installed-dev  ## Damage inputs of every kind for an hour, and keep in tests/corpus what is not answered in words
+	@$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 clean:  ## Remove what was made
 	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis

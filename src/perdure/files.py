@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import json
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from perdure.errors import LogError
 
@@ -24,6 +26,7 @@ __all__ = [
     "deliver",
     "descriptor",
     "opened",
+    "parse_json",
     "read_bytes",
     "read_text",
     "refuse_irregular",
@@ -49,6 +52,14 @@ def data_folder() -> Path:
     """`$L2DATA`, else `l2data` in the home folder, as learnkit and l2metrics have it. Never created here."""
     given = os.environ.get("L2DATA")
     return Path(given).expanduser() if given else Path.home() / "l2data"
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What a JSON text holds, NaN and Infinity included; whatever is wrong with it is a ValueError."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep to be read") from None
 
 
 # Without waiting: a pipe that nobody writes to would else be waited for, forever.

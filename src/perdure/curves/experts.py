@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -162,7 +161,7 @@ def joined(first: Experts, second: Experts) -> Experts:
 def _stated(place: Path) -> dict[str, float]:
     """The saturation of each task as a JSON object states it; names fold case as everywhere."""
     try:
-        found = json.loads(files.read_text(place, files.HEADER_LIMIT))
+        found = files.parse_json(files.read_text(place, files.HEADER_LIMIT))
     except (OSError, ValueError) as problem:
         raise LogError(f"{place}: cannot be read as JSON ({problem})") from problem
     if not isinstance(found, dict):

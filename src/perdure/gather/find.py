@@ -188,7 +188,7 @@ def _is_expert(path: Path, place: Path) -> bool:
         return True
     try:
         manifest = msgspec.json.decode(read_bytes(path / "manifest.json", HEADER_LIMIT))
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return isinstance(manifest, dict) and manifest.get("role") in ("expert", "twin")
 

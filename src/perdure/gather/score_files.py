@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.errors import PerdureError
-from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, read_bytes
+from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, parse_json, read_bytes
 from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.model import Identity
 from perdure.metrics.engine.blocks import BlockSummary
@@ -152,7 +151,7 @@ def _bars(
 
 def _from_json(path: Path, text: str) -> ScoreFile:
     try:
-        facts = json.loads(text)
+        facts = parse_json(text)
         if isinstance(facts, list) or "lifetimes" not in facts:
             theirs = facts if isinstance(facts, list) else [facts]
             if not any(name in one for one in theirs for name in L2METRICS_COLUMNS):
@@ -348,7 +347,7 @@ def _settings_beside(table: Path) -> str:
     if table.name != FILES[4] or not file.is_file():
         return ""
     try:
-        found = json.loads(read_bytes(file, HEADER_LIMIT))
+        found = parse_json(read_bytes(file, HEADER_LIMIT))
     except (OSError, ValueError) as problem:
         raise PerdureError(f"{file}: cannot be read as the settings of {table.name} ({problem})") from problem
     return deciding({name: value for name, value in found.items() if name != "preset"})

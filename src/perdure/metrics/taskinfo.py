@@ -45,7 +45,7 @@ def write_taskinfo(stated: dict[str, float], file: Path) -> dict[str, float]:
     known: dict[str, float] = {}
     if file.exists():
         try:
-            known = json.loads(files.read_text(file, files.HEADER_LIMIT))
+            known = files.parse_json(files.read_text(file, files.HEADER_LIMIT))
         except (OSError, ValueError) as problem:
             raise LogError(f"{file}: cannot be read as JSON ({problem}); repair it, or move it away") from problem
         if not isinstance(known, dict):

@@ -119,7 +119,7 @@ def _name(descriptor: int, **more: Any) -> None:
 def _named(descriptor: int) -> dict[str, Any]:
     try:
         said = msgspec.json.decode(os.pread(descriptor, 4096, 0))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}
 

@@ -270,7 +270,7 @@ def _tells_of_later(line: bytes, blocks: int) -> bool:
     """Whether a line of the ledger is of a later block, or torn."""
     try:
         event = msgspec.json.decode(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return True
     return isinstance(event, dict) and event.get("event") == "block" and event.get("block_num", 0) >= blocks
 

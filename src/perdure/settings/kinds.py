@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -278,7 +277,7 @@ def _from_json(given: str, read: Callable[[Any], Any], what: str) -> Any:
     """What a JSON file holds; what is wrong with it is said of the file, and of the entry where there is one."""
     path = Path(given)
     try:
-        found = json.loads(files.read_text(path, files.HEADER_LIMIT))
+        found = files.parse_json(files.read_text(path, files.HEADER_LIMIT))
     except OSError as problem:
         raise PerdureError(f"{path}: cannot be read ({problem.strerror})") from problem
     except ValueError as problem:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -126,7 +124,7 @@ def _from_json(path: Path, content: bytes) -> Iterator[RawMatrix]:
     """A list of rows with null where a task was not evaluated, several such lists, or an object that says more."""
     try:
         found = msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError) as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise LogError(f"{path}: not JSON: {problem}; undefined cells are null (NaN is no JSON)") from problem
     said: Mapping[str, Any] = found if isinstance(found, dict) else {"matrix": found}
     for key in said:
@@ -209,7 +207,7 @@ def _kind(found: Any) -> str:
 def _baseline_from_json(path: Path, content: bytes) -> Baseline:
     try:
         found: Baseline = msgspec.json.decode(content, type=_NumberOrTasks)
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise LogError(
             f"{path}: no baseline: {problem}; expected a number, a list, or task names and numbers"
         ) from problem
@@ -245,18 +243,9 @@ def _arrays(path: Path, content: bytes) -> Mapping[str, npt.NDArray[Any]]:
             if unpacked > _UNPACKED_AT_MOST:
                 raise LogError(f"{path}: {unpacked / 1e6:,.0f} MB unpacked; {_TOO_MANY}")
             return {name: archive[name] for name in archive.files}
-    except (
-        ValueError,
-        EOFError,
-        KeyError,
-        MemoryError,
-        NotImplementedError,
-        OSError,
-        OverflowError,
-        RuntimeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as problem:
+    except LogError:
+        raise
+    except Exception as problem:  # NumPy raises whatever its parts do: of a zip, of a header that is Python, of memory
         raise LogError(
             f"{path}: no plain NumPy file ({problem}); save numbers with numpy.savez, pickled objects are never read"
         ) from problem

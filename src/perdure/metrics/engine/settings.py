@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tomllib
@@ -156,15 +155,15 @@ def _of_toml(file: Path) -> dict[str, Any]:
     try:
         text = _text(file)
         content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+    except (ValueError, RecursionError) as problem:  # also of numbers of thousands of digits
         raise PerdureError(f"{file}: not TOML: {problem}") from problem
     return checked(content, str(file), _lines(text, content))
 
 
 def _of_protocol(file: Path) -> dict[str, Any]:
     try:
-        content = json.loads(_text(file))
-    except (ValueError, RecursionError) as problem:
+        content = files.parse_json(_text(file))
+    except ValueError as problem:
         raise PerdureError(f"{file}: not JSON: {problem}") from problem
     score = content.get("score", {}) if isinstance(content, Mapping) else {}
     return checked(score if isinstance(score, Mapping) else {"score": score}, f"{file}: [score]")

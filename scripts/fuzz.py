@@ -1,0 +1,262 @@
+"""Damage inputs of every kind at random, give them to the commands, and keep what is not answered in words.
+
+`python scripts/fuzz.py --seconds 3600` damages small logs, tables, matrices, bulk lives, scores, syllabi, protocols and
+settings, and runs a verb on each. Whatever is given, a verb must end with status 0, 1 or 2 within twenty seconds, print
+no traceback, call nothing an internal error, and send no control character to the terminal. What breaks that is kept
+under `--keep` (tests/corpus), and tried first from then on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SECONDS = 20
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+TOKENS = (
+    b"NaN", b"-inf", b"1e309", b"-1.7e308", b"1" * 400, b"9" * 5000, b"", b"-", b"\t", b",", b"\r", b"\n\n", b"\x00",
+    b'"', b"'", b"\xff\xfe", b"\xef\xbb\xbf", b"\x1b]0;title\x07", "\u202e".encode(), b"[" * 3000, b"{" * 3000, b"null",
+    b"true", b"=cmd|'x'!A1", b"../../etc/passwd", b"0x10", b"1_000", "٣".encode(), b"inf", b"{}", b"[]", b"-0.0",
+)  # fmt: skip
+VERBS = {
+    "log": (
+        ["score"], ["score", "--json", "-"], ["check"], ["compare"], ["report", "--to", "out.md"], ["correlate"],
+        ["score", "--preset", "l2metrics-3.1"], ["score", "--preset", "framework-2019"],
+        ["score", "--variants", "params"], ["export", "--to", "out.csv"],
+    ),
+    "syllabus": (["lint"], ["lint", "--json", "-"]),
+    "protocol": (["lint"], ["run", "--dry-run", "--into", "run"]),
+    "settings": (["score"],),
+}  # fmt: skip
+
+
+def seeds(into: Path) -> None:
+    """One small input of each kind, made by what writes them."""
+    import numpy as np
+    import polars as pl
+
+    import perdure
+    from perdure.simulate import IdealLearner, lifetimes
+
+    evaluation = [perdure.Block("evaluate", task, 3) for task in ("pong", "chess")]
+    learning = [perdure.Block("learn", task, 8) for task in ("pong", "chess")]
+    scenario = perdure.Scenario.of("two", [*evaluation, learning[0], *evaluation, learning[1], *evaluation])
+    lives = list(lifetimes(IdealLearner(forgetting=0.3, noise=0.1), scenario, 3))
+    for kind in VERBS:
+        (into / kind).mkdir(parents=True)
+    logs = into / "log"
+    with perdure.Journal(logs / "l2logger", "life", measures=["reward"], learner="toy", seed=3) as journal:
+        for number in range(40):
+            block, mode, task = number // 8, "test" if number // 8 % 2 == 0 else "train", "ab"[number // 16 % 2]
+            journal.log(block_num=block, exp_num=number, block_type=mode, task_name=task, reward=float(number))
+    perdure.write_learnkit(lives[0], logs / "learnkit", "life")
+    for suffix in ("csv", "tsv", "parquet", "json"):
+        (logs / suffix).mkdir()
+    table = lives[0].experiences.with_columns(method=pl.lit("ewc"), seed=pl.lit(1))
+    table.write_csv(logs / "csv" / "long.csv")
+    table.write_csv(logs / "tsv" / "long.tsv", separator="\t")
+    table.write_parquet(logs / "parquet" / "long.parquet")
+    perdure.write_lives(logs / "parquet" / "bulk.parquet", lives)
+    (logs / "csv" / "wide.csv").write_text(
+        "step,eval/pong,eval/chess\n" + "".join(f"{n},{n / 9},{1 - n / 9}\n" for n in range(9))
+    )
+    (logs / "csv" / "triplets.csv").write_text(
+        "after,task,accuracy\n" + "".join(f"{a},{t},{(a + t) / 9}\n" for a in range(3) for t in range(3))
+    )
+    (logs / "csv" / "matrix.csv").write_text("90,60,50\n,80,70\n,,88\n")
+    (logs / "json" / "matrix.json").write_text(json.dumps({"matrix": [[0.9, None], [0.5, 0.8]], "tasks": ["a", "b"]}))
+    (logs / "npz").mkdir()
+    np.savez(logs / "npz" / "matrix.npz", accuracy=np.array([[0.9, np.nan], [0.5, 0.8]]))
+    np.save(logs / "npz" / "matrix.npy", np.array([[0.9, 0.2], [0.5, 0.8]]))
+    (logs / "scores").mkdir()
+    (logs / "scores" / "scores.json").write_text(json.dumps(perdure.survey(lives).as_json(), allow_nan=False))
+    perdure.write_syllabus(
+        perdure.compose("condensed", ["pong", "breakout"], learn=5, evaluate=2), into / "syllabus" / "a.json"
+    )
+    (into / "protocol" / "a.toml").write_text(
+        'name = "small"\nseed = 1\nlifetimes = 2\nexperts = 1\n[learner]\nuse = "forgetful-q"\n[[scenarios]]\n'
+        'layout = "condensed"\ntasks = ["pong", "breakout"]\nlearn = 5\nevaluate = 2\n'
+    )
+    (into / "settings" / "life").mkdir()
+    shutil.copytree(logs / "l2logger", into / "settings" / "life" / "logs")
+    (into / "settings" / "life" / "perdure.toml").write_text(
+        'preset = "standard"\nwindow = "hanning"\nlevel = 0.9\nbounds = { a = [0, 40] }\n'
+    )
+
+
+def damaged(content: bytes, rng: random.Random) -> bytes:
+    """The content with one to four small things wrong."""
+    for _ in range(rng.choice((1, 1, 1, 2, 3, 4))):
+        at = rng.randrange(len(content) + 1)
+        to = min(len(content), at + rng.choice((1, 1, 2, 8, 64, len(content) // 3 + 1)))
+        rows = content.splitlines(keepends=True)
+        how = rng.randrange(8)
+        if how == 0 and content:
+            at = rng.randrange(len(content))
+            content = content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :]
+        elif how == 1:
+            content = content[:at]
+        elif how == 2:
+            content = content[:at] + content[to:]
+        elif how == 3:
+            content = content[:at] + rng.choice(TOKENS) + content[at:]
+        elif how == 4:
+            content = content[:at] + rng.choice(TOKENS) + content[to:]
+        elif how == 5 and rows:
+            row = rng.randrange(len(rows))
+            content = b"".join([*rows[:row], rows[row] * rng.choice((0, 2, 50)), *rows[row + 1 :]])
+        elif how == 6 and rows:
+            rng.shuffle(rows)
+            content = b"".join(rows)
+        elif numbers := list(re.finditer(rb"-?\d+(\.\d+)?", content)):
+            one = rng.choice(numbers)
+            content = content[: one.start()] + rng.choice(TOKENS) + content[one.end() :]
+    return content
+
+
+def cases(made: Path, kept: Path, rng: random.Random) -> Iterator[tuple[str, Path, list[str]]]:
+    """(kind, a fresh folder with a damaged input, arguments), what was kept first, then without end."""
+    for one in sorted(kept.glob("*/arguments.json")) if kept.is_dir() else ():
+        place = Path(tempfile.mkdtemp(dir=made))
+        shutil.copytree(one.parent, place / "case")
+        told = json.loads(one.read_text())
+        yield told["kind"], place / "case" / told["input"], told["arguments"]
+    while True:
+        kind = rng.choice((*VERBS, "log", "log", "log", "log"))
+        source = rng.choice(sorted((made / "seeds" / kind).iterdir()))
+        place = Path(tempfile.mkdtemp(dir=made)) / "case"
+        place.mkdir()
+        target = place / source.name
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+        inside = [target] if target.is_file() else sorted(one for one in target.rglob("*") if one.is_file())
+        for one in rng.sample(inside, min(len(inside), rng.choice((1, 1, 2)))):
+            one.write_bytes(damaged(one.read_bytes(), rng))
+        given = rng.choice(inside) if rng.random() < 0.3 and kind != "settings" else target
+        yield kind, given, rng.choice(VERBS[kind])
+
+
+def answered(arguments: list[str], place: Path) -> str:
+    """What is wrong with how a command ended, in this process; nothing where it is as it should be."""
+    from perdure.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    before = os.getcwd()
+    os.chdir(place)
+    sys.argv = ["perdure", *arguments]
+    status: object = 0
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main()
+    except SystemExit as ended:
+        status = ended.code or 0
+    except BaseException as problem:
+        return f"{type(problem).__name__} escaped: {problem}"
+    finally:
+        os.chdir(before)
+    said = out.getvalue() + err.getvalue()
+    if status not in (0, 1, 2):
+        return f"status {status}"
+    if "Traceback (most recent" in said or "internal error" in said:
+        return next(row for row in said.splitlines() if "Traceback" in row or "internal error" in row)[:300]
+    if status == 2 and not err.getvalue().strip():
+        return "status 2 without a word"
+    found = CONTROL.search(said)
+    return f"control character {found[0]!r} in the output" if found else ""
+
+
+def work(made: Path, kept: Path, seed: int, seconds: float) -> None:
+    """One process: try cases until the time is over; each is written down before it is tried."""
+    rng, ends = random.Random(seed), time.monotonic() + seconds
+    os.environ["HOME"] = str(made)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a case that takes too long ends this process; the parent sees which
+    for kind, given, arguments in cases(made, kept, rng):
+        if time.monotonic() > ends:
+            break
+        place = (
+            given.parent if given.parent.name == "case" else next(one for one in given.parents if one.name == "case")
+        )
+        told = {"kind": kind, "input": str(given.relative_to(place)), "arguments": arguments}
+        (place / "arguments.json").write_text(json.dumps(told))
+        (made / f"now-{seed}").write_text(str(place))
+        signal.alarm(SECONDS)
+        wrong = answered([arguments[0], str(given), *arguments[1:]], place)
+        signal.alarm(0)
+        with (made / f"log-{seed}").open("a") as log:
+            log.write(json.dumps([kind, arguments[0], wrong]) + "\n")
+        if wrong:
+            _keep(place, kept, wrong)
+        shutil.rmtree(place.parent, ignore_errors=True)
+
+
+def _keep(place: Path, kept: Path, wrong: str) -> None:
+    number = sum(1 for _ in kept.glob("case-*")) + 1 if kept.is_dir() else 1
+    target = kept / f"case-{number:03d}"
+    shutil.copytree(place, target, ignore=shutil.ignore_patterns(".perdure", "out.*", "run"))
+    print(f"{target}: {wrong}", flush=True)
+
+
+def main() -> None:
+    """Fuzz for so long in so many processes, and say what was tried and found."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=180)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=None, help="of the damage; by the clock unless given")
+    parser.add_argument("--keep", type=Path, default=ROOT / "tests" / "corpus")
+    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    seed = int(time.time()) if asked.seed is None else asked.seed
+    if asked.worker:
+        work(asked.worker, asked.keep, seed, asked.seconds)
+        return
+    made = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    seeds(made / "seeds")
+    ends, found, next_seed = time.monotonic() + asked.seconds, 0, seed * 1000
+
+    def started() -> tuple[int, subprocess.Popen[bytes]]:
+        nonlocal next_seed
+        next_seed += 1
+        again = [sys.executable, __file__, "--worker", str(made), "--keep", str(asked.keep), "--seed", str(next_seed)]
+        return next_seed, subprocess.Popen([*again, "--seconds", str(max(1.0, ends - time.monotonic()))])
+
+    running = [started() for _ in range(asked.jobs)]
+    while running:
+        own, process = running.pop(0)
+        try:
+            status = process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            running.append((own, process))
+            continue
+        if status != 0:  # killed by a signal of its own, or too slow: the case it was at is kept
+            place = Path((made / f"now-{own}").read_text())
+            _keep(
+                place,
+                asked.keep,
+                f"the process ended with {status} ({'too slow' if status == -signal.SIGALRM else 'a crash'})",
+            )
+            found += 1
+            if time.monotonic() < ends:
+                running.append(started())
+    rows = [json.loads(row) for file in made.glob("log-*") for row in file.read_text().splitlines()]
+    found += sum(1 for _, _, wrong in rows if wrong)
+    print(f"{len(rows)} inputs, {found} not answered in words; by kind {dict(Counter(kind for kind, _, _ in rows))}")
+    shutil.rmtree(made, ignore_errors=True)
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""Inputs that were once answered by a traceback: each is answered in words. `make fuzz` adds to them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+CORPUS = Path(__file__).parent / "corpus"
+CASES = sorted(one.parent for one in CORPUS.glob("*/arguments.json"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_was_once_answered_by_a_traceback_is_answered_in_words(case: Path, tmp_path: Path) -> None:
+    spec = spec_from_file_location("fuzz", Path(__file__).parent.parent / "scripts" / "fuzz.py")
+    assert spec is not None
+    assert spec.loader is not None
+    fuzz = module_from_spec(spec)
+    spec.loader.exec_module(fuzz)
+    shutil.copytree(case, tmp_path / "case")
+    told = json.loads((case / "arguments.json").read_text())
+    verb, *options = told["arguments"]
+    assert fuzz.answered([verb, str(tmp_path / "case" / told["input"]), *options], tmp_path) == ""
