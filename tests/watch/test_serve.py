@@ -268,14 +268,13 @@ def test_time_left_is_said_in_the_unit_that_suits() -> None:
 class Served:
     """A server in a thread, with its address."""
 
-    def __init__(self, logs: Path, token: str | None = None) -> None:
-        from perdure.watch.serve import app
+    def __init__(self, logs: Path, token: str | None = None, **limits: Any) -> None:
+        from perdure.watch.serve import app, configured
 
         self.listening = socket.socket()
         self.listening.bind(("127.0.0.1", 0))
         self.port = self.listening.getsockname()[1]
-        config = uvicorn.Config(app(Follower([logs]), token=token, poll_s=0.3), log_level="error", ws="none")
-        self.server = uvicorn.Server(config)
+        self.server = uvicorn.Server(configured(app(Follower([logs]), token=token, poll_s=0.3), **limits))
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listening]})
         self.thread.start()
         while not self.server.started:
@@ -358,6 +357,47 @@ def test_a_token_is_asked_for_and_compared_whole(writer: Writer) -> None:
         assert made.get("/state?token=0123456789abcdef", host="somewhere.example")[0] == 200
     finally:
         made.stop()
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\n"])
+def test_a_connection_that_never_ends_its_request_is_closed(writer: Writer, said: bytes) -> None:
+    made = Served(writer.path.parent, head_s=0.3)
+    try:
+        with socket.create_connection(("127.0.0.1", made.port), timeout=20) as connection:
+            connection.sendall(said)
+            assert _ended(connection)
+            assert made.get("/state")[0] == 200
+    finally:
+        made.stop()
+
+
+def test_one_visitor_has_so_many_connections_and_no_more(writer: Writer) -> None:
+    made = Served(writer.path.parent, at_once=4)
+    try:
+        held = [socket.create_connection(("127.0.0.1", made.port), timeout=20) for _ in range(6)]
+        assert _ended(held[4])
+        assert _ended(held[5])
+        held[0].sendall(f"GET /state HTTP/1.1\r\nHost: 127.0.0.1:{made.port}\r\n\r\n".encode())
+        assert held[0].recv(12) == b"HTTP/1.1 200"
+        for one in held:
+            one.close()
+        for _ in range(100):  # until the server has seen them go
+            with contextlib.suppress(ConnectionError, IndexError):
+                assert made.get("/state")[0] == 200
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("nobody is let in again")
+    finally:
+        made.stop()
+
+
+def _ended(connection: socket.socket) -> bool:
+    """Whether the other side closes; it is waited for."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
 
 
 def test_serving_others_without_a_token_is_refused(writer: Writer) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perdure.cli.options import Json, Log, Quiet, emit_json, with_settings
+from perdure.cli.options import ForSpreadsheets, Json, Log, Quiet, emit_json, with_settings
 
 if TYPE_CHECKING:
     from perdure.gather.l2data import Written
@@ -32,7 +32,15 @@ Into = Annotated[
 
 
 @with_settings("log", only=["columns", "measure"])
-def export(log: Log, settings: Settings, to: To, into: Into = None, json: Json = None, quiet: Quiet = False) -> None:
+def export(
+    log: Log,
+    settings: Settings,
+    to: To,
+    into: Into = None,
+    for_spreadsheets: ForSpreadsheets = False,
+    json: Json = None,
+    quiet: Quiet = False,
+) -> None:
     """Write every record of a log into one table, or what the 2019 framework reads into its data folder.
 
     learnkit: every lifetime as DIR/logs/NAME/<worker>/<phase>/<task>/data-log.tsv.
@@ -47,7 +55,7 @@ def export(log: Log, settings: Settings, to: To, into: Into = None, json: Json =
     from perdure.log.read import read
 
     lifetime = read(log, columns=settings.columns)
-    write(lifetime, Path(to))
+    write(lifetime, Path(to), for_spreadsheets=for_spreadsheets)
     for note in lifetime.notes:
         typer.echo(f"note: {note}", err=True)
     if json:

@@ -12,7 +12,7 @@ import typer
 
 from perdure.settings import OPTIONS, Option, Settings
 
-__all__ = ["Json", "Log", "Quiet", "emit_json", "with_settings"]
+__all__ = ["ForSpreadsheets", "Json", "Log", "Quiet", "emit_json", "with_settings"]
 
 Log = Annotated[
     Path, typer.Argument(help="A log: a folder, a table, or a bare name under $L2DATA/logs.", show_default=False)
@@ -21,6 +21,10 @@ Json = Annotated[
     str | None, typer.Option("--json", metavar="FILE|-", help="Write the same facts as JSON ('-' is stdout).")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but results.")]
+
+ForSpreadsheets = Annotated[
+    bool, typer.Option("--for-spreadsheets", help="Write no text that a spreadsheet would run as a formula.")
+]
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
 

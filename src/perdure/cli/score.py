@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.options import Json, Quiet, emit_json, with_settings
+from perdure.cli.options import ForSpreadsheets, Json, Quiet, emit_json, with_settings
 from perdure.cli.scoring import Experts, Logs, Variadic, surveyed
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def score(
         typer.Option("--over-time", help="Show the values behind maintenance, transfer, recovery (or --metrics)."),
     ] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes for many lifetimes.")] = None,
+    for_spreadsheets: ForSpreadsheets = False,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -51,7 +52,7 @@ def score(
     if json:
         emit_json(score_facts(scores, found, refused), json)
     if out:
-        write_outputs(scores, out)
+        write_outputs(scores, out, for_spreadsheets=for_spreadsheets)
     if json != "-":
         if several:
             show_groups(found, quiet=quiet, declared=scores.metrics)

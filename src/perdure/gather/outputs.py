@@ -11,6 +11,7 @@ import polars as pl
 from perdure import files
 from perdure.errors import PerdureError
 from perdure.gather.model import Survey
+from perdure.log.export import without_formulas
 from perdure.metrics.engine.blocks import DORMANT
 from perdure.metrics.engine.score import DEFINITIONS
 
@@ -88,7 +89,7 @@ def lifetime_table(survey: Survey) -> pl.DataFrame:
     )
 
 
-def write_outputs(survey: Survey, folder: Path) -> tuple[Path, ...]:
+def write_outputs(survey: Survey, folder: Path, *, for_spreadsheets: bool = False) -> tuple[Path, ...]:
     """Write the five files into `folder`, which is made; what was there of these names is replaced."""
     data = [
         one.seen.with_columns(pl.lit(one.id).alias("lifetime"))
@@ -96,13 +97,16 @@ def write_outputs(survey: Survey, folder: Path) -> tuple[Path, ...]:
         if isinstance(one.seen, pl.DataFrame)
     ]
     targets = tuple(folder / name for name in FILES)
+    blocks, lives = block_table(survey), lifetime_table(survey)
+    if for_spreadsheets:
+        blocks, lives = without_formulas(blocks), without_formulas(lives)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write_json(survey.as_json(), targets[0])
-        block_table(survey).write_csv(targets[1], separator="\t")
+        blocks.write_csv(targets[1], separator="\t")
         _write_json({"preset": survey.preset, **survey.settings}, targets[2])
         (pl.concat(data) if data else pl.DataFrame(schema=_DATA_COLUMNS)).write_ipc(targets[3])
-        lifetime_table(survey).write_csv(targets[4], separator="\t")
+        lives.write_csv(targets[4], separator="\t")
     except OSError as problem:
         raise PerdureError(f"{folder}: cannot write there ({problem.strerror or problem})") from problem
     return targets

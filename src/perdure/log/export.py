@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from perdure import files
 from perdure.errors import LogError
 from perdure.log.model import Lifetime
 
-__all__ = ["WRITERS", "export"]
+__all__ = ["WRITERS", "export", "without_formulas"]
 
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
     ".parquet": lambda table, file: table.write_parquet(file),
@@ -21,7 +22,18 @@ WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
 }
 
 
-def export(lifetime: Lifetime, to: Path) -> None:
+_FORMULA = r"^[=+\-@\t\r\n|%＝＋－＠]"
+"""How a cell begins that a spreadsheet may take for a formula (OWASP, CSV injection)."""
+
+
+def without_formulas(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with an apostrophe before texts, and names of columns, that a spreadsheet may run; numbers stay."""
+    texts = pl.col(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
+    harmless = table.with_columns(pl.when(texts.str.contains(_FORMULA)).then("'" + texts).otherwise(texts).name.keep())
+    return harmless.rename({name: f"'{name}" for name in table.columns if re.match(_FORMULA, name)})
+
+
+def export(lifetime: Lifetime, to: Path, *, for_spreadsheets: bool = False) -> None:
     """Write every record to `to`; the suffix names the format, and a half-written file never appears."""
     writer = WRITERS.get(to.suffix.lower())
     if writer is None:
@@ -32,7 +44,7 @@ def export(lifetime: Lifetime, to: Path) -> None:
         raise LogError(f"{to}: cannot be written: there is no folder {to.parent}")
     try:
         with files.replacing(to) as part:
-            writer(lifetime.experiences, part)
+            writer(without_formulas(lifetime.experiences) if for_spreadsheets else lifetime.experiences, part)
     except (OSError, pl.exceptions.PolarsError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
         raise LogError(f"{to}: cannot be written: {reason}") from problem

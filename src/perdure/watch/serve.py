@@ -24,10 +24,11 @@ from perdure.watch.follow import Follower
 from perdure.watch.followed import Followed, Progress
 
 if TYPE_CHECKING:
+    import uvicorn
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["Guard", "app", "growing", "serve", "state"]
+__all__ = ["Guard", "app", "configured", "growing", "serve", "state"]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LONGEST_ADDRESS = 2048
@@ -253,6 +254,24 @@ def _report(follower: Follower) -> dict[str, Any]:
     return {"body": main, "figures": figures, "tasks": [(task, look.colour) for task, look in found.looks.items()]}
 
 
+def configured(served: Application, at_once: int = 32, head_s: float = 10.0) -> uvicorn.Config:
+    """The server's limits: so many connections of one visitor (a browser opens six), so long for a request's head."""
+    import uvicorn
+
+    from perdure.watch.connections import limited
+
+    return uvicorn.Config(
+        served,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=_LARGEST_HEAD,
+        http=limited(at_once, head_s),
+        ws="none",
+        timeout_graceful_shutdown=2,
+    )
+
+
 def serve(
     follower: Follower,
     *,
@@ -282,16 +301,6 @@ def serve(
         ) from problem
     name = f"[{host}]" if ":" in host else host
     address = f"http://{name}:{listening.getsockname()[1]}/" + (f"?token={token}" if token else "")
-    settings = uvicorn.Config(
-        app(follower, token=token),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        h11_max_incomplete_event_size=_LARGEST_HEAD,
-        http="h11",
-        ws="none",
-        timeout_graceful_shutdown=2,
-    )
     if started:
         started(address)
-    uvicorn.Server(settings).run(sockets=[listening])
+    uvicorn.Server(configured(app(follower, token=token))).run(sockets=[listening])

@@ -139,7 +139,7 @@ def _name(one: dict[str, str | None]) -> str:
 
 def _one(one: dict[str, str | None], name: str) -> Who:
     seed = one.get("seed")
-    number = int(seed) if seed is not None and seed.isdecimal() and int(seed) <= _LARGEST else None
+    number = int(seed) if seed is not None and seed.isdecimal() and len(seed) < 20 and int(seed) <= _LARGEST else None
     return Who(name, one.get("learner"), number, one.get("scenario"), _role(one))
 
 

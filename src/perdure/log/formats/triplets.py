@@ -97,7 +97,7 @@ def _matrix(rows: pl.DataFrame, options: Options, source: str, chosen: str) -> A
 
 def _names(tasks: list[str]) -> tuple[list[str], tuple[str, ...]]:
     """Experiences by their names; those that are numbers as a matrix numbers its tasks, from task1."""
-    if not all(task.isdecimal() for task in tasks):
+    if not all(task.isdecimal() and len(task) < 10 for task in tasks):
         return tasks, ()
     first = 1 if min(map(int, tasks)) >= 1 else 0
     return [f"task{int(task) + 1 - first}" for task in tasks], (f"experience {first} is task1",)

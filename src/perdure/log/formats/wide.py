@@ -30,7 +30,7 @@ Array = npt.NDArray[np.float64]
 
 _VALUE = "value"  # what is measured, where columns are called by their tasks alone
 _FIRST = ("success", "accuracy", "acc")  # what is scored, where a table measures several things
-_INDEXED = re.compile(r"(?P<before>(?:.*/)?)(?P<index>\d+)/(?P<task>[^/]+)/(?P<measure>.+)")
+_INDEXED = re.compile(r"(?P<before>(?:.*/)?)(?P<index>\d{1,9})/(?P<task>[^/]+)/(?P<measure>.+)")
 _MEAN = re.compile(r"/(?:avg|mean)$")
 _SPREAD = re.compile(r"/(?:std|min|max)$")  # of the episodes behind a mean; no measure of a learner
 _X = "x"  # Continual World's own scripts call the steps so
