@@ -16,7 +16,18 @@ import polars as pl
 from perdure import files
 from perdure.errors import LogError
 
-__all__ = ["DATA_FILE", "Checksums", "Source", "Unparsed", "header_of", "load", "records_in", "sources"]
+__all__ = [
+    "DATA_FILE",
+    "Checksums",
+    "Source",
+    "Unparsed",
+    "beginning",
+    "header_of",
+    "load",
+    "parsed",
+    "records_in",
+    "sources",
+]
 
 DATA_FILE = "data-log.tsv"
 _HEADER_LIMIT = 1 << 20
@@ -104,11 +115,11 @@ def _log_order(relative: str) -> tuple[int, str]:
 def header_of(path: Path) -> tuple[tuple[str, ...], int]:
     """The column names, and where the first record starts."""
     with files.opened(path) as file:
-        names, start, _ = _beginning(file, str(path))
+        names, start, _ = beginning(file, str(path))
     return names, start
 
 
-def _beginning(file: io.FileIO, name: str) -> tuple[tuple[str, ...], int, bytes]:
+def beginning(file: io.FileIO, name: str) -> tuple[tuple[str, ...], int, bytes]:
     """The column names, where the first record starts, and the bytes read on the way."""
     begun = file.read(_GLANCE)
     while b"\n" not in begun and len(begun) < _HEADER_LIMIT:
@@ -159,7 +170,7 @@ def load(
     def parse() -> None:
         if gathered.tell():
             gathered.truncate()
-            frames.append(_parsed(gathered.getvalue(), kinds))
+            frames.append(parsed(gathered.getvalue(), kinds))
             gathered.seek(0)
 
     for source in found:
@@ -168,7 +179,7 @@ def load(
             continue
         try:
             with files.opened(source.name) as file:
-                names, start, begun = _beginning(file, source.name)
+                names, start, begun = beginning(file, source.name)
                 if not names:
                     notes.append(f"{source.relative}:1: the header line is torn, no record in it")
                     continue
@@ -217,7 +228,8 @@ def _gather(file: io.FileIO, size: int, begun: bytes, gathered: io.BytesIO) -> t
     return filled, kept
 
 
-def _parsed(text: bytes, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+def parsed(text: bytes, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Records without their header as a table; Unparsed where some line does not fit its types."""
     if b"\x00" in text:
         raise Unparsed("a NUL byte, which is no text")
     try:

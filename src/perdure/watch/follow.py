@@ -16,8 +16,8 @@ from perdure.gather.find import Found, find_lifetimes, named_apart
 from perdure.gather.model import Survey
 from perdure.gather.serving import OwnExpert
 from perdure.gather.survey import Done, How, Surveyor, described, renamed
-from perdure.log.formats.l2logger import ended
-from perdure.log.read import find, locate
+from perdure.log.formats.l2logger import L2Logger, ended
+from perdure.log.read import find, locate, recognise
 from perdure.metrics.engine.declare import Metric
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
@@ -33,6 +33,7 @@ __all__ = ["Follower"]
 _SEARCH_S = 3.0
 _SHARE = 0.03  # of the time may be spent on scoring what has grown, and as much on writing the report anew
 _LOW_DISK = 1 << 30
+_KEPT = 1 << 29  # bytes of records that are kept for all lifetimes together; larger ones are read whole each time
 
 
 class Follower:
@@ -245,7 +246,7 @@ class Follower:
                 continue
             whole = one.blocks
             started = time.perf_counter()
-            done = self._surveyor(one.found)
+            done = self._surveyor(self._read(one))
             if done.lives:
                 one.told, one.problem = done.lives[0][1], None
                 self.scored += 1
@@ -256,6 +257,21 @@ class Follower:
             one.told_at = now = self.clock()
             self._score_from = now + (time.perf_counter() - started) * (1 / _SHARE - 1)
         return changed
+
+    def _read(self, one: Followed) -> Found:
+        """A lifetime with what is known of it, read only where it has grown; what cannot be is left to the survey.
+
+        One that is over is read whole once more, and verified: it does not grow, so nothing of it is kept.
+        """
+        others = sum(other.growing.size for other in self.lives.values() if other is not one)
+        large = one.tail is None or one.tail.size + others > _KEPT
+        if large or one.over or type(recognise(one.path)) is not L2Logger:
+            one.growing.forget()
+            return one.found
+        try:
+            return replace(one.found, lifetime=one.growing.read(one.path, self._surveyor.options))
+        except PerdureError:
+            return one.found
 
 
 def _ended(score: Score) -> Progress:

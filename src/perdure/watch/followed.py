@@ -9,6 +9,7 @@ from typing import Any
 from perdure.errors import PerdureError
 from perdure.gather.find import Found
 from perdure.gather.model import Life
+from perdure.log.formats.growing import Growing
 from perdure.log.formats.l2logger import BLOCKS_FILE, MANIFEST, ended, measures_of, object_in
 from perdure.metrics.engine.declare import Metric
 from perdure.scenario.model import Block, Scenario
@@ -54,6 +55,8 @@ class Followed:
         self.problem: str | None = None
         self.manifest: Mapping[str, Any] = {}
         self.tail: Tail | None = None
+        self.growing = Growing()
+        """Its records as they were read for the last score, so that the next one reads only further ones."""
         self._measure = measure
         self._first = self._last = (now, 0)
         self._planned: Scenario | None = None
@@ -97,6 +100,7 @@ class Followed:
             self.problem = str(problem)
             return False
         if self.tail.resets > resets:
+            self.growing.forget()
             self.told_blocks = -1
         if grew:
             if self._first[1] == 0:

@@ -150,6 +150,11 @@ class Tail:
             return True
         return self._read(found)
 
+    @property
+    def size(self) -> int:
+        """How much was read."""
+        return sum(seen.offset for seen in self._files.values())
+
     def ordered(self) -> list[Grown]:
         """The blocks that hold anything, in the order of a lifetime."""
         filled = (one for one in self.blocks.values() if one.count)

@@ -41,9 +41,11 @@ __all__ = [
     "LOGGER_INFO",
     "MANIFEST",
     "SCENARIO_INFO",
+    "L2Logger",
     "ended",
     "measures_of",
     "object_in",
+    "schema_of",
 ]
 
 LOGGER_INFO = "logger_info.json"
@@ -58,7 +60,9 @@ _SUBTYPE = RULES["block_subtype"]
 _BLOCK_FOLDER = re.compile(r"\d+-(train|test)")
 
 
-class _L2Logger:
+class L2Logger:
+    """What reads such a folder."""
+
     name = "l2logger"
     summary = "a folder with logger_info.json and <worker>/<n>-<train|test>/data-log.tsv"
 
@@ -140,7 +144,7 @@ class _L2Logger:
             raise LogError(f"{path}: no data-log.tsv in any folder below; nothing was logged here")
 
         def schema(header: tuple[str, ...], file: Path) -> Mapping[str, pl.DataType]:
-            return _schema(header, file, measures)
+            return schema_of(header, file, measures)
 
         try:
             rows = load(found, schema, notes, checksums)
@@ -148,6 +152,10 @@ class _L2Logger:
             raise _first_error(path, str(problem)) from problem
         if rows is None:
             raise LogError(f"{path}: no record in any of {len(found)} files ({'; '.join(notes) or 'headers only'})")
+        return in_order(self._columns(path, rows, measures))
+
+    def _columns(self, path: Path, rows: pl.DataFrame, measures: Mapping[str, Direction]) -> pl.DataFrame:
+        """The rows as parsed, in the columns and types of a lifetime."""
         if "block_subtype" not in rows.columns:  # L2Logger 1.0
             rows = rows.with_columns(pl.lit(_SUBTYPE.blank, _SUBTYPE.kind).alias(_SUBTYPE.field))
         # Column by column, and only where there is something to do: each expression costs as much as a short log.
@@ -158,7 +166,7 @@ class _L2Logger:
             raise _first_error(path, "a required field is blank or negative")
         columns["task_name"] = folded(columns["task_name"])
         columns |= {name: typed(rows.get_column(name)) for name in rows.columns if name not in columns}
-        return in_order(pl.DataFrame(list(columns.values())))
+        return pl.DataFrame(list(columns.values()))
 
 
 def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]:
@@ -199,7 +207,8 @@ def object_in(file: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
-def _schema(header: tuple[str, ...], file: Path, measures: Mapping[str, Direction]) -> Mapping[str, pl.DataType]:
+def schema_of(header: tuple[str, ...], file: Path, measures: Mapping[str, Direction]) -> Mapping[str, pl.DataType]:
+    """The types of a file's columns by its header; LogError where it lacks one that every file needs."""
     if len(set(header)) != len(header):
         twice = sorted({name for name in header if header.count(name) > 1})
         raise LogError(f"{file}:1: the header names {', '.join(map(repr, twice))} more than once")
@@ -248,4 +257,4 @@ def _place(content: bytes, problem: Exception) -> str:
     return f"{problem} (line {line}, column {column})"
 
 
-L2LOGGER = _L2Logger()
+L2LOGGER = L2Logger()

@@ -1,0 +1,145 @@
+"""A lifetime that is being written: what was read before is kept, and only what came since is read and parsed."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+import polars as pl
+
+from perdure import files
+from perdure.errors import LogError
+from perdure.log.blocks import in_order
+from perdure.log.formats.l2logger import L2Logger, schema_of
+from perdure.log.model import Direction
+from perdure.log.tsv import Checksums, Source, Unparsed, beginning, load, parsed
+
+__all__ = ["Growing"]
+
+_CHUNKS = 16  # pieces that a table may lie in before it is put together again
+
+
+class _NotGrown(Exception):
+    """Something other than further records happened to the log."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """How far one file was read."""
+
+    size: int
+    mtime_ns: int
+    header: tuple[str, ...] = ()
+    offset: int = 0
+    """Behind the last whole line."""
+    crc32: int = 0
+    """Of everything up to there."""
+
+
+class Growing(L2Logger):
+    """Reads one folder again and again, as the reader of such folders does, and gives the same lifetime.
+
+    Where anything but further records turns up, as a file that was cut or a column whose type changes, all is read
+    anew. Ledger and checksums are compared each time, with the checksums of the bytes as they were read.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Keep nothing: the next time, all is read."""
+        self._files: dict[str, _Read] = {}
+        self._kept: pl.DataFrame | None = None
+        self._measures: Mapping[str, Direction] = {}
+
+    @property
+    def size(self) -> int:
+        """How many bytes are kept."""
+        return int(self._kept.estimated_size()) if self._kept is not None else 0
+
+    def _rows(
+        self,
+        path: Path,
+        found: Sequence[Source],
+        measures: Mapping[str, Direction],
+        notes: list[str],
+        checksums: Checksums,
+    ) -> pl.DataFrame:
+        for _ in range(2):
+            try:
+                return self._grown(path, found, measures, notes, checksums)
+            except (_NotGrown, LogError, Unparsed, OSError, pl.exceptions.PolarsError):
+                self.forget()
+                notes.clear()
+                checksums.found.clear()
+        return super()._rows(path, found, measures, notes, checksums)
+
+    def _grown(
+        self,
+        path: Path,
+        found: Sequence[Source],
+        measures: Mapping[str, Direction],
+        notes: list[str],
+        checksums: Checksums,
+    ) -> pl.DataFrame:
+        gone = self._files.keys() - {one.relative for one in found}
+        if self._kept is not None and (gone or measures != self._measures):
+            raise _NotGrown
+        state: dict[str, _Read] = {}
+        texts: list[tuple[tuple[str, ...], Path, bytes]] = []
+        for source in found:
+            before = self._files.get(source.relative, _Read(0, 0))
+            if (before.size, before.mtime_ns) == (source.size, source.mtime_ns):
+                now = before
+            elif before.size >= source.size and before.mtime_ns:
+                raise _NotGrown
+            else:
+                now, text = _further(source, before)
+                if text:
+                    texts.append((now.header, source.path, text))
+            state[source.relative] = now
+            if now.offset < source.size or not source.size:  # empty or torn; the reader knows how to say it
+                load([source], lambda header, file: schema_of(header, file, measures), notes, Checksums())
+            if (length := checksums.lengths.get(source.relative)) is not None:
+                if length != now.offset:
+                    raise _NotGrown
+                checksums.found[source.relative] = now.crc32
+        frames: list[pl.DataFrame] = []
+        for header, group in groupby(texts, lambda one: one[0]):
+            of_header = list(group)
+            schema = schema_of(header, of_header[0][1], measures)
+            frames.append(parsed(b"".join(text for _, _, text in of_header), schema))
+        kept = self._kept
+        if frames:
+            further = self._columns(path, pl.concat(frames, how="diagonal_relaxed"), measures)
+            if kept is not None and kept.schema != further.schema:
+                raise _NotGrown
+            kept = further if kept is None else kept.vstack(further)
+        if kept is None:
+            raise _NotGrown
+        self._kept = kept.rechunk() if kept.n_chunks() > _CHUNKS else kept
+        self._files, self._measures = state, dict(measures)
+        return in_order(self._kept)
+
+
+def _further(source: Source, before: _Read) -> tuple[_Read, bytes]:
+    """The whole lines that a file has more than before, and how far it is read with them."""
+    with files.opened(source.name) as file:
+        if before.header:
+            file.seek(before.offset)
+            header, offset, crc32 = before.header, before.offset, before.crc32
+        else:
+            header, offset, begun = beginning(file, source.name)
+            crc32 = zlib.crc32(begun[:offset])
+            file.seek(offset)
+        now = _Read(source.size, source.mtime_ns)
+        if not header or offset > source.size:
+            return now, b""
+        text = file.read(source.size - offset) or b""
+    text = text[: text.rfind(b"\n") + 1]
+    if text.count(b'"') % 2:  # a line break within a cell
+        raise _NotGrown
+    return replace(now, header=header, offset=offset + len(text), crc32=zlib.crc32(text, crc32)), text

@@ -1,0 +1,74 @@
+"""Following a lifetime that grows gives what scoring it gives."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import perdure
+from perdure.log.formats.growing import Growing
+from perdure.metrics.engine.score import Scorer
+from perdure.watch.follow import Follower
+
+blocks = st.lists(
+    st.tuples(st.sampled_from(["train", "test"]), st.sampled_from("abc"), st.integers(1, 30)), max_size=14
+)
+
+
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(blocks, st.integers(0, 2**32))
+def test_after_every_block_the_metrics_are_those_of_the_lifetime_so_far(
+    tmp_path: Path, lived: list[tuple[str, str, int]], seed: int
+) -> None:
+    for old in tmp_path.iterdir():
+        shutil.rmtree(old)
+    rng = np.random.default_rng(seed)
+    follower: Follower | None = None
+    experience = 0
+    with perdure.Journal(tmp_path, "life", ["reward"]) as journal:
+        for number, (kind, task, count) in enumerate(lived):
+            journal.log_many(
+                block_num=number, exp_num=np.arange(experience, experience + count), block_type=kind, task_name=task,
+                reward=rng.normal(size=count),
+            )  # fmt: skip
+            experience += count
+            follower = follower or Follower([tmp_path])
+            follower.settle()
+            _same(follower, tmp_path / "life", scored=number > 0)
+    if follower is not None:
+        follower.settle()
+        _same(follower, tmp_path / "life", scored=True)
+
+
+def _same(follower: Follower, path: Path, *, scored: bool) -> None:
+    (one,) = follower.lives.values()
+    assert (one.told is not None) is scored
+    if one.told is not None:
+        assert not one.problem
+        expected = Scorer().score(perdure.read(path, cache=False))
+        told = one.told.score
+        assert told.metrics == expected.metrics
+        assert [block.as_json() for block in told.blocks] == [block.as_json() for block in expected.blocks]
+        assert (told.notes, told.complete) == (expected.notes, expected.complete)
+
+
+def test_records_are_kept_while_a_lifetime_runs_and_let_go_at_its_end(tmp_path: Path) -> None:
+    follower = Follower([tmp_path])
+    with perdure.Journal(tmp_path, "life", ["reward"]) as journal:
+        for number in range(3):
+            journal.log_many(
+                block_num=number, exp_num=np.arange(number * 5, number * 5 + 5), block_type="train", task_name="a",
+                reward=np.arange(5.0),
+            )  # fmt: skip
+        follower.settle()
+        (one,) = follower.lives.values()
+        assert isinstance(one.growing, Growing)
+        assert one.growing.size > 0
+    follower.settle()
+    assert one.told is not None
+    assert one.told.score.complete
+    assert one.growing.size == 0
