@@ -236,12 +236,12 @@ def _notes(
     """What a pilot's plan rests on, and what so few lifetimes cannot know."""
     from perdure.stats.pilot import tails_of
     from perdure.stats.plan import family
-    from perdure.stats.words import counted
+    from perdure.words import plural
 
     n = sum(map(len, sides))
     range_of = "from the number at the sd as seen to the larger of two at its upper 97.5 % bound"
     said = [
-        f"pilot: {name}, {counted(n, 'lifetime')}",
+        f"pilot: {name}, {plural(n, 'lifetime')}",
         f"Lifetimes: {range_of}, by the noncentral t and with the pilot's values redrawn.",
     ]
     said += [

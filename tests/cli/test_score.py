@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 import perdure
 from perdure.cli.score import EXAMPLE
-from perdure.cli.score_table import number
 from perdure.errors import PerdureError, UnknownName
+from perdure.words import number
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -257,14 +257,6 @@ def test_a_wrong_margin_is_an_error_of_the_call(logs: Path, margin: str) -> None
     result = CliRunner().invoke(app, [str(logs / "life"), "--margin", margin])
     assert result.exit_code == 2
     assert "expected ID=X" in " ".join(result.output.split()).replace("│ ", "").replace(" │", "")
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0.000"), (12.6298, "12.63"), (-0.03774, "-0.03774"), (1200.0, "1200"), (1e-9, "1.000e-09")],
-)
-def test_numbers_have_four_digits(value: float, text: str) -> None:
-    assert number(value) == text
 
 
 def test_the_command_line_exits_2_with_one_line_where_nothing_can_be_scored(run_cli: Run, tmp_path: Path) -> None:

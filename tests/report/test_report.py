@@ -28,7 +28,7 @@ from perdure.report.material import Material
 from perdure.report.model import Report
 from perdure.report.words import headline
 from perdure.report.write import FORMATS, as_text
-from perdure.stats.words import p_text
+from perdure.words import p_text
 
 Tell = Callable[..., Material]
 HOSTILE = '<script>alert("x")</script>'

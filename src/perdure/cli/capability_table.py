@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perdure.cli.score_table import number
+from perdure.words import number
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey

@@ -140,14 +140,14 @@ def _comparison_table(one: Comparison, title: str, layout: Sequence[str]) -> Tab
     from rich.markup import escape
 
     from perdure.cli.score_table import columns
-    from perdure.stats.words import number, p_text, shown_interval
+    from perdure.words import interval, number, p_text
 
     table = columns(title, [""], layout)
     for name, found in one.differences.items():
         cells = {
             "n": str(found.n) if one.pairing.paired else f"{found.n}, {found.baseline_n}",
-            "difference": f"×{number(found.difference)}" if found.scale == "ratio" else number(found.difference),
-            "interval": shown_interval(found.low, found.high),
+            "difference": ("×" if found.scale == "ratio" else "") + number(found.difference, found.width),
+            "interval": interval(found.low, found.high),
             "p": p_text(found.p),
             "Holm": p_text(found.p_holm),
             "rank p": p_text(found.rank_p),
@@ -158,7 +158,7 @@ def _comparison_table(one: Comparison, title: str, layout: Sequence[str]) -> Tab
         # By place, since a system may be called as a column is.
         row = [cells.get(heading, "") for heading in layout]
         if layout[0] == "n":
-            row[1:3] = number(found.mean), number(found.baseline_mean)
+            row[1:3] = number(found.mean, found.width), number(found.baseline_mean, found.width)
         table.add_row(escape(name), *row)
     return table
 
@@ -214,7 +214,7 @@ def _cell(found: Summary, metric: str, system: str, here: Sequence[Comparison], 
     """A system's mean and spread, which of ratios is a factor, and its letters."""
     from math import exp
 
-    from perdure.stats.words import number
+    from perdure.words import number
 
     given = letters.by_metric.get(metric, {}).get(system, "") if letters else ""
     ratio = any(one.differences[metric].scale == "ratio" for one in here if metric in one.differences)

@@ -72,9 +72,9 @@ def _table(found: Sequence[Correlation], lives: int, layout: Sequence[str]) -> T
     from rich.markup import escape
 
     from perdure.cli.score_table import columns
-    from perdure.stats.words import counted, p_text
+    from perdure.words import p_text, plural
 
-    table = columns(counted(lives, "lifetime"), ["metric 1", "metric 2"], layout)
+    table = columns(plural(lives, "lifetime"), ["metric 1", "metric 2"], layout)
     before = ""
     for one in found:
         rho = "–" if one.rho is None else f"{one.rho:.2f}".replace("-", "−")

@@ -155,17 +155,17 @@ def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group],
 
 
 def _cell(one: Estimate) -> str:
-    from perdure.stats.words import MARKS, number
+    from perdure.stats.words import MARKS
+    from perdure.words import interval, number
 
     mark = f" {MARKS[one.verdict]}" if one.verdict else ""
-    if one.low is None:
-        return number(one.mean) + mark
-    return f"{number(one.mean)} [{number(one.low)}, {number(one.high)}]{mark}"
+    spread = "" if one.low is None else f" [{interval(one.low, one.high, ', ')}]"
+    return number(one.mean, one.width) + spread + mark
 
 
 def _keeps(group: Group) -> str:
     """Whether a learner keeps what it learns, as its lives decide."""
-    from perdure.stats.words import number, p_words
+    from perdure.words import number, p_words
 
     made = group.estimates["performance_maintenance"].decision
     if made.word is None:

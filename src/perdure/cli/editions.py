@@ -22,7 +22,7 @@ def show_editions(found: Survey, settings: Settings, json: str | None) -> None:
     from perdure.cli.score_table import columns
     from perdure.errors import PerdureError
     from perdure.stats.editions import moved
-    from perdure.stats.words import number
+    from perdure.words import number
 
     made = moved(found.scores)
     if not made:

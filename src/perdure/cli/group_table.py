@@ -73,11 +73,12 @@ def show_groups(
     if not groups:
         return
     from perdure.cli.console import Console
-    from perdure.stats.words import MARKS, counted, decides, rule_of
+    from perdure.stats.words import MARKS, decides, rule_of
+    from perdure.words import plural
 
     console = console or Console(highlight=False)
     for group in groups:
-        what = f"{counted(group.n, 'lifetime')} · {group.measure} · {group.preset}"
+        what = f"{plural(group.n, 'lifetime')} · {group.measure} · {group.preset}"
         _show(console, group, f"{group.group} · {what}", declared or {}, quiet=quiet)
         if group.learned_only is not None:
             left = group.n - group.learned_only.n
@@ -136,12 +137,10 @@ def _show(console: Console, group: Group, title: str, declared: Mapping[str, Met
 
 
 def _table(group: Group, title: str, layout: Sequence[str]) -> Table:
-    from math import exp
-
     from rich.markup import escape
 
     from perdure.cli.score_table import columns
-    from perdure.stats.words import number, p_text
+    from perdure.words import interval, number, p_text
 
     level = next((f"{one.level:.0%} interval" for one in group.estimates.values()), "interval")
     table = columns(title, [""], [level if heading == "interval" else heading for heading in layout])
@@ -153,10 +152,10 @@ def _table(group: Group, title: str, layout: Sequence[str]) -> Table:
         judged = one.verdict is not None
         cells = {
             "n": str(one.n),
-            "mean": number(one.mean),
-            "sd": number(one.sd) if one.decision.scale == "linear" or one.sd is None else f"×{number(exp(one.sd))}",
-            "interval": "–" if one.low is None else f"{number(one.low)} … {number(one.high)}",
-            "IQM": number(one.iqm),
+            "mean": number(one.mean, one.width),
+            "sd": _spread(one),
+            "interval": interval(one.low, one.high),
+            "IQM": number(one.iqm, one.width),
             "above": "" if one.above_count is None else f"{one.above_count}/{one.n}",
             "t": number(one.t) if judged else "",
             "against": number(one.decision.against) if judged else "",
@@ -164,6 +163,16 @@ def _table(group: Group, title: str, layout: Sequence[str]) -> Table:
         }
         table.add_row(escape(name), *(cells[heading] for heading in layout), _verdict(one, in_words))
     return table
+
+
+def _spread(one: Estimate) -> str:
+    """The sd over lifetimes; of logarithms a factor."""
+    from math import exp
+
+    from perdure.words import number
+
+    of_logarithms = one.sd is not None and one.decision.scale != "linear"
+    return f"×{number(exp(one.sd or 0.0), one.width)}" if of_logarithms else number(one.sd, one.width)
 
 
 def _verdict(one: Estimate, in_words: bool) -> str:

@@ -119,7 +119,7 @@ def _pilot_table(made: Plan, layout: Sequence[str], seen_by: str, power: str) ->
     from rich.markup import escape
 
     from perdure.cli.score_table import columns
-    from perdure.stats.words import number
+    from perdure.words import number
 
     def count(value: int | None) -> str:
         return "–" if value is None else str(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 from collections import Counter
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from perdure.cli.terminal import clean, unguarded
+from perdure.words import number
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from perdure.metrics.engine.measure import Measured
     from perdure.metrics.engine.score import Score
 
-__all__ = ["columns", "number", "progress_bar", "show", "show_over_time", "widest"]
+__all__ = ["columns", "progress_bar", "show", "show_over_time", "widest"]
 
 _RELEARNED = "relearned"
 _MOST = 8  # flags, or notes, of many lifetimes
@@ -240,14 +240,6 @@ def columns(title: str, first: Sequence[str], rest: Sequence[str]) -> Table:
     for heading in rest:
         table.add_column(_plain(heading), justify="right", no_wrap=True)
     return table
-
-
-def number(value: float) -> str:
-    """Four significant digits, and no exponent where it can be helped."""
-    if value == 0 or 1e-3 <= abs(value) < 1e6:
-        digits = 3 if value == 0 else max(0, 3 - math.floor(math.log10(abs(value))))
-        return f"{value:.{digits}f}"
-    return f"{value:.3e}"
 
 
 def _unit(metric: Metric, score: Score) -> str:

@@ -29,7 +29,7 @@ def _table(given: tables.Table, *, whole: bool) -> Table:
     from rich.markup import escape
 
     from perdure.cli.score_table import columns
-    from perdure.report.tables import number
+    from perdure.words import number
 
     made = columns(given.caption, [given.columns[0].name], [one.name for one in given.columns[1:]])
     made.columns[0].no_wrap = whole

@@ -14,7 +14,7 @@ from typing import Literal
 from perdure.gather.model import Life
 from perdure.report.material import Material
 from perdure.report.sketch import MEMORY_COLUMNS
-from perdure.report.tables import number
+from perdure.words import number
 
 __all__ = ["Item", "checklist"]
 

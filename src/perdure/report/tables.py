@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean
@@ -18,7 +17,8 @@ from perdure.stats.compare import Comparison
 from perdure.stats.decide import decide, is_judged
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.tally import Tally
-from perdure.stats.words import MARKS, counted, p_text, short
+from perdure.stats.words import MARKS
+from perdure.words import interval, number, p_text, plural, short
 
 __all__ = [
     "Column",
@@ -29,10 +29,8 @@ __all__ = [
     "comparison",
     "costs",
     "definitions",
-    "interval_text",
     "lifetimes",
     "metrics",
-    "number",
     "tallied",
     "values",
     "without_value",
@@ -79,25 +77,6 @@ class Table:
         }
 
 
-def number(value: float | None) -> str:
-    """Four significant digits with a true minus, and no exponent where it can be helped; a dash for nothing."""
-    if value is None:
-        return "–"
-    if isinstance(value, int):
-        return str(value).replace("-", "−")
-    if value == 0:
-        return "0"
-    if not 1e-3 <= abs(value) < 1e6:
-        return f"{value:.2e}".replace("-", "−")
-    digits = max(0, 3 - math.floor(math.log10(abs(value))))
-    return f"{value:.{digits}f}".replace("-", "−")
-
-
-def interval_text(one: Estimate) -> str:
-    """`−3.2 to 1.5`, or a dash where one lifetime has no spread."""
-    return "–" if one.low is None or one.high is None else f"{number(one.low)} to {number(one.high)}"
-
-
 def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
     """A group's metrics with intervals and verdicts, or those that have no verdict.
 
@@ -113,8 +92,15 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
             continue
         for each in flags_of(lives, name):
             said.setdefault(f"{each.flag} ({each.n})", []).append(name)
+        shown = (
+            name,
+            number(one.mean, one.width),
+            interval(one.low, one.high, " to "),
+            number(one.sd, one.width),
+            one.n,
+        )
         if not judged:
-            rows.append((name, one.mean, interval_text(one), one.sd, one.n))
+            rows.append(shown)
             for about in one.decision.notes:
                 remarks.setdefault(about, []).append(name)
             continue
@@ -122,11 +108,7 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
         beyond = "" if one.above_count is None else f"{one.above_count}/{one.n}"
         rows.append(
             (
-                name,
-                one.mean,
-                interval_text(one),
-                one.sd,
-                one.n,
+                *shown,
                 _bar(metric, one),
                 beyond,
                 "" if one.verdict is None else number(one.decision.against),
@@ -154,7 +136,7 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
         Column("word"),
         Column("note"),
     )
-    caption = f"{group.group}: {counted(group.n, 'lifetime')}" + ("" if judged else ", exploratory: no verdict")
+    caption = f"{group.group}: {plural(group.n, 'lifetime')}" + ("" if judged else ", exploratory: no verdict")
     note = "; ".join(f"{', '.join(names)}: {flag}" for flag, names in said.items())
     flagged = f"Flags, with how many lifetimes: {note}." if note else ""
     remarked = "".join(f" {', '.join(names)}: {about}." for about, names in remarks.items())
@@ -196,8 +178,8 @@ def comparison(found: Comparison) -> Table:
             name,
             one.mean,
             one.baseline_mean,
-            f"×{number(one.difference)}" if one.scale == "ratio" else number(one.difference),
-            "–" if one.low is None else f"{number(one.low)} to {number(one.high)}",
+            ("×" if one.scale == "ratio" else "") + number(one.difference, one.width),
+            interval(one.low, one.high, " to "),
             "" if one.p is None else p_text(one.p),
             "" if one.p_holm is None else p_text(one.p_holm),
             one.word or "",
@@ -335,8 +317,8 @@ def blocks(told: Life) -> Table:
             "learned" if one.block.mode == "learn" else "evaluated",
             one.block.task + (" (sleep)" if one.block.subtype == "sleep" else ""),
             one.length,
-            number(one.mean),
-            "–" if one.low is None else f"{number(one.low)} to {number(one.high)}",
+            number(one.mean, None if one.low is None or one.high is None else one.high - one.low),
+            interval(one.low, one.high, " to "),
             *((dormant.get(one.index),) if dormant else ()),
         )
         for one in every[:MOST_BLOCKS]

@@ -6,11 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from perdure.metrics.engine.declare import Headline, Metric
-from perdure.report.tables import interval_text, number
 from perdure.stats.model import Estimate, Group
 from perdure.stats.reading import leading, reading
-from perdure.stats.words import counted, p_words
-from perdure.stats.words import number as plain
+from perdure.words import interval, number, p_words, plural
 
 __all__ = ["CONDITION_RULE", "Verdict", "headline", "leads", "verdicts"]
 
@@ -62,7 +60,7 @@ def leads(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[str,
     said: list[str] = []
     for group in groups:
         if group.unit and (numbers := leading(group)):
-            called = group.lives[0] if group.n == 1 else f"{group.group}, {counted(group.n, 'lifetime')}"
+            called = group.lives[0] if group.n == 1 else f"{group.group}, {plural(group.n, 'lifetime')}"
             said.append(f"{called}: {numbers}.")
             said += reading(group, declared)
     return tuple(said)
@@ -101,12 +99,12 @@ def _tail(why: str) -> str:
 def _part(name: str, one: Estimate) -> str:
     """`performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes): forgets (p < .001 against −5)`."""
     made = one.decision
-    lives = counted(one.n, "lifetime")
-    spread = f"{one.level:.0%} interval ".replace("%", " %") + f"{interval_text(one)}, {lives}"
+    lives = plural(one.n, "lifetime")
+    spread = f"{one.level:.0%} interval ".replace("%", " %") + f"{interval(one.low, one.high, ' to ')}, {lives}"
     about = lives if one.low is None else spread
     tails = "one-tailed " if made.tails == "one" else ""
-    chance = "" if made.p is None else f" ({tails}{p_words(made.p)} against {plain(made.against)})"
+    chance = "" if made.p is None else f" ({tails}{p_words(made.p)} against {number(made.against)})"
     said = made.word or made.verdict or "undecided"
     means = f": {made.says}" if made.says and made.word not in ("undecided", None) else ""
     withheld = next((note for note in made.notes if note.startswith("undecided: ")), "")
-    return f"{name.replace('_', ' ')} {number(one.mean)} ({about}) {withheld or said + chance + means}"
+    return f"{name.replace('_', ' ')} {number(one.mean, one.width)} ({about}) {withheld or said + chance + means}"

@@ -79,6 +79,11 @@ class Difference:
         return away if self.better == "higher" else -away
 
     @property
+    def width(self) -> float | None:
+        """The interval's width."""
+        return None if self.low is None or self.high is None else self.high - self.low
+
+    @property
     def told_apart(self) -> bool:
         """Whether the adjusted test tells the systems apart."""
         return self.word in ("better", "worse")

@@ -65,6 +65,11 @@ class Decision:
     """What kept it from being decided, or from being plain."""
     flags: tuple[str, ...] = ()
 
+    @property
+    def width(self) -> float | None:
+        """The interval's width, by which its numbers are written."""
+        return None if self.low is None or self.high is None else self.high - self.low
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -106,6 +111,11 @@ class Estimate:
     def high(self) -> float | None:
         """The interval's upper end."""
         return self.decision.high
+
+    @property
+    def width(self) -> float | None:
+        """The interval's width."""
+        return self.decision.width
 
     @property
     def level(self) -> float:

@@ -15,7 +15,7 @@ from perdure.metrics.engine.declare import Bar, Metric
 from perdure.metrics.engine.score import Score
 from perdure.stats.estimate import estimate
 from perdure.stats.model import Estimate, Group
-from perdure.stats.words import counted, number
+from perdure.words import number, plural
 
 __all__ = ["LEADING", "leading", "reading", "reading_of_one"]
 
@@ -42,8 +42,8 @@ _SAYS = {
 
 def leading(group: Group) -> str:
     """AA, LA, BWT and FM of a group of matrices in one line; nothing where it has none of them."""
-    known = {name: group.estimates[name].mean for name in LEADING if name in group.estimates}
-    said = [f"{LEADING[name]} {number(mean)}" for name, mean in known.items() if mean is not None]
+    known = [group.estimates[name] for name in LEADING if name in group.estimates]
+    said = [f"{LEADING[one.metric]} {number(one.mean, one.width)}" for one in known if one.mean is not None]
     unit = {"percent": " (%)", "fraction": ""}.get(group.unit or "", f" ({group.unit})")
     return f"{', '.join(said)}{unit}" if said else ""
 
@@ -79,10 +79,10 @@ def _together(estimates: Mapping[str, Estimate], declared: Mapping[str, Metric],
     learned, kept, final = known
     high = [_is_good(one, declared[one.metric], whole) for one in (learned, final)]
     row = ("high" if high[0] else "low", _change(kept, whole), "high" if high[1] else "low")
-    shown = [f"{LEADING[one.metric]} {number(one.mean)}" for one in known]
+    shown = [f"{LEADING[one.metric]} {number(one.mean, one.width)}" for one in known]
     said = f"{_SAYS[row[0]]} ({shown[0]}), {_SAYS[row[1]]} ({shown[1]}), and the end is {row[2]} ({shown[2]})"
     called = _ROWS.get(row, "between the rows of the table")
-    alone = "" if kept.word else f"; by the values of {counted(kept.n, 'lifetime')} alone"
+    alone = "" if kept.word else f"; by the values of {plural(kept.n, 'lifetime')} alone"
     yield f"Read together: {called}: {said}{alone}."
 
 
@@ -110,7 +110,7 @@ def _good(estimates: Mapping[str, Estimate], declared: Mapping[str, Metric], who
             continue
         good = _change(one, whole) in ("about 0", "positive") if name == "bwt" else _is_good(one, metric, whole)
         if good is not None and not (name == "bwt" and _change(one, whole) == "open"):
-            parts[good].append(f"{name} {number(one.mean)} ({metric.good.words})")
+            parts[good].append(f"{name} {number(one.mean, one.width)} ({metric.good.words})")
     said = [f"{word}: {', '.join(parts[good])}" for good, word in ((True, "Good"), (False, "Not good")) if parts[good]]
     if said:
         yield f"{'. '.join(said)}. So S002 calls them, which decides nothing."

@@ -13,7 +13,7 @@ from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.decide import STANDARD, decide, is_judged
 from perdure.stats.model import LEVEL, Decision, Group
-from perdure.stats.words import short
+from perdure.words import short
 
 __all__ = ["Row", "Tally", "tally_of_groups", "tally_of_systems"]
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from perdure.words import interval, number, p_words, plural
+
 if TYPE_CHECKING:
     from perdure.stats.compare import Difference
     from perdure.stats.model import Decision, Verdict
@@ -13,15 +15,9 @@ if TYPE_CHECKING:
 __all__ = [
     "MARKS",
     "RULE",
-    "counted",
     "decides",
-    "number",
-    "p_text",
-    "p_words",
     "rule_of",
     "sentence",
-    "short",
-    "shown_interval",
 ]
 
 MARKS: Mapping[str, str] = {"met": "✓", "not met": "✗", "undecided": "?"}
@@ -104,7 +100,7 @@ def meaning(metric: str, made: Decision, n: int) -> str:
     if word == "loses":
         assert made.low is not None
         assert made.high is not None
-        between = f"loses between {number(-made.high)} and {number(-made.low)}{points}"
+        between = f"loses between {interval(-made.high, -made.low, ' and ')}{points}"
         return f"{between}; whether {margin} or more is open{_would_decide(made)}"
     if word == "undecided":
         return _would_decide(made).removeprefix("; ")
@@ -114,45 +110,7 @@ def meaning(metric: str, made: Decision, n: int) -> str:
 def _would_decide(made: Decision) -> str:
     if made.more is None:
         return "; more lifetimes alone would hardly decide it" if made.sd else ""
-    return f"; about {counted(made.more, 'more lifetime')} would decide it, if mean and spread stay"
-
-
-def counted(count: int, what: str) -> str:
-    """`1 lifetime`, `2 lifetimes`."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def short(metric: str) -> str:
-    """`PM` of performance_maintenance: the initials of an id of several words, as papers' tables are headed."""
-    parts = metric.split("_")
-    return "".join(part[:1] for part in parts).upper() if len(parts) > 1 else metric
-
-
-def number(value: float | None) -> str:
-    """Four significant digits, never in exponents where a person would not write them."""
-    if value is None:
-        return "–"
-    if value and not 1e-3 <= abs(value) < 1e6:
-        return f"{value:.1e}".replace("-", "−")
-    return f"{value:.4g}".replace("-", "−")
-
-
-def p_text(p: float | None) -> str:
-    """`.032`, or `< .001`."""
-    if p is None:
-        return "–"
-    return "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0") if p < 0.9995 else "1"
-
-
-def p_words(p: float | None) -> str:
-    """`p = .032`, or `p < .001`."""
-    text = p_text(p)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
-
-
-def shown_interval(low: float | None, high: float | None, between: str = " … ") -> str:
-    """Both ends, or a dash."""
-    return "–" if low is None or high is None else f"{number(low)}{between}{number(high)}"
+    return f"; about {plural(made.more, 'more lifetime')} would decide it, if mean and spread stay"
 
 
 def sentence(one: Difference, system: str, baseline: str) -> str:
@@ -161,15 +119,15 @@ def sentence(one: Difference, system: str, baseline: str) -> str:
     if one.difference is None:
         return f"{name}: nothing can be said ({one.why or 'no values'})."
     ratio = one.scale == "ratio"
-    found = f"{'ratio' if ratio else 'difference'} {number(one.difference)}"
-    spread = "" if one.low is None else f", {one.level:.0%} interval {number(one.low)} to {number(one.high)}"
+    found = f"{'ratio' if ratio else 'difference'} {number(one.difference, one.width)}"
+    spread = "" if one.low is None else f", {one.level:.0%} interval {interval(one.low, one.high, ' to ')}"
     without = f"; {one.why}" if one.why else ""
     if one.word is None:
         return f"{name}: {found}{spread}{without or '; exploratory, not tested'}."
-    over = f" after Holm over {counted(one.family, 'metric')}" if one.family > 1 else ""
+    over = f" after Holm over {plural(one.family, 'metric')}" if one.family > 1 else ""
     tested = "" if one.p_holm is None else f"; {p_words(one.p_holm)}{over}"
     side = "better" if one.ahead > 0 else "worse"
-    by = f"by a factor of {number(_factor(one.difference))}" if ratio else f"by {number(abs(one.difference))}"
+    by = f"by a factor of {_factor(one)}" if ratio else f"by {number(abs(one.difference), one.width)}"
     # What was just said is not said again; turned round, it belongs beside its interval.
     facts = f"{found}{spread}" if one.difference < (1 if ratio else 0) or not spread else spread.removeprefix(", ")
     if one.word in ("better", "worse"):
@@ -178,20 +136,23 @@ def sentence(one: Difference, system: str, baseline: str) -> str:
     if one.word.startswith("likely"):
         return (
             f"{name}: {system} likely does {side} than {baseline} {by} ({p_words(one.p)} alone), not shown after "
-            f"correcting for {counted(one.family, 'metric')} ({facts}{tested}{without})."
+            f"correcting for {plural(one.family, 'metric')} ({facts}{tested}{without})."
         )
-    given = counted(one.n, "pair") if one.paired else f"{one.n} against {counted(one.baseline_n, 'lifetime')}"
+    given = plural(one.n, "pair") if one.paired else f"{one.n} against {plural(one.baseline_n, 'lifetime')}"
     return f"{name}: {given} do not tell {system} and {baseline} apart ({found}{spread}{tested}{without})."
 
 
-def _factor(ratio: float) -> float:
-    return ratio if ratio >= 1 or ratio <= 0 else 1 / ratio
+def _factor(one: Difference) -> str:
+    """The ratio, or one over it, which is then as uncertain in proportion."""
+    assert one.difference is not None
+    factor = one.difference if one.difference >= 1 or one.difference <= 0 else 1 / one.difference
+    return number(factor, one.width and one.width * factor / one.difference)
 
 
 def _shares(one: Difference) -> str:
     """How often the system did better; a share that points the other way is remarked on."""
     if one.improvement is None:
         return ""
-    said = f"; better in {one.improvement:.0%} of {counted(one.n, 'pair') if one.paired else 'match-ups'}"
+    said = f"; better in {one.improvement:.0%} of {plural(one.n, 'pair') if one.paired else 'match-ups'}"
     against = not math.isclose(one.improvement, 0.5) and (one.improvement > 0.5) != (one.ahead > 0)
     return said + (", so a few lifetimes weigh much in the mean" if against else "")

@@ -25,8 +25,9 @@ from perdure.report.material import Material, material, sketched
 from perdure.stats.decide import decide
 from perdure.stats.groups import split, usable
 from perdure.stats.model import Verdict
-from perdure.stats.words import MARKS, counted, number, short
+from perdure.stats.words import MARKS
 from perdure.watch.followed import Followed, Progress
+from perdure.words import number, plural, short
 
 __all__ = ["Follower"]
 
@@ -153,8 +154,8 @@ class Follower:
             made = decide(lives, name, metric.held_against, self.settings.level)
             if made.verdict and made.estimate is not None:
                 word = f" {made.word}" if made.word not in (None, "undecided") else ""
-                found.append(f"{short(name)} {number(made.estimate)} {MARKS[made.verdict]}{word}")
-        return f"{group}, {counted(len(lives), 'lifetime')} so far: {', '.join(found)}" if found else ""
+                found.append(f"{short(name)} {number(made.estimate, made.width)} {MARKS[made.verdict]}{word}")
+        return f"{group}, {plural(len(lives), 'lifetime')} so far: {', '.join(found)}" if found else ""
 
     def left_out(self) -> tuple[tuple[str, str], ...]:
         """What was given and cannot be scored, with the reason."""

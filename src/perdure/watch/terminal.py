@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perdure.report.tables import number
 from perdure.stats.words import MARKS
 from perdure.watch.follow import Follower
 from perdure.watch.followed import Followed, Progress
+from perdure.words import number
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -24,6 +24,7 @@ from perdure.report.model import Report, given_settings
 from perdure.stats.compare import Comparison
 from perdure.stats.model import Group
 from perdure.stats.words import sentence
+from perdure.words import number
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -333,7 +334,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["cell"] = lambda value: value if isinstance(value, str) else tables.number(value)
+    made.filters["cell"] = lambda value: value if isinstance(value, str) else number(value)
     made.filters["json"] = lambda facts: Markup(json_inside(facts))
     # Only for what Perdure itself rendered or ships: its own templates, styles and scripts.
     made.filters["inline"] = Markup

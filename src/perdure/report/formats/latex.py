@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from perdure.report import tables
 from perdure.report.model import Report
+from perdure.words import number
 
 __all__ = ["escaped", "latex"]
 
@@ -73,7 +74,7 @@ def _table(
     yield r"    \midrule"
     for row in given.rows:
         cells = (row[at] for at in keep)
-        texts = (cell if isinstance(cell, str) else tables.number(cell) for cell in cells)
+        texts = (cell if isinstance(cell, str) else number(cell) for cell in cells)
         yield "    " + " & ".join(escaped(text) for text in texts) + r" \\"
     yield r"    \bottomrule"
     yield r"  \end{tabular}"

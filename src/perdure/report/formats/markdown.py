@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perdure.report import tables
 from perdure.report.model import Report, given_settings
 from perdure.stats.words import sentence
+from perdure.words import number
 
 __all__ = ["escaped", "markdown"]
 
@@ -104,7 +105,7 @@ def _table(given: tables.Table) -> Iterator[str]:
     yield "| " + " | ".join(escaped(one.name) for one in given.columns) + " |"
     yield "|" + "|".join("--:" if one.kind == "number" else "---" for one in given.columns) + "|"
     for row in given.rows:
-        cells = (cell if isinstance(cell, str) else tables.number(cell) for cell in row)
+        cells = (cell if isinstance(cell, str) else number(cell) for cell in row)
         yield "| " + " | ".join(escaped(cell) for cell in cells) + " |"
     yield ""
     if given.note:

@@ -9,7 +9,7 @@ from perdure.report.draw.data.places import AnnotatedData, Mark, OverTimeData
 from perdure.report.draw.matplotlib.axes import INK, Looks, headed, plain, task_legend, tidy
 from perdure.report.draw.matplotlib.lives import lifetime
 from perdure.report.draw.matplotlib.marks import label_all, small_multiples
-from perdure.stats.words import short
+from perdure.words import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
