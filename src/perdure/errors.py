@@ -15,7 +15,8 @@
         ├── RecordError    a record that breaks the rules; nothing was written (also a RuntimeError)
         └── WriteError     the disk refused; says which records are safe (also an OSError)
 
-Messages are plain text and say what is wrong, where, what was found, and what to do.
+An error knows what is wrong, what to do, and where: a file (or a lifetime, a block), and its line. Its text is made
+of these, and nobody takes a text apart to learn them.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ __all__ = [
     "UnknownName",
     "Unverified",
     "WriteError",
+    "closest",
     "nearest",
 ]
 
@@ -45,13 +47,19 @@ __all__ = [
 class PerdureError(Exception):
     """The root: `except PerdureError` catches all that Perdure means to raise."""
 
+    def __init__(self, what: str = "", fix: str = "", *, file: object = None, line: int | None = None) -> None:
+        self.what, self.fix, self.line = what, fix, line
+        self.file = None if file is None else str(file)
+        place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
+        super().__init__(f"{place}{what}; {fix}" if fix else f"{place}{what}")
+
 
 class UnknownName(PerdureError):
     """A name that nothing is registered under."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        super().__init__(f"unknown {kind} {name!r}; {nearest(name, names)}")
+        super().__init__(f"unknown {kind} {name!r}", nearest(name, names))
         self.kind = kind
         self.name = name
 
@@ -60,7 +68,7 @@ class MissingExtra(PerdureError):
     """An optional package is absent."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {package}; install it with: pip install 'perdure[{extra}]'")
+        super().__init__(f"{purpose} needs {package}", f"install it with: pip install 'perdure[{extra}]'")
 
 
 class ScenarioError(PerdureError):
@@ -110,12 +118,16 @@ class WriteError(LogError, OSError):
     """The disk refused a record; the message says which records are safe."""
 
 
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that may have been meant; None where none is near."""
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.6)), None)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A phrase that offers the nearest known name, or lists what there is."""
     names = list(known)
-    close = get_close_matches(name, names, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {close[0]!r}?"
+    if close := closest(name, names):
+        return f"did you mean {close!r}?"
     if not names:
         return "nothing is registered"
     shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")

@@ -153,10 +153,12 @@ def refuse_way_out(link: Path, root: Path) -> None:
     try:
         target = Path(os.path.realpath(link, strict=True))
     except OSError as problem:
-        raise LogError(f"{link}: a link that leads nowhere ({problem.strerror}); remove it") from problem
+        raise LogError(f"a link that leads nowhere ({problem.strerror})", "remove it", file=link) from problem
     if not target.is_relative_to(root.resolve()):
         raise LogError(
-            f"{link}: a link that leads out of the log, to {target}; copy what it points at into the log, or remove it"
+            f"a link that leads out of the log, to {target}",
+            "copy what it points at into the log, or remove it",
+            file=link,
         )
 
 

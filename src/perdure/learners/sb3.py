@@ -63,8 +63,10 @@ class PPOLearner:
         mine = self.model.observation_space.shape, self.model.action_space
         if mine != (env.observation_space.shape, env.action_space):
             raise LearnerError(
-                f"{where}: PPO was made for {mine[0]} and {mine[1]}, and this task has "
-                f"{env.observation_space.shape} and {env.action_space}; one model needs one pair of spaces"
+                f"PPO was made for {mine[0]} and {mine[1]}, and this task has {env.observation_space.shape} and "
+                f"{env.action_space}",
+                "one model needs one pair of spaces",
+                file=where,
             )
         return self.model
 

@@ -108,7 +108,7 @@ class MatrixLifetime(Lifetime):
         self.measured(measure)
         named = next(iter(self.measures))
         if variants == "agnostic":
-            raise LogError(f"{self.id}: a matrix has one row per task; it cannot be scored without its variants")
+            raise LogError("a matrix has one row per task", "it cannot be scored without its variants", file=self.id)
         return replace(passage_of(self.matrix, self.id), measure=named)
 
 
@@ -184,7 +184,7 @@ def _baseline(matrix: AccuracyMatrix, given: Baseline, name: str, unit: Unit | N
         absent = [task for task in matrix.tasks if task not in folded]
         if absent:
             raise LogError(
-                f"{source}: {name} has no value for task {absent[0]!r}; it names {', '.join(folded) or 'none'}"
+                f"{name} has no value for task {absent[0]!r}", f"it names {', '.join(folded) or 'none'}", file=source
             )
         values = [folded[task] for task in matrix.tasks]
     elif isinstance(given, int | float):
@@ -193,16 +193,21 @@ def _baseline(matrix: AccuracyMatrix, given: Baseline, name: str, unit: Unit | N
         values = list(given)
     if len(values) != count:
         raise LogError(
-            f"{source}: {name} has {len(values)} values for {count} tasks; give one for all, or one per task in order"
+            f"{name} has {len(values)} values for {count} tasks",
+            "give one for all, or one per task in order",
+            file=source,
         )
     numbers = tuple(float(value) for value in values)
     limit = LIMITS[matrix.unit]
     wrong = [one for one in numbers if not np.isfinite(one) or one > limit or (one < 0 and matrix.unit != "raw")]
     if wrong:
-        raise LogError(f"{source}: {name} holds {wrong[0]:g}, outside 0..{limit:g}; the matrix is in {matrix.unit}")
+        raise LogError(
+            f"{name} holds {wrong[0]:g}, outside 0..{limit:g}", f"the matrix is in {matrix.unit}", file=source
+        )
     if matrix.unit == "percent" and unit is None and 0.0 < max(numbers) <= 1.0:
         raise LogError(
-            f"{source}: {name} is at most {max(numbers):g} while the matrix is in percent; give it in percent, "
-            "or say --unit percent if it is"
+            f"{name} is at most {max(numbers):g} while the matrix is in percent",
+            "give it in percent, or say --unit percent if it is",
+            file=source,
         )
     return tuple(-one for one in numbers) if matrix.negated else numbers

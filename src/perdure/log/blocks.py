@@ -141,8 +141,10 @@ def _by_task(lifetime: Lifetime, scenario: Scenario, columns: list[int]) -> dict
         name = lifetime.experiences.columns[column]
         if found.setdefault(block.task, name) != name:
             raise LogError(
-                f"{lifetime.id}: the variants of {block.task!r} are measured by {found[block.task]!r} and {name!r}, "
-                "and cannot be one task; give them one measure, or score --variants name"
+                f"the variants of {block.task!r} are measured by {found[block.task]!r} and {name!r}, and cannot "
+                "be one task",
+                "give them one measure, or score --variants name",
+                file=lifetime.id,
             )
     return {task.label: found[task.label] for task in scenario.tasks}
 

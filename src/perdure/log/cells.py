@@ -78,7 +78,7 @@ def labels(table: Table, name: str) -> pl.Series:
     """What something is called, as text: blank is null, and 3.0 is 3, as a column of numbers with gaps writes it."""
     column = table.rows[name]
     if column.dtype.is_nested():
-        raise LogError(f"{table.parts[0].path}: {table.call(name)} holds {column.dtype}; expected text or numbers")
+        raise LogError(f"{table.call(name)} holds {column.dtype}", "expected text or numbers", file=table.parts[0].path)
     if column.dtype.is_float():
         column = column.fill_nan(None)
         whole = _whole(column)
@@ -183,7 +183,9 @@ def _text(table: Table, name: str) -> pl.Series:
     try:
         return column.cast(pl.String)
     except pl.exceptions.PolarsError as problem:
-        raise LogError(f"{table.parts[0].path}: {table.call(name)} holds {column.dtype}; expected text") from problem
+        raise LogError(
+            f"{table.call(name)} holds {column.dtype}", "expected text", file=table.parts[0].path
+        ) from problem
 
 
 def _whole(column: pl.Series) -> pl.Series:
@@ -213,4 +215,4 @@ def refuse(table: Table, name: str, bad: pl.Series, expected: str) -> None:
     shown = "blank" if found is None else repr(found)
     shown = shown if len(shown) <= 80 else f"{shown[:76]} …"
     more = f" ({bad.sum()} such rows)" if bad.sum() > 1 else ""
-    raise LogError(f"{table.where(row)}: {table.call(name)} is {shown}; expected {expected}{more}")
+    raise table.refusal(row, f"{table.call(name)} is {shown}", f"expected {expected}{more}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +24,7 @@ from perdure.log.formats.l2logger import (
 from perdure.log.formats.matrix_orientation import Rows
 from perdure.log.lines import Lines, split
 from perdure.log.model import Lifetime
-from perdure.log.problem import Check, Level, Problem
+from perdure.log.problem import Check, Level, Note, Problem
 from perdure.log.read import Options, lifetimes, locate, recognise
 from perdure.log.rules import OPTIONAL_COLUMNS, STANDARD_COLUMNS
 from perdure.log.tsv import Source, sources
@@ -33,7 +32,6 @@ from perdure.log.verify import Ledger, Seen, compared, ledger_of, seen_in
 
 __all__ = ["check_l2logger", "check_log"]
 
-_PLACE = re.compile(r"^(?P<file>.+?)(?::(?P<line>\d+))?: (?P<what>.+)$", re.DOTALL)
 _AT_MOST = 100  # problems of one kind in one file; the rest is counted
 
 
@@ -167,31 +165,16 @@ def _capped(problems: Iterator[Problem]) -> Iterator[Problem]:
             yield Problem(level, file, None, f"{count - _AT_MOST} more lines with the same problem", fix)
 
 
-def _as_problem(problem: LogError, root: Path | None = None) -> Problem:
-    """An error's text, taken apart again into file, line and what."""
-    parts = _PLACE.match(str(problem))
-    if not parts:
-        return Problem("error", ".", None, str(problem), "repair it")
-    file = parts["file"]
+def _as_problem(error: LogError, root: Path | None = None) -> Problem:
+    """What stopped a reader."""
+    file = error.file or "."
     if root is not None and Path(file).is_relative_to(root):
         file = Path(file).relative_to(root).as_posix()
-    what, _, fix = parts["what"].partition("; ")
-    return Problem("error", file, int(parts["line"]) if parts["line"] else None, what, fix or "repair it")
+    return Problem("error", file, error.line, error.what, error.fix or "repair it")
 
 
 def _noted(note: str) -> Problem:
-    parts = _PLACE.match(note)
-    torn = "torn" in note
-    if not parts:
-        return Problem("warning", ".", None, note, "see there")
-    return Problem(
-        "error" if torn else "warning",
-        parts["file"],
-        int(parts["line"]) if parts["line"] else None,
-        parts["what"],
-        "cut the file after its last newline" if torn else "harmless",
-        tolerated=True,
-    )
+    return note.problem if isinstance(note, Note) else Problem("warning", ".", None, note, "see there")
 
 
 def _unreadable(source: Source, problem: OSError) -> Problem:

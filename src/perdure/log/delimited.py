@@ -14,6 +14,7 @@ import polars as pl
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.log.problem import Note, Problem
 
 __all__ = ["Part", "Table", "bytes_of", "parsed", "table_in", "tables"]
 
@@ -36,11 +37,13 @@ class Part:
     lines: Counts | None = None
     counted: str = "line"
 
-    def where(self, row: int) -> str:
-        """The place of a row of this part, as an editor understands it."""
+    def refusal(self, row: int, what: str, fix: str) -> LogError:
+        """What is wrong with a row of this part, at its line."""
         within, first = row - self.start, 1 if self.counted == "row" else 2
         line = within + first if self.lines is None else int(self.lines[within])
-        return f"{self.path}, row {line}" if self.counted == "row" else f"{self.path}:{line}"
+        if self.counted == "row":
+            return LogError(what, fix, file=f"{self.path}, row {line}")
+        return LogError(what, fix, file=self.path, line=line)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +55,10 @@ class Table:
     called: Mapping[str, str] = field(default_factory=dict)
     """What the files call a column that has another name here."""
 
-    def where(self, row: int) -> str:
-        """File and line of a row."""
+    def refusal(self, row: int, what: str, fix: str) -> LogError:
+        """What is wrong with a row, in its file, at its line."""
         starts = [part.start for part in self.parts]
-        return self.parts[int(np.searchsorted(starts, row, side="right")) - 1].where(row)
+        return self.parts[int(np.searchsorted(starts, row, side="right")) - 1].refusal(row, what, fix)
 
     def taken(self, rows: pl.DataFrame, origins: Counts) -> Table:
         """Other rows, made of the rows `origins` of this table, which has one file: each keeps its line."""
@@ -106,24 +109,25 @@ def bytes_of(path: Path) -> bytes:
     try:
         return files.read_bytes(path)
     except OSError as problem:
-        raise LogError(f"{path}: cannot be read: {problem.strerror}") from problem
+        raise LogError(f"cannot be read: {problem.strerror}", file=path) from problem
 
 
 def _file(path: Path, content: bytes, separator: str, notes: list[str], shown: Path | str) -> _File | None:
     data = content.removeprefix(b"\xef\xbb\xbf")
     if not data:
-        notes.append(f"{shown}: an empty file, no record in it")
+        notes.append(_harmless(shown, "an empty file, no record in it"))
         return None
     ends, separators, lines, unclosed = _layout(data, ord(separator))
     whole = int(ends[-1]) + 1 if ends.size else 0
     last = int(lines[-1]) if lines.size else 1
     if unclosed and b"\n" in data[whole:]:
-        raise LogError(f"{path}:{last}: a quote in the record that begins here is never closed; close it, or remove it")
-    if whole < len(data):
-        notes.append(
-            f"{shown}:{last}: the last line is torn ({len(data) - whole} bytes without a newline); left out "
-            "(if it is whole, add the newline)"
+        raise LogError(
+            "a quote in the record that begins here is never closed", "close it, or remove it", file=path, line=last
         )
+    if whole < len(data):
+        what = f"the last line is torn ({len(data) - whole} bytes without a newline); left out "
+        what += "(if it is whole, add the newline)"
+        notes.append(Note(Problem("error", str(shown), last, what, "cut the file after its last newline", True)))
     data = data[:whole]
     if not data:
         return None
@@ -131,7 +135,7 @@ def _file(path: Path, content: bytes, separator: str, notes: list[str], shown: P
     kept = ends.size - _blank_tail(data)
     ends, separators, lines = ends[:kept], separators[:kept], lines[:kept]
     if not ends.size:
-        notes.append(f"{shown}: only blank lines, no record in it")
+        notes.append(_harmless(shown, "only blank lines, no record in it"))
         return None
     header = _header(path, data[: int(ends[0])], separator)
     uneven = np.flatnonzero(separators != len(header) - 1)
@@ -139,19 +143,25 @@ def _file(path: Path, content: bytes, separator: str, notes: list[str], shown: P
         first = int(uneven[0])
         line = 1 if first == 0 else int(lines[first - 1])
         raise LogError(
-            f"{path}:{line}: {int(separators[first]) + 1} fields where the header has {len(header)}; "
-            "give every line as many fields as the header, and quote a field that holds the separator"
+            f"{int(separators[first]) + 1} fields where the header has {len(header)}",
+            "give every line as many fields as the header, and quote a field that holds the separator",
+            file=path,
+            line=line,
         )
     start = int(ends[0]) + 1
     broken = b'"' in data and int(lines[-1]) != lines.size + 1
     return _File(path, header, data[start : int(ends[-1]) + 1], ends[1:] - start, lines[:-1] if broken else None)
 
 
+def _harmless(shown: Path | str, what: str) -> Note:
+    return Note(Problem("warning", str(shown), None, what, "harmless", True))
+
+
 def _refuse_foreign_bytes(path: Path, data: bytes) -> None:
     at = data.find(b"\x00")
     if at >= 0:
         line = data.count(b"\n", 0, at) + 1
-        raise LogError(f"{path}:{line}: a NUL byte; this is not text, or it was damaged")
+        raise LogError("a NUL byte", "this is not text, or it was damaged", file=path, line=line)
     if data.isascii():
         return
     try:
@@ -159,7 +169,10 @@ def _refuse_foreign_bytes(path: Path, data: bytes) -> None:
     except UnicodeDecodeError as problem:
         line = data.count(b"\n", 0, problem.start) + 1
         raise LogError(
-            f"{path}:{line}: not UTF-8 text (byte 0x{data[problem.start]:02x}: {problem.reason}); save it as UTF-8"
+            f"not UTF-8 text (byte 0x{data[problem.start]:02x}: {problem.reason})",
+            "save it as UTF-8",
+            file=path,
+            line=line,
         ) from problem
 
 
@@ -208,11 +221,13 @@ def _header(path: Path, line: bytes, separator: str) -> tuple[str, ...]:
     try:
         cells = next(csv.reader([line.decode("utf-8").rstrip("\r")], delimiter=separator), [])
     except csv.Error as problem:
-        raise LogError(f"{path}:1: the header does not read as column names ({problem})") from problem
+        raise LogError(f"the header does not read as column names ({problem})", file=path, line=1) from problem
     names = [name.strip() for name in cells]
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
-        raise LogError(f"{path}:1: the header names {', '.join(map(repr, twice))} more than once; rename one of them")
+        raise LogError(
+            f"the header names {', '.join(map(repr, twice))} more than once", "rename one of them", file=path, line=1
+        )
     taken = set(names)
     # Spreadsheets and pandas leave the name of an index column blank.
     return tuple(name or _unused(f"unnamed_{number}", taken) for number, name in enumerate(names, 1))
@@ -238,12 +253,13 @@ def _joined(header: tuple[str, ...], files: Sequence[_File], separator: str) -> 
     for file, part in zip(files, parts, strict=True):  # one of them is broken: find out which
         rows = parsed(file.body, header, separator)
         if rows is None or rows.height != file.ends.size:
-            raise LogError(f"{part.where(part.start + _first_broken(file, separator))}: {_QUOTES}")
+            raise part.refusal(part.start + _first_broken(file, separator), *_QUOTES)
     raise AssertionError("files that parse one by one parse together")
 
 
 _QUOTES = (
-    "the quotes on this line do not fit; a field that starts with a quote ends with one, and quotes in it are doubled"
+    "the quotes on this line do not fit",
+    "a field that starts with a quote ends with one, and quotes in it are doubled",
 )
 
 

@@ -1,11 +1,11 @@
-"""Problem and Check: what a check of a log finds, as plain data."""
+"""Problem, Note and Check: what is wrong with a log, as plain data."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-__all__ = ["Check", "Level", "Problem"]
+__all__ = ["Check", "Level", "Note", "Problem"]
 
 Level = Literal["error", "warning"]
 
@@ -22,10 +22,29 @@ class Problem:
     tolerated: bool = False
     """An error that a reader can work around: it leaves the line out, or orders the rows itself."""
 
+    @property
+    def place(self) -> str:
+        """File and line, as an editor understands them."""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
     def as_json(self) -> dict[str, Any]:
         facts = asdict(self)
         del facts["tolerated"]
         return facts
+
+
+class Note(str):
+    """What reading worked around, as the words that a lifetime's notes have; it knows its problem."""
+
+    problem: Problem
+
+    def __new__(cls, problem: Problem) -> Self:
+        made = super().__new__(cls, f"{problem.place}: {problem.what}")
+        made.problem = problem
+        return made
+
+    def __reduce__(self) -> tuple[type[Note], tuple[Problem]]:
+        return Note, (self.problem,)
 
 
 @dataclass(frozen=True)

@@ -154,9 +154,9 @@ def recognise(place: Path) -> Reader:
         if _knows(candidate, place, failed):
             return candidate
     if cause := _cause(place):
-        raise NotALog(f"{place}: {cause}")
+        raise NotALog(cause, file=place)
     known = "; ".join(f"{one.name}: {one.summary}" for one in READERS)
-    raise NotALog(f"{place}: no log that Perdure knows ({'; '.join([_seen(place), *failed])}); it reads {known}")
+    raise NotALog(f"no log that Perdure knows ({'; '.join([_seen(place), *failed])})", f"it reads {known}", file=place)
 
 
 def _knows(candidate: Reader, place: Path, failed: list[str] | None = None) -> bool:
@@ -190,7 +190,7 @@ def locate(path: str | os.PathLike[str]) -> Path:
     if len(place.parts) == 1 and (logs_folder() / place).exists():
         return logs_folder() / place
     looked = f" (nor in {logs_folder()})" if len(place.parts) == 1 else ""
-    raise NotALog(f"{place}: no such file or folder{looked}")
+    raise NotALog(f"no such file or folder{looked}", file=place)
 
 
 def find(place: str | os.PathLike[str], options: Options = _DEFAULTS) -> Iterator[Path]:
@@ -215,7 +215,7 @@ def _below(folder: Path, top: Path, linked: set[Path], options: Options) -> Iter
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as problem:
-        raise LogError(f"{folder}: cannot be listed ({problem.strerror}); check its permissions") from problem
+        raise LogError(f"cannot be listed ({problem.strerror})", "check its permissions", file=folder) from problem
     for entry in entries:
         if entry.name.startswith("."):
             continue

@@ -42,7 +42,7 @@ def fetched(path: str | os.PathLike[str]) -> Path:
 
 def _local(place: Path) -> Path:
     if not place.exists():
-        raise NotALog(f"{place}: no such file or folder")
+        raise NotALog("no such file or folder", file=place)
     return place
 
 
@@ -54,13 +54,13 @@ def _copied(url: str) -> Path:
     target = Path(tempfile.mkdtemp(dir=_shelf())) / name
     try:
         if not files.exists(at):
-            raise NotALog(f"{url}: no such file or folder")
+            raise NotALog("no such file or folder", file=url)
         _copy(files, at, target, url)
     except (LogError, MissingExtra):
         raise
     except Exception as problem:  # a file system of a stranger may raise anything
         raise LogError(
-            f"{url}: cannot be read ({_reason(problem)}); check the address and your credentials"
+            f"cannot be read ({_reason(problem)})", "check the address and your credentials", file=url
         ) from problem
     return target
 
@@ -78,7 +78,7 @@ def _opened(url: str) -> tuple[Any, str]:
         raise MissingExtra(f"a file system for {scheme} ({_reason(problem)})", "remote", f"reading {url}") from problem
     except Exception as problem:
         raise LogError(
-            f"{url}: no file system for {scheme!r} ({_reason(problem)}); give a path, or another URL"
+            f"no file system for {scheme!r} ({_reason(problem)})", "give a path, or another URL", file=url
         ) from problem
     return files, str(at)
 
@@ -91,7 +91,7 @@ def _copy(files: Any, at: str, target: Path, url: str) -> None:
         return
     within = dict(_within(files.find(at, detail=True), at))
     if not within:
-        raise NotALog(f"{url}: an empty folder")
+        raise NotALog("an empty folder", file=url)
     _bounded(sum(int(size or 0) for _, size in within.values()), url)
     for relative, (source, _) in within.items():
         place = target.joinpath(*relative)
@@ -109,7 +109,7 @@ def _within(found: dict[str, dict[str, Any]], root: str) -> Iterator[tuple[tuple
 
 def _bounded(size: int, url: str) -> None:
     if size > _AT_MOST:
-        raise LogError(f"{url}: {size >> 30} GiB, too much to copy here; give a folder further down")
+        raise LogError(f"{size >> 30} GiB, too much to copy here", "give a folder further down", file=url)
 
 
 @cache

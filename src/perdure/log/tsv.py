@@ -86,11 +86,11 @@ def _look_into(top: str, name: str, root: Path, found: list[Source]) -> None:
     while waiting:
         folder, relative, depth = waiting.pop()
         if depth > _DEEPEST:
-            raise LogError(f"{root}: folders nested more than {_DEEPEST} deep; this is no log")
+            raise LogError(f"folders nested more than {_DEEPEST} deep", "this is no log", file=root)
         try:
             entries = list(os.scandir(folder))
         except OSError as problem:
-            raise LogError(f"{folder}: cannot be listed ({problem.strerror}); check its permissions") from problem
+            raise LogError(f"cannot be listed ({problem.strerror})", "check its permissions", file=folder) from problem
         for entry in entries:
             here = f"{relative}{entry.name}"
             if entry.is_symlink() and (entry.name == name or not os.path.isfile(entry.path)):
@@ -100,7 +100,7 @@ def _look_into(top: str, name: str, root: Path, found: list[Source]) -> None:
                     state = entry.stat()
                     files.refuse_irregular(state)
                 except OSError as problem:
-                    raise LogError(f"{entry.path}: cannot be read: {problem.strerror}") from problem
+                    raise LogError(f"cannot be read: {problem.strerror}", file=entry.path) from problem
                 found.append(Source(entry.path, here, state.st_size, state.st_mtime_ns))
             elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
                 waiting.append((entry.path, f"{here}/", depth + 1))
@@ -134,7 +134,7 @@ def beginning(file: io.FileIO, name: str) -> tuple[tuple[str, ...], int, bytes]:
     try:
         names = line.decode("utf-8").split("\t")
     except UnicodeDecodeError as problem:
-        raise LogError(f"{name}:1: the header is not UTF-8 text ({problem.reason})") from problem
+        raise LogError(f"the header is not UTF-8 text ({problem.reason})", file=name, line=1) from problem
     return tuple(one.strip('"') for one in names), end + 1, begun
 
 
@@ -196,7 +196,7 @@ def load(
                         checksums.found[source.relative] = zlib.crc32(rest, zlib.crc32(begun[: min(start, length)]))
                         rest.release()
         except OSError as problem:
-            raise LogError(f"{source.name}: cannot be read: {problem.strerror}") from problem
+            raise LogError(f"cannot be read: {problem.strerror}", file=source.name) from problem
         if kept < source.size - start:
             line = files.read_bytes(source.name)[: source.size].count(b"\n") + 1
             cut = source.size - start - kept

@@ -177,8 +177,9 @@ def names(lifetime: Lifetime, settled: Settled) -> tuple[pl.Series, dict[str, Ta
         unknown = [text for text in texts if text not in called]
         if unknown:
             raise LogError(
-                f"{lifetime.id}: {label} has the parameter set {unknown[0][:80]}, which was not there when variants "
-                "were settled; settle over this lifetime too"
+                f"{label} has the parameter set {unknown[0][:80]}, which was not there when variants were settled",
+                "settle over this lifetime too",
+                file=lifetime.id,
             )
         made |= {name: _variant(label, name) for text in texts if (name := called[text]) != label}
         codes[where] = np.array([len(known) + at for at in range(len(texts))], dtype=np.int64)[which]

@@ -95,11 +95,8 @@ def ledger_of(place: Path) -> Ledger | None:
         content = files.read_bytes(place / BLOCKS_FILE, files.LEDGER_LIMIT, within=place)
     except FileNotFoundError:
         return None
-    except OSError as problem:
-        what = f"cannot be read: {problem.strerror}"
-        return Ledger(problems=(Problem("error", BLOCKS_FILE, None, what, "restore it, or remove it"),))
-    except LogError as problem:
-        what = str(problem).partition(": ")[2]
+    except (OSError, LogError) as problem:
+        what = problem.what if isinstance(problem, LogError) else f"cannot be read: {problem.strerror}"
         return Ledger(problems=(Problem("error", BLOCKS_FILE, None, what, "restore it, or remove it"),))
     problems: list[Problem] = []
     events: list[tuple[int, _Event]] = []
@@ -199,7 +196,7 @@ def verify(place: Path, wanted: Callable[[Closed], bool] = lambda _: True) -> tu
         try:
             found[file] = seen_in(files.read_bytes(present[file].name), chosen[file])
         except OSError as problem:
-            raise LogError(f"{present[file].name}: cannot be read: {problem.strerror}") from problem
+            raise LogError(f"cannot be read: {problem.strerror}", file=present[file].name) from problem
     return errors_in(compared(Ledger(chosen, problems=ledger.problems), found))
 
 
@@ -232,4 +229,4 @@ def refusal(
     first = problems[0]
     where = f"{place / first.file}" + (f":{first.line}" if first.line else "")
     more = f" ({len(problems) - 1} more: perdure check {place})" if len(problems) > 1 else ""
-    return Unverified(f"{where}: {first.what}; {first.fix}, or {otherwise}{more}")
+    return Unverified(first.what, f"{first.fix}, or {otherwise}{more}", file=where)

@@ -92,13 +92,15 @@ class LifeBlock:
             of = f"{self.length} {unit}" if self.length is not None else f"{self.steps} steps"
             done = self._lived if self.length is not None else self._steps_used
             raise LearnerError(
-                f"{self.where}: left after {done} of {of}; a life is lived whole, so go through all of "
-                f"{'dataset.next_batch()' if self.is_batches else 'block.episodes()'}"
+                f"left after {done} of {of}",
+                "a life is lived whole, so go through all of "
+                f"{'dataset.next_batch()' if self.is_batches else 'block.episodes()'}",
+                file=self.where,
             )
 
     def _take(self) -> None:
         if self._taken:
-            raise LearnerError(f"{self.where}: taken twice; go through its episodes or its dataset once")
+            raise LearnerError("taken twice", "go through its episodes or its dataset once", file=self.where)
         self._taken = True
 
     def _experiences(self) -> Iterator[tuple[Mapping[str, Any], int]]:

@@ -152,19 +152,20 @@ class Table:
     def required(self, key: str, example: str) -> Any:
         """What stands under `key`; where nothing does, an example is given."""
         if key not in self.content:
-            raise PerdureError(f"{self.where}: no {key!r}; write, for example, {example}".replace("\n", " "))
+            example = example.replace("\n", " ")
+            raise PerdureError(f"no {key!r}", f"write, for example, {example}", file=self.where)
         return self.content[key]
 
 
 def checked(content: Any, keys: Mapping[str, Takes], where: str) -> Table:
     """`content` as a table of these keys; an unknown key offers the nearest, a wrong value says what is taken."""
     if not isinstance(content, Mapping):
-        raise PerdureError(f"{where} is {_shown(content)}; expected a table")
+        raise PerdureError(f"is {_shown(content)}", "expected a table", file=where)
     for key, value in content.items():
         if key not in keys:
-            raise PerdureError(f"{where}: unknown key {_shown(key)}; {nearest(key[:_LONGEST_NAME], keys)}")
+            raise PerdureError(f"unknown key {_shown(key)}", nearest(key[:_LONGEST_NAME], keys), file=where)
         if not keys[key].fits(value):
-            raise PerdureError(f"{where}: {key!r} is {_shown(value)}; expected {keys[key].what}")
+            raise PerdureError(f"{key!r} is {_shown(value)}", f"expected {keys[key].what}", file=where)
     return Table(content, where)
 
 
@@ -180,7 +181,7 @@ def refuse_strange(content: Any) -> None:
         elif isinstance(value, list):
             waiting += [(where, depth + 1, one) for one in value]
         elif isinstance(value, int) and abs(value) >= _BEYOND:
-            raise PerdureError(f"{where}: a number of {value.bit_length()} bits; write one that 64 bits hold")
+            raise PerdureError(f"a number of {value.bit_length()} bits", "write one that 64 bits hold", file=where)
         elif isinstance(value, float) and not math.isfinite(value):
             raise PerdureError(f"{where} is {value}, which is not finite; write a finite number")
         elif value is not None and not isinstance(value, bool | int | float | str):

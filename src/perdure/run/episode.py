@@ -39,7 +39,9 @@ class LivedEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """The first observation; seed and parameters of an episode are Perdure's choice, not the learner's."""
         if self.over:
-            raise LearnerError(f"{self._where}: reset of an episode that is over; take the next from block.episodes()")
+            raise LearnerError(
+                "reset of an episode that is over", "take the next from block.episodes()", file=self._where
+            )
         if self.begun:
             self._log(self._episode, False)
         self.begun = True
@@ -49,7 +51,7 @@ class LivedEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """What the environment answers; in evaluation without reward and info."""
         if not self.begun:
-            raise LearnerError(f"{self._where}: step before reset; call episode.reset() first")
+            raise LearnerError("step before reset", "call episode.reset() first", file=self._where)
         observation, reward, terminated, truncated, info = self._episode.step(action)
         if terminated or truncated:
             self.over = True
@@ -63,7 +65,9 @@ class LivedEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         if self.over:
             return
         if not self.begun:
-            raise LearnerError(f"{self._where}: an episode was taken and never begun; reset it, and step until it ends")
+            raise LearnerError(
+                "an episode was taken and never begun", "reset it, and step until it ends", file=self._where
+            )
         self.over = True
         self._log(self._episode, False)
 

@@ -25,8 +25,9 @@ def lead(life: Life, learner: Any) -> None:
             learner.live(life)
             if not life.over:
                 raise LearnerError(
-                    f"{life.name}: {type(learner).__name__}.live returned before the life was over; "
-                    "go through every block: for block in life: …"
+                    f"{type(learner).__name__}.live returned before the life was over",
+                    "go through every block: for block in life: …",
+                    file=life.name,
                 )
             return
         if not callable(getattr(learner, "act", None)):
@@ -42,15 +43,15 @@ def lead_block(life: Life, block: LifeBlock, learner: Any) -> None:
     try:
         (_lead_batches if block.is_batches else _lead_episodes)(block, learner, life.freeze)
     except (LearnerError, TaskError) as problem:
-        if block.where in str(problem):
+        if problem.file == block.where:
             raise
-        raise type(problem)(f"{block.where}: {problem}") from problem
+        raise type(problem)(str(problem), file=block.where) from problem
     except ValueError as problem:
         if "read-only" not in str(problem):
             raise
         what = "the inputs of a batch" if block.is_batches else "an observation"
         raise LearnerError(
-            f"{block.where}: the learner wrote into {what}; copy it first ({_place(problem)}: {problem})"
+            f"the learner wrote into {what}", f"copy it first ({_place(problem)}: {problem})", file=block.where
         ) from problem
 
 

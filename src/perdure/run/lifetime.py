@@ -140,7 +140,7 @@ class Life:
 
     def __iter__(self) -> Iterator[LifeBlock]:
         if self._iterated:
-            raise LearnerError(f"{self.name}: a life is lived once; make another with perdure.live")
+            raise LearnerError("a life is lived once", "make another with perdure.live", file=self.name)
         self._iterated = True
         try:
             for index in range(self._blocks_done, len(self.scenario.blocks)):
@@ -150,8 +150,9 @@ class Life:
                 block.finish()
                 if not block.learning and self._fingerprint() != self._frozen:
                     raise LearnerError(
-                        f"{block.where}: the learner changed while it was evaluated (its fingerprint differs); "
-                        "nothing may be learned from an evaluation: check what act and block_ended change"
+                        "the learner changed while it was evaluated (its fingerprint differs)",
+                        "nothing may be learned from an evaluation: check what act and block_ended change",
+                        file=block.where,
                     )
                 self._blocks_done = index + 1
                 self._keep()
@@ -233,7 +234,7 @@ class Life:
         spaces, calls this once more after that, before the block's first experience.
         """
         if self._open is not None and self._open.begun:
-            raise LearnerError(f"{self._open.where}: freeze after the block's first experience; call it before")
+            raise LearnerError("freeze after the block's first experience", "call it before", file=self._open.where)
         self._frozen = None if self._open is None or self._open.learning else self._fingerprint()
 
     def _fingerprint(self) -> str | None:

@@ -135,14 +135,16 @@ def read_protocol(path: str | Path) -> Protocol:
         for number, line in enumerate(text.splitlines(), start=1):
             if line.count(".") > _MOST_DOTS and max(part.count(".") for part in _NOT_A_KEY.split(line)) > _MOST_DOTS:
                 # Python's reader takes a time that grows with the square of such a key.
-                raise ProtocolError(f"{path}: line {number}: a key of more than {_MOST_DOTS} parts; write it flatter")
+                raise ProtocolError(
+                    f"line {number}: a key of more than {_MOST_DOTS} parts", "write it flatter", file=path
+                )
         content = tomllib.loads(text)
     except OSError as problem:
-        raise ProtocolError(f"{path}: cannot be read: {problem.strerror}") from problem
+        raise ProtocolError(f"cannot be read: {problem.strerror}", file=path) from problem
     except RecursionError as problem:
-        raise ProtocolError(f"{path}: nested too deep to be read; write it flatter") from problem
+        raise ProtocolError("nested too deep to be read", "write it flatter", file=path) from problem
     except ValueError as problem:  # also of text that is no UTF-8, and of numbers of thousands of digits
-        raise ProtocolError(f"{path}: not TOML: {problem}") from problem
+        raise ProtocolError(f"not TOML: {problem}", file=path) from problem
     return parse_protocol(content, path.parent, str(path))
 
 
@@ -152,8 +154,9 @@ def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str
         refuse_strange(content)
         return _parsed(content, folder, where)
     except PerdureError as problem:
-        said = str(problem)
-        raise ProtocolError(said if said.startswith(where) else f"{where}: {said}") from problem
+        if problem.file == where:
+            raise ProtocolError(problem.what, problem.fix, file=where) from problem
+        raise ProtocolError(str(problem), file=where) from problem
 
 
 def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
@@ -166,10 +169,10 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         for at, one in enumerate(listed)
     )
     if not plans:
-        raise ProtocolError(f"{where}: no scenario; add [[scenarios]] with a file or a layout")
+        raise ProtocolError("no scenario", "add [[scenarios]] with a file or a layout", file=where)
     names = [plan.name for plan in plans]
     if len(set(names)) < len(names):
-        raise ProtocolError(f"{where}: two scenarios are called {_twice(names)!r}; give one of them another name")
+        raise ProtocolError(f"two scenarios are called {_twice(names)!r}", "give one of them another name", file=where)
     seed = top.get("seed", 0)
     power = checked(top.get("power", {}), KEYS["power"], "[power]")
     lifetimes = top.get("lifetimes", 11)
@@ -177,8 +180,9 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         lifetimes = lifetimes_by_rule(power.get("effect", 1.0), power.get("alpha", 0.05), 1 - power.get("power", 0.9))
     if lifetimes * len(plans) > MOST_LIVES:
         raise ProtocolError(
-            f"{where}: {lifetimes:,} lifetimes of each of {len(plans)} scenarios are more than {MOST_LIVES:,} lives; "
-            "ask for fewer, or for a larger effect in [power]"
+            f"{lifetimes:,} lifetimes of each of {len(plans)} scenarios are more than {MOST_LIVES:,} lives",
+            "ask for fewer, or for a larger effect in [power]",
+            file=where,
         )
     roots = checked(top.get("seeds", {}), KEYS["seeds"], "[seeds]")
     limits = checked(top.get("limits", {}), KEYS["limits"], "[limits]")
@@ -213,13 +217,14 @@ def _scenario(table: Table, tasks: Mapping[str, Mapping[str, Any]], folder: Path
     given = [key for key in ("file", "layout", "syllabus") if key in table.content]
     if len(given) != 1:
         raise ProtocolError(
-            f"{table.where}: {' and '.join(given) or 'neither file nor layout'} given; name one: "
-            'file = "syllabus.json", or layout = "condensed" with tasks, learn and evaluate'
+            f"{' and '.join(given) or 'neither file nor layout'} given",
+            'name one: file = "syllabus.json", or layout = "condensed" with tasks, learn and evaluate',
+            file=table.where,
         )
     if "layout" not in table.content:
         idle = [key for key in ("tasks", "learn", "evaluate", "superblocks", "seed") if key in table.content]
         if idle:
-            raise ProtocolError(f"{table.where}: {', '.join(idle)} mean nothing beside a file; remove them")
+            raise ProtocolError(f"{', '.join(idle)} mean nothing beside a file", "remove them", file=table.where)
         syllabus = _syllabus(table, folder)
         return ScenarioPlan(table.get("name", syllabus.scenario.name), syllabus)
     layout = table.content["layout"]
@@ -247,7 +252,7 @@ def _syllabus(table: Table, folder: Path) -> Syllabus:
     syllabus, problems, _ = parse_syllabus(text, name)
     errors = [problem for problem in problems if problem.level == "error"]
     if errors:
-        raise ProtocolError(f"{table.where}: {name} is not a sound syllabus: {errors[0]}; perdure lint shows all")
+        raise ProtocolError(f"{name} is not a sound syllabus: {errors[0]}", "perdure lint shows all", file=table.where)
     return syllabus
 
 
@@ -274,7 +279,7 @@ def _tasks(tables: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
         table = checked(content, KEYS["task"], f"[tasks.{name}]")
         for variant, params in table.get("variants", {}).items():
             if not isinstance(params, Mapping):
-                raise ProtocolError(f"{table.where}: variant {variant!r} is {params!r:.200}; expected a table")
+                raise ProtocolError(f"variant {variant!r} is {params!r:.200}", "expected a table", file=table.where)
         found[name.lower()] = table.content
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from perdure.errors import nearest
+from perdure.errors import closest, nearest
 from perdure.scenario.document import Steps, TwiceNamed, is_finite, key_twice
 from perdure.scenario.layouts import LAYOUTS
 from perdure.scenario.problems import Level, shown
@@ -74,8 +74,8 @@ def read_header(value: Mapping[str, Any], name: str, report: Report) -> Header:
             report("error", (key,), f"{key!r} holds a number that is not finite", "write a finite number, or null")
             continue
         if key not in _KNOWN:
-            near = nearest(key, [known for known in _KNOWN if known not in value])
-            hint = near if near.startswith("did") else "remove it, or keep it: it is recorded and otherwise ignored"
+            near = closest(key, [known for known in _KNOWN if known not in value])
+            hint = f"did you mean {near!r}?" if near else "remove it, or keep it: it is recorded and otherwise ignored"
             report("warning", (key,), f"the header has no {key!r}", hint)
         elif key in _TEXTS and not isinstance(content, str):
             report("error", (key,), f"{key!r} is {shown(content)}", "write it as text, in double quotes")

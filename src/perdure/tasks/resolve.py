@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from perdure.errors import MissingExtra, PerdureError, UnknownName, nearest
+from perdure.errors import MissingExtra, PerdureError, UnknownName, closest, nearest
 from perdure.scenario.model import Task
 from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask, TaskError, TaskKind, settled
 
@@ -149,9 +149,8 @@ def _unknown(name: str, known: list[str]) -> PerdureError:
             f"unknown environment {name!r}; the package ale-py registers it: pip install ale-py, "
             f"and write env = 'ale_py:{name}'"
         )
-    problem = UnknownName("task or environment", name, known)
-    if "did you mean" in str(problem):
-        return problem
+    if closest(name, known):
+        return UnknownName("task or environment", name, known)
     return TaskError(
         f"unknown task or environment {name!r}; embedded: {', '.join(TASKS.names())}; for any other Gymnasium id name "
         "who registers it (module:Id-v0), for a task of your own its import path (module:name)"

@@ -91,7 +91,9 @@ class _Bulk:
         several = [_Part(path, file, options) for file in _files(path)]
         count = sum(len(one.lengths) for one in several)
         if count != 1:
-            raise LogError(f"{path}: holds {count} lifetimes, and one was asked for; score the file to see them all")
+            raise LogError(
+                f"holds {count} lifetimes, and one was asked for", "score the file to see them all", file=path
+            )
         return next(several[0].lifetimes())
 
     def parts(self, path: Path, options: Options) -> Sequence[str]:
@@ -118,7 +120,7 @@ class _Bulk:
             first, count = (int(number) for number in span.split("+"))
             file = files[int(which)]
         except (ValueError, IndexError):
-            raise LogError(f"{path}: no piece {part!r}; parts() names them") from None
+            raise LogError(f"no piece {part!r}", "parts() names them", file=path) from None
         yield from _Part(path, file, options).lifetimes(first, first + count)
 
 
@@ -139,7 +141,7 @@ def _files(path: Path) -> list[Path]:
     names = sorted(one.name for one in path.glob(f"part-*{SUFFIX}"))
     for number, name in enumerate(names):
         if name != part_name(number):
-            raise LogError(f"{path}: {part_name(number)} is missing (found: {name}); restore it from a copy")
+            raise LogError(f"{part_name(number)} is missing (found: {name})", "restore it from a copy", file=path)
     return [path / name for name in names]
 
 
@@ -172,31 +174,35 @@ class _Part:
         try:
             wrong = broken_seal(file)
             if wrong and options.verified:
-                raise LogError(f"{file}: {wrong}; restore it from a copy, or write it again")
+                raise LogError(wrong, "restore it from a copy, or write it again", file=file)
             self.notes = (f"{file.name}: {wrong}",) if wrong else ()
             shared = msgspec.json.decode(pl.read_parquet_metadata(file)[KEY], type=Shared)
             rows = int(self._scan().select(pl.len()).collect().item())
         except KeyError:
-            raise LogError(f"{file}: not written by perdure.write_lives; read it as a table") from None
+            raise LogError("not written by perdure.write_lives", "read it as a table", file=file) from None
         except _UNREADABLE as problem:
             raise self._unreadable(problem) from problem
         if shared.version != VERSION:
-            raise LogError(f"{file}: of version {shared.version}, and this Perdure reads {VERSION}; use a newer one")
+            raise LogError(
+                f"of version {shared.version}, and this Perdure reads {VERSION}", "use a newer one", file=file
+            )
         if file == self.place and (shared.part or not shared.last):
-            raise LogError(f"{file}: part {shared.part} of a folder that perdure.write_lives wrote; give the folder")
+            raise LogError(
+                f"part {shared.part} of a folder that perdure.write_lives wrote", "give the folder", file=file
+            )
         if file != self.place and file.is_symlink():
             files.refuse_way_out(file, self.place)
         if file != self.place and shared.write != _write_of(self.place):
-            raise LogError(f"{file}: of another writing than {part_name(0)}; restore the folder from a copy")
+            raise LogError(f"of another writing than {part_name(0)}", "restore the folder from a copy", file=file)
         if file != self.place and file.name != part_name(shared.part):
-            raise LogError(f"{file}: was written as {part_name(shared.part)}; restore the folder from a copy")
+            raise LogError(f"was written as {part_name(shared.part)}", "restore the folder from a copy", file=file)
         following = file.with_name(part_name(shared.part + 1))
         if file != self.place and shared.last == following.exists():
             what = "is no part of this folder" if shared.last else "is missing"
-            raise LogError(f"{following}: {what}; restore the folder from a copy")
+            raise LogError(what, "restore the folder from a copy", file=following)
         stated = sum(length * count for length, count in shared.lives)
         if stated != rows or not rows or any(length < 1 or count < 1 for length, count in shared.lives):
-            raise LogError(f"{file}: {rows} rows, and its metadata speaks of {stated}; write it again")
+            raise LogError(f"{rows} rows, and its metadata speaks of {stated}", "write it again", file=file)
         return shared
 
     def holds_experts(self) -> bool:
@@ -213,7 +219,7 @@ class _Part:
         known = self.shared.measures
         for name in asked or ():
             if name not in known:
-                raise LogError(f"{self.file}: no measure {name!r}; {nearest(name, known)}")
+                raise LogError(f"no measure {name!r}", nearest(name, known), file=self.file)
         return dict(asked or known)
 
     def _scan(self) -> pl.LazyFrame:
@@ -221,13 +227,15 @@ class _Part:
 
     def _unreadable(self, problem: BaseException) -> LogError:
         reason = (str(problem).splitlines() or [type(problem).__name__])[0]
-        return LogError(f"{self.file}: cannot be read as Parquet: {reason}; restore it from a copy, or write it again")
+        return LogError(
+            f"cannot be read as Parquet: {reason}", "restore it from a copy, or write it again", file=self.file
+        )
 
     def lifetimes(self, first: int = 0, last: int | None = None) -> Iterator[Lifetime]:
         """The lifetimes from one to before another."""
         last = len(self.lengths) if last is None else last
         if not 0 <= first < last <= len(self.lengths):
-            raise LogError(f"{self.file}: has {len(self.lengths)} lifetimes; {first} to {last} are none of them")
+            raise LogError(f"has {len(self.lengths)} lifetimes", f"{first} to {last} are none of them", file=self.file)
         for begin, end in _pieces(self.lengths[first:last]):
             yield from self._piece(first + begin, first + end)
 

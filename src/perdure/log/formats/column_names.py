@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
-from perdure.errors import LogError, nearest
+from perdure.errors import LogError, closest, nearest
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options
 
@@ -160,7 +160,7 @@ def layout(header: Sequence[str], path: Path, options: Options) -> Layout:
     mapping = dict(options.columns)
     for ours, theirs in mapping.items():
         if theirs not in header:
-            raise LogError(f"{path}: no column {theirs!r} for {ours}; {offer(theirs, header)}")
+            raise LogError(f"no column {theirs!r} for {ours}", offer(theirs, header), file=path)
     shape = table_shape(header, options) or "long"
     notes: list[str] = []
     understood = dict(IDENTITY)
@@ -174,7 +174,7 @@ def layout(header: Sequence[str], path: Path, options: Options) -> Layout:
     used = set(mapping.values())
     taken = [*mapping, *(f"{name}_in_file" if name in mapping else name for name in header if name not in used)]
     if twice := {name for name in taken if taken.count(name) > 1}:
-        raise LogError(f"{path}: two columns would be called {', '.join(sorted(twice))}; rename one in the file")
+        raise LogError(f"two columns would be called {', '.join(sorted(twice))}", "rename one in the file", file=path)
     sources = [*mapping.values(), *(name for name in header if name not in used)]
     # The first measure is the one that is scored: what a user mapped comes first, then the file's order.
     pairs = tuple(zip(taken, sources, strict=True))
@@ -200,5 +200,5 @@ def _plain_names(ours: str, header: Sequence[str]) -> Mapping[str, str]:
 
 def offer(name: str, present: Sequence[str]) -> str:
     """The nearest column, and all there are."""
-    close = nearest(name, present)
-    return close if close.startswith("known") else f"{close} (found: {', '.join(present)})"
+    found = f" (found: {', '.join(present)})" if closest(name, present) else ""
+    return f"{nearest(name, present)}{found}"

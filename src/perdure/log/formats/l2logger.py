@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -141,7 +142,7 @@ class L2Logger:
         checksums: Checksums,
     ) -> pl.DataFrame:
         if not found:
-            raise LogError(f"{path}: no data-log.tsv in any folder below; nothing was logged here")
+            raise LogError("no data-log.tsv in any folder below", "nothing was logged here", file=path)
 
         def schema(header: tuple[str, ...], file: Path) -> Mapping[str, pl.DataType]:
             return schema_of(header, file, measures)
@@ -151,7 +152,7 @@ class L2Logger:
         except Unparsed as problem:
             raise _first_error(path, str(problem)) from problem
         if rows is None:
-            raise LogError(f"{path}: no record in any of {len(found)} files ({'; '.join(notes) or 'headers only'})")
+            raise LogError(f"no record in any of {len(found)} files ({'; '.join(notes) or 'headers only'})", file=path)
         return in_order(self._columns(path, rows, measures))
 
     def _columns(self, path: Path, rows: pl.DataFrame, measures: Mapping[str, Direction]) -> pl.DataFrame:
@@ -174,18 +175,19 @@ def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]
     file = path / LOGGER_INFO
     if not file.exists():
         raise LogError(
-            f"{file}: missing, so nothing says which columns are measures; "
-            'write {"metrics_columns": ["reward"], "log_format_version": "1.1"} there, or name the measures'
+            "missing, so nothing says which columns are measures",
+            'write {"metrics_columns": ["reward"], "log_format_version": "1.1"} there, or name the measures',
+            file=file,
         )
     names = object_in(file).get("metrics_columns")
     if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
-        raise LogError(f"{file}: 'metrics_columns' must be a list of one or more column names, found {names!r}")
+        raise LogError(f"'metrics_columns' must be a list of one or more column names, found {names!r}", file=file)
     declared = manifest.get("measures")
     directions = declared if isinstance(declared, dict) else {}
     for name in names:
         if directions.get(name, "higher") not in ("higher", "lower"):
             raise LogError(
-                f"{path / MANIFEST}: the measure {name!r} is {directions[name]!r}-better; expected higher or lower"
+                f"the measure {name!r} is {directions[name]!r}-better", "expected higher or lower", file=path / MANIFEST
             )
     return {name: "lower" if directions.get(name) == "lower" else "higher" for name in names}
 
@@ -195,15 +197,15 @@ def object_in(file: Path) -> dict[str, Any]:
     try:
         content = files.read_bytes(file, files.HEADER_LIMIT, within=file.parent)
     except OSError as problem:
-        raise LogError(f"{file}: cannot be read: {problem.strerror}") from problem
+        raise LogError(f"cannot be read: {problem.strerror}", file=file) from problem
     try:
         found = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise LogError(f"{file}: not JSON: {_place(content, problem)}") from problem
+        raise LogError(f"not JSON: {problem}", file=file, line=_broken_line(content)) from problem
     except RecursionError as problem:
-        raise LogError(f"{file}: nested too deep to be read") from problem
+        raise LogError("nested too deep to be read", file=file) from problem
     if not isinstance(found, dict):
-        raise LogError(f"{file}: expected a JSON object, found {type(found).__name__}")
+        raise LogError(f"expected a JSON object, found {type(found).__name__}", file=file)
     return cast("dict[str, Any]", found)
 
 
@@ -211,17 +213,19 @@ def schema_of(header: tuple[str, ...], file: Path, measures: Mapping[str, Direct
     """The types of a file's columns by its header; LogError where it lacks one that every file needs."""
     if len(set(header)) != len(header):
         twice = sorted({name for name in header if header.count(name) > 1})
-        raise LogError(f"{file}:1: the header names {', '.join(map(repr, twice))} more than once")
+        raise LogError(f"the header names {', '.join(map(repr, twice))} more than once", file=file, line=1)
     missing = [name for name in STANDARD_COLUMNS if name not in header and name not in OPTIONAL_COLUMNS]
     if missing:
         raise LogError(
-            f"{file}:1: the header has no {', '.join(missing)} (found: {', '.join(header)}); "
-            "every L2Logger file needs these columns"
+            f"the header has no {', '.join(missing)} (found: {', '.join(header)})",
+            "every L2Logger file needs these columns",
+            file=file,
+            line=1,
         )
     for name in measures:
         if name not in header:
             others = [one for one in header if one not in STANDARD_COLUMNS]
-            raise LogError(f"{file}:1: no column for the measure {name!r}; {nearest(name, others)}")
+            raise LogError(f"no column for the measure {name!r}", nearest(name, others), file=file, line=1)
     return {name: STANDARD_COLUMNS.get(name, MEASURE.kind if name in measures else pl.String()) for name in header}
 
 
@@ -239,22 +243,21 @@ def _first_error(path: Path, otherwise: str) -> LogError:
     problems = check_l2logger(path).problems
     errors = [one for one in problems if one.level == "error" and not one.tolerated]
     if not errors:
-        return LogError(f"{path}: cannot be read as a table: {otherwise}")
+        return LogError(f"cannot be read as a table: {otherwise}", file=path)
     first = errors[0]
     more = f" ({len(errors) - 1} more: perdure check {path})" if len(errors) > 1 else ""
-    where = f"{path / first.file}" + (f":{first.line}" if first.line else "")
-    return LogError(f"{where}: {first.what}; {first.fix}{more}")
+    return LogError(first.what, f"{first.fix}{more}", file=path / first.file, line=first.line)
 
 
-def _place(content: bytes, problem: Exception) -> str:
-    """The decoder's message, with the byte it names turned into line and column."""
-    named = re.search(r"byte (\d+)", str(problem))
-    if not named:
-        return str(problem)
-    at = min(int(named.group(1)), len(content))
-    line = content.count(b"\n", 0, at) + 1
-    column = at - (content.rfind(b"\n", 0, at) + 1) + 1
-    return f"{problem} (line {line}, column {column})"
+def _broken_line(content: bytes) -> int | None:
+    """The line on which a text stops being JSON, as Python's own reader counts; None where that reads it."""
+    try:
+        json.loads(content)
+    except json.JSONDecodeError as problem:
+        return problem.lineno
+    except (ValueError, RecursionError):
+        pass
+    return None
 
 
 L2LOGGER = L2Logger()

@@ -55,7 +55,9 @@ class _Learnkit:
         notes: list[str] = []
         found = [table for table in _tables(path, DATA_FILE, notes) if table.rows.height]
         if not found:
-            raise LogError(f"{path}: no record in any {DATA_FILE} ({'; '.join(notes) or 'headers only, or no file'})")
+            raise LogError(
+                f"no record in any {DATA_FILE} ({'; '.join(notes) or 'headers only, or no file'})", file=path
+            )
         reports = [table for table in _tables(path, BLOCK_REPORT, notes) if table.rows.height]
         manifest = object_in(path / MANIFEST) if (path / MANIFEST).exists() else {}
         for table in found:
@@ -67,7 +69,7 @@ class _Learnkit:
         if not measures:
             columns = dict.fromkeys(name for table in found for name in table.rows.columns if name != _FOLDER)
             raise LogError(
-                f"{path}: no measure: no reward, and no other column of numbers (found: {', '.join(columns)})"
+                f"no measure: no reward, and no other column of numbers (found: {', '.join(columns)})", file=path
             )
         for table in found:
             _require(table, tuple(measures))
@@ -96,11 +98,11 @@ def _folders(path: str | Path) -> list[str]:
 def _tables(root: Path, name: str, notes: list[str]) -> list[Table]:
     """The files called `name`, with worker and phase from their folders where no column says them."""
     if not root.is_dir():
-        raise LogError(f"{root}: no such folder; expected <worker>/<phase>/<task>/{DATA_FILE} below it")
+        raise LogError("no such folder", f"expected <worker>/<phase>/<task>/{DATA_FILE} below it", file=root)
     files = [source.path for source in sources(root, name)]
     for file in files:
         if len(file.relative_to(root).parts) != 4:
-            raise LogError(f"{file}: not at <worker>/<phase>/<task>/{name}; move it there, or out of this log")
+            raise LogError(f"not at <worker>/<phase>/<task>/{name}", "move it there, or out of this log", file=file)
     return [_placed(table, root) for table in tables(files, "\t", notes, root)]
 
 
@@ -119,7 +121,10 @@ def _require(table: Table, columns: Sequence[str]) -> None:
     for name in columns:
         if name not in present:
             raise LogError(
-                f"{table.parts[0].path}:1: no column {name!r} (found: {', '.join(present)}); {nearest(name, present)}"
+                f"no column {name!r} (found: {', '.join(present)})",
+                nearest(name, present),
+                file=table.parts[0].path,
+                line=1,
             )
 
 

@@ -77,7 +77,7 @@ def measures_of(table: Table, path: Path, options: Options, identity: tuple[str,
     if options.measures is not None:
         for name in options.measures:
             if name not in others:
-                raise LogError(f"{path}: no column for the measure {name!r}; {offer(name, others)}")
+                raise LogError(f"no column for the measure {name!r}", offer(name, others), file=path)
         return dict(options.measures)
     found: dict[str, Direction] = {
         name: "higher"
@@ -88,8 +88,9 @@ def measures_of(table: Table, path: Path, options: Options, identity: tuple[str,
         passed = [name for name in others if is_bookkeeping(name)]
         hint = f" ({', '.join(passed)}: by their names no measures)" if passed else ""
         raise LogError(
-            f"{path}: no measure: none of the columns {', '.join(others) or '(none left)'} holds numbers{hint}; "
-            "log a number per experience, such as a reward"
+            f"no measure: none of the columns {', '.join(others) or '(none left)'} holds numbers{hint}",
+            "log a number per experience, such as a reward",
+            file=path,
         )
     return found
 

@@ -51,7 +51,7 @@ class _MatrixReader:
         """The lifetime that the matrix tells of: its tasks learned in turn, its known cells evaluated."""
         several = tuple(self.lifetimes(path, options))
         if len(several) > 1:
-            raise LogError(f"{path}: {len(several)} matrices, one lifetime each; perdure.survey takes them all")
+            raise LogError(f"{len(several)} matrices, one lifetime each", "perdure.survey takes them all", file=path)
         return several[0]
 
     def parts(self, path: Path, options: Options) -> Sequence[str]:  # noqa: ARG002 - a matrix is not worth dividing
@@ -92,7 +92,7 @@ def matrix_lifetimes(
         for at, cells in enumerate(_each(stack))
     )
     if not raws:
-        raise LogError(f"{name}: no matrix in it; give one for each lifetime")
+        raise LogError("no matrix in it", "give one for each lifetime", file=name)
     return tuple(_lifetimes(raws, options, name))
 
 

@@ -41,7 +41,7 @@ def raw_matrices(path: Path) -> tuple[RawMatrix, ...]:
     """Every matrix in a file; LogError, naming line and cell, says why one cannot be read. Nothing is unpickled."""
     found = tuple(_loaded(path, _LOADERS, "accuracy matrix"))
     if not found:
-        raise LogError(f"{path}: no matrix in it; save one for each lifetime")
+        raise LogError("no matrix in it", "save one for each lifetime", file=path)
     return found
 
 
@@ -63,7 +63,7 @@ def read_baseline(text: str, source: str = "baseline") -> Baseline:
         return given[0] if len(given) == 1 else given
     place = Path(text)
     if not place.is_file():
-        raise LogError(f"{source}: {text!r} is neither a number, nor numbers with commas between, nor a file")
+        raise LogError(f"{text!r} is neither a number, nor numbers with commas between, nor a file", file=source)
     found: Baseline = _loaded(place, _BASELINES, "baseline")
     return found
 
@@ -71,11 +71,11 @@ def read_baseline(text: str, source: str = "baseline") -> Baseline:
 def _loaded(path: Path, loaders: Mapping[str, Callable[[Path, bytes], Any]], what: str) -> Any:
     load = loaders.get(inner_kind(path))
     if load is None:
-        raise NotALog(f"{path}: no {what} by its name; expected one of {', '.join(loaders)}")
+        raise NotALog(f"no {what} by its name", f"expected one of {', '.join(loaders)}", file=path)
     try:
         content = content_of(path)
     except OSError as problem:
-        raise LogError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
+        raise LogError(f"cannot be read: {problem.strerror or problem}", file=path) from problem
     return load(path, content)
 
 
@@ -94,13 +94,13 @@ def _apart(path: Path, content: bytes) -> Labelled:
         text = content.decode("utf-8-sig")
         lines = list(split(text, separator_of(text)))
     except UnicodeDecodeError as problem:
-        raise LogError(f"{path}: byte {problem.start} is not UTF-8; save the file as plain text") from problem
+        raise LogError(f"byte {problem.start} is not UTF-8", "save the file as plain text", file=path) from problem
     except csv.Error as problem:
-        raise LogError(f"{path}: no table of numbers: {problem}; write one line per row") from problem
+        raise LogError(f"no table of numbers: {problem}", "write one line per row", file=path) from problem
     while lines and lines[-1] in ([], [""]):
         lines.pop()
     if not lines:
-        raise LogError(f"{path}: the file is empty; expected one row of numbers per task")
+        raise LogError("the file is empty", "expected one row of numbers per task", file=path)
     return taken_apart(lines, str(path))
 
 
@@ -113,7 +113,7 @@ def _baseline_from_text(path: Path, content: bytes) -> Baseline:
 
 def _one_per_task(path: Path, cells: Array) -> tuple[float, ...]:
     if np.isnan(cells).any() or min(cells.shape, default=0) > 1:
-        raise LogError(f"{path}: a baseline has one number per task, without gaps; found a table of {cells.shape}")
+        raise LogError("a baseline has one number per task, without gaps", f"found a table of {cells.shape}", file=path)
     return tuple(float(cell) for cell in cells.ravel())
 
 
@@ -125,7 +125,7 @@ def _from_json(path: Path, content: bytes) -> Iterator[RawMatrix]:
     try:
         found = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise LogError(f"{path}: not JSON: {problem}; undefined cells are null (NaN is no JSON)") from problem
+        raise LogError(f"not JSON: {problem}", "undefined cells are null (NaN is no JSON)", file=path) from problem
     said: Mapping[str, Any] = found if isinstance(found, dict) else {"matrix": found}
     for key in said:
         if key not in _KEYS:
@@ -133,8 +133,9 @@ def _from_json(path: Path, content: bytes) -> Iterator[RawMatrix]:
     given = [key for key in ("matrix", "matrices") if key in said]
     if len(given) != 1:
         raise LogError(
-            f'{path}: expected "matrix", a list of rows, or "matrices", several of them '
-            f"(found: {', '.join(said) or 'nothing'})"
+            'expected "matrix", a list of rows, or "matrices", several of them (found: '
+            f"{', '.join(said) or 'nothing'})",
+            file=path,
         )
     facts = {
         "tasks": _converted(path, said, "tasks", tuple[str, ...]),
@@ -151,7 +152,9 @@ def _from_json(path: Path, content: bytes) -> Iterator[RawMatrix]:
         yield RawMatrix.of(_json_cells(path, tables), str(path), seed=_converted(path, said, "seed", int), **facts)
         return
     if not isinstance(tables, dict | list) or not tables:
-        raise LogError(f"{path}: matrices are a list of matrices, or an object of them by name; found {_kind(tables)}")
+        raise LogError(
+            "matrices are a list of matrices, or an object of them by name", f"found {_kind(tables)}", file=path
+        )
     named = tables.items() if isinstance(tables, dict) else ((str(at), table) for at, table in enumerate(tables))
     seeds = _seeds(path, _converted(path, said, "seeds", tuple[int, ...]), len(tables))
     for (name, table), seed in zip(named, seeds, strict=True):
@@ -170,17 +173,21 @@ def _is_stack(tables: Any) -> bool:
 
 def _json_cells(source: object, rows: Any) -> Array:
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
-        raise LogError(f"{source}: the matrix is a list of rows, each a list of numbers or null; found {_kind(rows)}")
+        raise LogError(
+            "the matrix is a list of rows, each a list of numbers or null", f"found {_kind(rows)}", file=source
+        )
     for at, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
-            raise LogError(f"{source}: row {at} has {len(row)} cells, row 1 has {len(rows[0])}; write null for none")
+            raise LogError(
+                f"row {at} has {len(row)} cells, row 1 has {len(rows[0])}", "write null for none", file=source
+            )
         for place, cell in enumerate(row, start=1):
             if cell is not None and (isinstance(cell, bool) or not isinstance(cell, int | float)):
-                raise LogError(f"{source}: row {at}, cell {place}: {cell!r} is no number; write null for none")
+                raise LogError(f"row {at}, cell {place}: {cell!r} is no number", "write null for none", file=source)
     try:
         return np.array([[np.nan if cell is None else float(cell) for cell in row] for row in rows], dtype=np.float64)
     except OverflowError as problem:
-        raise LogError(f"{source}: a number in the matrix is too large: {problem}") from problem
+        raise LogError(f"a number in the matrix is too large: {problem}", file=source) from problem
 
 
 def _converted(path: Path, said: Mapping[str, Any], key: str, kind: Any) -> Any:
@@ -189,14 +196,14 @@ def _converted(path: Path, said: Mapping[str, Any], key: str, kind: Any) -> Any:
     try:
         return msgspec.convert(said[key], kind)
     except msgspec.ValidationError as problem:
-        raise LogError(f'{path}: "{key}": {problem}') from problem
+        raise LogError(f'"{key}": {problem}', file=path) from problem
 
 
 def _seeds(path: Path, seeds: Sequence[int] | None, count: int) -> Sequence[int | None]:
     if seeds is None:
         return (None,) * count
     if len(seeds) != count:
-        raise LogError(f"{path}: {len(seeds)} seeds for {count} matrices; give one for each, in order")
+        raise LogError(f"{len(seeds)} seeds for {count} matrices", "give one for each, in order", file=path)
     return seeds
 
 
@@ -209,7 +216,7 @@ def _baseline_from_json(path: Path, content: bytes) -> Baseline:
         found: Baseline = msgspec.json.decode(content, type=_NumberOrTasks)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise LogError(
-            f"{path}: no baseline: {problem}; expected a number, a list, or task names and numbers"
+            f"no baseline: {problem}", "expected a number, a list, or task names and numbers", file=path
         ) from problem
     return found
 
@@ -227,7 +234,7 @@ def _from_numpy(path: Path, content: bytes) -> Iterator[RawMatrix]:
         return
     stated = np.atleast_1d(arrays["seeds"]) if "seeds" in arrays else None
     if stated is not None and stated.dtype.kind not in "iu":
-        raise LogError(f"{path}: seeds holds {stated.dtype}; seeds are whole numbers")
+        raise LogError(f"seeds holds {stated.dtype}", "seeds are whole numbers", file=path)
     seeds = _seeds(path, None if stated is None else stated.tolist(), len(cells))
     for at, (table, seed) in enumerate(zip(cells, seeds, strict=True)):
         yield RawMatrix.of(table, f"{path}#{at}", tasks=tasks, seed=seed, inside=str(at))
@@ -241,13 +248,15 @@ def _arrays(path: Path, content: bytes) -> Mapping[str, npt.NDArray[Any]]:
         with loaded as archive:
             unpacked = sum(one.file_size for one in archive.zip.infolist())
             if unpacked > _UNPACKED_AT_MOST:
-                raise LogError(f"{path}: {unpacked / 1e6:,.0f} MB unpacked; {_TOO_MANY}")
+                raise LogError(f"{unpacked / 1000000.0:,.0f} MB unpacked", _TOO_MANY, file=path)
             return {name: archive[name] for name in archive.files}
     except LogError:
         raise
     except Exception as problem:  # NumPy raises whatever its parts do: of a zip, of a header that is Python, of memory
         raise LogError(
-            f"{path}: no plain NumPy file ({problem}); save numbers with numpy.savez, pickled objects are never read"
+            f"no plain NumPy file ({problem})",
+            "save numbers with numpy.savez, pickled objects are never read",
+            file=path,
         ) from problem
 
 
@@ -256,14 +265,15 @@ def _matrix_among(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[s
     name = "matrix" if "matrix" in names else names[0] if len(names) == 1 else None
     if name is None:
         raise LogError(
-            f"{path}: which of these arrays is the matrix: {', '.join(names) or 'none'}? Save it under the name matrix"
+            f"which of these arrays is the matrix: {', '.join(names) or 'none'}? Save it under the name matrix",
+            file=path,
         )
     return name, arrays[name]
 
 
 def _numeric(path: Path, name: str, array: npt.NDArray[Any]) -> Array:
     if array.dtype.kind not in "fiu":
-        raise LogError(f"{path}: {name} holds {array.dtype}, not numbers; save floats, with NaN for no evaluation")
+        raise LogError(f"{name} holds {array.dtype}, not numbers", "save floats, with NaN for no evaluation", file=path)
     return array.astype(np.float64)
 
 

@@ -69,22 +69,30 @@ def taken_apart(lines: Sequence[Sequence[str]], source: str) -> Labelled:
     for at, line in enumerate(lines, start=1):
         if len(line) != len(lines[0]):
             raise LogError(
-                f"{source}:{at}: {len(line)} cells where line 1 has {len(lines[0])}; keep the delimiters of empty cells"
+                f"{len(line)} cells where line 1 has {len(lines[0])}",
+                "keep the delimiters of empty cells",
+                file=source,
+                line=at,
             )
     values, words = _parsed(lines)
     labels = _labels(values, words)
     if labels is None:
         row, column = _misplaced(words)
         raise LogError(
-            f"{source}:{row + 1}: cell {column + 1}: {lines[row][column]!r} is no finite number; a matrix holds "
-            "numbers, with names in its first row or column alone; leave a cell empty where a task was not evaluated"
+            f"cell {column + 1}: {lines[row][column]!r} is no finite number",
+            "a matrix holds numbers, with names in its first row or column alone; leave a cell empty where a "
+            "task was not evaluated",
+            file=source,
+            line=row + 1,
         )
     header, index = labels
     inside = [cell for line in lines[header:] for cell in line[index:] if not blank(cell)]
     signed = [cell for cell in inside if cell.endswith("%")]
     if signed and len(signed) < len(inside):
         bare = next(cell for cell in inside if not cell.endswith("%"))
-        raise LogError(f"{source}: {signed[0]!r} has a percent sign, {bare!r} has none; write all numbers in one way")
+        raise LogError(
+            f"{signed[0]!r} has a percent sign, {bare!r} has none", "write all numbers in one way", file=source
+        )
     return Labelled(
         values[header:, index:],
         tuple(line[0] for line in lines[header:]) if words[header:, :index].any() else None,

@@ -47,15 +47,17 @@ def orientation(cells: Array, said: Rows | None = None, source: str = "matrix") 
     empty = _by_half(np.isnan(square))
     if shape and empty and empty != shape:
         raise LogError(
-            f"{shown}: one more than a square, so {ROWS[shape]}, but every cell {_WHERE[empty]} the diagonal is "
-            f"empty, so {ROWS[empty]}; leave out what is from before any learning, or correct the matrix"
+            f"one more than a square, so {ROWS[shape]}, but every cell {_WHERE[empty]} the diagonal is empty, "
+            f"so {ROWS[empty]}",
+            "leave out what is from before any learning, or correct the matrix",
+            file=shown,
         )
     certain = shape or empty
     if certain:
         beyond = "column" if certain == "evaluated" else "row"
         why = f"a {beyond} from before any learning stands in front" if shape else _half_is(certain, "empty")
         if said and said != certain:
-            raise LogError(f"{source}: {why}, so {ROWS[certain]}; say --rows {certain}, or leave it out")
+            raise LogError(f"{why}, so {ROWS[certain]}", f"say --rows {certain}, or leave it out", file=source)
         return Orientation(certain, why)
     if _is_diagonal(square):
         return Orientation(said, "values on the diagonal alone" if len(square) > 1 else "", either=True)
@@ -88,9 +90,10 @@ def undecided(cells: Array, source: str) -> LogError:
     """What to say of a matrix whose cells do not tell which way round it is."""
     filled = "gaps in both halves" if np.isnan(cells).any() else "every cell is filled"
     return LogError(
-        f"{source}: {len(cells)} × {len(cells)} and {filled}, so the cells do not tell what its rows are; say "
-        "--rows evaluated if row i holds task i, evaluated after each task was learned, or --rows learned if row j "
-        "holds all tasks, evaluated after the j-th was learned (GEM, Avalanche, Mammoth)"
+        f"{len(cells)} × {len(cells)} and {filled}, so the cells do not tell what its rows are",
+        "say --rows evaluated if row i holds task i, evaluated after each task was learned, or --rows "
+        "learned if row j holds all tasks, evaluated after the j-th was learned (GEM, Avalanche, Mammoth)",
+        file=source,
     )
 
 

@@ -52,7 +52,7 @@ class RawMatrix:
         """A matrix of numbers alone, less a first row or column that only counts."""
         if cells.ndim != 2:
             raise LogError(
-                f"{source}: {cells.ndim} dimensions; a matrix has 2, rows and columns, and several of them have 3"
+                f"{cells.ndim} dimensions", "a matrix has 2, rows and columns, and several of them have 3", file=source
             )
         found = unlabelled(cells)
         return cls(found.cells, source, notes=found.notes, **facts)
@@ -95,7 +95,7 @@ def accuracy_matrices(
     for one in raws:
         if max(one.cells.shape, default=0) > _MOST_TASKS + 1:
             raise LogError(
-                f"{one.source}: a table of {one.cells.shape}; an accuracy matrix has {_MOST_TASKS} tasks at most"
+                f"a table of {one.cells.shape}", f"an accuracy matrix has {_MOST_TASKS} tasks at most", file=one.source
             )
     directions = orientations([(one.source, one.cells) for one in raws], rows)
     exceeding = any(bool((one.cells > 1.0).any()) for one in raws)
@@ -111,11 +111,11 @@ def as_numbers(cells: Cells, source: str = "matrix") -> Array:
     try:
         given = np.asarray(cells)
         if given.dtype.kind not in "fiuO":
-            raise LogError(f"{source}: holds {given.dtype}, not numbers; write NaN where a task was not evaluated")
+            raise LogError(f"holds {given.dtype}, not numbers", "write NaN where a task was not evaluated", file=source)
         return given.astype(np.float64)
     except (TypeError, ValueError) as problem:
         raise LogError(
-            f"{source}: no table of numbers ({problem}); every row is as long as the first, None for none"
+            f"no table of numbers ({problem})", "every row is as long as the first, None for none", file=source
         ) from problem
 
 
@@ -147,16 +147,18 @@ def _costs(raw: RawMatrix, count: int) -> dict[str, Any]:
     for name, values in costs.items():
         if len(values) > count or not all(0 <= one < np.inf for one in values):
             raise LogError(
-                f"{raw.source}: {name} holds {list(values)}; expected a number, 0 or more, for each of {count} tasks"
+                f"{name} holds {list(values)}",
+                f"expected a number, 0 or more, for each of {count} tasks",
+                file=raw.source,
             )
     return costs
 
 
 def _checked(values: Array, tasks: tuple[str, ...], unit: Unit, notes: tuple[str, ...], source: str) -> AccuracyMatrix:
     if np.isnan(values).all():
-        raise LogError(f"{source}: no cell holds a value; expected the evaluations of {len(values)} tasks")
+        raise LogError("no cell holds a value", f"expected the evaluations of {len(values)} tasks", file=source)
     if np.isinf(values).any():
-        raise LogError(f"{source}: {_cell(np.isinf(values))} is infinite; leave empty what was not evaluated")
+        raise LogError(f"{_cell(np.isinf(values))} is infinite", "leave empty what was not evaluated", file=source)
     _refuse_outside(values, unit, source)
     return AccuracyMatrix(tasks=tasks, values=values, unit=unit, **extremes(values), notes=notes)
 
@@ -166,8 +168,9 @@ def _refuse_outside(values: Array, unit: Unit, source: str) -> None:
     wrong = (values > limit) | ((values < 0.0) & (unit != "raw"))
     if wrong.any():
         raise LogError(
-            f"{source}: {_cell(wrong)} is {values[wrong][0]:g}, outside 0..{limit:g} ({unit}); "
-            "correct it, or say --unit raw for a measure that is no accuracy"
+            f"{_cell(wrong)} is {values[wrong][0]:g}, outside 0..{limit:g} ({unit})",
+            "correct it, or say --unit raw for a measure that is no accuracy",
+            file=source,
         )
 
 
@@ -206,12 +209,14 @@ def _names(tasks: Sequence[str] | None, count: int, source: str) -> tuple[str, .
         return tuple(f"task{number}" for number in range(1, count + 1))
     names = tuple(name.lower() for name in tasks)
     if len(names) != count:
-        raise LogError(f"{source}: {len(names)} task names for {count} tasks; give one per row, in order of learning")
+        raise LogError(
+            f"{len(names)} task names for {count} tasks", "give one per row, in order of learning", file=source
+        )
     if not all(names):
-        raise LogError(f"{source}: task {names.index('') + 1} has no name; name every task, or none")
+        raise LogError(f"task {names.index('') + 1} has no name", "name every task, or none", file=source)
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise LogError(f"{source}: task {min(twice)!r} is named twice; names compare without case")
+        raise LogError(f"task {min(twice)!r} is named twice", "names compare without case", file=source)
     return names
 
 
@@ -222,8 +227,9 @@ def _refuse_two_orders(evaluated: Sequence[str] | None, learned: Sequence[str] |
     first, second = ([name.lower() for name in names] for names in (evaluated, learned))
     if first != second and sorted(first) == sorted(second):
         raise LogError(
-            f"{source}: rows name the tasks as {', '.join(evaluated)}, columns as {', '.join(learned)}; "
-            "write both in the order of learning"
+            f"rows name the tasks as {', '.join(evaluated)}, columns as {', '.join(learned)}",
+            "write both in the order of learning",
+            file=source,
         )
 
 

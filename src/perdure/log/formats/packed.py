@@ -104,7 +104,7 @@ def trouble(path: Path) -> str | None:
         with _opened(path) as (file, suffix):
             head = file.readline(_GLANCE)
     except LogError as problem:
-        return str(problem).removeprefix(f"{path}: ")
+        return "; ".join(filter(None, (problem.what, problem.fix)))
     except _BROKEN as problem:
         return f"does not unpack ({problem}); pack it again, or give the file itself"
     if not head.strip():
@@ -122,7 +122,7 @@ def content(path: Path) -> tuple[bytes, str]:
         with _opened(path) as (file, suffix):
             return _bounded(path, file), SEPARATORS[suffix]
     except _BROKEN as problem:
-        raise LogError(f"{path}: does not unpack ({problem}); pack it again, or give the file itself") from problem
+        raise LogError(f"does not unpack ({problem})", "pack it again, or give the file itself", file=path) from problem
 
 
 @contextmanager
@@ -151,7 +151,9 @@ def _only_table(path: Path, archive: zipfile.ZipFile) -> str:
         return found[0]
     shown = ", ".join(own[:6]) + (", …" if len(own) > 6 else "")
     what = f"{len(found)} tables" if found else "no table"
-    raise LogError(f"{path}: {what} in it (found: {shown or 'nothing'}); a zip holds one CSV or TSV: unpack it here")
+    raise LogError(
+        f"{what} in it (found: {shown or 'nothing'})", "a zip holds one CSV or TSV: unpack it here", file=path
+    )
 
 
 def _bounded(path: Path, file: IO[bytes]) -> bytes:
@@ -160,8 +162,9 @@ def _bounded(path: Path, file: IO[bytes]) -> bytes:
     while chunk := file.read(_CHUNK):
         if whole.tell() + len(chunk) > _UNPACKED_AT_MOST:
             raise LogError(
-                f"{path}: unpacks to more than {_UNPACKED_AT_MOST >> 20} MiB, which no packed table may; "
-                "if it is meant to be so large, unpack it yourself, or write Parquet"
+                f"unpacks to more than {_UNPACKED_AT_MOST >> 20} MiB, which no packed table may",
+                "if it is meant to be so large, unpack it yourself, or write Parquet",
+                file=path,
             )
         whole.write(chunk)
     return whole.getvalue()

@@ -71,8 +71,9 @@ class _Tables:
             return found[0]
         shown = ", ".join(one.inside for one in found[:4]) + (", …" if len(found) > 4 else "")
         raise LogError(
-            f"{path}: {len(found)} lifetimes in it ({shown}), where one was asked for; "
-            "perdure.log.read.lifetimes gives each of them, and every verb that scores takes them all"
+            f"{len(found)} lifetimes in it ({shown}), where one was asked for",
+            "perdure.log.read.lifetimes gives each of them, and every verb that scores takes them all",
+            file=path,
         )
 
     def parts(self, path: Path, options: Options) -> Sequence[str]:
@@ -182,7 +183,7 @@ def _collected(path: Path, frame: pl.LazyFrame) -> pl.DataFrame:
 
 def _unreadable(path: Path, problem: BaseException) -> LogError:
     reason = (str(problem).splitlines() or [type(problem).__name__])[0]
-    return LogError(f"{path}: not a readable {packed.kind(path)[1:]} file: {reason}; write it again")
+    return LogError(f"not a readable {packed.kind(path)[1:]} file: {reason}", "write it again", file=path)
 
 
 def _layout(path: Path, options: Options) -> Layout:
@@ -204,17 +205,21 @@ def _loaded(path: Path, options: Options, notes: list[str]) -> tuple[Table, Layo
         content, separator = packed.content(path)
         found = table_in(content, path, separator, notes)
         if found is None:
-            raise LogError(f"{path}: no table here ({'; '.join(notes)}); expected a header of names and rows below it")
+            raise LogError(
+                f"no table here ({'; '.join(notes)})", "expected a header of names and rows below it", file=path
+            )
         table, how = found, layout(found.rows.columns, path, options)
     else:
         known = packed.shown_suffixes()
-        raise LogError(f"{path}: a table is read by its suffix; {suffix or 'no suffix'} is none of {known}")
+        raise LogError("a table is read by its suffix", f"{suffix or 'no suffix'} is none of {known}", file=path)
     return _under_our_names(table, path, how), how
 
 
 def _under_our_names(table: Table, path: Path, how: Layout) -> Table:
     if not table.rows.height:
-        raise LogError(f"{path}: a header and no rows (columns: {', '.join(table.rows.columns)}); nothing was logged")
+        raise LogError(
+            f"a header and no rows (columns: {', '.join(table.rows.columns)})", "nothing was logged", file=path
+        )
     _require(table.rows, path, how)
     rows = table.rows.select(pl.col(theirs).alias(ours) for ours, theirs in how.columns.items())
     return Table(rows, table.parts, how.called)
@@ -224,8 +229,10 @@ def _require(rows: pl.DataFrame, path: Path, how: Layout) -> None:
     for needed in how.missing():
         example = NEEDED[how.shape][needed]
         raise LogError(
-            f"{path}: no column {needed!r} (found: {', '.join(rows.columns)}); say which one it is, "
-            f"as in --column {needed}={example} or columns={{{needed!r}: {example!r}}}{_square(rows)}"
+            f"no column {needed!r} (found: {', '.join(rows.columns)})",
+            f"say which one it is, as in --column {needed}={example} or columns={{{needed!r}: {example!r}}}"
+            f"{_square(rows)}",
+            file=path,
         )
 
 

@@ -68,14 +68,14 @@ def _chosen(table: Table, options: Options, identity: tuple[str, ...]) -> str:
         if len(found) == 1:
             return found[0]
     raise LogError(
-        f"{table.parts[0].path}: which of the columns {', '.join(measures)} is the accuracy? Say it with --measure"
+        f"which of the columns {', '.join(measures)} is the accuracy? Say it with --measure", file=table.parts[0].path
     )
 
 
 def _matrix(rows: pl.DataFrame, options: Options, source: str, chosen: str) -> AccuracyMatrix:
     tasks = rows["trained"].drop_nulls().unique(maintain_order=True).to_list()
     if not tasks:
-        raise LogError(f"{source}: training_exp is blank in every row; nothing was learned")
+        raise LogError("training_exp is blank in every row", "nothing was learned", file=source)
     notes = []
     untrained = [one for one in rows["evaluated"].unique(maintain_order=True).to_list() if one not in tasks]
     if untrained:
