@@ -6,7 +6,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-extras check format docs bench fuzz clean
+.PHONY: help demo test test-slow test-extras kill-nodes check format docs bench fuzz clean
 
 help:  ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -40,7 +40,10 @@ $(VENV)/installed-extras: $(VENV)/installed-dev constraints-cpu.txt
 	@touch $@
 
 test-extras: $(VENV)/installed-extras  ## Run the tests that need PyTorch, Stable-Baselines3 or Ray
-	@$(BIN)/python -m pytest -k 'ray or ppo or sb3 or torch' tests/run tests/learners tests/matrix tests/test_docs.py
+	@$(BIN)/python -m pytest -k 'ray or ppo or sb3 or torch' tests/run tests/faults tests/gather tests/learners tests/matrix tests/test_docs.py
+
+kill-nodes: $(VENV)/installed-extras  ## Kill nodes of a Ray cluster fifty times, and compare the records (a quarter of an hour)
+	@$(BIN)/python bench/kill_nodes.py 50
 
 check: $(VENV)/installed-dev  ## Lint, format check, types
 	@$(BIN)/ruff check .

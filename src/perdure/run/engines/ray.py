@@ -225,6 +225,7 @@ class _Fleet:
         if tries >= _TRIES:
             self.fail(one, f"was lost {tries} times without getting any further; the last time: {where}{why}")
             return
+        self.work.tell(Event("waiting", job.id, why=f"{job.id} was lost ({where}{why}); it is taken up again"))
         self.not_before[job.id] = time.monotonic() + _BACK_OFF_S[min(tries, len(_BACK_OFF_S)) - 1]
         self.waiting.append(job)
 

@@ -1,0 +1,43 @@
+"""Kill nodes of a Ray cluster at random moments, fifty times, and compare what was lived with what should have been.
+
+python bench/kill_nodes.py [KILLS] [SEED]
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.faults.ill import records, write_protocol
+from tests.faults.nodes import cluster, disturbed
+
+from perdure.run.runner import run_protocol
+
+
+def main(wanted: int) -> None:
+    """Kill so many nodes, over as many runs as that takes."""
+    chance = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns())
+    killed = lost = runs = 0
+    with tempfile.TemporaryDirectory() as held, cluster(Path(held)) as nodes:
+        file = write_protocol(Path(held), "Slow", "pause = 0.02", lifetimes=4, experts=1, learn=12)
+        run_protocol(file, Path(held, "whole"), workers=0)
+        expected, began = records(Path(held, "whole")), time.monotonic()
+        while killed < wanted:
+            into = Path(held, f"run-{runs}")
+            here = disturbed(nodes, file, into, wanted - killed, chance)
+            found = records(into)
+            assert found.keys() == expected.keys()
+            assert all(found[key].equals(expected[key]) for key in found)
+            killed, lost, runs = killed + here[0], lost + here[1], runs + 1
+            passed = time.monotonic() - began
+            print(f"{runs} runs, {killed} nodes killed, {lost} lives lost and taken up, {passed:.0f} s", flush=True)
+    print(f"{runs * sum(len(one) for one in expected.values())} records, all equal to those of a run here")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 50)

@@ -1,0 +1,79 @@
+"""A Ray cluster of several nodes on this machine, and runs during which its nodes are killed at random moments."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+__all__ = ["NODES", "Nodes", "cluster", "disturbed"]
+
+NODES = 3
+
+
+class Nodes:
+    """A cluster of several nodes on this machine, one core each, of which all but the first may be killed."""
+
+    def __init__(self, made: Any) -> None:
+        self.made = made
+        self.address: str = made.address
+        self.others: list[Any] = []
+
+    def add(self, **more: Any) -> None:
+        self.others.append(self.made.add_node(num_cpus=1, **more))
+
+    def kill(self, chance: random.Random) -> None:
+        """Kill one of the nodes, and put another in its place."""
+        self.made.remove_node(self.others.pop(chance.randrange(len(self.others))), allow_graceful=False)
+        self.add()
+
+
+@contextmanager
+def cluster(home: Path, count: int = NODES) -> Iterator[Nodes]:
+    """A cluster of `count` nodes, with a home folder of its own: Ray writes there."""
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Ray's own
+        patch.setenv("HOME", str(home))
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        try:
+            nodes = Nodes(made)
+            for _ in range(count - 1):
+                nodes.add()
+            yield nodes
+        finally:
+            made.shutdown()
+
+
+DRIVER = """
+import sys
+from perdure.run.runner import run_protocol
+told = lambda event: event.kind == "waiting" and print(event.why, flush=True)
+result = run_protocol(sys.argv[1], sys.argv[2], engine="ray", address=sys.argv[3], tell=told)
+sys.exit(str(result.failed) if result.failed else 0)
+"""
+
+
+def disturbed(nodes: Nodes, file: Path, into: Path, kills: int, chance: random.Random) -> tuple[int, int]:
+    """Live a protocol while at most so many nodes are killed: how many were, and how many lives were lost by that."""
+    command = [sys.executable, "-c", DRIVER, str(file), str(into), nodes.address]
+    driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    killed = 0
+    while driver.poll() is None:
+        time.sleep(chance.uniform(0.2, 2.0))
+        if killed < kills and any(into.glob("lives/*/blocks.jsonl")):
+            nodes.kill(chance)
+            killed += 1
+    said, complained = driver.communicate(timeout=60)
+    assert driver.returncode == 0, complained
+    return killed, sum("was lost" in line for line in said.splitlines())

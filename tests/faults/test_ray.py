@@ -1,0 +1,142 @@
+"""On a Ray cluster the same lives are lived, whatever happens to its machines; each test with a real cluster."""
+
+from __future__ import annotations
+
+import random
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.faults.ill import Run, records, until, write_protocol
+from tests.faults.nodes import Nodes, cluster, disturbed
+
+from perdure.errors import PerdureError
+from perdure.run.engines.work import Event
+from perdure.run.folder import RunFolder
+from perdure.run.runner import run_protocol
+
+pytest.importorskip("ray")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray's own
+
+SHIPS = '''
+"""A learner that says from where it was imported."""
+import sys
+import beside_it
+
+
+class Where:
+    def __init__(self, seed=0, mark=""):
+        self.mark = mark
+
+    def act(self, observation):
+        return 0
+
+    def block_ended(self, situation):
+        import perdure
+        with open(self.mark, "a") as file:
+            print(perdure.__file__, beside_it.__file__, sep="\\n", file=file)
+'''
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    with cluster(tmp_path_factory.mktemp("home")) as made:
+        yield made
+
+
+def same(one: Path, other: Path) -> bool:
+    found, expected = records(one), records(other)
+    return found.keys() == expected.keys() and all(found[key].equals(expected[key]) for key in found)
+
+
+def test_nodes_that_are_killed_cost_no_record(tmp_path: Path, nodes: Nodes) -> None:
+    file = write_protocol(tmp_path, "Slow", "pause = 0.02", lifetimes=3, experts=1, learn=10)
+    run_protocol(file, tmp_path / "one", workers=0)
+    run_protocol(file, tmp_path / "two", workers=2)
+    killed, _ = disturbed(nodes, file, tmp_path / "run", 3, random.Random(4))
+    assert killed > 0
+    assert same(tmp_path / "one", tmp_path / "two")
+    assert same(tmp_path / "one", tmp_path / "run")
+    left = {one.name for one in (tmp_path / "run" / ".run").rglob("*") if one.is_file()}
+    assert left <= {"lock"}  # no state, no part of a file
+
+
+def test_perdure_and_the_modules_beside_a_protocol_travel(tmp_path: Path, nodes: Nodes) -> None:
+    (tmp_path / "ships.py").write_text(SHIPS)
+    (tmp_path / "beside_it.py").write_text("")
+    file = write_protocol(tmp_path)
+    file.write_text(file.read_text().replace("ill_toys:Still", "ships:Where"))
+    result = run_protocol(file, tmp_path / "run", engine="ray", address=nodes.address)
+    assert result.failed == {}
+    places = (tmp_path / "mark").read_text().split()
+    assert places
+    assert all("perdure-life-" in place for place in places)
+    assert not any(Path(place).exists() for place in places)  # gone with the life
+
+
+@pytest.mark.parametrize(
+    ("use", "more", "why"),
+    [
+        ("Raises", "", r"ZeroDivisionError: toy trouble \(ill_toys.py:\d+\)"),
+        ("Crashes", "", "its process died twice .signal SIGSEGV"),
+        ("HangsDeaf", "[limits]\nseconds_per_life = 0.5", "took longer than seconds_per_life = 0.5"),
+        ("Leaks", "[limits]\ngigabytes_per_life = 0.6", "more than gigabytes_per_life = 0.6"),
+    ],
+)
+def test_a_life_fails_there_as_it_does_here(tmp_path: Path, nodes: Nodes, use: str, more: str, why: str) -> None:
+    file = write_protocol(tmp_path, use, more=more)
+    result = run_protocol(file, tmp_path / "run", engine="ray", address=nodes.address)
+    assert result.failed.keys() == {"life-000"}
+    assert re.search(why, result.failed["life-000"])
+    traceback = tmp_path / "run" / "lives" / "life-000" / "traceback.txt"
+    assert (use == "Raises") == traceback.exists()
+    if use == "Raises":
+        assert "in ill" in traceback.read_text()
+
+
+def test_where_all_fail_alike_the_rest_is_not_begun(tmp_path: Path, nodes: Nodes) -> None:
+    events: list[Event] = []
+    file = write_protocol(tmp_path, "Raises", "at = 0", lifetimes=9)
+    result = run_protocol(file, tmp_path / "run", engine="ray", address=nodes.address, workers=2, tell=events.append)
+    assert result.stopped is not None
+    assert "all failed in the same way" in result.stopped
+    assert 3 <= len(result.failed) <= 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_driver_that_is_stopped_goes_on_where_it_was(tmp_path: Path, nodes: Nodes, number: signal.Signals) -> None:
+    file = write_protocol(tmp_path, "Slow", "pause = 0.02", lifetimes=2, learn=10)
+    run_protocol(file, tmp_path / "whole", workers=0)
+    run = Run(file, "--engine", "ray", "--address", nodes.address, into=tmp_path / "run")
+    until(lambda: any((tmp_path / "run").glob(".run/states/*/*.json")))
+    run.process.send_signal(number)
+    status, _, complained = run.end()
+    assert status == (-9 if number == signal.SIGKILL else 128 + number)
+    assert "Traceback" not in complained
+    result = run_protocol(file, tmp_path / "run", engine="ray", address=nodes.address)
+    assert result.failed == {}
+    assert same(tmp_path / "run", tmp_path / "whole")
+
+
+def test_a_life_goes_where_its_resources_are(tmp_path: Path, nodes: Nodes) -> None:
+    nodes.add(num_gpus=1, resources={"bench": 2})
+    more = "[resources]\ncpus = 0.5\ngpus = 1\ngigabytes = 0.1\ncustom = { bench = 2 }"
+    file = write_protocol(tmp_path, lifetimes=2, more=more)
+    assert run_protocol(file, tmp_path / "run", engine="ray", address=nodes.address).failed == {}
+    assert len(records(tmp_path / "run")) == 2
+
+
+def test_pre_deployment_travels_too(tmp_path: Path, nodes: Nodes) -> None:
+    more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
+    file = write_protocol(tmp_path, "Slow", "pause = 0.0", lifetimes=1, more=more)
+    run_protocol(file, tmp_path / "whole", workers=0)
+    assert run_protocol(file, tmp_path / "run", engine="ray", address=nodes.address).failed == {}
+    assert same(tmp_path / "run", tmp_path / "whole")
+    assert RunFolder(tmp_path / "run").pre_deployed.is_sound()
+
+
+def test_a_cluster_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(PerdureError, match="no Ray cluster could be joined at nowhere"):
+        run_protocol(write_protocol(tmp_path), tmp_path / "run", engine="ray", address="nowhere")
