@@ -35,12 +35,12 @@ test-slow: $(VENV)/installed-dev  ## Run the tests that take long
 	@$(BIN)/python -m pytest -n 2 -m slow
 
 $(VENV)/installed-extras: $(VENV)/installed-dev constraints-cpu.txt
-	@echo "Adding PyTorch, Stable-Baselines3 and Ray …"
-	@$(BIN)/python -m pip install --quiet --constraint constraints-cpu.txt --editable '.[dev,sb3,ray]'
+	@echo "Adding PyTorch, Stable-Baselines3, Ray and an S3 server …"
+	@$(BIN)/python -m pip install --quiet --constraint constraints-cpu.txt --editable '.[dev,sb3,ray,remote]' 'moto[server]'
 	@touch $@
 
 test-extras: $(VENV)/installed-extras  ## Run the tests that need PyTorch, Stable-Baselines3 or Ray
-	@$(BIN)/python -m pytest -k 'ray or ppo or sb3 or torch' tests/run tests/faults tests/gather tests/learners tests/matrix tests/test_docs.py
+	@$(BIN)/python -m pytest -k 'ray or s3 or ppo or sb3 or torch' tests/run tests/faults tests/gather tests/learners tests/matrix tests/test_docs.py
 
 kill-nodes: $(VENV)/installed-extras  ## Kill nodes of a Ray cluster fifty times, and compare the records (a quarter of an hour)
 	@$(BIN)/python bench/kill_nodes.py 50

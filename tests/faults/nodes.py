@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +40,13 @@ class Nodes:
 @contextmanager
 def cluster(home: Path, count: int = NODES) -> Iterator[Nodes]:
     """A cluster of `count` nodes, with a home folder of its own: Ray writes there."""
-    from ray.cluster_utils import Cluster
-
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's own
         patch.setenv("HOME", str(home))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        made: Any = import_module("ray.cluster_utils").Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+        )
         try:
             nodes = Nodes(made)
             for _ in range(count - 1):

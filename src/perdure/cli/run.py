@@ -17,7 +17,10 @@ __all__ = ["EXAMPLE", "run"]
 EXAMPLE = "perdure run protocol.toml --into runs/mine --workers 2"
 
 File = Annotated[Path, typer.Argument(metavar="PROTOCOL", help="A protocol in TOML.", show_default=False)]
-Into = Annotated[Path, typer.Option("--into", metavar="DIR", help="The run folder; one that exists is completed.")]
+Into = Annotated[
+    str,
+    typer.Option("--into", metavar="DIR", help="The run folder, or its URL (s3://…); one that exists is completed."),
+]
 Workers = Annotated[
     int | None,
     typer.Option(
@@ -93,6 +96,7 @@ def run(
     )
     from perdure.gather.survey import survey
     from perdure.report import sketched
+    from perdure.run.away import away_of, home_of
     from perdure.run.before import check_before
     from perdure.run.engines import engine as engine_called
     from perdure.run.folder import RunFolder
@@ -105,7 +109,8 @@ def run(
     if ray or (address is not None and engine == "local"):
         engine = "ray"
     engine_called(engine)
-    folder, count = RunFolder(into), workers
+    folder, count, away = RunFolder(home_of(into)), workers, away_of(into)
+    home = folder.path
     if count is None and engine == "local":
         count = cores()
     plan = Plan(folder.planned(read_protocol(protocol)))
@@ -146,14 +151,16 @@ def run(
         if not quiet and not missing and PRE_DEPLOYMENT not in (only or ()):
             console.print(f"  {into}: nothing is missing, so nothing was run")
     if l2data is not None and result.finished_lives:
-        _as_in_2019(into, l2data, quiet=quiet or json == "-")
+        _as_in_2019(home, l2data, quiet=quiet or json == "-")
     whole = not only and part is None
-    surveyed = survey(into, settings=settings, look=sketched) if result.finished_lives and whole else None
+    surveyed = survey(home, settings=settings, look=sketched) if result.finished_lives and whole else None
     scores = _scored(surveyed, json) if surveyed else None
-    if surveyed and (result.lived or not (into / "report.html").exists()):
-        reported(result, surveyed)
+    if surveyed and (result.lived or not (home / "report.html").exists()):
+        page = reported(result, surveyed)
+        if away is not None:
+            away.bring([page])
         if json != "-" and not quiet:
-            console.print(f"{into / 'report.html'}")
+            console.print(f"{page if away is None else f'{into}/report.html'}")
     if json:
         emit_json(
             {

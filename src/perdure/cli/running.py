@@ -214,7 +214,7 @@ class _Bars:
 
 
 @contextmanager
-def resumable(into: Path, folder: RunFolder, plan: Plan) -> Iterator[None]:
+def resumable(into: Path | str, folder: RunFolder, plan: Plan) -> Iterator[None]:
     """Where it is stopped by a signal, say what is left and how to go on, and end with the signal's status."""
     import typer
 

@@ -18,7 +18,7 @@ from perdure.errors import LogError, MissingExtra, NotALog
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["fetched", "is_url"]
+__all__ = ["fetched", "is_url", "opened_url"]
 
 # A path object writes s3://a as s3:/a. One letter before the colon is a drive of Windows.
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/{1,3}(?P<rest>[^/].*)", re.DOTALL)
@@ -38,6 +38,16 @@ def fetched(path: str | os.PathLike[str]) -> Path:
     if scheme == "file":
         return _local(Path("/", unquote(rest)))
     return _copied(f"{scheme}://{rest}")
+
+
+def opened_url(path: str | os.PathLike[str]) -> tuple[str, Any, str]:
+    """The URL as it is written, the file system that it is of, and the path in that."""
+    found = _URL.fullmatch(os.fspath(path))
+    assert found is not None, path
+    scheme, rest = found["scheme"].lower(), found["rest"].rstrip("/")
+    url = f"{scheme}:///{rest}" if scheme == "file" else f"{scheme}://{rest}"
+    files, at = _opened(url)
+    return url, files, at.rstrip("/")
 
 
 def _local(place: Path) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.errors import PerdureError, ProtocolError
+from perdure.run.away import away_of, brought, home_of
 from perdure.run.before import check_before, importable
 from perdure.run.engines import engine as engine_called
 from perdure.run.engines.work import Event, Tell, Work
@@ -77,7 +78,8 @@ def run_protocol(
     there `workers` is how many may be lived at once, by default as many as there is room for.
     `only` are ids or patterns of them. Modules of one's own are found beside the protocol, in the
     current folder, and in `paths`. With `shard`, only that part is lived; several may share the folder
-    at once, one shard each. One learner's failure is not the others': see `RunResult.failed`.
+    at once, one shard each. `into` may be a URL (`s3://bucket/runs/mine`): records are brought there as
+    blocks end, and what is there is gone on with. One learner's failure is not the others': see `RunResult.failed`.
     """
     beside: tuple[Path, ...] = ()
     if isinstance(protocol, Mapping):
@@ -87,7 +89,8 @@ def run_protocol(
         beside = (file.resolve().parent,)
         protocol = read_protocol(file)
     live = engine_called(engine)
-    folder = RunFolder(Path(into))
+    away = away_of(into)
+    folder = RunFolder(home_of(into))
     protocol = folder.planned(protocol)
     plan = Plan(protocol)
     chosen = plan.chosen(tuple(only))
@@ -111,9 +114,14 @@ def run_protocol(
     missing = tuple(job for job in chosen if not folder.is_finished(job))
     if not missing and (first is None or folder.is_finished(first)) and folder.holds(protocol):
         return RunResult(folder, plan, (), {})  # without a lock, so also where the folder can only be read
-    with folder.locked(shard, partial(_claim, folder, protocol)) as locks, importable(places):
+    jobs = missing if first is None else (first, *missing)
+    with (
+        folder.locked(shard, partial(_claim, folder, protocol)) as locks,
+        importable(places),
+        brought(away, jobs, told) as (tell_all, unbrought),
+    ):
         label = "" if shard is None else f"{shard.number}-"
-        work = Work(folder, told, count, places, locks, label, address)
+        work = Work(folder, tell_all, count, places, locks, label, address)
         if first is not None and not folder.is_finished(first):
             if shard is not None:
                 raise ProtocolError(
@@ -126,6 +134,7 @@ def run_protocol(
         missing = tuple(job for job in chosen if not folder.is_finished(job))
         if missing:
             failed = live(missing, work)
+    failed = {**failed, **unbrought}
     lived = tuple(job.id for job in missing if job.id not in failed and (not stopped or folder.is_finished(job)))
     return RunResult(folder, plan, lived, failed, tuple(notes), stopped[0] if stopped else None)
 
