@@ -124,7 +124,7 @@ def _show(result: Comparisons, quiet: bool) -> None:
 
 
 def _show_comparison(console: Console, one: Comparison, title: str) -> None:
-    from perdure.cli.score_table import widest
+    from perdure.cli.tables import widest
 
     order = ["order ε"] if any(difference.order is not None for difference in one.differences.values()) else []
     layouts = (
@@ -139,7 +139,7 @@ def _show_comparison(console: Console, one: Comparison, title: str) -> None:
 def _comparison_table(one: Comparison, title: str, layout: Sequence[str]) -> Table:
     from rich.markup import escape
 
-    from perdure.cli.score_table import columns
+    from perdure.cli.tables import columns
     from perdure.words import interval, number, p_text
 
     table = columns(title, [""], layout)
@@ -170,7 +170,7 @@ def _where(one: Comparison | Letters) -> tuple[str | None, ...]:
 
 def _show_ablation(console: Console, result: Comparisons) -> None:
     """Mean ± sd of every system, the baseline first, with letters that say who differs from whom."""
-    from perdure.cli.score_table import widest
+    from perdure.cli.tables import widest
 
     for where in dict.fromkeys(_where(one) for one in result.comparisons):
         here = [one for one in result.comparisons if _where(one) == where]
@@ -202,7 +202,7 @@ def _show_ablation(console: Console, result: Comparisons) -> None:
 def _ablation_table(title: str, rows: Sequence[Sequence[str]]) -> Table:
     from rich.markup import escape
 
-    from perdure.cli.score_table import columns
+    from perdure.cli.tables import columns
 
     table = columns(title, rows[0][:1], rows[0][1:])
     for row in rows[1:]:

@@ -56,7 +56,7 @@ def correlate(
 
 def _show(found: Sequence[Correlation], lives: int, quiet: bool) -> None:
     from perdure.cli.console import Console
-    from perdure.cli.score_table import widest
+    from perdure.cli.tables import widest
 
     console = Console(highlight=False)
     layouts = (("Spearman ρ", "p", "p (Holm)", "n"), ("ρ", "p", "p (Holm)", "n"), ("ρ", "p", "p (Holm)"), ("ρ", "p"))
@@ -71,7 +71,7 @@ def _show(found: Sequence[Correlation], lives: int, quiet: bool) -> None:
 def _table(found: Sequence[Correlation], lives: int, layout: Sequence[str]) -> Table:
     from rich.markup import escape
 
-    from perdure.cli.score_table import columns
+    from perdure.cli.tables import columns
     from perdure.words import p_text, plural
 
     table = columns(plural(lives, "lifetime"), ["metric 1", "metric 2"], layout)

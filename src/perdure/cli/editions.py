@@ -19,7 +19,7 @@ def show_editions(found: Survey, settings: Settings, json: str | None) -> None:
     from rich.markup import escape
 
     from perdure.cli.console import Console
-    from perdure.cli.score_table import columns
+    from perdure.cli.tables import columns
     from perdure.errors import PerdureError
     from perdure.stats.editions import moved
     from perdure.words import number

@@ -68,7 +68,7 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
 
 
 def _show_dial(console: Console, made: Dial, wanted: float, title: str = "") -> None:
-    from perdure.cli.score_table import columns
+    from perdure.cli.tables import columns
 
     said = f"{title or 'power'} with so many experts of each of {made.tasks} tasks, who differ by {made.spread:.2g} sd"
     console.print(f"\n{said}:", markup=False)
@@ -88,7 +88,7 @@ def _show_dial(console: Console, made: Dial, wanted: float, title: str = "") -> 
 
 
 def _show_pilot(console: Console, made: Plan) -> None:
-    from perdure.cli.score_table import widest
+    from perdure.cli.tables import widest
 
     seen_by, power = f"{made.lifetimes} see", f"power of {made.lifetimes}"
     layouts = (
@@ -118,7 +118,7 @@ def _show_pilot(console: Console, made: Plan) -> None:
 def _pilot_table(made: Plan, layout: Sequence[str], seen_by: str, power: str) -> Table:
     from rich.markup import escape
 
-    from perdure.cli.score_table import columns
+    from perdure.cli.tables import columns
     from perdure.words import number
 
     def count(value: int | None) -> str:

@@ -38,7 +38,7 @@ def report(
     import shlex
     import sys
 
-    from perdure.cli.score_table import progress_bar
+    from perdure.cli.scoring import progress_bar
     from perdure.report import write_report
 
     command = shlex.join(["perdure", *sys.argv[1:]])

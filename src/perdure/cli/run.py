@@ -188,16 +188,13 @@ def _as_in_2019(into: Path, folder: Path, *, quiet: bool) -> None:
 
 def _scored(scores: Survey, json: str | None) -> dict[str, object]:
     """Show each group's estimates."""
-    from perdure.cli.group_table import score_facts, show_groups
-    from perdure.cli.score_table import show
+    from perdure.cli.answer import Depth, show_answers
+    from perdure.cli.scoring import score_facts
     from perdure.stats.groups import groups
 
     found = groups(scores)
     if json != "-":
-        if len(scores.lives) > 1:
-            show_groups(found)
-        else:
-            show(scores)
+        show_answers(scores, found, Depth())
         if scores.preset == "framework-2019":
             from perdure.cli.capability_table import show_capabilities
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perdure.cli.options import ForSpreadsheets, Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Logs, Variadic, surveyed
+from perdure.cli.scoring import Experts, Logs, Variadic, grouped, score_facts, surveyed
 
 if TYPE_CHECKING:
     from perdure.settings import Settings
@@ -32,6 +32,10 @@ def score(
         bool,
         typer.Option("--over-time", help="Show the values behind maintenance, transfer, recovery (or --metrics)."),
     ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show every metric that has a value.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Show why metrics have no value, and what is to be known of those that have.")
+    ] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes for many lifetimes.")] = None,
     for_spreadsheets: ForSpreadsheets = False,
     json: Json = None,
@@ -41,27 +45,28 @@ def score(
 
     Exit status 0: everything was scored; 1: something was left out; 2: nothing could be scored.
     """
-    from perdure.cli.group_table import grouped, score_facts, show_groups
-    from perdure.cli.score_table import show, show_over_time
+    from perdure.cli.answer import Depth, show_answers
     from perdure.gather.outputs import write_outputs
     from perdure.metrics.engine.score import prepared_table
+    from perdure.stats.groups import alone
 
     scores = surveyed(logs, experts, settings, quiet, jobs=jobs, look=prepared_table if out else None)
-    several = len(scores.lives) > 1 or settings.group is not None
-    found, refused = grouped(scores) if several or json else ((), None)
+    found, refused = grouped(scores)
     if json:
         emit_json(score_facts(scores, found, refused), json)
     if out:
         write_outputs(scores, out, for_spreadsheets=for_spreadsheets)
     if json != "-":
-        if several:
-            show_groups(found, quiet=quiet, declared=scores.metrics)
-        show(scores, quiet=quiet, grouped=bool(found))
+        several = len(scores.lives) > 1 or settings.group is not None
+        shown = found if several else (alone(scores, scores.scores[0]),)
+        show_answers(scores, shown, Depth(every, why, settings.ids, quiet))
         if scores.preset == "framework-2019" and not quiet:
             from perdure.cli.capability_table import show_capabilities
 
             show_capabilities(scores)
         if over_time:
+            from perdure.cli.over_time import show_over_time
+
             show_over_time(scores, settings.ids)
         if refused:
             typer.echo(f"not grouped: {refused}", err=True)

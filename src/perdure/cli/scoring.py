@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +14,19 @@ if TYPE_CHECKING:
     from perdure.gather.model import Survey
     from perdure.gather.survey import Look
     from perdure.settings import Settings
+    from perdure.stats.model import Group
 
-__all__ = ["LOG_HELP", "Experts", "Logs", "Variadic", "settings_facts", "surveyed"]
+__all__ = [
+    "LOG_HELP",
+    "Experts",
+    "Logs",
+    "Variadic",
+    "grouped",
+    "progress_bar",
+    "score_facts",
+    "settings_facts",
+    "surveyed",
+]
 
 LOG_HELP = "Logs, folders of logs, run folders, tables of lifetimes or of scores, or accuracy matrices."
 
@@ -76,7 +88,6 @@ def surveyed(
     jobs: int | None = None,
 ) -> Survey:
     """Every lifetime at or below `logs`, scored; a bar on stderr tells how far that is."""
-    from perdure.cli.score_table import progress_bar
     from perdure.gather.survey import survey
 
     with progress_bar(quiet) as progress:
@@ -92,3 +103,66 @@ def settings_facts(found: Survey, settings: Settings) -> dict[str, Any]:
         "settings": {**found.settings, "metrics": list(settings.metrics)},
         "settings_from": settings.sources(),
     }
+
+
+def grouped(scores: Survey) -> tuple[tuple[Group, ...], str | None]:
+    """The lifetimes in groups, or why they cannot be; a pattern that someone gave is an error to them instead."""
+    from perdure.errors import PerdureError
+    from perdure.stats.groups import groups, not_pooled
+
+    try:
+        return groups(scores), "; ".join(not_pooled(scores.scores)) or None
+    except PerdureError as problem:
+        if scores.settings.get("group"):
+            raise
+        return (), str(problem)
+
+
+def score_facts(scores: Survey, groups: Sequence[Group], refused: str | None = None) -> dict[str, Any]:
+    """Everything that was scored, as `score.schema.json` describes it."""
+    from perdure.stats.capabilities import capabilities
+
+    return {
+        **scores.as_json(),
+        "thresholds": _thresholds(scores),
+        "capabilities": [one.as_json() for one in capabilities(scores)],
+        "groups": [one.as_json() for one in groups],
+        "not_grouped": refused,
+    }
+
+
+def _thresholds(scores: Survey) -> dict[str, dict[str, Any]]:
+    """What each metric is held against, so that scores keep it where the file that declared them is not at hand."""
+    return {
+        name: {
+            "threshold": metric.threshold,
+            "margin": metric.margin,
+            "better": metric.better,
+            "inclusive": metric.inclusive,
+            "headline": metric.headline,
+            "scale": metric.scale,
+            "expert": metric.expert,
+        }
+        for name, metric in scores.metrics.items()
+    }
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """What is to be told how many of how many are done; a bar on stderr where a person may be looking."""
+    import sys
+
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import Progress
+
+    from perdure.cli.console import Console
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("scoring", total=None, visible=False)
+
+        def told(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=total > 1)
+
+        yield told

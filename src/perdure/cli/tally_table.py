@@ -16,7 +16,7 @@ __all__ = ["show_tally"]
 
 def show_tally(console: Console, tally: Tally) -> None:
     """Print both tables, and what they come to."""
-    from perdure.cli.score_table import widest
+    from perdure.cli.tables import widest
     from perdure.report.tables import tallied
 
     for given in tallied(tally):
@@ -28,7 +28,7 @@ def _table(given: tables.Table, *, whole: bool) -> Table:
     """Names on one line, or, where numbers would be cut off, on several."""
     from rich.markup import escape
 
-    from perdure.cli.score_table import columns
+    from perdure.cli.tables import columns
     from perdure.words import number
 
     made = columns(given.caption, [given.columns[0].name], [one.name for one in given.columns[1:]])

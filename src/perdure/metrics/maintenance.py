@@ -14,6 +14,7 @@ __all__ = ["performance_maintenance", "performance_maintenance_terminal"]
     unit="points",
     threshold=0,
     headline="log",
+    question="keeps",
     margin=5,
     condition="Continuous Learning",
     capability="continual learning",

@@ -29,6 +29,7 @@ def _time_or_more(previous: Curve, later: Curve) -> tuple[int, tuple[str, ...]]:
     condition="Continuous Learning",
     capability="continual learning",
     source=_SOURCE,
+    question="recovers",
 )
 def recovery_time(previous: Curve, later: Curve) -> Value:
     r"""How many experiences it takes, when a task is learned again, to be as good as before.

@@ -18,7 +18,17 @@ from perdure.stats.estimate import estimates
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.robust import RESAMPLES
 
-__all__ = ["check_pool_across", "check_poolable", "differing", "groups", "left_out_of", "not_pooled", "split", "usable"]
+__all__ = [
+    "alone",
+    "check_pool_across",
+    "check_poolable",
+    "differing",
+    "groups",
+    "left_out_of",
+    "not_pooled",
+    "split",
+    "usable",
+]
 
 # What must not differ inside a group: how it is called, and how it is read off a lifetime.
 _MUST_AGREE: Mapping[str, Callable[[Score], Any]] = {
@@ -67,6 +77,11 @@ def groups(
             made = replace(made, learned_only=_group(name, learned, lives[0], survey.bars, level, seed, resamples))
         found.append(replace(made, left_out=left_out))
     return tuple(found)
+
+
+def alone(survey: Survey, life: Score) -> Group:
+    """One lifetime by itself, whole or not, as a group of one: what its own evaluations say."""
+    return _group(life.id, (life,), life, survey.bars, survey.settings.get("level", LEVEL), 0, RESAMPLES)
 
 
 def _group(

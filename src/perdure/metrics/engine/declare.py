@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 from perdure.curves.model import Curves, Prep
 from perdure.curves.twin import Twin
 from perdure.errors import MetricError
+from perdure.metrics.engine.questions import Question
 from perdure.registry import Registry
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import LIFETIME, Key, Site, key_text
@@ -171,6 +172,8 @@ class Metric:
     """What is averaged, over sites and over lifetimes: values, or their logarithms; shown are values either way."""
     variant_of: str = ""
     """The metric that asks the same in another way, or nothing."""
+    question: Question = ""
+    """Which of a reader's questions it answers; those are shown first."""
 
     @cached_property
     def roles(self) -> Mapping[str, Any]:
@@ -276,6 +279,7 @@ def metric(
     headline: Headline = "",
     scale: AveragedAs = "linear",
     variant_of: Metric | None = None,
+    question: Question = "",
     register: bool = True,
 ) -> Callable[[Callable[..., float | Value]], Metric]:
     """Declare the decorated formula as a metric over `sites`; its parameters are the roles.
@@ -318,6 +322,7 @@ def metric(
             headline=headline,
             scale=scale,
             variant_of=variant_of.name if variant_of else "",
+            question=question,
         )
         if register:
             _register(made)

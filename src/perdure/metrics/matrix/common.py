@@ -31,7 +31,7 @@ SQUARED = "in squared units"
 # --- the page's own (S002) ------------------------------------------------------------------------
 
 
-@_headline(sites.at_the_end, source=S002, aliases=("AA",), good=Good("above 80 %", above=80))
+@_headline(sites.at_the_end, source=S002, aliases=("AA",), good=Good("above 80 %", above=80), question="does")
 def average_accuracy(at: Place) -> float:
     r"""How well all learned tasks are done at the end (AA).
 
@@ -42,7 +42,7 @@ def average_accuracy(at: Place) -> float:
     return at.final
 
 
-@_headline(sites.once_learned, source=S002, aliases=("LA",), good=Good("above 90 %", above=90))
+@_headline(sites.once_learned, source=S002, aliases=("LA",), good=Good("above 90 %", above=90), question="does")
 def learning_accuracy(at: Place) -> float:
     r"""How well each task is done once it is learned (LA).
 
@@ -61,6 +61,7 @@ def learning_accuracy(at: Place) -> float:
     capability="continual learning",
     source=GEM,
     good=Good("about 0, or positive"),
+    question="keeps",
 )
 def bwt(at: Place) -> float:
     r"""How much learning the later tasks changed the earlier ones; negative is forgetting (BWT).
@@ -73,7 +74,7 @@ def bwt(at: Place) -> float:
     return at.final - at.learned
 
 
-@_headline(sites.ahead_of_learning, source=GEM, aliases=("fwt_gem",), good=Good("positive", above=0))
+@_headline(sites.ahead_of_learning, source=GEM, aliases=("fwt_gem",), good=Good("positive", above=0), question="helps")
 def fwt(at: Place) -> float:
     r"""How far each later task is above an untrained learner just before it is learned: forward transfer (FWT).
 
@@ -100,7 +101,7 @@ def above_chance(at: Place) -> float:
     return at.learned - float(at.random_init[at.row])
 
 
-@_headline(sites.histories, better="lower", source=RIEMANNIAN_WALK, aliases=("FM",), good=Good("low"))
+@_headline(sites.histories, better="lower", source=RIEMANNIAN_WALK, aliases=("FM",), good=Good("low"), question="keeps")
 def forgetting(at: Place) -> Value:
     r"""How far each earlier task fell from its best to the end; noise alone makes it positive, bwt does not (FM).
 

@@ -1,0 +1,211 @@
+"""Scores for people: the answer in a sentence, the few numbers behind it by question, and where the rest is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from perdure.cli.terminal import clean, unguarded
+from perdure.words import interval, listed, number, p_words, plural
+
+if TYPE_CHECKING:
+    from perdure.gather.model import Survey
+    from perdure.stats.model import Estimate, Group
+
+__all__ = ["Depth", "say", "show_answers"]
+
+_STYLES: dict[str, dict[str, Any]] = {
+    "": {},
+    "bold": {"bold": True},
+    "grey": {"fg": "bright_black"},
+    "yellow": {"fg": "yellow"},
+    "red": {"fg": "red"},
+    "green": {"fg": "green"},
+}
+_VERDICTS = {"met": "green", "not met": "red", "undecided": "yellow"}
+_INDENT = "   "
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How much is shown: every metric, why some have no value, what is to be known of the rest."""
+
+    every: bool = False
+    why: bool = False
+    ids: tuple[str, ...] = ()
+    """The metrics that were asked for, alone."""
+    quiet: bool = False
+
+
+def show_answers(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
+    """Print each group's answer; then what was left out, and what holds of all of them."""
+    for at, group in enumerate(groups):
+        if at:
+            say("")
+        _show(scores, group, depth)
+    if not depth.quiet:
+        _of_all(scores, groups, depth)
+    for path, why in scores.left_out:
+        say(f"left out {why if path in why else f'{path}: {why}'}", "yellow", fold=False)
+
+
+def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:
+    from perdure.stats.answer import answer, asked, title
+    from perdure.stats.reading import reading
+
+    say(name or title(group), "bold")
+    if not name:
+        for line in (answer(group), *(reading(group, scores.metrics) if depth.why else ())):
+            say(line) if line else None
+    questions = asked(group)
+    if depth.ids:
+        chosen = [one for name, one in group.estimates.items() if name in depth.ids and one.n]
+        questions = {"": chosen} if chosen else {}
+    shown = [one for rows in questions.values() for one in rows]
+    rest = [one for one in group.estimates.values() if one.n and one not in shown and not _relearned(group, one)]
+    own = [one for one in rest if one.metric not in _declared()]  # of a file that was given: somebody wants to see it
+    if own and not depth.ids:
+        questions["Asked for"] = own
+        shown, rest = [*shown, *own], [one for one in rest if one not in own]
+    if depth.every and not depth.ids and rest:
+        questions["More"] = rest
+    _table(questions)
+    for line in _notes(group, shown) if not depth.quiet else ():
+        say(line, "grey", indent=_INDENT)
+    if group.learned_only is not None:
+        left = group.n - group.learned_only.n
+        _show(scores, group.learned_only, depth, f"without {left} that did not learn every task")
+    if not depth.quiet and not name:
+        _footer(group, rest, depth)
+    for life, why in group.left_out:
+        say(f"left out {life}: {why}", "yellow")
+
+
+def _declared() -> frozenset[str]:
+    from perdure.metrics.engine.declare import METRICS
+
+    return frozenset(METRICS.names())
+
+
+def _table(questions: dict[str, list[Estimate]]) -> None:
+    rows = {
+        question: [
+            (
+                one.metric if question in ("", "More") else one.metric.replace("_", " "),
+                number(one.mean, one.width),
+                "" if one.low is None else interval(one.low, one.high),
+                (one.word or one.verdict) if one.verdict else "",
+                p_words(one.p) if one.verdict and one.p is not None else "",
+                _VERDICTS.get(one.verdict or "", ""),
+            )
+            for one in estimates
+        ]
+        for question, estimates in questions.items()
+    }
+    every = [row for some in rows.values() for row in some]
+    wide = [max((len(row[at]) for row in every), default=0) for at in range(4)]
+    for question, some in rows.items():
+        if question:
+            say(f" {question}", "bold", fold=False)
+        for name, value, spread, word, p, colour in some:
+            before = f"{_INDENT}{clean(name):{wide[0]}}   {value:>{wide[1]}}   {spread:^{wide[2]}}   "
+            _print(f"{before}{_styled(f'{word:{wide[3]}}', colour)}   {p}".rstrip())
+
+
+def _notes(group: Group, shown: Iterable[Estimate]) -> Iterator[str]:
+    """What is to be known of a verdict before it is believed, and what would decide one that is open."""
+    said: dict[str, list[str]] = {}
+    for one in shown:
+        made = one.decision
+        open_ = [made.says] if made.word == "undecided" and made.says else []
+        for note in (*open_, *(made.notes if group.n > 1 else ())) if one.verdict else ():
+            said.setdefault(note, []).append(one.metric.replace("_", " "))
+    for note, names in said.items():
+        yield f"{listed(names)}: {note}"
+
+
+def _footer(group: Group, rest: Sequence[Estimate], depth: Depth) -> None:
+    absent: dict[tuple[int, str], list[str]] = {}
+    flagged: dict[tuple[str, int], list[str]] = {}
+    for name, one in group.estimates.items():
+        for carried in one.carried:
+            flagged.setdefault(carried, []).append(name)
+        if one.missing:
+            absent.setdefault((one.missing, one.absent or "no reason is given"), []).append(name)
+    hidden = [name for name, one in group.estimates.items() if one.n and _relearned(group, one)]
+    if depth.why:
+        for note in group.notes:
+            say(note, "grey")
+        for (missing, why), names in absent.items():
+            of = "no value" if missing == group.n else f"{missing} of {group.n} lifetimes lack a value"
+            say(f"{', '.join(names)}: {of}: {why}", "grey")
+        for (flag, count), names in flagged.items():
+            among = f" ({count} of {group.n} lifetimes)" if group.n > 1 else ""
+            say(f"{', '.join(names)}: {flag}{among}", "grey")
+        if hidden:
+            say(f"{', '.join(hidden)}: not shown, because tasks were learned again; --json has them", "grey")
+        return
+    none = sum(1 for one in group.estimates.values() if not one.n)
+    parts = [
+        f"{plural(len(rest), 'more metric')}: --all" if rest and not depth.every and not depth.ids else "",
+        f"{none} without a value: --why" if none else "",
+        f"{plural(len(flagged), 'remark')}: --why" if flagged and not none else "",
+    ]
+    if any(parts):
+        say(" · ".join(one for one in parts if one), "grey", indent=" ")
+
+
+def _of_all(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
+    """What is to be said of the lifetimes together, each thing once."""
+    from perdure.stats.words import rule_of
+
+    lives = scores.scores
+    dropped, where = sum(one.dropped_rows for one in lives), sum(bool(one.dropped_rows) for one in lives)
+    if dropped:
+        say(f"{plural(dropped, 'row')} dropped in {where} of {plural(len(lives), 'lifetime')}", "yellow")
+    if len({one.measure for one in lives}) > 1:
+        say("several measures are several groups; give --measure to score one", "grey")
+    unlearned = [one.id for one in lives if one.not_learned]
+    if unlearned:
+        say(f"a task was never learned in {', '.join(unlearned)}", "yellow")
+    if not depth.why and len(lives) > 1:
+        return
+    notes = Counter(note for one in lives for note in one.notes)
+    for note, count in notes.items():
+        say(f"note: {note}" + ("" if count == len(lives) else f" ({count} of {len(lives)} lifetimes)"), "grey")
+    for preset in () if not depth.why else dict.fromkeys(group.preset for group in groups):
+        say(rule_of(preset), "grey")
+
+
+def _relearned(group: Group, one: Estimate) -> bool:
+    """A log's accuracy-matrix numbers, where a task was learned again: they then say it kept what it relearned."""
+    from perdure.metrics.matrix.cells import RELEARNED
+
+    return group.unit is None and any(flag == RELEARNED for flag, _ in one.carried)
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+
+def say(text: str, style: str = "", *, fold: bool = True, indent: str = "") -> None:
+    """Print a text, folded to the terminal's width; control characters in it are shown, not sent."""
+    width = shutil.get_terminal_size((80, 24)).columns
+    lines = wrap(text, width, initial_indent=indent, subsequent_indent=indent) or [""] if fold else [indent + text]
+    for line in lines:
+        _print(_styled(clean(line), style))
+
+
+def _print(line: str) -> None:
+    # Echo takes colours out where nobody would see them: in a file, in a pipe.
+    typer.echo(line, file=unguarded(), color=False if os.environ.get("NO_COLOR") else None)
+
+
+def _styled(text: str, style: str) -> str:
+    return typer.style(text, **_STYLES[style]) if text.strip() and style else text

@@ -1,0 +1,100 @@
+"""The answer first: whether a learner keeps what it learns, in a sentence from the same test as its table's row."""
+
+from __future__ import annotations
+
+from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.engine.questions import QUESTIONS, Question
+from perdure.stats.model import Estimate, Group
+from perdure.words import interval, listed, number, plural
+
+__all__ = ["answer", "asked", "called", "keeping", "title"]
+
+_POINTS = {"percent": " percentage points", "fraction": " of 1"}
+
+
+def called(group: Group) -> str:
+    """Who it is about: the learner, or what else its lifetimes have in common."""
+    return group.learner or group.group
+
+
+def title(group: Group) -> str:
+    """What was looked at: who, where, how many lifetimes, and what was measured."""
+    where = f", {group.scenario_type}" if group.learner and group.scenario_type else ""
+    what = f", {group.measure}" if group.measure else ""
+    if group.n == 1 and group.lives:
+        return (
+            f"{group.lives[0]}: {f'{group.learner}{where}, ' if group.learner else ''}1 lifetime{what}{_preset(group)}"
+        )
+    return f"{called(group)}{where}: {plural(group.n, 'lifetime')}{what}{_preset(group)}"
+
+
+def _preset(group: Group) -> str:
+    return "" if group.preset == "standard" else f", as {group.preset} scores"
+
+
+def question(metric: str) -> Question:
+    """Which question a metric answers, by its declaration, also where only its scores are known."""
+    return METRICS.get(metric).question if metric in METRICS.names() else ""
+
+
+def asked(group: Group) -> dict[str, list[Estimate]]:
+    """The question → what answers it here, in the order of the questions; of those without a value nothing."""
+    kind = "matrix" if group.unit else "log"
+    found: dict[str, list[Estimate]] = {}
+    for key, words in QUESTIONS.items():
+        shown = [
+            one for name, one in group.estimates.items() if question(name) == key and one.bar.headline in ("", kind)
+        ]
+        if known := [one for one in shown if one.n]:
+            found[words] = known
+    return found
+
+
+def keeping(group: Group) -> Estimate | None:
+    """What says whether it keeps what it learns: performance maintenance, of a matrix BWT."""
+    name = "bwt" if group.unit else "performance_maintenance"
+    return group.estimates.get(name)
+
+
+def answer(group: Group) -> str:
+    """Whether it keeps what it learns, in one sentence; nothing where the preset measures nothing of the kind."""
+    found, who = keeping(group), called(group)
+    if found is None:
+        return ""
+    made = found.decision
+    if made.estimate is None:
+        return f"Whether {who} keeps what it learns was not measured: {found.absent or 'no lifetime has a value'}."
+    if made.verdict is None:
+        return ""
+    points = _POINTS.get(group.unit or "", " points" if group.unit else " of 100 points")
+    if made.low is None or made.high is None or made.word is None:
+        return _of_few(found, who, points)
+    lost = f"between {interval(-made.high, -made.low, ' and ')}{points}"
+    if made.word == "forgets":
+        return f"{who} forgets: it loses {lost}."
+    if made.word == "loses":
+        return f"{who} loses {lost}; whether that is {number(made.margin)} or more is open{_more(made.more)}."
+    if made.word == "gains":
+        gained = f"between {interval(made.low, made.high, ' and ')}{points}"
+        return f"{who} gets better at what it learned: it gains {gained}."
+    if made.word == "keeps":
+        most = f"it loses {lost}" if made.high < 0 else f"it loses at most {number(-made.low, made.width)}{points}"
+        return f"{who} keeps what it learns: {most}."
+    between = f"the change lies between {interval(made.low, made.high, ' and ')}{points}"
+    return f"Whether {who} keeps what it learns is undecided: {between}{_more(made.more)}."
+
+
+def _of_few(found: Estimate, who: str, points: str) -> str:
+    """Of one lifetime, and of those that nothing can be decided of: what was measured, and what that does not say."""
+    made = found.decision
+    assert made.estimate is not None
+    change = f"{'lost' if made.estimate < 0 else 'gained'} {number(abs(made.estimate))}{points}"
+    if found.n > 1:
+        return f"{who} {change} on average; {listed(made.notes) if made.notes else 'nothing is decided'}."
+    sure = {"met": "more than its own evaluations vary", "not met": "more than its own evaluations vary"}
+    within = sure.get(made.verdict or "", "no more than its own evaluations vary")
+    return f"{who} {change} in this lifetime, {within}; what others would do, several lifetimes tell."
+
+
+def _more(count: int | None) -> str:
+    return "" if count is None else f"; about {plural(count, 'more lifetime')} would decide it"
