@@ -142,3 +142,40 @@ def test_help_is_there_for_every_verb_and_ends_with_an_example() -> None:
         result = CliRunner().invoke(application(), [verb, "--help"])
         assert result.exit_code == 0, verb
         assert "Example: perdure" in result.output, verb
+
+
+WORDS = {"fix", "flag", "message", "note", "problem", "reason", "said", "warning", "what", "why", "withheld", "word"}
+TAKEN_APART = {"endswith", "partition", "removeprefix", "removesuffix", "rpartition", "split", "startswith"}
+THEIRS = {"run/lead.py": "NumPy says of an array that it is read-only in its message alone"}
+
+
+def _is_prose(node: ast.expr) -> bool:
+    """Whether an expression is what Perdure says to people: an error as text, or a name that such text goes by."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and node.args:
+        return _is_prose(node.args[0])
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return name in WORDS
+
+
+def _takes_prose_apart(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        owner = node.func.value
+        if isinstance(owner, ast.Name) and owner.id == "re":
+            return any(_is_prose(one) for one in node.args[1:])
+        searched = node.func.attr in ("findall", "fullmatch", "match", "search", "sub") and any(
+            map(_is_prose, node.args)
+        )
+        return searched or (node.func.attr in TAKEN_APART and _is_prose(owner))
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        return isinstance(node.left, ast.Constant | ast.JoinedStr | ast.Name) and _is_prose(node.comparators[0])
+    return False
+
+
+def test_nobody_takes_words_apart_to_learn_what_happened() -> None:
+    found = {
+        f"{file.relative_to(SOURCE).as_posix()}:{getattr(node, 'lineno', 0)}"
+        for file in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if file.relative_to(SOURCE).as_posix() not in THEIRS and _takes_prose_apart(node)
+    }
+    assert not found, f"errors have file, line, what and fix; notes and flags know their kind: {sorted(found)}"

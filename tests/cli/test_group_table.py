@@ -11,6 +11,7 @@ from tests.stats.lives import BARS, altered, life, lives, normal, pool
 from perdure.cli.console import Console
 from perdure.cli.group_table import show_groups
 from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.measure import Measured
 from perdure.stats.groups import groups
 from perdure.stats.model import Group
@@ -39,7 +40,7 @@ def test_other_presets_say_how_they_decide() -> None:
 
 def test_flags_are_counted_and_a_logs_matrix_numbers_are_hidden_where_tasks_were_relearned() -> None:
     given = [
-        replace(one, metrics={**one.metrics, "forgetting": Measured(0.002, flags=("relearned",))})
+        replace(one, metrics={**one.metrics, "forgetting": Measured(0.002, flags=(Flag("relearned"),))})
         for one in lives([1.0, 2.0, 3.0])
     ]
     text = shown(*groups(pool(*given, bars={**BARS, "forgetting": Bar(better="lower", headline="matrix")})))

@@ -15,6 +15,7 @@ from tests.stats.lives import BARS, life, lives, normal
 
 from perdure.errors import PerdureError
 from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.flag import Flag
 from perdure.stats.estimate import estimate as estimate_of
 from perdure.stats.estimate import estimates
 from perdure.stats.model import Estimate
@@ -105,7 +106,7 @@ def test_whatever_the_values_every_number_is_finite_and_nothing_warns(
 
 def test_flags_travel_with_how_many_lifetimes_carry_them() -> None:
     given = [
-        replace(one, metrics={"m": replace(one.metrics["m"], flags=("relearned (2 of 3 values)",) if at else ())})
+        replace(one, metrics={"m": replace(one.metrics["m"], flags=(Flag.of_some("relearned", 2, 3),) if at else ())})
         for at, one in enumerate(lives([1.0, 2.0, 3.0], "m"))
     ]
     one = estimate_of(given, "m")

@@ -184,9 +184,8 @@ def _withheld(groups: Sequence[Group]) -> list[str]:
     reasons: dict[str, dict[str, None]] = {}
     for group in groups:
         for metric in headline():
-            for note in group.estimates[metric].decision.notes:
-                if note.startswith("undecided: "):
-                    reasons.setdefault(note, {})[metric] = None
+            if why := group.estimates[metric].decision.withheld:
+                reasons.setdefault(why, {})[metric] = None
     return [f"{', '.join(metrics)}: {why}" for why, metrics in reasons.items()]
 
 

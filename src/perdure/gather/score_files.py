@@ -15,6 +15,7 @@ from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.model import Identity
 from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.declare import Bar, Metric
+from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.load import chosen
 from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.presets import PRESETS
@@ -203,7 +204,7 @@ def _life(path: Path, one: Mapping[str, Any], preset: str, definitions: int, how
                 _number(path, one["id"], name, each["value"]),
                 {key: tuple(values) for key, values in (each.get("by") or {}).items()},
                 each.get("why"),
-                tuple(each.get("flags", ())),
+                tuple(map(Flag.read, each.get("flags", ()))),
                 {task: tuple(marks) for task, marks in (each.get("experts") or {}).items()},
                 {key: tuple(map(tuple, places)) for key, places in (each.get("at") or {}).items()},
             )

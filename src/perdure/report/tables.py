@@ -165,8 +165,7 @@ def without_value(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], .
     reasons: dict[str, list[str]] = {}
     for name, one in estimates.items():
         if one.mean is None:
-            why = (one.why or "no value").rpartition("lifetimes have no value: ")[2]
-            reasons.setdefault(why, []).append(name)
+            reasons.setdefault(one.lacking, []).append(name)
     return tuple((why, ", ".join(names)) for why, names in reasons.items())
 
 

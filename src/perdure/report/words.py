@@ -76,8 +76,7 @@ def _verdict(group: Group, condition: str, names: Sequence[str]) -> Verdict:
     if not group.n and group.left_out:
         parts = [f"none of {len(group.left_out)} lifetimes has reached its end"]
     elif not parts:
-        reasons = list(dict.fromkeys(one.why or "no value" for one in found.values()))
-        parts = [_tail(reasons[0])] if reasons else ["no metric of it was scored"]
+        parts = [one.lacking for one in found.values()][:1] or ["no metric of it was scored"]
     return Verdict(group.group, condition, verdict, f"{lead}: {'; '.join(parts)}.")
 
 
@@ -92,10 +91,6 @@ def _together(said: Collection[str]) -> str:
     return "undecided"
 
 
-def _tail(why: str) -> str:
-    return why.rpartition("lifetimes have no value: ")[2] or why
-
-
 def _part(name: str, one: Estimate) -> str:
     """`performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes): forgets (p < .001 against −5)`."""
     made = one.decision
@@ -106,5 +101,5 @@ def _part(name: str, one: Estimate) -> str:
     chance = "" if made.p is None else f" ({tails}{p_words(made.p)} against {number(made.against)})"
     said = made.word or made.verdict or "undecided"
     means = f": {made.says}" if made.says and made.word not in ("undecided", None) else ""
-    withheld = next((note for note in made.notes if note.startswith("undecided: ")), "")
-    return f"{name.replace('_', ' ')} {number(one.mean, one.width)} ({about}) {withheld or said + chance + means}"
+    shown = number(one.mean, one.width)
+    return f"{name.replace('_', ' ')} {shown} ({about}) {made.withheld or said + chance + means}"

@@ -15,7 +15,7 @@ from perdure.stats.beside import beside
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, apart, crossed, one_set
 from perdure.stats.decide import EQUAL, FEWEST, STANDARD, averaged_first, leads, on_scale, rounding
 from perdure.stats.interval import Part, interval_of, part_of
-from perdure.stats.model import LEVEL, Array
+from perdure.stats.model import LEVEL, Array, Withheld
 from perdure.stats.multiple import holm
 from perdure.stats.pairing import Pairing, Want, pair
 
@@ -222,13 +222,12 @@ def _papers(ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
 
 
 def _worded(one: Difference, p_holm: float, family: int) -> Difference:
-    """The verdict in a word: by the adjusted p, or by the constant where nothing varies."""
+    """The verdict in a word: by the adjusted p, or by the constant where nothing varies and a test has no p."""
     side = "better" if one.ahead > 0 else "worse"
     alone = one.p
     one = replace(one, family=family)
     if alone is None:
-        equal = one.why is not None and EQUAL in one.why and one.ahead
-        return replace(one, word=side if equal else "undecided")
+        return replace(one, word=side if one.test and one.ahead else "undecided")
     one = replace(one, p_holm=p_holm)
     if p_holm < 1 - one.level:
         return replace(one, word=side)
@@ -270,7 +269,7 @@ class _Sides:
     ours: Array
     theirs: Array
     parts: tuple[Part, ...] = ()
-    withheld: str = ""
+    withheld: Withheld | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -323,7 +322,7 @@ def _beside_experts(
         return replace(sides, withheld=averaged)
     held, against = crossed(mine, metric, scale), crossed(other, metric, scale)
     if "unknown" in (held.sharing, against.sharing):
-        return replace(sides, withheld="undecided: experts not in the table")
+        return replace(sides, withheld=Withheld.UNKNOWN)
     if held.left_out or against.left_out:
         if paired:
             kept = {life.id for life in held.lives}, {life.id for life in against.lives}
@@ -333,19 +332,19 @@ def _beside_experts(
             mine, other = held.lives, against.lives
         lost = len(held.left_out) + len(against.left_out)
         if not mine or not other:
-            return replace(sides, withheld="undecided: no lifetime was held against experts of every task")
+            return replace(sides, withheld=Withheld.NOT_HELD)
         held, against = crossed(mine, metric, scale), crossed(other, metric, scale)
         sides = replace(sides, notes=(f"{lost} left out: no experts of every task",))
     sides = replace(sides, ours=held.values, theirs=against.values)
     if one_set(held, against, paired=paired):
         return sides
     if "partly" in (held.sharing, against.sharing) or not apart(held, against):
-        return replace(sides, withheld="undecided: experts partly shared")
+        return replace(sides, withheld=Withheld.PARTLY)
     shared: list[Crossing] = [one for one in (held, against) if one.sharing == "shared"]
     fewest = min((one.fewest for one in shared), default=FEW_EXPERTS)
     if fewest < TOO_FEW_EXPERTS:
         parts = tuple(part for one in shared for part in one.parts()) if fewest > 1 else ()
-        return replace(sides, parts=parts, withheld="undecided: too few experts")
+        return replace(sides, parts=parts, withheld=Withheld.FEW_EXPERTS)
     notes = (*sides.notes, "few experts") if fewest < FEW_EXPERTS else sides.notes
     return replace(sides, parts=tuple(part for one in shared for part in one.parts()), notes=notes)
 
@@ -391,8 +390,7 @@ def _tested(
     if math.sqrt(sum(part for part, _ in parts)) <= none:
         parts = [(0.0, freedom) for _, freedom in parts]
     interval = interval_of(middle, parts, made.level)
-    known = not (sides.withheld.endswith("too few experts") and not sides.parts)
-    if known:
+    if sides.withheld is not Withheld.FEW_EXPERTS or sides.parts:
         made = replace(made, low=back(interval.low), high=back(interval.high))
     if not judged or sides.withheld:
         return replace(made, why=_joined(sides.withheld, made.why))

@@ -20,7 +20,7 @@ from perdure.metrics.engine.declare import AveragedAs, Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, crossed
 from perdure.stats.interval import Interval, Part, interval_of, part_of, signed_rank_test
-from perdure.stats.model import LEVEL, Array, Decision, Verdict
+from perdure.stats.model import LEVEL, Array, Decision, Verdict, Withheld
 from perdure.stats.threshold import sign_test, two_sided_sign_test
 from perdure.stats.within import within_life
 from perdure.stats.words import meaning, word_of
@@ -100,12 +100,12 @@ def _settings(life: Score) -> dict[str, Any]:
     return _parsed(life.how)
 
 
-def averaged_first(lives: Sequence[Score]) -> str:
-    """Why experts are no sample, where they or the tasks were not averaged one by one; else nothing."""
+def averaged_first(lives: Sequence[Score]) -> Withheld | None:
+    """Why experts are no sample, where they or the tasks were not averaged one by one."""
     settings = _settings(lives[0])
     if settings.get("expert_average") == "time":
-        return "undecided: experts averaged first"
-    return "undecided: medians over tasks" if settings.get("aggregate") == "median" else ""
+        return Withheld.AVERAGED
+    return Withheld.MEDIANS if settings.get("aggregate") == "median" else None
 
 
 @lru_cache(maxsize=64)
@@ -135,8 +135,7 @@ class Sample:
     scale: AveragedAs
     parts: tuple[Part, ...] = ()
     """The lives' part first, then those of experts; empty where the variance is not known."""
-    withheld: str = ""
-    """Why nothing can be decided, whatever the interval."""
+    withheld: Withheld | None = None
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     crossing: Crossing | None = None
@@ -199,22 +198,22 @@ def sampled(found: Sequence[Score], metric: str, bar: Bar, *, judged: bool, pape
         return replace(plain, withheld=averaged, notes=(*plain.notes, _THESE_EXPERTS))
     held = crossed(found, metric, scale)
     if held.sharing == "unknown":
-        return replace(plain, withheld="undecided: experts not in the table", notes=(*plain.notes, _THESE_EXPERTS))
+        return replace(plain, withheld=Withheld.UNKNOWN, notes=(*plain.notes, _THESE_EXPERTS))
     if not held.lives:
-        return replace(plain, withheld="undecided: no lifetime was held against experts of every task")
+        return replace(plain, withheld=Withheld.NOT_HELD)
     made = Sample(held.values, scale, crossing=held)
     if held.left_out:
         made = replace(made, notes=(f"{len(held.left_out)} left out: no experts of every task",))
     if len(held.lives) < 2:
-        return replace(made, withheld="undecided: too few lifetimes were held against experts of every task")
+        return replace(made, withheld=Withheld.FEW_HELD)
     parts: tuple[Part, ...] = (part_of(held.values),)
     if held.sharing == "partly":
-        return replace(made, parts=parts, withheld="undecided: experts partly shared")
+        return replace(made, parts=parts, withheld=Withheld.PARTLY)
     if held.sharing == "own":
         return replace(made, parts=parts)
     if held.fewest < TOO_FEW_EXPERTS:
         known = (*parts, *held.parts()) if held.fewest > 1 else ()
-        return replace(made, parts=known, withheld="undecided: too few experts")
+        return replace(made, parts=known, withheld=Withheld.FEW_EXPERTS)
     flags = ("few experts",) if held.fewest < FEW_EXPERTS else ()
     return replace(made, parts=(*parts, *held.parts()), flags=flags)
 

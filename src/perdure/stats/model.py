@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Literal
 
 import numpy as np
@@ -11,11 +12,24 @@ import numpy.typing as npt
 
 from perdure.metrics.engine.declare import AveragedAs, Bar
 
-__all__ = ["LEVEL", "Array", "Decision", "Estimate", "Group", "Tails", "Verdict"]
+__all__ = ["LEVEL", "Array", "Decision", "Estimate", "Group", "Tails", "Verdict", "Withheld"]
 
 Array = npt.NDArray[np.float64]
 Verdict = Literal["met", "not met", "undecided"]
 Tails = Literal["two", "one"]
+
+
+class Withheld(StrEnum):
+    """Why nothing is decided, whatever the interval."""
+
+    AVERAGED = "undecided: experts averaged first"
+    MEDIANS = "undecided: medians over tasks"
+    UNKNOWN = "undecided: experts not in the table"
+    NOT_HELD = "undecided: no lifetime was held against experts of every task"
+    FEW_HELD = "undecided: too few lifetimes were held against experts of every task"
+    PARTLY = "undecided: experts partly shared"
+    FEW_EXPERTS = "undecided: too few experts"
+
 
 LEVEL = 0.95
 """Of intervals, unless asked otherwise."""
@@ -69,6 +83,11 @@ class Decision:
     def width(self) -> float | None:
         """The interval's width, by which its numbers are written."""
         return None if self.low is None or self.high is None else self.high - self.low
+
+    @property
+    def withheld(self) -> Withheld | None:
+        """Why there is no verdict whatever the interval; None where there may be one."""
+        return next((note for note in self.notes if isinstance(note, Withheld)), None)
 
 
 @dataclass(frozen=True)
@@ -170,6 +189,11 @@ class Estimate:
             absent = f": {self.absent}" if self.absent else ""
             notes.append(f"{self.missing} of {self.missing + self.n} lifetimes have no value{absent}")
         return "; ".join(notes) or None
+
+    @property
+    def lacking(self) -> str:
+        """Why there is no value: the reason that its lifetimes give, or what else is known."""
+        return (self.missing and self.absent) or self.why or "no value"
 
     def as_json(self) -> dict[str, Any]:
         """The estimate as one JSON object; what is not known is null."""

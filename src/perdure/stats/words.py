@@ -133,7 +133,7 @@ def sentence(one: Difference, system: str, baseline: str) -> str:
     if one.word in ("better", "worse"):
         size = "" if one.hedges_g is None else f"; g = {number(one.hedges_g)}"
         return f"{name}: {system} does {side} than {baseline} {by} ({facts}{tested}{size}{_shares(one)}{without})."
-    if one.word.startswith("likely"):
+    if one.word in ("likely better", "likely worse"):
         return (
             f"{name}: {system} likely does {side} than {baseline} {by} ({p_words(one.p)} alone), not shown after "
             f"correcting for {plural(one.family, 'metric')} ({facts}{tested}{without})."

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from perdure.metrics.engine.declare import LIFETIME, Aggregate, Key, Metric, Value, key_text
+from perdure.metrics.engine.flag import Flag
 
 __all__ = ["Broken", "Measured", "Result", "combined", "restricted"]
 
@@ -40,7 +41,7 @@ class Measured:
     by: Mapping[str, tuple[float, ...]] = field(default_factory=dict, hash=False)
     """A task, or a pair written `a→b`, to its values in order; a site without a value leaves its list shorter."""
     why: str | None = None
-    flags: tuple[str, ...] = ()
+    flags: tuple[Flag, ...] = ()
     experts: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """A task to the experts its values stand beside, in the order of the values; empty for other metrics."""
     at: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict, hash=False)
@@ -96,7 +97,7 @@ def combined(
     return Measured(value, frozen, None, (*said, *remarks), experts, read)
 
 
-def _value(metric: Metric, counted: Sequence[Sequence[float]], aggregate: Aggregate) -> tuple[float, tuple[str, ...]]:
+def _value(metric: Metric, counted: Sequence[Sequence[float]], aggregate: Aggregate) -> tuple[float, tuple[Flag, ...]]:
     """What the values of each key combine to, and what the combination says of it."""
     logarithms = metric.scale == "log"
     averaged = [[math.log(one) for one in values] for values in counted] if logarithms else counted
@@ -104,7 +105,7 @@ def _value(metric: Metric, counted: Sequence[Sequence[float]], aggregate: Aggreg
     value, flags = (made.value, made.flags) if isinstance(made, Value) else (made, ())
     if not math.isfinite(value):
         raise Broken(f"the values of {metric.name} combine to {value}")
-    return math.exp(value) if logarithms else float(value), flags
+    return math.exp(value) if logarithms else float(value), tuple(map(Flag, flags))
 
 
 def restricted(metric: Metric, measured: Measured, tasks: frozenset[str], aggregate: Aggregate = "mean") -> Measured:
@@ -132,7 +133,7 @@ def _why(results: Sequence[Result]) -> str:
     return "; ".join(f"{_listed(tuple(dict.fromkeys(keys)))}: {why}" for why, keys in reasons.items())
 
 
-def _flags(results: Sequence[Result], without: tuple[str, ...], constant: frozenset[str]) -> Iterator[str]:
+def _flags(results: Sequence[Result], without: tuple[str, ...], constant: frozenset[str]) -> Iterator[Flag]:
     """What a reader of the value should know: the values' own flags, and how many are missing."""
     own: dict[str, int] = {}
     for one in results:
@@ -141,15 +142,15 @@ def _flags(results: Sequence[Result], without: tuple[str, ...], constant: frozen
                 own[flag] = own.get(flag, 0) + 1
     total = sum(one.value is not None for one in results)
     for flag, count in own.items():
-        yield flag if count == total else f"{flag} ({count} of {total} values)"
+        yield Flag(flag) if count == total else Flag.of_some(flag, count, total)
     missing = [one for one in results if one.value is None]
     if missing and total:
-        yield f"{len(missing)} of {len(results)} left out: {_why(missing)}"
+        yield Flag.of_missing(_why(missing), len(missing), len(results))
     still = sorted({_task(one.key) for one in results if one.value is not None} & constant)
     if still and total:
-        yield f"constant, so not counted: {_listed(tuple(still))}"
+        yield Flag(f"constant, so not counted: {_listed(tuple(still))}")
     if without and results:
-        yield f"no expert for {_listed(without)}"
+        yield Flag(f"no expert for {_listed(without)}")
 
 
 def _listed(names: Sequence[str], most: int = 6) -> str:
