@@ -146,7 +146,10 @@ def test_help_is_there_for_every_verb_and_ends_with_an_example() -> None:
 
 WORDS = {"fix", "flag", "message", "note", "problem", "reason", "said", "warning", "what", "why", "withheld", "word"}
 TAKEN_APART = {"endswith", "partition", "removeprefix", "removesuffix", "rpartition", "split", "startswith"}
-THEIRS = {"run/lead.py": "NumPy says of an array that it is read-only in its message alone"}
+THEIRS = {
+    "run/lead.py": "NumPy says in its message alone that an array is read-only",
+    "run/last_words.py": "what a process that crashed printed",
+}
 
 
 def _is_prose(node: ast.expr) -> bool:
@@ -157,17 +160,18 @@ def _is_prose(node: ast.expr) -> bool:
     return name in WORDS
 
 
+def _is_worded(node: ast.expr) -> bool:
+    """Whether something is looked for by its words, and not by a sign such as `--` or a comma."""
+    return not isinstance(node, ast.Constant) or any(one.isalpha() for one in str(node.value))
+
+
 def _takes_prose_apart(node: ast.AST) -> bool:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        owner = node.func.value
-        if isinstance(owner, ast.Name) and owner.id == "re":
-            return any(_is_prose(one) for one in node.args[1:])
-        searched = node.func.attr in ("findall", "fullmatch", "match", "search", "sub") and any(
-            map(_is_prose, node.args)
-        )
-        return searched or (node.func.attr in TAKEN_APART and _is_prose(owner))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+        owner, does = node.func.value, node.func.attr
+        searched = does in ("findall", "fullmatch", "match", "search", "sub") and any(map(_is_prose, node.args))
+        return searched or (does in TAKEN_APART and _is_prose(owner) and _is_worded(node.args[0]))
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
-        return isinstance(node.left, ast.Constant | ast.JoinedStr | ast.Name) and _is_prose(node.comparators[0])
+        return isinstance(node.left, ast.Constant) and _is_worded(node.left) and _is_prose(node.comparators[0])
     return False
 
 

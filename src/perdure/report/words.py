@@ -80,14 +80,14 @@ def _verdict(group: Group, condition: str, names: Sequence[str]) -> Verdict:
     return Verdict(group.group, condition, verdict, f"{lead}: {'; '.join(parts)}.")
 
 
-def _together(said: Collection[str]) -> str:
+def _together(verdicts: Collection[str]) -> str:
     """The verdict on a condition from those on its metrics, as `CONDITION_RULE` states."""
-    if not said:
+    if not verdicts:
         return "not measured"
-    if all(one == "met" for one in said):
+    if all(one == "met" for one in verdicts):
         return "met"
-    if "not met" in said:
-        return "mixed" if "met" in said else "not met"
+    if "not met" in verdicts:
+        return "mixed" if "met" in verdicts else "not met"
     return "undecided"
 
 

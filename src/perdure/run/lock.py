@@ -125,8 +125,8 @@ def _named(descriptor: int) -> dict[str, Any]:
 
 
 def _who(descriptor: int) -> str:
-    said = _named(descriptor)
-    if not said:
+    holder = _named(descriptor)
+    if not holder:
         return ""
-    part = f", the first of {said['of']} shards" if "of" in said else ""
-    return f" (process {said.get('pid')} on {said.get('host')}, since {said.get('since')}{part})"
+    part = f", the first of {holder['of']} shards" if "of" in holder else ""
+    return f" (process {holder.get('pid')} on {holder.get('host')}, since {holder.get('since')}{part})"
