@@ -315,6 +315,7 @@ def there_and_back(request):
 
 from perdure.cli import application
 from perdure.scenario.lint import lint
+from perdure.schemas import schema
 
 def said(*arguments):
     done = CliRunner().invoke(application(), arguments)
@@ -326,9 +327,11 @@ assert json.loads(composed)["scenario_type"] == "there-and-back"
 assert lint(composed).ok
 assert not [one for one in lint(composed).problems if "scenario_type" in one.what]
 assert "there-and-back" in said("list", "layouts")
+assert "there-and-back" in schema("protocol")["$defs"]["Scenario"]["properties"]["layout"]["enum"]
+assert "there-and-back" in schema("syllabus")["properties"]["scenario_type"]["enum"]
 assert "dispersed, alternating or there-and-back" in " ".join(said("compose", "--help").replace("│", " ").split())
 """
 
 
-def test_a_layout_is_one_declaration_from_which_help_lists_and_lint_follow() -> None:
+def test_a_layout_is_one_declaration_from_which_help_lists_schemas_and_lint_follow() -> None:
     subprocess.run([sys.executable, "-c", DECLARES], check=True, timeout=60)

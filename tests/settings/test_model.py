@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 
 import pytest
 
@@ -77,9 +76,3 @@ def test_flags_are_spelt_once() -> None:
 def test_what_is_wrong_in_a_file_is_named_by_its_key(content: dict[str, object], said: str) -> None:
     with pytest.raises(PerdureError, match=said):
         checked(content, "perdure.toml")
-
-
-def test_the_protocols_schema_has_the_settings_as_they_are_declared() -> None:
-    schema = json.loads((files("perdure") / "schemas" / "protocol.schema.json").read_text(encoding="utf-8"))
-    declared = {name: {**one.kind.schema, "description": one.help} for name, one in OPTIONS.items()}
-    assert schema["$defs"]["score"]["properties"] == json.loads(json.dumps(declared))

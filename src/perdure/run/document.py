@@ -1,7 +1,7 @@
 """The tables of a protocol document: which keys each may have, and what each key takes.
 
 Those of `[score]` are the settings, and stand where these are declared.
-`perdure/schemas/protocol.schema.json` says the same for editors; a test holds the two together.
+`perdure/schemas/protocol.py` says the same for editors; a test holds the two together.
 """
 
 from __future__ import annotations

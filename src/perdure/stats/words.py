@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MARKS",
     "RULE",
+    "WORDS",
     "decides",
     "rule_of",
     "sentence",
@@ -38,12 +39,23 @@ _UNDECIDED = {
 }
 
 _KEEPS = ("performance_maintenance", "bwt")
+_PLAIN, _OPEN = ("above", "below"), "undecided"
 _WORDS: Mapping[str, tuple[str, str]] = {
     "forward_transfer": ("helps", "harms"),
     "backward_transfer": ("helps", "harms"),
     "relative_performance": ("more", "less"),
     "sample_efficiency": ("faster", "slower"),
 }
+WORDS = (
+    "gains",
+    "keeps",
+    "loses",
+    "forgets",
+    *dict.fromkeys(word for both in _WORDS.values() for word in both),
+    *_PLAIN,
+    _OPEN,
+)
+"""What a verdict may be called."""
 _MEANS: Mapping[tuple[str, str], str] = {
     ("forward_transfer", "helps"): "learning a task helps others not learned yet",
     ("forward_transfer", "harms"): "learning a task harms others not learned yet",
@@ -77,7 +89,7 @@ def word_of(metric: str, verdict: Verdict, ends: tuple[float, float], slack: flo
         if high < -slack - none:
             return "forgets"
         return "loses" if high < -none else "undecided"
-    better, worse = _WORDS.get(metric, ("above", "below"))
+    better, worse = _WORDS.get(metric, _PLAIN)
     return {"met": better, "not met": worse}.get(verdict, "undecided")
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -27,46 +26,7 @@ from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.score import Scorer, prepared_table
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario.model import Block, Scenario, Task
-
-SCHEMA = json.loads((files("perdure") / "schemas" / "score.schema.json").read_text())
-KINDS: dict[str, Any] = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "number": (int, float),
-    "integer": int,
-    "boolean": bool,
-    "null": type(None),
-}
-
-
-def violations(value: Any, schema: Mapping[str, Any], where: str = "$") -> list[str]:
-    """What of `value` the schema does not allow: the few words of JSON Schema that ours uses."""
-    if "$ref" in schema:
-        return violations(value, SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]], where)
-    if "anyOf" in schema:
-        tries = [violations(value, one, where) for one in schema["anyOf"]]
-        return [] if any(not one for one in tries) else [f"{where}: none of the alternatives"]
-    if "enum" in schema:
-        return [] if value in schema["enum"] else [f"{where}: {value!r}"]
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    fits = any(isinstance(value, KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool)) for kind in kinds)
-    if not fits:
-        return [f"{where}: {value!r} is no {' or '.join(kinds)}"]
-    if isinstance(value, dict):
-        known, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
-        wrong = [f"{where}: {key} is missing" for key in schema.get("required", ()) if key not in value]
-        for key, one in value.items():
-            if key in known:
-                wrong += violations(one, known[key], f"{where}.{key}")
-            elif isinstance(rest, dict):
-                wrong += violations(one, rest, f"{where}.{key}")
-            elif not rest:
-                wrong.append(f"{where}: {key} is not in the schema")
-        return wrong
-    if isinstance(value, list):
-        return [one for at, item in enumerate(value) for one in violations(item, schema["items"], f"{where}[{at}]")]
-    return []
+from perdure.schemas import score as documents
 
 
 @pytest.mark.parametrize("preset", PRESETS.names())
@@ -76,18 +36,18 @@ def test_each_preset_scores_and_its_json_fits_the_schema(preset: str, tmp_path: 
         life = lifetime_of(random_blocks(rng), rng, name=f"life{number}")
         experts = [expert_of(task.label, rng) for task in life.scenario.tasks]
         made = score(life, experts, Settings(preset=preset))
-        assert violations(made.as_json(), SCHEMA["$defs"]["lifetime"]) == []
+        msgspec.convert(made.as_json(), documents.Lifetime)
         assert json.loads(json.dumps(made.as_json(), allow_nan=False)) == made.as_json()
     scores = survey([written(tmp_path, "one", LIFE)], settings=Settings(preset))
-    assert violations(scores.as_json(), SCHEMA) == []
+    msgspec.convert(scores.as_json(), documents.Scores)
 
 
-def test_a_schema_that_allowed_anything_would_be_noticed() -> None:
-    assert violations({"value": "1", "by": {}, "flags": []}, SCHEMA["$defs"]["metric"]) == [
-        "$: why is missing",
-        "$: experts is missing",
-        "$.value: '1' is no number or null",
-    ]
+def test_a_struct_that_allowed_anything_would_be_noticed() -> None:
+    whole = {"value": 1.0, "by": {}, "why": None, "flags": [], "experts": {}}
+    assert msgspec.convert(whole, documents.Metric).value == 1
+    for wrong in (whole | {"value": "1"}, whole | {"more": 1}, {key: whole[key] for key in whole if key != "why"}):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(wrong, documents.Metric)
 
 
 def test_the_numbers_of_a_small_life_by_hand(tmp_path: Path) -> None:
@@ -201,7 +161,7 @@ def test_odd_performance_gives_values_or_reasons_and_never_fails(
     life = lifetime_of(blocks, values=values)
     scorer = Scorer(Settings(preset))
     made = Scorer(Settings(preset, prep=replace(scorer.prep, scale=scale))).score(life)
-    assert violations(made.as_json(), SCHEMA["$defs"]["lifetime"]) == []
+    msgspec.convert(made.as_json(), documents.Lifetime)
     assert all((one.value is None) != (one.why is None) for one in made.metrics.values())
     assert not [one.why for one in made.metrics.values() if one.why and " raised " in one.why]
 
@@ -302,7 +262,7 @@ def test_bounds_in_the_manifest_scale_a_lifetime_except_as_old_tools_did(tmp_pat
         "l2metrics-3.1",
         "framework-2019",
     ]
-    assert violations(made["standard"].as_json(), SCHEMA) == []
+    msgspec.convert(made["standard"].as_json(), documents.Scores)
 
 
 def test_an_accuracy_matrix_is_a_lifetime_with_the_matrix_metrics(tmp_path: Path) -> None:
@@ -313,7 +273,7 @@ def test_an_accuracy_matrix_is_a_lifetime_with_the_matrix_metrics(tmp_path: Path
     assert [one["bwt"] for one in scores.scores] == [-10.0, 0.0]
     assert scores.scores[0]["intransigence"] == 25.0
     assert "performance_maintenance" not in scores.scores[0].metrics
-    assert violations(scores.as_json(), SCHEMA) == []
+    msgspec.convert(scores.as_json(), documents.Scores)
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -1,0 +1,75 @@
+"""Documents as structs: their JSON Schema is made from the fields, their types, and the text below each."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from textwrap import dedent
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+__all__ = ["Count", "Name", "Part", "Positive", "Several", "Share", "schema_of"]
+
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Several = Annotated[int, Meta(ge=2)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Name = Annotated[str, Meta(pattern=r"^[^/\\]+$")]
+
+
+class Part(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """An object of a document, all of whose keys are known."""
+
+    FURTHER: ClassVar[Mapping[str, Any]] = {}
+    """What JSON Schema can say of it and types cannot."""
+
+
+def schema_of(document: type[Part]) -> dict[str, Any]:
+    """The JSON Schema of a document; descriptions are the docstrings of its parts and the texts below their fields."""
+    _, found = msgspec.json.schema_components([document], ref_template="#/$defs/{name}")
+    for one in _parts(document):
+        made = found[one.__name__]
+        made.update(one.FURTHER)
+        made["description"] = " ".join((one.__doc__ or "").split())
+        for name, text in _texts(one).items():
+            made["properties"][name]["description"] = text
+    top = found.pop(document.__name__)
+    made = {"$schema": "https://json-schema.org/draft/2020-12/schema", **top}
+    return {**made, "$defs": dict(sorted(found.items()))} if found else made
+
+
+def _parts(part: type[Part], seen: dict[type[Part], None] | None = None) -> dict[type[Part], None]:
+    """A document and every part that its fields lead to."""
+    seen = {} if seen is None else seen
+    if part not in seen:
+        seen[part] = None
+        for field in msgspec.inspect.type_info(part).fields:  # type: ignore[attr-defined]
+            for one in _inside(field.type):
+                _parts(one, seen)
+    return seen
+
+
+def _inside(kind: Any) -> Iterator[type[Part]]:
+    """The parts that a field's type names."""
+    if isinstance(kind, msgspec.inspect.StructType):
+        yield kind.cls  # type: ignore[misc]
+    for name in ("type", "types", "item_type", "value_type"):
+        found = getattr(kind, name, ())
+        for one in found if isinstance(found, tuple) else (found,):
+            yield from _inside(one)
+
+
+def _texts(part: type[Part]) -> dict[str, str]:
+    """Field → the text that stands below it in the source."""
+    (body,) = ast.parse(dedent(inspect.getsource(part))).body
+    assert isinstance(body, ast.ClassDef)
+    found: dict[str, str] = {}
+    for before, after in zip(body.body, body.body[1:], strict=False):
+        match before, after:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
+                found[name] = " ".join(text.split())
+    found.pop("FURTHER", None)
+    return found

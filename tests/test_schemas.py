@@ -1,0 +1,40 @@
+"""The JSON Schemas that ship are those of the documents' declarations."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from perdure.schemas import DOCUMENTS, schema
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from scripts.schemas import FOLDER, text
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_what_ships_is_as_declared(name: str) -> None:
+    shipped = (FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
+    assert shipped == text(name), "run python scripts/schemas.py"
+    assert json.loads(shipped) == schema(name), "laying it out changes nothing"
+
+
+def test_every_schema_that_ships_is_declared() -> None:
+    assert {file.name for file in FOLDER.glob("*.json")} == {f"{name}.schema.json" for name in DOCUMENTS}
+
+
+@pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "syllabus"])
+def test_no_object_takes_keys_that_are_not_known_and_each_says_what_it_is(name: str) -> None:
+    made = schema(name)
+    for one in (made, *made.get("$defs", {}).values()):
+        assert one["additionalProperties"] is False
+        assert one["description"].endswith((".", "`"))
+
+
+def test_texts_below_fields_become_descriptions() -> None:
+    estimate = schema("score")["$defs"]["Estimate"]
+    assert estimate["properties"]["verdict"]["description"] == "Null for exploratory metrics."
+    assert "median" not in estimate["required"]
+    assert "mean" in estimate["required"]
