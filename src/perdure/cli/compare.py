@@ -218,5 +218,11 @@ def _cell(found: Summary, metric: str, system: str, here: Sequence[Comparison], 
 
     given = letters.by_metric.get(metric, {}).get(system, "") if letters else ""
     ratio = any(one.differences[metric].scale == "ratio" for one in here if metric in one.differences)
-    spread = f"×÷ {number(exp(found.sd))}" if ratio and found.sd is not None else f"± {number(found.sd)}"
-    return f"{number(found.mean)} {spread} {given}".rstrip()
+    # An sd gets the two digits that half an interval's width would.
+    if ratio and found.sd and found.mean:
+        times = exp(found.sd)
+        said = f"{number(found.mean, 2 * found.mean * found.sd)} ×÷ {number(times, 2 * found.sd)}"
+    else:
+        width = found.sd and 2 * found.sd
+        said = f"{number(found.mean, width)} ± {number(found.sd, width)}"
+    return f"{said} {given}".rstrip()
