@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "watch": {"scenario", "log", "curves", "metrics", "gather", "stats", "report"},
 }
 EVERYONES = {
+    "cluster",
     "errors",
     "files",
     "lazy",

@@ -15,7 +15,12 @@ from typing import Any
 
 from perdure.errors import MissingExtra, PerdureError
 
-__all__ = ["code_for", "joined"]
+__all__ = ["ONE_THREAD", "code_for", "guests", "joined"]
+
+ONE_THREAD = dict.fromkeys(
+    ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
+)
+"""One thread per process, or they would fight for the cores; torch goes by OMP_NUM_THREADS."""
 
 _MOST_BYTES = 64 << 20
 
@@ -62,6 +67,15 @@ def _join(ray: Any, address: str | None) -> None:
     finally:
         if here and heard is not None:
             signal.signal(signal.SIGTERM, heard)  # Ray takes it, and would end us in its own way
+
+
+def guests(ray: Any, **options: Any) -> Any:
+    """The actor to send to machines of a cluster, with what is to be set aside for it; see `guest`."""
+    from perdure import guest
+
+    # By value: a machine need not have Perdure, and must not take another version of it.
+    ray.cloudpickle.register_pickle_by_value(guest)
+    return ray.remote(max_restarts=0, **options)(guest.Guest)
 
 
 def code_for(paths: Sequence[Path]) -> dict[str, bytes]:

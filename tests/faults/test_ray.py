@@ -72,7 +72,7 @@ def test_perdure_and_the_modules_beside_a_protocol_travel(tmp_path: Path, nodes:
     assert result.failed == {}
     places = (tmp_path / "mark").read_text().split()
     assert places
-    assert all("perdure-life-" in place for place in places)
+    assert all("perdure-guest-" in place for place in places)
     assert not any(Path(place).exists() for place in places)  # gone with the life
 
 

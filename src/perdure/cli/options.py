@@ -12,13 +12,22 @@ import typer
 
 from perdure.settings import OPTIONS, Option, Settings
 
-__all__ = ["ForSpreadsheets", "Json", "Log", "Quiet", "emit_json", "with_settings"]
+__all__ = ["Address", "ForSpreadsheets", "Json", "Log", "Quiet", "emit_json", "with_settings"]
 
 Log = Annotated[
     Path, typer.Argument(help="A log: a folder, a table, or a bare name under $L2DATA/logs.", show_default=False)
 ]
 Json = Annotated[
     str | None, typer.Option("--json", metavar="FILE|-", help="Write the same facts as JSON ('-' is stdout).")
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="ADDRESS",
+        help="The Ray cluster: ray://HOST:10001, HOST:6379, auto. If not given, RAY_ADDRESS, else one started here.",
+        show_default=False,
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but results.")]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.options import Json, Quiet, emit_json
+from perdure.cli.options import Address, Json, Quiet, emit_json
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
@@ -50,15 +50,6 @@ L2Data = Annotated[
 Engine = Annotated[
     str,
     typer.Option("--engine", metavar="local|ray", help="Where to live: in processes of this machine, or on a cluster."),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        "--address",
-        metavar="ADDRESS",
-        help="The Ray cluster: ray://HOST:10001, HOST:6379, auto. If not given, RAY_ADDRESS, else one started here.",
-        show_default=False,
-    ),
 ]
 Ray = Annotated[bool, typer.Option("--ray", help="The same as --engine ray.")]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from perdure.cli.options import ForSpreadsheets, Json, Quiet, emit_json, with_settings
+from perdure.cli.options import Address, ForSpreadsheets, Json, Quiet, emit_json, with_settings
 from perdure.cli.scoring import Experts, Logs, Variadic, grouped, score_facts, surveyed
 
 if TYPE_CHECKING:
@@ -38,6 +38,10 @@ def score(
     ] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes for many lifetimes.")] = None,
     for_spreadsheets: ForSpreadsheets = False,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option("--engine", help="Score in processes here, or on a Ray cluster.")
+    ] = "local",
+    address: Address = None,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -50,7 +54,9 @@ def score(
     from perdure.metrics.engine.score import prepared_table
     from perdure.stats.groups import alone
 
-    scores = surveyed(logs, experts, settings, quiet, jobs=jobs, look=prepared_table if out else None)
+    look = prepared_table if out else None
+    where: Literal["local", "ray"] = "ray" if address is not None else engine
+    scores = surveyed(logs, experts, settings, quiet, jobs=jobs, look=look, engine=where, address=address)
     found, refused = grouped(scores)
     if json:
         emit_json(score_facts(scores, found, refused), json)

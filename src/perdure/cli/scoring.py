@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -86,12 +86,15 @@ def surveyed(
     *,
     look: Look | None = None,
     jobs: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
 ) -> Survey:
     """Every lifetime at or below `logs`, scored; a bar on stderr tells how far that is."""
     from perdure.gather.survey import survey
 
     with progress_bar(quiet) as progress:
-        found = survey(logs, experts or (), settings, look=look, jobs=jobs, progress=progress)
+        how: dict[str, Any] = {"jobs": jobs, "engine": engine, "address": address, "progress": progress}
+        found = survey(logs, experts or (), settings, look=look, **how)
     for note in () if quiet else found.notes:
         typer.echo(f"note: {note}", err=True)
     return found

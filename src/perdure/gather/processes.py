@@ -12,20 +12,17 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, TypeVar
 
+from perdure.cluster import ONE_THREAD
 from perdure.log.read import READERS
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.presets import PRESETS
 
-__all__ = ["processes", "worked"]
+__all__ = ["processes", "registered", "worked"]
 
 How = TypeVar("How")
 Item = TypeVar("Item")
 Done = TypeVar("Done")
 Progress = Callable[[int, int], None]
-
-_ONE_THREAD = dict.fromkeys(
-    ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
-)
 
 
 def processes(items: int, jobs: int | None, worth: int) -> int:
@@ -88,11 +85,11 @@ def _shared(
     waiting = deque(range(len(items)))
     given: dict[Future[Done], int] = {}
     most = _AHEAD * others
-    with ProcessPoolExecutor(others, context, _begin, (start, how, _registered())) as pool:
+    with ProcessPoolExecutor(others, context, _begin, (start, how, registered())) as pool:
         try:
             while waiting or given:
                 # A process starts with an item; the rest of the time this one is as it was.
-                with _environment(_ONE_THREAD), _no_main_module(), _interrupts_held():
+                with _environment(ONE_THREAD), _no_main_module(), _interrupts_held():
                     while waiting and len(given) < most:
                         try:
                             future = pool.submit(_one, items[waiting[0]])
@@ -124,10 +121,10 @@ def _shared(
 _work: Callable[[Any], Any] | None = None
 
 
-def _begin(start: Callable[[Any], Callable[[Any], Any]], how: Any, registered: frozenset[tuple[str, str]]) -> None:
+def _begin(start: Callable[[Any], Callable[[Any], Any]], how: Any, known: frozenset[tuple[str, str]]) -> None:
     global _work  # noqa: PLW0603 - a process is told once how to work
     gc.set_threshold(100_000)  # as the command does: what a lifetime leaves dies without being searched for
-    if registered <= _registered():
+    if known <= registered():
         try:
             _work = start(how)
         except Exception:
@@ -141,7 +138,7 @@ def _one(item: Any) -> Any:
     return _work(item)
 
 
-def _registered() -> frozenset[tuple[str, str]]:
+def registered() -> frozenset[tuple[str, str]]:
     """What can be looked up by name; a script may have added to it, and a fresh process would not know."""
     return frozenset((registry.kind, name) for registry in (READERS, METRICS, PRESETS) for name in registry.names())
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from perdure.curves.model import Curves
 from perdure.errors import NotALog, PerdureError
@@ -53,6 +53,8 @@ def survey(
     *,
     look: Look | None = None,
     jobs: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Survey:
     """Every lifetime at or below `logs`, scored the same way: logs, tables, matrices, and scores made before.
@@ -60,7 +62,8 @@ def survey(
     One that cannot be read is left out with the reason; where none can, that reason is raised.
     `look` says what to keep of each lifetime's curves, which else are dropped once they are scored.
     `progress` is told how many of how many are done. `jobs` is the number of processes; by default
-    as many as there are cores, and one for a few lifetimes.
+    as many as there are cores, and one for a few lifetimes. With `engine` "ray" the lifetimes are sent to
+    the cluster at `address`, at RAY_ADDRESS, or one started here.
     """
     from perdure.gather.score_files import is_score_file, read_score_file
 
@@ -87,7 +90,12 @@ def survey(
     if settled is not None:
         how = replace(how, settled=settled)
         surveyor = Surveyor(how, surveyor.serving)
-    done = worked(Surveyor, how, found, count, progress, here=surveyor) if found else []
+    if engine == "ray" and found:
+        from perdure.gather.on_ray import scored_on_ray
+
+        done = scored_on_ray(how, found, address, progress, jobs)
+    else:
+        done = worked(Surveyor, how, found, count, progress, here=surveyor) if found else []
     lives = _told_apart(_beside_joint(how, list(zip(found, done, strict=True)), count))
     lives += _scored_before([score for one in kept for score in one.scores], {one.id for one in lives}, settings)
     problems = [pair for one in done for pair in one.left_out] + [pair for one in kept for pair in one.left_out]

@@ -27,19 +27,7 @@ from perdure.run.folder import RunFolder
 from perdure.run.plan import Plan
 from perdure.stopping import Stopped
 
-__all__ = ["LAST_LOOK_S", "ONE_THREAD", "failure_in_words", "main"]
-
-ONE_THREAD = dict.fromkeys(
-    (
-        "POLARS_MAX_THREADS",
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "RAYON_NUM_THREADS",
-    ),
-    "1",
-)
-"""One thread per worker, or they would fight for the cores; torch goes by OMP_NUM_THREADS."""
+__all__ = ["LAST_LOOK_S", "failure_in_words", "main"]
 
 LAST_LOOK_S = 0.5
 """After the time of a life is over, before where it hangs is written down."""

@@ -22,6 +22,7 @@ from typing import IO, Any
 import msgspec
 
 from perdure import files
+from perdure.cluster import ONE_THREAD
 from perdure.run.engines.here import live_here
 from perdure.run.engines.work import Event, Work
 from perdure.run.failures import Failures
@@ -29,7 +30,7 @@ from perdure.run.job import out_of_time
 from perdure.run.last_words import last_words
 from perdure.run.plan import Job
 from perdure.run.protocol import Limits
-from perdure.run.worker import LAST_LOOK_S, ONE_THREAD
+from perdure.run.worker import LAST_LOOK_S
 
 __all__ = ["live_in_workers", "live_locally", "worker_environment"]
 

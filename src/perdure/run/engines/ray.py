@@ -7,6 +7,7 @@ arrived and its ledger agrees; one whose machine was lost goes on elsewhere, fro
 from __future__ import annotations
 
 import os
+import pickle
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -15,9 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perdure import files
-from perdure.cluster import code_for, joined
+from perdure.cluster import ONE_THREAD, code_for, guests, joined
 from perdure.errors import LogError, PerdureError, ProtocolError
-from perdure.run.engines import host
 from perdure.run.engines.shipping import Inbox, believed, luggage
 from perdure.run.engines.work import Event, Work
 from perdure.run.failures import Failures
@@ -40,12 +40,8 @@ def live_on_ray(jobs: Sequence[Job], work: Work) -> dict[str, str]:
         protocol = work.folder.protocol()
         needs = protocol.resources
         _check_room(ray, needs, work)
-        given = (
-            ray.put(code_for(work.paths)),
-            ray.put(dict(protocol.document)),
-            [str(path.resolve()) for path in work.paths],
-        )
-        fleet = _Fleet(ray, work, _actor(ray, needs), needs, given, deque(jobs))
+        code = ray.put(code_for(work.paths))
+        fleet = _Fleet(ray, work, _actor(ray, needs), needs, code, dict(protocol.document), deque(jobs))
         try:
             while fleet.waiting or fleet.out:
                 fleet.send()
@@ -56,12 +52,9 @@ def live_on_ray(jobs: Sequence[Job], work: Work) -> dict[str, str]:
 
 
 def _actor(ray: Any, needs: Resources) -> Any:
-    # By value: a machine need not have Perdure, and must not take another version of it.
-    ray.cloudpickle.register_pickle_by_value(host)
     memory = {} if needs.gigabytes is None else {"memory": int(needs.gigabytes * 1e9)}
-    return ray.remote(
-        num_cpus=needs.cpus, num_gpus=needs.gpus, resources=dict(needs.custom) or None, max_restarts=0, **memory
-    )(host.Host)
+    custom = {"resources": dict(needs.custom)} if needs.custom else {}
+    return guests(ray, num_cpus=needs.cpus, num_gpus=needs.gpus, **memory, **custom)
 
 
 def _wanted(needs: Resources) -> dict[str, float]:
@@ -112,7 +105,8 @@ class _Fleet:
     work: Work
     actor: Any
     needs: Resources
-    given: tuple[Any, Any, list[str]]
+    code: Any
+    document: Mapping[str, Any]
     waiting: deque[Job]
     out: dict[Any, _Out] = field(default_factory=dict)
     """By the answer that is awaited."""
@@ -136,14 +130,15 @@ class _Fleet:
             self.set_out(job)
 
     def set_out(self, job: Job) -> None:
-        code, document, paths = self.given
-        carried = luggage(self.work.folder, job)
-        actor = self.actor.remote()
+        paths = [str(path.resolve()) for path in self.work.paths]
+        given = pickle.dumps((self.document, job.id, luggage(self.work.folder, job), paths))
         taken = {one.slot for one in self.out.values()}
         slot = next(number for number in range(len(taken) + 1) if number not in taken)
         kept = self.work.folder.states(job).latest()
-        answer = actor.begin.remote(code, document, job.id, carried, paths, os.getcwd())
-        self.out[answer] = _Out(job, actor, slot, Inbox(self.work.folder, job), 0 if kept is None else kept[0].blocks)
+        blocks = 0 if kept is None else kept[0].blocks
+        actor = self.actor.remote()
+        answer = actor.begin.remote(self.code, "perdure.run.engines.host:Host", given, os.getcwd(), ONE_THREAD)
+        self.out[answer] = _Out(job, actor, slot, Inbox(self.work.folder, job), blocks)
 
     def listen(self) -> None:
         if not self.out:
@@ -192,6 +187,8 @@ class _Fleet:
         if not over:
             self.ask(one)
             return
+        with suppress(Exception):
+            self.ray.wait([self.left(one)], timeout=_STOP_PATIENCE_S)
         self.end(one)
         kind, why, notes = one.ending or ("lost", "it ended without a word", ())
         if kind == "failed":
@@ -202,7 +199,7 @@ class _Fleet:
             self.lost(one, why)
 
     def ask(self, one: _Out) -> None:
-        self.out[one.actor.hear.remote(_PATIENCE_S)] = one
+        self.out[one.actor.call.remote("hear", _PATIENCE_S)] = one
 
     def arrived(self, one: _Out, notes: tuple[str, ...]) -> None:
         """A life is done if the folder here shows it."""
@@ -240,6 +237,12 @@ class _Fleet:
             self.waiting.clear()
             self.work.tell(Event("stopped", "", why=hopeless))
 
+    def left(self, one: _Out, *, stop: bool = False) -> Any:
+        """Let a machine be left clean, once it is done, or what it does is stopped: what to wait for."""
+        if stop:
+            one.actor.call.remote("stop")
+        return one.actor.leave.remote()
+
     def end(self, one: _Out) -> None:
         with suppress(Exception):  # it may be gone already
             self.ray.kill(one.actor)
@@ -248,7 +251,7 @@ class _Fleet:
         """End what still lives: asked first, so that machines are left clean, then forced."""
         left = list(self.out.values())
         with suppress(Exception):
-            asked = [one.actor.stop.remote() for one in left if one.machine]
+            asked = [self.left(one, stop=True) for one in left if one.machine]
             if asked:
                 self.ray.wait(asked, num_returns=len(asked), timeout=_STOP_PATIENCE_S)
         for one in left:
