@@ -17,19 +17,27 @@ from typer.testing import CliRunner
 import perdure
 from perdure.cli.score import EXAMPLE
 from perdure.errors import PerdureError, UnknownName
+from perdure.metrics import METRICS
 from perdure.words import number
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_every_metric_is_listed_with_a_value_or_a_reason(logs: Path) -> None:
-    shown = invoke(logs / "life", "--experts", logs / "experts")
-    for name in ("performance_maintenance", "performance_maintenance_terminal", "average_incremental_accuracy"):
+    shown = invoke(logs / "life", "--experts", logs / "experts", "--all", "--why")
+    for name in ("performance maintenance", "performance_maintenance_terminal", "average_incremental_accuracy"):
         assert name in shown
-    assert "?" in shown  # 0.6 after 0.9, but its evaluations are too few to rule chance out
-    assert "one lifetime says nothing of the next" in " ".join(shown.split())
+    assert "undecided" in shown  # 0.6 after 0.9, but its evaluations are too few to rule chance out
     assert "needs a task learned at least" in " ".join(shown.split())
-    assert "0 rows dropped" in shown
+    declared = [one.name for one in METRICS if one.preset == "standard" and one.question == ""]
+    assert [name for name in declared if name not in shown] == []
+
+
+def test_the_answer_fits_one_screen_whatever_else_there_is_to_say(logs: Path) -> None:
+    shown = invoke(logs / "life", "--experts", logs / "experts").splitlines()
+    assert len(shown) < 24
+    assert " in this lifetime" in " ".join(shown[1:3])
+    assert "more metrics: --all" in " ".join(shown)
 
 
 def test_the_table_fits_80_columns(logs: Path) -> None:
@@ -49,7 +57,7 @@ def test_json_holds_the_same_as_the_table(logs: Path) -> None:
 
 def test_json_to_a_file_leaves_the_table_on_stdout(logs: Path) -> None:
     shown = invoke(logs / "life", "--json", logs / "out.json")
-    assert "performance_maintenance" in shown
+    assert "performance maintenance" in shown
     assert json.loads((logs / "out.json").read_text())["lifetimes"][0]["id"] == "life"
 
 
@@ -147,10 +155,11 @@ def test_many_lifetimes_are_shown_as_their_means(logs: Path) -> None:
     write(logs / "many", "one", BLOCKS)
     write(logs / "many", "two", BLOCKS)
     shown = invoke(logs / "many", "--experts", logs / "experts")
-    assert "2 lifetimes · reward · standard" in shown
-    assert "0/2" in shown
-    assert "rows dropped" not in shown
-    assert shown.count("note: each range came from the data") == 1
+    assert "2 lifetimes, reward" in shown
+    assert "two lifetimes: values only" in " ".join(shown.split())
+    assert "dropped" not in shown
+    said = invoke(logs / "many", "--experts", logs / "experts", "--why")
+    assert said.count("note: each range came from the data") == 1
 
 
 def test_a_lifetime_that_is_left_out_is_said_and_exits_1(logs: Path) -> None:
@@ -295,9 +304,9 @@ def test_several_lifetimes_come_with_statistics_over_them(tmp_path: Path, run_cl
     split = json.loads(run_cli("score", tmp_path / "logs", "--group", r"life-([01])", "--json", "-").stdout)
     assert [(one["group"], one["n"]) for one in split["groups"]] == [("0", 1), ("1", 1)]
     said = run_cli("score", tmp_path / "logs").stdout
-    assert "95% interval" in said
+    assert "95 % intervals" in said
     assert all(len(line.rstrip()) <= 80 for line in said.splitlines())
-    assert "performance_maintenance_terminal" in said
+    assert "performance_maintenance_terminal" in run_cli("score", tmp_path / "logs", "--all").stdout
 
 
 def test_the_same_life_twice_is_scored_and_not_pooled(tmp_path: Path, run_cli: Run) -> None:
@@ -310,7 +319,7 @@ def test_the_same_life_twice_is_scored_and_not_pooled(tmp_path: Path, run_cli: R
     assert facts["groups"] == []
     assert "twice" in facts["not_grouped"]
     said = run_cli("score", tmp_path / "logs")
-    assert "performance_maintenance" not in said.stdout  # what may not be pooled has no mean
+    assert "performance maintenance" not in said.stdout  # what may not be pooled has no mean
     assert "not grouped" in said.stderr
 
 

@@ -64,17 +64,16 @@ def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:
     if not name:
         for line in (answer(group), *(reading(group, scores.metrics) if depth.why else ())):
             say(line) if line else None
-    questions = asked(group)
-    if depth.ids:
-        chosen = [one for name, one in group.estimates.items() if name in depth.ids and one.n]
-        questions = {"": chosen} if chosen else {}
+    questions = {} if depth.ids else asked(group)
+    known = [one for one in group.estimates.values() if one.n and not _relearned(group, one)]
+    wanted = [
+        one for one in known if one.metric in depth.ids or one.metric not in _declared()
+    ]  # asked for, or a file's
+    if wanted:
+        questions["" if depth.ids else "Asked for"] = wanted
     shown = [one for rows in questions.values() for one in rows]
-    rest = [one for one in group.estimates.values() if one.n and one not in shown and not _relearned(group, one)]
-    own = [one for one in rest if one.metric not in _declared()]  # of a file that was given: somebody wants to see it
-    if own and not depth.ids:
-        questions["Asked for"] = own
-        shown, rest = [*shown, *own], [one for one in rest if one not in own]
-    if depth.every and not depth.ids and rest:
+    rest = [one for one in known if one not in shown]
+    if depth.every and rest:
         questions["More"] = rest
     _table(questions)
     for line in _notes(group, shown) if not depth.quiet else ():
@@ -110,13 +109,16 @@ def _table(questions: dict[str, list[Estimate]]) -> None:
         for question, estimates in questions.items()
     }
     every = [row for some in rows.values() for row in some]
-    wide = [max((len(row[at]) for row in every), default=0) for at in range(4)]
+    wide = [max((len(row[at]) for row in every), default=0) for at in range(5)]
+    room = _width() - len(_INDENT)
+    fits = sum(wide) + 4 <= room  # ids, intervals and verdicts stay whole; where there is no room for p, --json has it
+    gap = " " * max(1, min(3, (room - sum(wide if fits else wide[:4])) // 4))
     for question, some in rows.items():
         if question:
             say(f" {question}", "bold", fold=False)
         for name, value, spread, word, p, colour in some:
-            before = f"{_INDENT}{clean(name):{wide[0]}}   {value:>{wide[1]}}   {spread:^{wide[2]}}   "
-            _print(f"{before}{_styled(f'{word:{wide[3]}}', colour)}   {p}".rstrip())
+            before = f"{_INDENT}{clean(name):{wide[0]}}{gap}{value:>{wide[1]}}{gap}{spread:^{wide[2]}}{gap}"
+            _print(f"{before}{_styled(f'{word:{wide[3]}}', colour)}{gap}{p if fits else ''}".rstrip())
 
 
 def _notes(group: Group, shown: Iterable[Estimate]) -> Iterator[str]:
@@ -143,23 +145,30 @@ def _footer(group: Group, rest: Sequence[Estimate], depth: Depth) -> None:
     if depth.why:
         for note in group.notes:
             say(note, "grey")
-        for (missing, why), names in absent.items():
-            of = "no value" if missing == group.n else f"{missing} of {group.n} lifetimes lack a value"
-            say(f"{', '.join(names)}: {of}: {why}", "grey")
+        _say_absent(group, absent)
         for (flag, count), names in flagged.items():
             among = f" ({count} of {group.n} lifetimes)" if group.n > 1 else ""
             say(f"{', '.join(names)}: {flag}{among}", "grey")
         if hidden:
             say(f"{', '.join(hidden)}: not shown, because tasks were learned again; --json has them", "grey")
         return
-    none = sum(1 for one in group.estimates.values() if not one.n)
+    if depth.ids:  # asked for by name, so the reason is of interest
+        _say_absent(group, absent)
+        absent = {}
+    none = sum(1 for one in group.estimates.values() if not one.n) if absent else 0
     parts = [
         f"{plural(len(rest), 'more metric')}: --all" if rest and not depth.every and not depth.ids else "",
         f"{none} without a value: --why" if none else "",
-        f"{plural(len(flagged), 'remark')}: --why" if flagged and not none else "",
+        f"{plural(len(flagged) + len(group.notes), 'remark')}: --why" if flagged or group.notes else "",
     ]
     if any(parts):
         say(" · ".join(one for one in parts if one), "grey", indent=" ")
+
+
+def _say_absent(group: Group, absent: dict[tuple[int, str], list[str]]) -> None:
+    for (missing, why), names in absent.items():
+        of = "no value" if missing >= group.n else f"{missing} of {group.n} lifetimes lack a value"
+        say(f"{', '.join(names)}: {of}: {why}", "grey")
 
 
 def _of_all(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
@@ -196,10 +205,13 @@ def _relearned(group: Group, one: Estimate) -> bool:
 
 def say(text: str, style: str = "", *, fold: bool = True, indent: str = "") -> None:
     """Print a text, folded to the terminal's width; control characters in it are shown, not sent."""
-    width = shutil.get_terminal_size((80, 24)).columns
-    lines = wrap(text, width, initial_indent=indent, subsequent_indent=indent) or [""] if fold else [indent + text]
+    lines = wrap(text, _width(), initial_indent=indent, subsequent_indent=indent) or [""] if fold else [indent + text]
     for line in lines:
         _print(_styled(clean(line), style))
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((80, 24)).columns
 
 
 def _print(line: str) -> None:

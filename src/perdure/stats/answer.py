@@ -25,7 +25,9 @@ def title(group: Group) -> str:
         return (
             f"{group.lives[0]}: {f'{group.learner}{where}, ' if group.learner else ''}1 lifetime{what}{_preset(group)}"
         )
-    return f"{called(group)}{where}: {plural(group.n, 'lifetime')}{what}{_preset(group)}"
+    level = next((one.level for one in group.estimates.values() if one.low is not None), None)
+    spread = "" if level is None else f", {level:.0%} intervals".replace("%", " %")
+    return f"{called(group)}{where}: {plural(group.n, 'lifetime')}{what}{_preset(group)}{spread}"
 
 
 def _preset(group: Group) -> str:
@@ -91,9 +93,9 @@ def _of_few(found: Estimate, who: str, points: str) -> str:
     change = f"{'lost' if made.estimate < 0 else 'gained'} {number(abs(made.estimate))}{points}"
     if found.n > 1:
         return f"{who} {change} on average; {listed(made.notes) if made.notes else 'nothing is decided'}."
-    sure = {"met": "more than its own evaluations vary", "not met": "more than its own evaluations vary"}
-    within = sure.get(made.verdict or "", "no more than its own evaluations vary")
-    return f"{who} {change} in this lifetime, {within}; what others would do, several lifetimes tell."
+    if made.verdict != "undecided":
+        return f"{who} {change} in this lifetime, more than its own evaluations vary."
+    return f"{who} {change} in this lifetime; {made.notes[0] if made.notes else 'chance is not ruled out'}."
 
 
 def _more(count: int | None) -> str:
