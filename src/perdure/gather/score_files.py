@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from perdure.errors import PerdureError
 from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, parse_json, read_bytes
 from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.model import Identity
+from perdure.log.text import cells, records
 from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.declare import Bar, Metric
 from perdure.metrics.engine.flag import Flag
@@ -51,6 +51,7 @@ FIRST_EDITION = "-0.1"
 """Behind a preset's name: scored by the definitions of version 0.1."""
 OLD_NAMES: Mapping[str, str] = {"fwt": "above_chance", "fwt_gem": "fwt"}
 """What metrics of the first edition are called now."""
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _GLANCE = 1 << 16
 
 
@@ -89,7 +90,7 @@ def is_score_file(path: Path) -> bool:
         start = head.lstrip()[:_GLANCE]
         ours = '"lifetimes"' in start or ('"perdure"' in start and '"preset"' in start)
         return (start.startswith("{") and ours) or any(f'"{name}"' in start for name in L2METRICS_COLUMNS)
-    names = set(_cells(head.partition("\n")[0], path))
+    names = set(cells(head, _SEPARATORS[path.suffix]))
     if "run_id" in names and names & L2METRICS_COLUMNS.keys():
         return True
     return "lifetime" in names and (names >= _OURS or bool(names & _known_metrics()))
@@ -284,25 +285,18 @@ def _measured(value: float | None, path: Path) -> Measured:
 
 
 def _from_table(path: Path, text: str) -> tuple[Score, ...]:
-    lines = [line for line in text.splitlines() if line.strip()]
-    header = _cells(lines[0], path) if lines else []
-    name_column = next((one for one in ("lifetime", "run_id") if one in header), None)
+    found = [(line, [cell.strip() for cell in row]) for line, row in records(text, _SEPARATORS[path.suffix])]
+    (_, names), *lines = [(line, row) for line, row in found if any(row)] or [(1, [])]
+    name_column = next((one for one in ("lifetime", "run_id") if one in names), None)
     if name_column is None:
-        raise PerdureError(f"{path}: no column 'lifetime' or 'run_id' (found: {', '.join(header) or 'nothing'})")
+        raise PerdureError(f"no column 'lifetime' or 'run_id' (found: {', '.join(names) or 'nothing'})", file=path)
     theirs = name_column == "run_id"
     how = "" if theirs else _settings_beside(path)
-    metrics = [one for one in header if one not in _DESCRIBING and (not theirs or one in L2METRICS_COLUMNS)]
-    return tuple(
-        _row(path, number, dict(zip(header, _as_wide(path, number, line, header), strict=True)), metrics, how)
-        for number, line in enumerate(lines[1:], start=2)
-    )
-
-
-def _as_wide(path: Path, number: int, line: str, header: Sequence[str]) -> list[str]:
-    cells = _cells(line, path)
-    if len(cells) != len(header):
-        raise PerdureError(f"{path}, line {number}: {len(cells)} cells under {len(header)} headings")
-    return cells
+    metrics = [one for one in names if one not in _DESCRIBING and (not theirs or one in L2METRICS_COLUMNS)]
+    for line, row in lines:
+        if len(row) != len(names):
+            raise PerdureError(f"{path}, line {line}: {len(row)} cells under {len(names)} headings")
+    return tuple(_row(path, line, dict(zip(names, row, strict=True)), metrics, how) for line, row in lines)
 
 
 def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str], how: str) -> Score:
@@ -352,13 +346,6 @@ def _settings_beside(table: Path) -> str:
     except (OSError, ValueError) as problem:
         raise PerdureError(f"{file}: cannot be read as the settings of {table.name} ({problem})") from problem
     return deciding({name: value for name, value in found.items() if name != "preset"})
-
-
-def _cells(line: str, path: Path) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter="," if path.suffix == ".csv" else "\t"), [])]
-    except csv.Error:
-        return []
 
 
 def _cell(path: Path, number: int, column: str, text: str) -> float | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +12,10 @@ import polars as pl
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.log import text
 from perdure.log.problem import Note, Problem
 
-__all__ = ["Part", "Table", "bytes_of", "parsed", "table_in", "tables"]
-
-_CHUNK = 1 << 24
-_NEWLINE, _QUOTE = 10, 34
+__all__ = ["Part", "Table", "bytes_of", "table_in", "tables"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -117,10 +113,10 @@ def _file(path: Path, content: bytes, separator: str, notes: list[str], shown: P
     if not data:
         notes.append(_harmless(shown, "an empty file, no record in it"))
         return None
-    ends, separators, lines, unclosed = _layout(data, ord(separator))
+    ends, separators, lines = _layout(data, ord(separator))
     whole = int(ends[-1]) + 1 if ends.size else 0
     last = int(lines[-1]) if lines.size else 1
-    if unclosed and b"\n" in data[whole:]:
+    if data.count(b'"') % 2 and b"\n" in data[whole:]:
         raise LogError(
             "a quote in the record that begins here is never closed", "close it, or remove it", file=path, line=last
         )
@@ -176,39 +172,23 @@ def _refuse_foreign_bytes(path: Path, data: bytes) -> None:
         ) from problem
 
 
-def _layout(data: bytes, separator: int) -> tuple[Counts, Counts, Counts, bool]:
-    """Where records end, how many separators each has, on which line the next begins, and whether a quote stays open.
-
-    A newline or separator within quotes belongs to its field. Counting quotes is enough to know:
-    a doubled quote opens and closes at once.
-    """
-    codes = np.frombuffer(data, np.uint8)
-    quoted = b'"' in data
-    inside, separators_before, newlines_before = False, 0, 0
+def _layout(data: bytes, separator: int) -> tuple[Counts, Counts, Counts]:
+    """Where records end, how many separators each has, and on which line the next begins."""
+    at, separators_before, newlines_before = 0, 0, 0
     ends, separators, lines = [], [], []
-    for start in range(0, codes.size, _CHUNK):
-        chunk = codes[start : start + _CHUNK]
-        newline, cut = chunk == _NEWLINE, chunk == separator
-        every_newline = np.flatnonzero(newline)
-        if quoted:
-            within = np.bitwise_xor.accumulate(chunk == _QUOTE) ^ inside
-            newline &= ~within
-            cut &= ~within
-            inside = bool(within[-1])
-        at, cuts = np.flatnonzero(newline), np.flatnonzero(cut)
-        ends.append(at + start)
-        separators.append(np.searchsorted(cuts, at) + separators_before)
-        lines.append(np.searchsorted(every_newline, at, side="right") + newlines_before + 1)
-        separators_before += cuts.size
-        newlines_before += every_newline.size
+    for newlines, ending, cutting in text.scanned(data, separator):
+        end, cuts, every = np.flatnonzero(ending), np.flatnonzero(cutting), np.flatnonzero(newlines)
+        ends.append(end + at)
+        separators.append(np.searchsorted(cuts, end) + separators_before)
+        lines.append(np.searchsorted(every, end, side="right") + newlines_before + 1)
+        at, separators_before, newlines_before = (
+            at + ending.size,
+            separators_before + cuts.size,
+            newlines_before + every.size,
+        )
     upto = np.concatenate(separators)
     upto[1:] -= upto[:-1].copy()
-    return (
-        np.concatenate(ends),
-        upto,
-        np.concatenate(lines),
-        inside,
-    )
+    return np.concatenate(ends), upto, np.concatenate(lines)
 
 
 def _blank_tail(data: bytes) -> int:
@@ -218,11 +198,7 @@ def _blank_tail(data: bytes) -> int:
 
 
 def _header(path: Path, line: bytes, separator: str) -> tuple[str, ...]:
-    try:
-        cells = next(csv.reader([line.decode("utf-8").rstrip("\r")], delimiter=separator), [])
-    except csv.Error as problem:
-        raise LogError(f"the header does not read as column names ({problem})", file=path, line=1) from problem
-    names = [name.strip() for name in cells]
+    names = text.cells(line.decode("utf-8"), separator)
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
         raise LogError(
@@ -247,11 +223,11 @@ def _joined(header: tuple[str, ...], files: Sequence[_File], separator: str) -> 
         parts.append(Part(file.path, start, file.lines))
         start += file.ends.size
     body = files[0].body if len(files) == 1 else b"".join(file.body for file in files)
-    rows = parsed(body, header, separator)
+    rows = _parsed(body, header, separator)
     if rows is not None and rows.height == start:
         return Table(rows, tuple(parts))
     for file, part in zip(files, parts, strict=True):  # one of them is broken: find out which
-        rows = parsed(file.body, header, separator)
+        rows = _parsed(file.body, header, separator)
         if rows is None or rows.height != file.ends.size:
             raise part.refusal(part.start + _first_broken(file, separator), *_QUOTES)
     raise AssertionError("files that parse one by one parse together")
@@ -263,13 +239,10 @@ _QUOTES = (
 )
 
 
-def parsed(body: bytes, header: Sequence[str], separator: str) -> pl.DataFrame | None:
-    """Records as columns of text, or None where they do not parse; a blank cell is null, `""` is empty."""
-    schema = dict.fromkeys(header, pl.String())
-    if not body:
-        return pl.DataFrame(schema=schema)
+def _parsed(body: bytes, header: Sequence[str], separator: str) -> pl.DataFrame | None:
+    """Records as columns of text, or None where they do not parse."""
     try:
-        return pl.read_csv(io.BytesIO(body), separator=separator, has_header=False, schema=schema)
+        return text.parsed(body, dict.fromkeys(header, pl.String()), separator)
     except pl.exceptions.PolarsError:
         return None
 
@@ -279,7 +252,7 @@ def _first_broken(file: _File, separator: str) -> int:
     good, bad = 0, int(file.ends.size)
     while bad - good > 1:
         middle = (good + bad) // 2
-        rows = parsed(file.body[: int(file.ends[middle - 1]) + 1], file.header, separator)
+        rows = _parsed(file.body[: int(file.ends[middle - 1]) + 1], file.header, separator)
         if rows is not None and rows.height == middle:
             good = middle
         else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +10,7 @@ import polars as pl
 from perdure.errors import nearest
 from perdure.log.problem import Problem
 from perdure.log.rules import OPTIONAL_COLUMNS, STANDARD_COLUMNS
+from perdure.log.text import header_names, parsed, records
 
 __all__ = ["Lines", "split"]
 
@@ -72,8 +71,7 @@ def split(file: str, content: bytes) -> Lines:
     if not content:
         return Lines((), None, tuple(problems))
     first = content.find(b"\n")
-    names = content[:first].decode().removeprefix("\ufeff").rstrip("\r").split("\t")
-    header = tuple(name.strip('"') for name in names)
+    header = header_names(content[:first])
     body = content[first + 1 :]
     if not body:
         problems.append(Problem("warning", file, 1, "a header only, no record", "remove the file; harmless", True))
@@ -122,33 +120,16 @@ def _quoted_records(body: bytes, width: int) -> tuple[pl.DataFrame | None, list[
     """The same where fields are quoted: Polars if every line is sound, else record by record."""
     schema = {f"field_{at}": pl.String() for at in range(width)}
     try:
-        table = pl.read_csv(io.BytesIO(body), separator="\t", has_header=False, schema=schema)
+        table = parsed(body, schema)
         # One record per line, and none cut short (a missing field reads as a null, never as "").
         if table.height == body.count(b"\n") and not table.select(pl.last().is_null().any()).item():
             return table.insert_column(0, pl.int_range(2, table.height + 2, eager=True).alias("line")), []
     except pl.exceptions.PolarsError:
         pass
-    rows: list[tuple[object, ...]] = []
-    started = 2
-    ragged: list[tuple[int, int, str]] = []
-    limit = csv.field_size_limit(max(csv.field_size_limit(), len(body) + 1))
-    try:
-        text = io.StringIO(body.decode("utf-8", "replace").replace("\x00", ""), newline="")
-        reader = csv.reader(text, delimiter="\t", quotechar='"')
-        for fields in reader:
-            if len(fields) == width:
-                rows.append((started, *fields))
-            else:
-                ragged.append((started, len(fields), "\t".join(fields)))
-            started = reader.line_num + 2
-    except csv.Error as problem:
-        ragged.append((started, 0, str(problem)))
-    finally:
-        csv.field_size_limit(limit)
-    if not rows:
-        return None, ragged
-    table = pl.DataFrame(rows, schema={"line": pl.Int64(), **schema}, orient="row")
-    return table, ragged
+    found = records(body.decode("utf-8", "replace").replace("\x00", ""), "\t")
+    rows = [(line + 1, *fields) for line, fields in found if len(fields) == width]
+    ragged = [(line + 1, len(fields), "\t".join(fields)) for line, fields in found if len(fields) != width]
+    return (pl.DataFrame(rows, schema={"line": pl.Int64(), **schema}, orient="row") if rows else None), ragged
 
 
 def _ragged(file: str, line: int, fields: int, width: int, text: str) -> Problem:

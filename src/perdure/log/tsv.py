@@ -15,6 +15,7 @@ import polars as pl
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.log import text
 
 __all__ = [
     "DATA_FILE",
@@ -38,7 +39,7 @@ _AT_ONCE = 1 << 24
 _GLANCE = 1 << 16
 _DEEPEST = 50
 
-_NEWLINE, _QUOTE = 10, 34
+_NEWLINE = 10
 _NUMBER = re.compile(r"\d+")
 
 
@@ -130,24 +131,15 @@ def beginning(file: io.FileIO, name: str) -> tuple[tuple[str, ...], int, bytes]:
     end = begun.find(b"\n")
     if end < 0:
         return (), len(begun), begun
-    line = begun[:end].removeprefix(b"\xef\xbb\xbf").rstrip(b"\r")
     try:
-        names = line.decode("utf-8").split("\t")
+        return text.header_names(begun[:end]), end + 1, begun
     except UnicodeDecodeError as problem:
         raise LogError(f"the header is not UTF-8 text ({problem.reason})", file=name, line=1) from problem
-    return tuple(one.strip('"') for one in names), end + 1, begun
 
 
 def records_in(content: bytes) -> int:
     """How many records follow the header; a newline within quotes is part of a cell."""
-    codes = np.frombuffer(content, np.uint8)
-    lines, inside = 0, False
-    for start in range(0, codes.size, _AT_ONCE):
-        chunk = codes[start : start + _AT_ONCE]
-        within = np.bitwise_xor.accumulate(chunk == _QUOTE) ^ inside
-        lines += int(np.count_nonzero((chunk == _NEWLINE) & ~within))
-        inside = bool(within[-1])
-    return max(lines - 1, 0)
+    return max(sum(int(np.count_nonzero(ending)) for _, ending, _ in text.scanned(content, 0)) - 1, 0)
 
 
 def load(
@@ -228,11 +220,11 @@ def _gather(file: io.FileIO, size: int, begun: bytes, gathered: io.BytesIO) -> t
     return filled, kept
 
 
-def parsed(text: bytes, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+def parsed(body: bytes, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """Records without their header as a table; Unparsed where some line does not fit its types."""
-    if b"\x00" in text:
+    if b"\x00" in body:
         raise Unparsed("a NUL byte, which is no text")
     try:
-        return pl.read_csv(text, separator="\t", schema=dict(schema), has_header=False, null_values="")
+        return text.parsed(body, schema, null_values="")
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         raise Unparsed(str(problem)) from problem

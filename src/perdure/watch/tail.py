@@ -5,7 +5,6 @@ Nothing here grows with the log but the number of its blocks, and only new bytes
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 import os
@@ -19,6 +18,7 @@ import polars as pl
 from perdure import files
 from perdure.curves.model import Array
 from perdure.errors import LogError
+from perdure.log.text import header_names, records
 from perdure.log.tsv import DATA_FILE
 
 __all__ = ["Bins", "Grown", "Seen", "Tail"]
@@ -217,8 +217,7 @@ class Tail:
         body = chunk[:end]
         if not seen.header and body:
             first, _, body = body.partition(b"\n")
-            names = first.decode("utf-8", "replace").strip("\ufeff\r").split("\t")
-            seen.header = tuple(one.strip('"') for one in names)
+            seen.header = header_names(first, "replace")
         seen.offset += end
         return self._add(body, seen.header) if body else False
 
@@ -244,7 +243,7 @@ def _split(body: bytes, header: tuple[str, ...], measure: str) -> Iterator[tuple
     number, kind, task, status, value = (header.index(name) for name in (*_KEY, "exp_status", measure))
     subtype = header.index("block_subtype") if "block_subtype" in header else None
     found: dict[Key, list[float]] = {}
-    for line in csv.reader(io.StringIO(body.decode("utf-8", "replace").replace("\0", "")), delimiter="\t"):
+    for _, line in records(body.decode("utf-8", "replace").replace("\0", ""), "\t"):
         if len(line) != len(header) or line[status] != "complete":
             continue
         try:

@@ -156,7 +156,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "only blanks": ("\n \n", "the file is empty"),
     "only delimiters": (",\n,\n", "no cell holds a value"),
     "not text": (b"\xff\xfe9\x000\x00", "byte 0 is not UTF-8"),
-    "a cell without end": ('"' + "9" * 200_000, "no table of numbers"),
+    "a cell without end": ('"' + "9" * 200_000, "cell 1: '9{59} is no finite number"),
 }
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import LogError
-from perdure.log import delimited
+from perdure.log import text as delimited_text
 from perdure.log.delimited import tables
 from perdure.log.export import WRITERS as EXPORTS
 from perdure.log.export import export
@@ -314,7 +314,7 @@ def test_text_that_spans_several_chunks_is_laid_out_the_same(tmp_path: Path, mon
     text = GOOD + 'Pong,train,1,true,"two\nlines, ""quoted"""\n' * 9 + "Pong,train,bad,true,\n"
     file = put(tmp_path, text)
     for chunk in (1, 2, 3, 7, 64):
-        monkeypatch.setattr(delimited, "_CHUNK", chunk)
+        monkeypatch.setattr(delimited_text, "_CHUNK", chunk)
         assert refusal(file).startswith(f"{file}:24: score is 'bad'")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +17,8 @@ from perdure.log.accuracy_matrix import Array, Baseline, Unit
 from perdure.log.formats.matrix_labels import Labelled, number, taken_apart
 from perdure.log.formats.matrix_settled import RawMatrix
 from perdure.log.formats.packed import inner_kind
-from perdure.log.formats.shapes import beginning, content_of, separator_of, shape_of, split
+from perdure.log.formats.shapes import beginning, content_of, shape_of
+from perdure.log.text import rows_of, separator_of
 
 __all__ = ["SUFFIXES", "looks_like_matrix", "raw_matrices", "read_baseline"]
 
@@ -92,11 +92,9 @@ def _apart(path: Path, content: bytes) -> Labelled:
     """Numbers between commas or tabs, nothing where a task was not evaluated, with or without names about them."""
     try:
         text = content.decode("utf-8-sig")
-        lines = list(split(text, separator_of(text)))
     except UnicodeDecodeError as problem:
         raise LogError(f"byte {problem.start} is not UTF-8", "save the file as plain text", file=path) from problem
-    except csv.Error as problem:
-        raise LogError(f"no table of numbers: {problem}", "write one line per row", file=path) from problem
+    lines = rows_of(text, separator_of(text))
     while lines and lines[-1] in ([], [""]):
         lines.pop()
     if not lines:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import zipfile
@@ -15,6 +14,7 @@ from typing import IO
 from perdure import files
 from perdure.errors import LogError
 from perdure.log.delimited import bytes_of
+from perdure.log.text import cells
 
 __all__ = [
     "BINARY",
@@ -80,11 +80,7 @@ def first_line(path: Path) -> list[str] | None:
             line = file.readline(_GLANCE)
     except (*_BROKEN, LogError):
         return None
-    text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace").strip("\r\n")
-    try:
-        return [cell.strip() for cell in next(csv.reader([text], delimiter=SEPARATORS[suffix]), [])]
-    except csv.Error:
-        return None
+    return cells(line.decode("utf-8-sig", errors="replace").strip("\r\n"), SEPARATORS[suffix])
 
 
 def beginning(path: Path, most: int) -> bytes:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import errno
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -13,14 +11,13 @@ from perdure.log.formats import packed
 from perdure.log.formats.column_names import table_shape
 from perdure.log.formats.matrix_labels import blank, is_matrix, number
 from perdure.log.read import Options
+from perdure.log.text import cells, rows_of, separator_of
 
 __all__ = [
     "Shape",
     "beginning",
     "content_of",
-    "separator_of",
     "shape_of",
-    "split",
 ]
 
 Shape = Literal["long", "wide", "triplets", "matrix"]
@@ -38,14 +35,8 @@ def shape_of(path: Path, options: Options = _DEFAULTS) -> Shape | None:
     """
     if packed.inner_kind(path) not in packed.SEPARATORS:
         return None
-    try:
-        return _shape(path, beginning(path, _GLANCE), options)
-    except csv.Error:  # a cell longer than any name
-        return None
-
-
-def _shape(path: Path, head: str, options: Options) -> Shape | None:
-    first = next(split(head, separator_of(head)), [])
+    head = beginning(path, _GLANCE)
+    first = cells(head, separator_of(head))
     if not any(first):
         return None
     if all(blank(cell) or number(cell) is not None for cell in first):
@@ -74,24 +65,12 @@ def beginning(path: Path, most: int) -> str:
     return packed.beginning(path, most).decode("utf-8-sig", errors="replace") if path.is_file() else ""
 
 
-def separator_of(text: str) -> str:
-    """What stands between the cells: tabs where the first line that is not blank has one, else commas."""
-    return "\t" if "\t" in text.lstrip("\r\n").partition("\n")[0] else ","
-
-
-def split(text: str, separator: str) -> Iterator[list[str]]:
-    """The cells of each line, without the blanks about them."""
-    for line in csv.reader(text.splitlines(), delimiter=separator):
-        yield [cell.strip() for cell in line]
-
-
 def _is_small_matrix(path: Path, head: str) -> bool:
     """Whether a table with names about it is a matrix; one look at its second line rules most others out."""
-    lines = split(head, separator_of(head))
-    next(lines)
-    if any(not blank(cell) and number(cell) is None for cell in next(lines, [""])[1:]):
+    second = next(iter(rows_of(head, separator_of(head), 2)[1:]), [])
+    if any(not blank(cell) and number(cell) is None for cell in second[1:]):
         return False
     text = beginning(path, _MATRIX_AT_MOST + 1).rstrip()
     if len(text) > _MATRIX_AT_MOST:
         return False
-    return is_matrix(list(split(text, separator_of(text))))
+    return is_matrix(rows_of(text, separator_of(text)))
