@@ -68,6 +68,6 @@ class Check:
             "ok": self.ok,
             "what": self.what,
             "rows": self.rows,
-            "notes": list(self.notes),
+            "notes": list(map(str, self.notes)),
             "problems": [one.as_json() for one in self.problems],
         }

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perdure.log.model import Identity
 from perdure.metrics.engine.flag import Flag
+from perdure.metrics.engine.measured import Measured
+from perdure.metrics.engine.score import Score
 
 COUNTS = st.integers(0, 10**6)
 
@@ -27,3 +30,8 @@ def test_a_flag_is_read_as_it_was_written(
 def test_what_holds_for_every_value_has_no_counts() -> None:
     flag = Flag.read("relearned")
     assert (flag, flag.about, flag.left_out) == ("relearned", "relearned", False)
+
+
+def test_json_of_a_score_holds_plain_text() -> None:
+    made = Score(Identity("life"), {"m": Measured(1.0, flags=(Flag.of_some("late", 1, 3),))})
+    assert [type(one) for one in made.as_json()["metrics"]["m"]["flags"]] == [str]

@@ -169,14 +169,14 @@ class Score(Tabular):
                     "value": one.value,
                     "by": {key: list(values) for key, values in one.by.items()},
                     "why": one.why,
-                    "flags": list(one.flags),
+                    "flags": list(map(str, one.flags)),
                     "experts": {task: list(marks) for task, marks in one.experts.items()},
                     "at": {key: [list(place) for place in places] for key, places in one.at.items()},
                 }
                 for name, one in self.metrics.items()
             },
             "blocks": [block.as_json() for block in self.blocks],
-            "notes": list(self.notes),
+            "notes": list(map(str, self.notes)),
             "not_learned": list(self.not_learned),
             "bounds": {task: {"min": low, "max": high} for task, (low, high) in self.bounds.items()},
         }
