@@ -107,7 +107,7 @@ def _anchor(preset: Preset) -> str:
 def _preset(one: Preset) -> str:
     from perdure.metrics.engine.load import chosen
     from perdure.metrics.engine.presets import headline
-    from perdure.stats.words import rule_of
+    from perdure.stats.sentences import rule_of
 
     known = chosen(one)
     shown = list(headline()) if one.name == "standard" else list(known)

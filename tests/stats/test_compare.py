@@ -22,7 +22,7 @@ from perdure.stats.compare import Comparison, Difference, compare_lives
 from perdure.stats.decide import EQUAL
 from perdure.stats.exact import sign_flip_test
 from perdure.stats.order import almost_stochastic_order, violation_ratio
-from perdure.stats.words import sentence
+from perdure.stats.sentences import sentence
 
 PM = {"performance_maintenance": Bar(0.0, headline="log")}
 RATIO = {"forward_transfer": Bar(1.0, headline="log", scale="log")}

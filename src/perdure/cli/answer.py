@@ -173,7 +173,7 @@ def _say_absent(group: Group, absent: dict[tuple[int, str], list[str]]) -> None:
 
 def _of_all(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
     """What is to be said of the lifetimes together, each thing once."""
-    from perdure.stats.words import rule_of
+    from perdure.stats.sentences import rule_of
 
     lives = scores.scores
     dropped, where = sum(one.dropped_rows for one in lives), sum(bool(one.dropped_rows) for one in lives)

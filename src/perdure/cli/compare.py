@@ -89,7 +89,7 @@ def compare(
 def _show(result: Comparisons, quiet: bool) -> None:
     from perdure.cli.console import Console
     from perdure.cli.tally_table import show_tally
-    from perdure.stats.words import sentence
+    from perdure.stats.sentences import sentence
 
     console = Console(highlight=False)
     if result.tally:

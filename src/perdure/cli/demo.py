@@ -127,8 +127,8 @@ def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group],
     from rich.table import Table
 
     from perdure.metrics.engine.presets import headline
+    from perdure.stats.sentences import sentence
     from perdure.stats.systems import compare_systems, systems_of
-    from perdure.stats.words import sentence
 
     for kind in dict.fromkeys(group.scenario_type for group in found):
         here = [group for group in found if group.scenario_type == kind]
@@ -155,7 +155,7 @@ def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group],
 
 
 def _cell(one: Estimate) -> str:
-    from perdure.stats.words import MARKS
+    from perdure.stats.sentences import MARKS
     from perdure.words import interval, number
 
     mark = f" {MARKS[one.verdict]}" if one.verdict else ""

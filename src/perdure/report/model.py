@@ -9,13 +9,13 @@ from typing import Any
 from perdure import __version__
 from perdure.gather.model import Life
 from perdure.report.checklist import Item, checklist
+from perdure.report.conditions import CONDITION_RULE, Verdict, leads, verdicts
 from perdure.report.material import Material
-from perdure.report.words import CONDITION_RULE, Verdict, leads, verdicts
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import usable
 from perdure.stats.model import LEVEL
+from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
-from perdure.stats.words import decides, rule_of
 
 __all__ = ["Report", "given_settings", "report_of"]
 

@@ -16,8 +16,8 @@ from perdure.stats.capabilities import capabilities as capabilities_of
 from perdure.stats.compare import Comparison
 from perdure.stats.decide import decide, is_judged
 from perdure.stats.model import LEVEL, Estimate, Group
+from perdure.stats.sentences import MARKS
 from perdure.stats.tally import Tally
-from perdure.stats.words import MARKS
 from perdure.words import interval, number, p_text, plural, short
 
 __all__ = [

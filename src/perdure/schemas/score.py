@@ -16,7 +16,7 @@ from perdure.scenario.model import Subtype
 from perdure.scenario.variants import Mode, Variants
 from perdure.schemas.structs import Part
 from perdure.stats.model import Tails, Verdict
-from perdure.stats.words import WORDS
+from perdure.stats.sentences import WORDS
 
 __all__ = [
     "Answer",

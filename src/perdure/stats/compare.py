@@ -126,7 +126,7 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as one JSON object, with the result of each metric in words."""
-        from perdure.stats.words import sentence
+        from perdure.stats.sentences import sentence
 
         return {
             "system": self.system,

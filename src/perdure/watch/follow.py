@@ -25,7 +25,7 @@ from perdure.report.material import Material, material, sketched
 from perdure.stats.decide import decide
 from perdure.stats.groups import split, usable
 from perdure.stats.model import Verdict
-from perdure.stats.words import MARKS
+from perdure.stats.sentences import MARKS
 from perdure.watch.followed import Followed, Progress
 from perdure.words import number, plural, short
 

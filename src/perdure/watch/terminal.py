@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perdure.stats.words import MARKS
+from perdure.stats.sentences import MARKS
 from perdure.watch.follow import Follower
 from perdure.watch.followed import Followed, Progress
 from perdure.words import number

@@ -23,7 +23,7 @@ from perdure.report.material import Material
 from perdure.report.model import Report, given_settings
 from perdure.stats.compare import Comparison
 from perdure.stats.model import Group
-from perdure.stats.words import sentence
+from perdure.stats.sentences import sentence
 from perdure.words import number
 
 if TYPE_CHECKING:

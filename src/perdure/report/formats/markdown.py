@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from perdure.report import tables
 from perdure.report.model import Report, given_settings
-from perdure.stats.words import sentence
+from perdure.stats.sentences import sentence
 from perdure.words import number
 
 __all__ = ["escaped", "markdown"]
