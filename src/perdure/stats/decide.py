@@ -21,9 +21,9 @@ from perdure.metrics.engine.score import Score
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, crossed
 from perdure.stats.interval import Interval, Part, interval_of, part_of, signed_rank_test
 from perdure.stats.model import LEVEL, Array, Decision, Verdict, Withheld
+from perdure.stats.one_lifetime import within_life
 from perdure.stats.sentences import meaning, word_of
 from perdure.stats.threshold import sign_test, two_sided_sign_test
-from perdure.stats.within import within_life
 
 __all__ = [
     "EQUAL",

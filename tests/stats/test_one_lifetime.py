@@ -14,7 +14,7 @@ from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
 from perdure.scenario.model import Block
 from perdure.stats.decide import decide
-from perdure.stats.within import within_life
+from perdure.stats.one_lifetime import within_life
 
 PM = Bar(0.0, 5.0, headline="log")
 # Evaluated: a b, a learned, a b, b learned, a b; so that maintenance and backward transfer read blocks 3 and 6,
