@@ -31,7 +31,7 @@ from perdure.metrics.engine.settings import Settings
 from perdure.metrics.matrix.cells import evaluations_of, matrix_of
 from perdure.metrics.matrix.cited import CITED_METRICS
 from perdure.metrics.matrix.common import MATRIX_METRICS as OF_THE_PAGE
-from perdure.metrics.matrix.places import AccuracySites
+from perdure.metrics.matrix.sites import AccuracySites
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "matrix" / "s002.csv"
 MATRIX_METRICS = (*OF_THE_PAGE, *CITED_METRICS)

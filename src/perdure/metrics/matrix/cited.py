@@ -9,7 +9,7 @@ import numpy as np
 from perdure.curves.model import LOWEST, SCALED, Array, Curve, Curves, Expert
 from perdure.metrics.engine.combine import flat
 from perdure.metrics.engine.declare import Metric, NoValue, metric
-from perdure.metrics.matrix import places as sites
+from perdure.metrics.matrix import sites
 from perdure.metrics.matrix.cells import Learning, Place
 from perdure.scenario.sites import each_task_learned
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from perdure.metrics.engine.combine import flat
 from perdure.metrics.engine.declare import Good, Metric, Value, metric
-from perdure.metrics.matrix import places as sites
+from perdure.metrics.matrix import sites
 from perdure.metrics.matrix.cells import Place
 
 __all__ = ["MATRIX_METRICS"]
