@@ -14,13 +14,13 @@ from tests.stats.lives import life, lives
 
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
-from perdure.stats.beside import beside
 from perdure.stats.compare import Difference, compare_metric
 from perdure.stats.correlate import correlate
 from perdure.stats.decide import decide
 from perdure.stats.multiple import holm
 from perdure.stats.order import violation_ratio
 from perdure.stats.robust import interquartile_mean, probability_of_improvement
+from perdure.stats.secondary import with_secondary
 
 SETS = 400
 PM = "performance_maintenance"
@@ -79,7 +79,7 @@ def test_u_is_scipys_where_nothing_is_tied() -> None:
     for at, (ours, theirs, rng) in enumerate(sets()):
         if at % 3 == 2:
             continue
-        rank = beside(_blank(), ours, theirs, 1.0, 1e-12, order=False, rng=rng)
+        rank = with_secondary(_blank(), ours, theirs, 1.0, 1e-12, order=False, rng=rng)
         u = stats.mannwhitneyu(ours, theirs, alternative="two-sided")
         assert (rank.rank_p, rank.improvement) == pytest.approx(
             (u.pvalue, u.statistic / (len(ours) * len(theirs))), rel=CLOSE

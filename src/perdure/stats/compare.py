@@ -11,13 +11,13 @@ import numpy as np
 
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
-from perdure.stats.beside import beside
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, apart, crossed, one_set
 from perdure.stats.decide import EQUAL, FEWEST, STANDARD, averaged_first, leads, on_scale, rounding
 from perdure.stats.interval import Part, interval_of, part_of
 from perdure.stats.model import LEVEL, Array, Withheld
 from perdure.stats.multiple import holm
 from perdure.stats.pairing import Pairing, Want, pair
+from perdure.stats.secondary import with_secondary
 
 __all__ = ["Comparison", "Difference", "Summary", "compare_lives", "compare_metric", "family_of"]
 
@@ -374,7 +374,7 @@ def _tested(
         difference=back(middle),
         why=_joined(*sides.notes, made.why),
     )
-    made = beside(made, ours, theirs, bar.sign, none, order=order, rng=rng)
+    made = with_secondary(made, ours, theirs, bar.sign, none, order=order, rng=rng)
     if sides.parts or sides.withheld:
         # Tests of the lives alone would take two sets of experts for two learners.
         made = replace(made, rank_p=None, permutation_p=None, order=None)

@@ -1,4 +1,4 @@
-"""Beside a comparison and never deciding: rank and permutation tests, effect sizes, almost stochastic order."""
+"""Secondary results of a comparison, which never decide: rank and permutation tests, effect sizes, almost stochastic order."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from perdure.stats.threshold import constant
 if TYPE_CHECKING:
     from perdure.stats.compare import Difference
 
-__all__ = ["beside", "hedges_g"]
+__all__ = ["hedges_g", "with_secondary"]
 
 
-def beside(
+def with_secondary(
     made: Difference,
     ours: Array,
     theirs: Array,
