@@ -1,4 +1,4 @@
-"""Secondary results of a comparison, which never decide: rank and permutation tests, effect sizes, almost stochastic order."""
+"""What is said beside a comparison and never decides: rank and permutation tests, effect sizes, stochastic order."""
 
 from __future__ import annotations
 
