@@ -13,7 +13,7 @@ from typing import Any
 
 from perdure.errors import PerdureError, nearest
 
-__all__ = ["KEYS", "MOST_LIVES", "Table", "Takes", "checked", "refuse_strange"]
+__all__ = ["KEYS", "MOST_LIVES", "Section", "Takes", "checked", "refuse_strange"]
 
 MOST_LIVES = 100_000
 """Lives of one protocol; more are several protocols."""
@@ -139,8 +139,8 @@ KEYS: Mapping[str, Mapping[str, Takes]] = {
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table whose keys and values are known to fit."""
+class Section:
+    """A section of a protocol whose keys and values are known to fit."""
 
     content: Mapping[str, Any] = field(hash=False)
     where: str
@@ -157,7 +157,7 @@ class Table:
         return self.content[key]
 
 
-def checked(content: Any, keys: Mapping[str, Takes], where: str) -> Table:
+def checked(content: Any, keys: Mapping[str, Takes], where: str) -> Section:
     """`content` as a table of these keys; an unknown key offers the nearest, a wrong value says what is taken."""
     if not isinstance(content, Mapping):
         raise PerdureError(f"is {_shown(content)}", "expected a table", file=where)
@@ -166,7 +166,7 @@ def checked(content: Any, keys: Mapping[str, Takes], where: str) -> Table:
             raise PerdureError(f"unknown key {_shown(key)}", nearest(key[:_LONGEST_NAME], keys), file=where)
         if not keys[key].fits(value):
             raise PerdureError(f"{key!r} is {_shown(value)}", f"expected {keys[key].what}", file=where)
-    return Table(content, where)
+    return Section(content, where)
 
 
 def refuse_strange(content: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from perdure import files
 from perdure.errors import PerdureError, ProtocolError, nearest
-from perdure.run.document import KEYS, MOST_LIVES, Table, checked, refuse_strange
+from perdure.run.document import KEYS, MOST_LIVES, Section, checked, refuse_strange
 from perdure.run.seeds import Seeds, seed_for
 from perdure.sample_size import lifetimes_by_rule
 from perdure.scenario.compose import compose, parse_task
@@ -213,7 +213,7 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
     )
 
 
-def _scenario(table: Table, tasks: Mapping[str, Mapping[str, Any]], folder: Path, name: str) -> ScenarioPlan:
+def _scenario(table: Section, tasks: Mapping[str, Mapping[str, Any]], folder: Path, name: str) -> ScenarioPlan:
     given = [key for key in ("file", "layout", "syllabus") if key in table.content]
     if len(given) != 1:
         raise ProtocolError(
@@ -243,7 +243,7 @@ def _scenario(table: Table, tasks: Mapping[str, Mapping[str, Any]], folder: Path
     return plan
 
 
-def _syllabus(table: Table, folder: Path) -> Syllabus:
+def _syllabus(table: Section, folder: Path) -> Syllabus:
     """The syllabus that a scenario names or holds; a file is read here, and only here."""
     if "file" in table.content:
         text, name = source(table.content["file"], folder)
