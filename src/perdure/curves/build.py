@@ -210,10 +210,8 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
         _each_block(blocks, starts, raw, clamps, clamp)
     ranges = known if all_given else found_ranges(smoothed, starts, blocks, matched, clamps, prep) | known
     by_life = [dict(zip(ranges, found, strict=True)) for found in zip(*ranges.values(), strict=True)]
-    unserving = _unserving(logs, matched, tasks)
-    notes = [
-        (*life.passage.notes, *_notes(found, prep), *unserving) for life, found in zip(group, by_life, strict=True)
-    ]
+    unused = _unused_experts(logs, matched, tasks)
+    notes = [(*life.passage.notes, *_notes(found, prep), *unused) for life, found in zip(group, by_life, strict=True)]
     if prep.scale == "run":
         by_life = [as_one(found, prep, first.ways[tasks[0]], all_given) for found in by_life]
     bounds = {task: Ranges.of([found[task] for found in by_life]) for task in tasks}
@@ -350,7 +348,7 @@ def _each_block(
         first = last
 
 
-def _unserving(
+def _unused_experts(
     logs: Sequence[ExpertLog], matched: Mapping[str, Sequence[ExpertLog]], tasks: Sequence[str]
 ) -> tuple[str, ...]:
     """Said where experts serve no task and a task has no expert: their names may only be spelt differently."""

@@ -333,9 +333,9 @@ class Scorer:
         )
         if asked.settled is self.settled:
             self._logs[key] = logs
-        unserving = dict(left_out)
-        self.served |= {str(one.path or one.id) for one in self.experts.lifetimes} - unserving.keys()
-        self.left_out.update(unserving)
+        unused = dict(left_out)
+        self.served |= {str(one.path or one.id) for one in self.experts.lifetimes} - unused.keys()
+        self.left_out.update(unused)
         return logs
 
 
