@@ -14,7 +14,7 @@ from perdure.log.formats.l2logger import BLOCKS_FILE, MANIFEST, ended, measures_
 from perdure.metrics.engine.declare import Metric
 from perdure.scenario.model import Block, Scenario
 from perdure.stats.model import Verdict
-from perdure.watch.tail import Grown, Tail
+from perdure.watch.tail import BlockSoFar, Tail
 
 __all__ = ["Followed", "Progress", "waits_for"]
 
@@ -184,7 +184,7 @@ class Followed:
             return None
         return max(0.0, (total - done) * seconds / rows)
 
-    def _warnings(self, blocks: Sequence[Grown], state: str, now: float) -> list[str]:
+    def _warnings(self, blocks: Sequence[BlockSoFar], state: str, now: float) -> list[str]:
         found: list[str] = []
         if self.problem:
             found.append(self.problem)
@@ -204,7 +204,7 @@ class Followed:
             found.append(f"never learned so far: {', '.join(never)}")
         return found
 
-    def _never_learned(self, blocks: Sequence[Grown]) -> list[str]:
+    def _never_learned(self, blocks: Sequence[BlockSoFar]) -> list[str]:
         """Tasks whose learning blocks, ended and long enough to say, all end no better than they began."""
         better = (
             -1.0 if self.manifest.get("measures", {}).get(self.tail.measure if self.tail else "") == "lower" else 1.0
@@ -242,7 +242,7 @@ def waits_for(planned: Scenario | None, metrics: Mapping[str, Metric]) -> dict[s
     return waits
 
 
-def _block_words(blocks: Sequence[Grown], over: bool) -> str:
+def _block_words(blocks: Sequence[BlockSoFar], over: bool) -> str:
     """The last block and what goes on in it, numbered from 0 as in the logs."""
     if not blocks:
         return "nothing logged yet"

@@ -21,7 +21,7 @@ from perdure.errors import LogError
 from perdure.log.text import header_names, records
 from perdure.log.tsv import DATA_FILE
 
-__all__ = ["Bins", "Grown", "Seen", "Tail"]
+__all__ = ["Bins", "BlockSoFar", "Seen", "Tail"]
 
 _READ_AT_MOST = 1 << 24  # bytes of one file in one look; a large log is caught up with in several
 _FEW = 1 << 16  # bytes; fewer are split faster than a table is made of them
@@ -72,7 +72,7 @@ class Bins:
 
 
 @dataclass
-class Grown:
+class BlockSoFar:
     """One block as far as it was logged."""
 
     number: int
@@ -124,7 +124,7 @@ class Tail:
     def __init__(self, path: Path, measure: str) -> None:
         self.path = path
         self.measure = measure
-        self.blocks: dict[Key, Grown] = {}
+        self.blocks: dict[Key, BlockSoFar] = {}
         self.rows = 0
         self.resets = 0
         """How often the log was cut short or replaced, and read again from its beginning."""
@@ -155,7 +155,7 @@ class Tail:
         """How much was read."""
         return sum(seen.offset for seen in self._files.values())
 
-    def ordered(self) -> list[Grown]:
+    def ordered(self) -> list[BlockSoFar]:
         """The blocks that hold anything, in the order of a lifetime."""
         filled = (one for one in self.blocks.values() if one.count)
         return sorted(filled, key=lambda one: one.number)
@@ -232,7 +232,7 @@ class Tail:
                 learns = key[1] == "train"
                 # Of an evaluation only the mean is drawn.
                 bins = Bins(_BINS if learns else 2)
-                self.blocks[key] = Grown(key[0], "learn" if learns else "evaluate", key[2], key[3], bins)
+                self.blocks[key] = BlockSoFar(key[0], "learn" if learns else "evaluate", key[2], key[3], bins)
             self.blocks[key].add(values)
         self.rows += rows
         return rows > 0
