@@ -12,7 +12,7 @@ import polars as pl
 
 from perdure.errors import LogError
 from perdure.log.model import EXPERIENCE_STATUSES, Passage
-from perdure.log.parameters import Table, parameters, table_of
+from perdure.log.parameters import ParameterTable, parameters, table_of
 from perdure.log.variants import Settled, names, settle, task_of
 from perdure.scenario import variants as whose
 from perdure.scenario.model import Block, Mode, Scenario, Subtype, Task
@@ -106,7 +106,7 @@ def passage(
     )
 
 
-def parameter_table(lifetime: Lifetime) -> Table:
+def parameter_table(lifetime: Lifetime) -> ParameterTable:
     """The parameters of the rows that are complete and have a value of some measure, whichever is scored."""
     rows = lifetime.experiences
     counts = rows.get_column("exp_status").to_physical().to_numpy() == _COMPLETE

@@ -18,7 +18,7 @@ from perdure.scenario.model import Scenario, Task
 from perdure.scenario.variants import Variants, mode
 
 if TYPE_CHECKING:
-    from perdure.log.parameters import Table
+    from perdure.log.parameters import ParameterTable
     from perdure.log.variants import Sets, Settled
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Lifetime:
         return str(stated) if stated else self.stated_type
 
     @cached_property
-    def parameters(self) -> Table:
+    def parameters(self) -> ParameterTable:
         """The parameters of its rows, in columns."""
         from perdure.log.blocks import parameter_table
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from perdure.scenario.parameters import same_value, set_text
 
-__all__ = ["Table", "parameters", "table_of"]
+__all__ = ["ParameterTable", "parameters", "table_of"]
 
 _BARE = "{}"
 _MANY = 4096  # stretches: from here on, what changes with every experience is cut out of the text, not decoded
@@ -39,7 +39,7 @@ def parameters(text: str | None) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ParameterTable:
     """The parameters of a lifetime in columns, one row per *stretch*: rows of one block whose text is the same."""
 
     starts: _Codes
@@ -104,7 +104,7 @@ class Table:
 
 def table_of(
     rows: pl.DataFrame, block_starts: _Codes, experience_starts: _Codes, counts: npt.NDArray[np.bool_] | None
-) -> Table:
+) -> ParameterTable:
     """The parameters of rows in columns; `counts` says which rows of their lifetime they are."""
     texts = rows.get_column("task_params").fill_null(_BARE)
     starts = _stretches(texts, block_starts)
@@ -121,7 +121,7 @@ def table_of(
     label, labels = _coded(rows.get_column("task_name").gather(at).cast(pl.String))
     found = tuple(_decoded(distinct))
     parameters = dict.fromkeys(name for one in found for name in one)
-    return Table(
+    return ParameterTable(
         starts=starts,
         block=np.searchsorted(block_starts, starts, side="right").astype(np.int64),
         label=label,
