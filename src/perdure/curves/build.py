@@ -12,8 +12,8 @@ import polars as pl
 
 from perdure.curves.bounds import as_one, given_ranges, recorded_ranges
 from perdure.curves.experts import ExpertLog, expert_log, matching, oriented, scaled_for, values_of
+from perdure.curves.from_matrix import matrix_curves
 from perdure.curves.joined import Joined
-from perdure.curves.matrix import matrix_curves
 from perdure.curves.model import LOWEST, SCALED, Array, Curves, Expert, Prep, Range, Ranges
 from perdure.curves.prepare import clamp, scale, smooth
 from perdure.curves.ranges import found_ranges, own_task, percentiles

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import perdure
 from perdure.curves.build import curves
-from perdure.curves.matrix import matrix_curves
+from perdure.curves.from_matrix import matrix_curves
 from perdure.curves.model import Curves, Prep
 from perdure.log.accuracy_matrix import AccuracyMatrix, passage_of
 from perdure.log.formats.matrix import matrix_lifetime, read_matrix
