@@ -24,6 +24,7 @@ from perdure.metrics.engine.declare import METRICS, Bar
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.settings import OPTIONS
+from perdure.words import plural
 
 __all__ = ["Done", "Frame", "How", "Look", "Source", "Surveyor", "described", "renamed", "score", "survey"]
 
@@ -145,7 +146,7 @@ def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...]]:
     plain = replace(settings, joint=None, preset="standard", metrics=(), margins={})
     lives = survey(place, settings=plain, look=finals).lives
     lives = tuple(one for one in lives if is_joint(one.score.identity)) or lives
-    said = f"joint accuracies: the last evaluations of {len(lives)} lifetime{'s' if len(lives) > 1 else ''} at {place}"
+    said = f"joint accuracies: the last evaluations of {plural(len(lives), 'lifetime')} at {place}"
     return replace(settings, joint=joint_accuracies(lives, place)), (as_text(said),)
 
 

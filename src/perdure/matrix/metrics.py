@@ -16,6 +16,7 @@ from perdure.log.formats.matrix_settled import Cells, as_numbers
 from perdure.log.read import Options
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
+from perdure.words import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -155,7 +156,7 @@ class ContinualLearningMetrics:
         lost = zip(self.lifetime.matrix.tasks, self.per_task_forgetting, strict=False)
         bars = {name: one.held_against for name, one in self._declared.items()}
         read = reading_of_one(self.score, self._declared, bars)
-        lines = [f"{self.T} task{'s' if self.T > 1 else ''}"]
+        lines = [plural(self.T, "task")]
         lines += [f"  {name:26}{value:>10}" for name, value in rows if value]
         lines += ["Forgetting by task"] if self.T > 1 else []
         lines += [f"  {task:26}{_shown(one, sign, signed=True) or '–':>10}" for task, one in lost]

@@ -23,6 +23,7 @@ from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.problems import Notes, Problem
 from perdure.scenario.sources import name_of, source
 from perdure.scenario.variants import tasks_of_runs
+from perdure.words import plural
 
 __all__ = ["Syllabus", "parse_syllabus", "read_syllabus", "syllabus_text", "write_syllabus"]
 
@@ -48,8 +49,9 @@ def read_syllabus(path: str | Path) -> Syllabus:
     if errors:
         listed = "".join(f"\n  {problem}" for problem in errors[:5])
         rest = f"\n  and {len(errors) - 5} more" if len(errors) > 5 else ""
-        number = f"{len(errors)} error{'s' if len(errors) > 1 else ''}"
-        raise ScenarioError(f"{path}: not a sound syllabus, {number}; perdure lint shows all:{listed}{rest}")
+        raise ScenarioError(
+            f"{path}: not a sound syllabus, {plural(len(errors), 'error')}; perdure lint shows all:{listed}{rest}"
+        )
     return syllabus
 
 

@@ -15,6 +15,7 @@ from perdure.stats.decide import decide, on_scale
 from perdure.stats.flags import flags_of_scores
 from perdure.stats.model import LEVEL, Array, Estimate
 from perdure.stats.robust import RESAMPLES, iqm_intervals
+from perdure.words import plural
 
 __all__ = ["ENOUGH_FOR_BOOTSTRAP", "defined", "estimate", "estimates"]
 
@@ -94,4 +95,4 @@ def _reasons(lives: Sequence[Score], metric: str) -> str:
     if not counted:
         return ""
     others = len(counted) - 1
-    return counted[0][0] + (f" (and {others} other reason{'s' if others > 1 else ''})" if others else "")
+    return counted[0][0] + (f" (and {plural(others, 'other reason')})" if others else "")

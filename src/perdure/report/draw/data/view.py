@@ -12,6 +12,7 @@ import numpy as np
 from perdure.gather.model import Life
 from perdure.report.material import Material
 from perdure.stats.flags import Flagged, flags_in, flags_of_scores
+from perdure.words import plural
 
 __all__ = [
     "Flagged",
@@ -91,7 +92,7 @@ def flags_of(lives: Sequence[Life], metric: str) -> tuple[Flagged, ...]:
 
 def flags_text(flags: Sequence[Flagged]) -> str:
     """`relearned (3 lifetimes); …`, or nothing."""
-    return "; ".join(f"{one.flag} ({one.n} lifetime{'s' if one.n != 1 else ''})" for one in flags)
+    return "; ".join(f"{one.flag} ({plural(one.n, 'lifetime')})" for one in flags)
 
 
 def plain_data(value: Any) -> Any:
