@@ -18,6 +18,8 @@ from tests.faults.nodes import cluster, disturbed
 
 from perdure.run.runner import run_protocol
 
+_IN_ONE_RUN = 5  # more, and the nodes that take their place begin nothing but the next death
+
 
 def main(wanted: int) -> None:
     """Kill so many nodes, over as many runs as that takes."""
@@ -29,7 +31,7 @@ def main(wanted: int) -> None:
         expected, began = records(Path(held, "whole")), time.monotonic()
         while killed < wanted:
             into = Path(held, f"run-{runs}")
-            here = disturbed(nodes, file, into, wanted - killed, chance)
+            here = disturbed(nodes, file, into, min(_IN_ONE_RUN, wanted - killed), chance)
             found = records(into)
             assert found.keys() == expected.keys()
             assert all(found[key].equals(expected[key]) for key in found)

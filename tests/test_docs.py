@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(?P<kind>[\w ]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-SHOWN_ONLY = {"json", "text", "toml"}
+SHOWN_ONLY = {"json", "text", "toml", "yaml"}
 NEEDS = {"minigrid-ppo.md": ("stable_baselines3", "minigrid"), "watch-a-run.md": ("starlette", "uvicorn")}
 MAKE = re.compile(r"^make (demo|test)\b")
 

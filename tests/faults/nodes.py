@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import socket
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +25,9 @@ NODES = 3
 class Nodes:
     """A cluster of several nodes on this machine, one core each, of which all but the first may be killed."""
 
-    def __init__(self, made: Any) -> None:
+    def __init__(self, made: Any, client: str | None) -> None:
         self.made = made
+        self.client = client
         self.address: str = made.address
         self.others: list[Any] = []
 
@@ -44,11 +47,16 @@ def cluster(home: Path, count: int = NODES) -> Iterator[Nodes]:
         warnings.simplefilter("ignore")  # Ray's own
         patch.setenv("HOME", str(home))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        made: Any = import_module("ray.cluster_utils").Cluster(
-            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
-        )
+        head: dict[str, Any] = {"num_cpus": 1, "include_dashboard": False}
+        client = None
+        if find_spec("grpc"):  # what ray[client] adds
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                head["ray_client_server_port"] = probe.getsockname()[1]
+            client = f"ray://127.0.0.1:{head['ray_client_server_port']}"
+        made: Any = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=head)
         try:
-            nodes = Nodes(made)
+            nodes = Nodes(made, client)
             for _ in range(count - 1):
                 nodes.add()
             yield nodes

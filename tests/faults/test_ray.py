@@ -137,6 +137,15 @@ def test_pre_deployment_travels_too(tmp_path: Path, nodes: Nodes) -> None:
     assert RunFolder(tmp_path / "run").pre_deployed.is_sound()
 
 
+def test_a_client_of_a_cluster_lives_the_same_lives(tmp_path: Path, nodes: Nodes) -> None:
+    if nodes.client is None:
+        pytest.skip("needs ray[client]")
+    file = write_protocol(tmp_path, lifetimes=1)
+    run_protocol(file, tmp_path / "whole", workers=0)
+    assert run_protocol(file, tmp_path / "run", engine="ray", address=nodes.client).failed == {}
+    assert same(tmp_path / "run", tmp_path / "whole")
+
+
 def test_a_cluster_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(PerdureError, match="no Ray cluster could be joined at nowhere"):
         run_protocol(write_protocol(tmp_path), tmp_path / "run", engine="ray", address="nowhere")
