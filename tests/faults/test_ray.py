@@ -120,11 +120,12 @@ def test_a_driver_that_is_stopped_goes_on_where_it_was(tmp_path: Path, nodes: No
     assert same(tmp_path / "run", tmp_path / "whole")
 
 
-def test_a_life_goes_where_its_resources_are(tmp_path: Path, nodes: Nodes) -> None:
+def test_a_life_goes_where_its_resources_are(tmp_path: Path, nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", nodes.address)
     nodes.add(num_gpus=1, resources={"bench": 2})
     more = "[resources]\ncpus = 0.5\ngpus = 1\ngigabytes = 0.1\ncustom = { bench = 2 }"
     file = write_protocol(tmp_path, lifetimes=2, more=more)
-    assert run_protocol(file, tmp_path / "run", engine="ray", address=nodes.address).failed == {}
+    assert run_protocol(file, tmp_path / "run", engine="ray").failed == {}
     assert len(records(tmp_path / "run")) == 2
 
 
