@@ -26,7 +26,7 @@ def main(wanted: int) -> None:
     chance = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns())
     killed = lost = runs = 0
     with tempfile.TemporaryDirectory() as held, cluster(Path(held)) as nodes:
-        file = write_protocol(Path(held), "Slow", "pause = 0.02", lifetimes=4, experts=1, learn=12)
+        file = write_protocol(Path(held), "Slow", "pause = 0.01", lifetimes=4, experts=1, learn=12)
         run_protocol(file, Path(held, "whole"), workers=0)
         expected, began = records(Path(held, "whole")), time.monotonic()
         while killed < wanted:

@@ -35,17 +35,21 @@ def joined(address: str | None, purpose: str) -> Iterator[Any]:
         ray: Any = import_module("ray")
     except ModuleNotFoundError:
         raise MissingExtra("ray", "ray", purpose) from None
-    if ray.is_initialized():
-        if address is not None:
-            raise PerdureError(f"this process has joined a Ray cluster already; leave --address {address} out")
-        yield ray
-        return
-    address = address or os.environ.get("RAY_ADDRESS") or None
-    _join(ray, address)
+    ours = not ray.is_initialized()
+    if ours:
+        _join(ray, address or os.environ.get("RAY_ADDRESS") or None)
+    elif address is not None:
+        raise PerdureError(f"this process has joined a Ray cluster already; leave --address {address} out")
     try:
         yield ray
+    except (ray.exceptions.RayError, ConnectionError) as problem:
+        said = (str(problem).strip().splitlines() or [""])[0]
+        raise PerdureError(
+            f"the Ray cluster is gone: {type(problem).__name__}: {said[:500]}; what came back is kept: run again"
+        ) from problem
     finally:
-        ray.shutdown()
+        if ours:
+            ray.shutdown()
 
 
 def _join(ray: Any, address: str | None) -> None:

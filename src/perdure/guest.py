@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,9 @@ def _sweep() -> None:
     """Remove what guests left that were killed."""
     for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         number = place.name.removeprefix(_PREFIX).partition("-")[0]
-        if number.isdecimal() and place.stat().st_uid == os.getuid() and not _runs(int(number)):
-            shutil.rmtree(place, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another guest sweeps too
+            if number.isdecimal() and place.stat().st_uid == os.getuid() and not _runs(int(number)):
+                shutil.rmtree(place, ignore_errors=True)
 
 
 def _runs(process: int) -> bool:
