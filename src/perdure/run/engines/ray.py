@@ -29,7 +29,7 @@ __all__ = ["live_on_ray"]
 _TRIES = 6  # in which a life gets no block further
 _BACK_OFF_S = (1, 2, 4, 8, 15)
 _LOOK_EVERY_S = 0.5
-_PATIENCE_S = 5.0  # of a question to a host that has nothing to say
+_PATIENCE_S = 1.5  # of a question to a host that has nothing to say
 _STOP_PATIENCE_S = 2.0
 _AHEAD = 4  # lives that wait for room, so that a cluster that grows by demand sees it
 
@@ -63,8 +63,9 @@ def _wanted(needs: Resources) -> dict[str, float]:
 
 
 def _room(there: Mapping[str, float], needs: Resources) -> int:
-    """How many lives fit into these resources."""
-    return int(min((there.get(name, 0.0) / much for name, much in _wanted(needs).items() if much), default=1000))
+    """How many lives fit into these resources; those that ask for nothing, one for each core."""
+    wanted = {name: much for name, much in _wanted(needs).items() if much} or {"CPU": 1.0}
+    return int(min(there.get(name, 0.0) / much for name, much in wanted.items()))
 
 
 def _check_room(ray: Any, needs: Resources, work: Work) -> None:
@@ -144,7 +145,8 @@ class _Fleet:
         if not self.out:
             time.sleep(0.1)  # all that is left waits to be tried again
             return
-        ready, _ = self.ray.wait(list(self.out), num_returns=len(self.out), timeout=_LOOK_EVERY_S)
+        self.ray.wait(list(self.out), num_returns=1, timeout=_LOOK_EVERY_S)
+        ready, _ = self.ray.wait(list(self.out), num_returns=len(self.out), timeout=0)
         for answer in ready:
             one = self.out.pop(answer)
             try:
