@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import zip_longest
 
 import numpy as np
@@ -122,6 +122,15 @@ class Sketch:
     def experiences(self) -> int:
         """How many experiences the lifetime has."""
         return self.stretches[-1].first + self.stretches[-1].length if self.stretches else 0
+
+    @cached_property
+    def ranges_agree(self) -> bool:
+        """Whether the tasks' ranges go together on one axis."""
+        widths = [one.high - one.low for one in self.ranges.values() if one.high > one.low]
+        if not widths:
+            return True
+        whole = max(one.high for one in self.ranges.values()) - min(one.low for one in self.ranges.values())
+        return max(widths) <= 5 * min(widths) and whole <= 4 * max(widths)
 
     def scaled(self, task: str, values: Array) -> Array:
         """Values as measured on the scale that metrics use, 1 to 101 and higher is better."""

@@ -112,7 +112,8 @@ def performance_profile(
     resamples: int = RESAMPLES,
 ) -> tuple[Array, Array, Array]:
     """The share of scores above each of `levels`, averaged over tasks, with a pointwise band."""
-    shares, redrawn = [], []
+    shares: list[Array] = []
+    redrawn = np.zeros((resamples, len(levels)))  # summed, because there may be thousands of tasks
     for scores in by_task:
         values = np.sort(np.asarray(scores, dtype=np.float64))
         if not len(values):
@@ -124,6 +125,6 @@ def performance_profile(
         offset = np.arange(resamples)[:, None] * (len(values) + 1)
         wanted = first_above[None, :] + offset
         position = np.searchsorted((drawn + offset).ravel(), wanted.ravel(), side="left").reshape(wanted.shape)
-        redrawn.append(1 - (position - np.arange(resamples)[:, None] * len(values)) / len(values))
-    low, high = np.quantile(np.mean(redrawn, axis=0), [0.5 - level / 2, 0.5 + level / 2], axis=0)
+        redrawn += 1 - (position - np.arange(resamples)[:, None] * len(values)) / len(values)
+    low, high = np.quantile(redrawn / len(by_task), [0.5 - level / 2, 0.5 + level / 2], axis=0)
     return np.mean(shares, axis=0), low, high

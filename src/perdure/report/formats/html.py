@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["body", "html", "json_inside", "policy", "template"]
 
 MOST_FEATURED = 6
+_MOST_ROWS = 200  # of a matrix in a page; 40 000 cells take half a megabyte
 _LIFE_WORDS = (
     "Lines: learning, faint as logged and strong smoothed. Dots: evaluations with 95 % intervals. "
     "Shaded by the task being learned."
@@ -241,11 +242,11 @@ def _opening(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 def _matrices(material: Material, view: View) -> Iterator[tuple[str, interactive.Spec, str]]:
     """What stands side by side for a group: a name, a heat map, and what it says of how many lifetimes."""
-    found = data.accuracy(material, view)
+    found = data.accuracy(material, view, _MOST_ROWS)
     if not isinstance(found, Nothing):
         said = f"How well each task is done after each task was learned; {found.caption}"
         yield "accuracy", charts.accuracy(found), said + _flagged(found.flags)
-    transfers = data.transfer(material, view)
+    transfers = data.transfer(material, view, _MOST_ROWS)
     if isinstance(transfers, Nothing):
         return
     for one in transfers.matrices:

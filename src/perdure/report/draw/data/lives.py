@@ -280,11 +280,7 @@ def used(sketch: Sketch, view: View) -> Literal["measured", "scaled"]:
     """Which values are drawn: as measured, unless asked otherwise or the tasks' ranges do not go together."""
     if view.values != "auto":
         return view.values
-    widths = [one.high - one.low for one in sketch.ranges.values() if one.high > one.low]
-    if not widths:
-        return "measured"
-    whole = max(one.high for one in sketch.ranges.values()) - min(one.low for one in sketch.ranges.values())
-    return "scaled" if max(widths) > 5 * min(widths) or whole > 4 * max(widths) else "measured"
+    return "measured" if sketch.ranges_agree else "scaled"
 
 
 # --- parts ---------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 from perdure.curves.model import Array
 from perdure.gather.model import Life
 from perdure.log.accuracy_matrix import AccuracyMatrix, Unit
+from perdure.report.draw.data.folded import Fold
 from perdure.report.draw.data.view import (
     Flagged,
     Nothing,
@@ -24,7 +25,6 @@ from perdure.report.draw.data.view import (
     whose,
 )
 from perdure.report.material import Material
-from perdure.scenario.sites import key_text
 
 __all__ = [
     "AccuracyData",
@@ -144,8 +144,11 @@ _TRANSFERS: Mapping[str, str] = {
 }
 
 
-def transfer(material: Material, view: View | None = None) -> TransferData | Nothing:
-    """The mean over lifetimes of each ordered pair's first value, forward and backward transfer apart."""
+def transfer(material: Material, view: View | None = None, most: int | None = None) -> TransferData | Nothing:
+    """The mean over lifetimes of each ordered pair's first value, forward and backward transfer apart.
+
+    Of more than `most` tasks, neighbours are folded into one row.
+    """
     found = whose(material, view or View())
     values = {
         name: _first_values(material, found.lives, name) for name in _TRANSFERS if name in material.survey.metrics
@@ -166,53 +169,63 @@ def transfer(material: Material, view: View | None = None) -> TransferData | Not
     for name, pairs in values.items():
         involved = {task for pair in pairs for task in pair}
         tasks = tuple(dict.fromkeys((*(task for task in material.tasks if task in involved), *sorted(involved))))
-        cells = tuple(tuple(means[name].get((learned, other)) for other in tasks) for learned in tasks)
-        counts = tuple(tuple(len(pairs.get((learned, other), ())) for other in tasks) for learned in tasks)
-        ahead, ticks = departures(array_of(cells), thresholds[name], reach[thresholds[name]])
+        place = {task: at for at, task in enumerate(tasks)}
+        found_means, found_counts = np.full((len(tasks), len(tasks)), np.nan), np.zeros((len(tasks), len(tasks)))
+        for (learned, other), known in pairs.items():
+            found_means[place[learned], place[other]] = means[name][learned, other]
+            found_counts[place[learned], place[other]] = len(known)
+        fold = Fold.of(len(tasks), most)
+        cells, counts = fold.means(found_means), _counts(fold.most(found_counts))
+        ahead, ticks = departures(cells, thresholds[name], reach[thresholds[name]])
         matrices.append(
             TransferMatrix(
                 metric=name,
                 meaning=_TRANSFERS[name],
-                tasks=tasks,
-                cells=cells,
+                tasks=fold.tasks(tasks),
+                cells=_cells(cells),
                 counts=counts,
                 threshold=thresholds[name],
                 ahead=_cells(ahead),
                 ticks=tuple(ticks.items()),
                 flags=flags_of(found.lives, name),
-                caption=counted_text(found, _flat(counts)),
+                caption=counted_text(found, _flat(counts)) + fold.note,
             )
         )
     return TransferData(found.name, len(found.lives), tuple(matrices))
 
 
-def accuracy(material: Material, view: View | None = None) -> AccuracyData | Nothing:
-    """The accuracy matrix of a lifetime, or the mean over those that learn the same tasks in the commonest order."""
+def accuracy(material: Material, view: View | None = None, most: int | None = None) -> AccuracyData | Nothing:
+    """The accuracy matrix of a lifetime, or the mean over those that learn the same tasks in the commonest order.
+
+    Of more than `most` tasks, neighbours are folded into one row.
+    """
     found = whose(material, view or View())
     known = [(one, one.sketch.matrix) for one in found.lives if one.sketch.matrix is not None]
     if not known:
         return Nothing(_NO_MATRIX)
     tasks = Counter(matrix.tasks for _, matrix in known).most_common(1)[0][0]
     same = [(one, matrix) for one, matrix in known if matrix.tasks == tasks]
+    fold = Fold.of(len(tasks), most)
     stacked = np.stack([matrix.after for _, matrix in same])
     there = ~np.isnan(stacked)
     count = there.sum(axis=0)
     total = np.where(there, stacked, 0.0).sum(axis=0)
-    mean = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
-    counts = tuple(tuple(int(one) for one in row) for row in count)
+    mean = fold.means(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
+    counts = _counts(fold.most(count))
     left = len(known) - len(same)
     unit = _unit([matrix for _, matrix in same])
     return AccuracyData(
         name=found.name,
         lifetimes=len(found.lives),
-        tasks=tasks,
+        tasks=fold.tasks(tasks),
         cells=_cells(mean),
         counts=counts,
         y=_words(unit, [one for one, _ in same]),
         limits=_limits(mean, unit),
         flags=flags_in(matrix.flags for _, matrix in same),
         caption=lifetimes_text(found, _flat(counts))
-        + (f" ({left} with other tasks or orders left out)" if left else ""),
+        + (f" ({left} with other tasks or orders left out)" if left else "")
+        + fold.note,
     )
 
 
@@ -290,17 +303,24 @@ def array_of(cells: Cells) -> Array:
 
 def _first_values(material: Material, lives: Sequence[Life], name: str) -> dict[tuple[str, str], list[float]]:
     """Ordered pair of tasks → the first value of each lifetime that has one."""
-    pairs = {key_text((learned, other)): (learned, other) for learned in material.tasks for other in material.tasks}
+    tasks = frozenset(material.tasks)
     values: dict[tuple[str, str], list[float]] = {}
     for one in lives:
         measured = one.score.metrics.get(name)
         for text, found in measured.by.items() if measured else ():
-            # The source may be a task in all its variants, which is none of the tasks that were scored.
-            source, _, task = text.partition("→")
-            pair = pairs.get(text) or ((source, task) if task in material.tasks else None)
+            pair = _pair(text, tasks)
             if found and pair:
                 values.setdefault(pair, []).append(found[0])
     return values
+
+
+def _pair(text: str, tasks: frozenset[str]) -> tuple[str, str] | None:
+    """The pair that is written `a→b`, where at least the second is one of the tasks."""
+    parts = text.split("→")
+    ways = [("→".join(parts[:at]), "→".join(parts[at:])) for at in range(1, len(parts))]
+    known = [pair for pair in ways if tasks.issuperset(pair)]
+    # The source may be a task in all its variants, which is none of the tasks that were scored.
+    return next(iter(known or [pair for pair in ways[:1] if pair[1] in tasks]), None)
 
 
 def _threshold(material: Material, name: str) -> float:
@@ -367,6 +387,10 @@ def _limits(values: Array, unit: Unit) -> tuple[float, float]:
 
 def _cells(values: Array) -> Cells:
     return tuple(tuple(None if np.isnan(one) else float(one) for one in row) for row in values)
+
+
+def _counts(values: Array) -> Counts:
+    return tuple(tuple(int(one) for one in row) for row in values)
 
 
 def _flat(counts: Counts) -> list[int]:
