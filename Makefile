@@ -57,12 +57,12 @@ format: $(VENV)/installed-dev  ## Put the code into shape
 docs: $(VENV)/installed-dev  ## Build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: $(VENV)/installed-dev  ## Measure against peers, side by side; see bench/README.md
-	@$(BIN)/python bench/log_speed.py
+bench: $(VENV)/installed-dev  ## Measure against peers, side by side, and write bench/RESULTS.md (half an hour)
+	@$(BIN)/python bench/peers.py
 
 FUZZ_SECONDS ?= 3600
 fuzz: $(VENV)/installed-dev  ## Damage inputs of every kind for an hour, and keep in tests/corpus what is not answered in words
 	@$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 clean:  ## Remove what was made
-	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .bench demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,12 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import stdtrit  # type: ignore[import-untyped]
 
 from perdure.curves.build import curves
 from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.log.model import Lifetime
 from perdure.metrics import METRICS
-from perdure.metrics.engine.arithmetic import BELOW, contrast, lift_contrast, ratio, theil_sen
+from perdure.metrics.engine.arithmetic import BELOW, contrast, lift_contrast, ratio, student_975, theil_sen
 from perdure.metrics.engine.combine import transfer_ratios
 from perdure.metrics.engine.contract import lifetime_of
 from perdure.metrics.engine.declare import NoValue, Value
@@ -282,6 +285,12 @@ def test_performance_recovery_is_minus_the_slope_of_recovery_times() -> None:
 def test_performance_recovery_is_flagged_where_blocks_differ_in_length() -> None:
     made = as_measured(("A", [0, 5]), ("A", [0, 5]), ("A", [5, 5, 5]))
     assert "the blocks differ in length" in value("performance_recovery", made).flags
+
+
+@given(st.one_of(st.integers(1, 500).map(float), st.floats(1, 500)))
+def test_students_quantile_lies_where_it_is_said_to(freedom: float) -> None:
+    low, high = student_975(freedom)
+    assert low <= stdtrit(freedom, 0.975) <= high
 
 
 def test_theil_sen_is_the_median_of_all_pairwise_slopes() -> None:

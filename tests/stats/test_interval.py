@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
-from perdure.stats.interval import interval_of, part_of, signed_rank_test
+from perdure.stats.interval import Interval, interval_of, part_of, signed_rank_test
 
 VALUES = st.lists(st.floats(-50, 50), min_size=3, max_size=20).map(np.array)
 
@@ -63,3 +63,11 @@ def test_many_differences_are_approximated_close_to_scipy() -> None:
     assert signed_rank_test(values) == pytest.approx(
         stats.wilcoxon(values, correction=False, method="approx").pvalue, rel=1e-6
     )
+
+
+@given(st.floats(-5, 5), st.floats(0, 4), st.floats(1, 400), st.floats(-5, 5), st.sampled_from([0.9, 0.95]))
+def test_the_side_of_an_interval_is_that_of_its_ends(
+    mean: float, variance: float, freedom: float, of: float, level: float
+) -> None:
+    one = Interval(mean, variance, freedom, level)
+    assert one.side(of) == (1 if one.low > of else -1 if one.high < of else 0)

@@ -27,6 +27,7 @@ from perdure.scenario.model import Block, Scenario, Task
 __all__ = ["Asked", "alike", "curves", "expert_logs"]
 
 _LARGEST = 1e300  # the range of larger values, or the sum of many, is no number
+_SHORT = 256  # values; a longer block by itself takes no longer for being one of many
 _TOGETHER = 1 << 14  # values of a life's short blocks that are clamped or scaled in one go
 _AT_ONCE = 1 << 18  # values prepared as one array, the experts' beside them: few enough to stay near the cache
 
@@ -337,7 +338,9 @@ def _each_block(
     column = np.array([numbers[block.task] for block in blocks])
     first = 0
     while first < len(blocks):
-        last = max(first + 1, int(np.searchsorted(starts, starts[first] + _TOGETHER, side="right")) - 1)
+        last = first + 1
+        if starts[last] - starts[first] < _SHORT:
+            last = max(last, int(np.searchsorted(starts, starts[first] + _TOGETHER, side="right")) - 1)
         span = slice(starts[first], starts[last])
         if last == first + 1:
             limits = ranges[blocks[first].task]

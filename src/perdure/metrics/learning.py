@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from perdure.curves.model import Curve, centred_index, dot, mean, slope
-from perdure.metrics.engine.arithmetic import experiences_until
+from perdure.metrics.engine.arithmetic import experiences_until, student_975
 from perdure.metrics.engine.combine import flat
 from perdure.metrics.engine.declare import NoValue, metric
 from perdure.scenario import sites
@@ -119,28 +117,12 @@ def cumulative_gain(learned: Curve) -> float:
     return float(np.sign(rise)) if _beyond(abs(rise), error, count - 2) else 0.0
 
 
-_Z_975 = 1.959963984540054
-_BOUNDS_975 = {1: 12.7063, 2: 4.3027, 3: 3.1825, 4: 2.7765, 6: 2.4470, 10: 2.2282, 20: 2.0860}
-"""Upper bounds of Student's 97.5 % quantile from this many degrees of freedom on; it falls towards `_Z_975`."""
-
-
-@lru_cache(maxsize=64)
-def _quantile(freedom: int) -> tuple[float, float]:
-    """Student's 97.5 % quantile lies between these two (Fisher and Cornish 1960 from 30 on)."""
-    if freedom < 30:
-        return _Z_975, min(bound for least, bound in _BOUNDS_975.items() if freedom >= least)
-    z = _Z_975
-    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
-    near = sum(term / freedom**power for power, term in enumerate(terms))
-    return near - 1e-5, near + 1e-5
-
-
 def _beyond(rise: float, error: float, freedom: int) -> bool:
     """Whether a slope lies outside its own 95 % t interval around 0.
 
     Hardly any slope is so close to the limit that SciPy is worth its quarter of a second.
     """
-    low, high = _quantile(freedom)
+    low, high = student_975(freedom)
     if rise <= low * error:
         return False
     if rise > high * error:

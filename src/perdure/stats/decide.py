@@ -369,8 +369,8 @@ def _alone(life: Score, metric: str, bar: Bar, start: Decision, level: float) ->
     found = within_life(life, metric, level)
     if isinstance(found, str):
         return replace(start, notes=(found, _ONE))
-    if found.low > none and ahead > 0:
+    if found.side(none) > 0 and ahead > 0:
         return replace(start, verdict="met", notes=(_ONE,))
-    if found.high < -none and ahead < 0:
+    if found.side(-none) < 0 and ahead < 0:
         return replace(start, verdict="not met", notes=(_ONE,))
     return replace(start, notes=("the spread of its own evaluations does not rule chance out", _ONE))

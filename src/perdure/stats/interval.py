@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perdure.metrics.engine.arithmetic import student_975
 from perdure.stats.model import LEVEL, Array
 
 __all__ = ["Interval", "Part", "interval_of", "part_of", "signed_rank_test"]
@@ -42,6 +43,18 @@ class Interval:
     def high(self) -> float:
         """Its upper end."""
         return self.mean + self.half
+
+    def side(self, of: float) -> int:
+        """1 where all of it lies above `of`, −1 where all of it lies below, and 0 where it holds `of`."""
+        above = 1 if self.mean > of else -1
+        away, error = abs(self.mean - of), math.sqrt(self.variance)
+        if self.variance and self.level == LEVEL and self.freedom >= 1:
+            low, high = student_975(self.freedom)  # one of the two decides almost always, without SciPy
+            if away <= low * error:
+                return 0
+            if away > high * error:
+                return above
+        return above if away > self.half else 0
 
     def t(self, against: float = 0.0) -> float | None:
         """How many standard errors the mean lies above `against`; None where there is no spread."""

@@ -1,0 +1,326 @@
+"""The same work by others, on the same files and in the same run: `make bench` writes it to bench/RESULTS.md.
+
+Peers need old versions of everything, so each has an environment of its own under `.bench/`, made on the first run.
+Both sides are fresh processes, from start-up to result; of several tries the fastest counts, and ratios are of
+processor time where `cpu` says so. What fails or takes longer than its limit is written down as such.
+
+    python bench/peers.py                     everything; half an hour on two cores
+    python bench/peers.py --only small scan --peers .bench
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import score_speed  # type: ignore[import-not-found]
+from score_speed import SCAN, SCORE, TASKS, compile_ours, forget_cache, inside, store_experts, write_lifetime
+
+PINS: Mapping[str, tuple[str, ...]] = {
+    "l2": (
+        "l2metrics==3.1.0", "l2logger==1.8.2", "pandas==1.5.3", "numpy==1.23.5", "matplotlib==3.6.3",
+        "seaborn==0.12.2", "scipy==1.10.1", "pyarrow==12.0.1",
+    ),
+    "rliable": ("rliable==1.2.0", "pandas<3"),
+}  # fmt: skip
+"""Environment → what it holds. The second has today's pandas too."""
+
+PANDAS = """
+import glob, sys
+import pandas as pd
+files = sorted(glob.glob(sys.argv[1] + "/*/*/data-log.tsv"))
+rows = pd.concat([pd.read_csv(one, sep="\\t") for one in files])
+rows = rows[rows.exp_status == "complete"].sort_values(["block_num", "exp_num"])
+smooth = rows.groupby(["block_num", "task_name"], sort=False).reward.rolling(100, min_periods=1, center=True).mean()
+spans = rows.groupby("task_name").reward.agg(["min", "max"])
+blocks = rows.groupby(["block_num", "block_type", "task_name"], sort=False).reward.mean().reset_index()
+blocks = blocks.merge(spans, left_on="task_name", right_index=True)
+blocks["scaled"] = (blocks.reward - blocks["min"]) / (blocks["max"] - blocks["min"]) * 100 + 1
+tested = blocks[blocks.block_type == "test"].pivot(index="block_num", columns="task_name", values="scaled")
+print(tested.diff().mean().mean(), smooth.max())
+"""
+RLIABLE = """
+import sys, time
+import numpy as np
+from rliable import library, metrics
+scores = np.random.default_rng(0).normal(1, 0.2, (int(sys.argv[1]), 5))
+started = time.perf_counter()
+library.get_interval_estimates({"a": scores}, lambda x: np.array([metrics.aggregate_iqm(x)]), reps=2000)
+print(time.perf_counter() - started)
+"""
+OURS = """
+import sys, time
+import numpy as np
+from perdure.stats.robust import stratified_bootstrap
+scores = np.random.default_rng(0).normal(1, 0.2, (int(sys.argv[1]), 5))
+started = time.perf_counter()
+def statistic(drawn):
+    ordered = np.sort(drawn, axis=-1)
+    cut = ordered.shape[-1] // 4
+    return ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1)
+stratified_bootstrap(list(scores.T), statistic, np.random.default_rng(0), resamples=2000)
+print(time.perf_counter() - started)
+"""
+
+
+@dataclass(frozen=True)
+class Took:
+    """One command, from start-up to its end."""
+
+    seconds: float
+    processor: float
+    megabytes: float
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.2f} s, {self.processor:.2f} s cpu, {self.megabytes:.0f} MB"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of the results."""
+
+    what: str
+    asked: str
+    measured: str
+    ours: str
+    theirs: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the files and the environments are."""
+
+    root: Path
+    peers: Path
+    tries: int
+    limit_s: float
+
+    def python(self, name: str) -> str:
+        return str(self.peers / name / "bin" / "python")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "L2DATA": str(self.root / "l2data")}
+
+
+class Unfinished(Exception):
+    """A peer failed, or took too long."""
+
+
+def installed(peers: Path, name: str) -> None:
+    """Make an environment, unless it is there."""
+    done = peers / name / "installed"
+    if done.exists():
+        return
+    print(f"making {peers / name} …", file=sys.stderr)
+    clean = {key: value for key, value in os.environ.items() if key not in ("PIP_CONSTRAINT", "PYTHONPATH")}
+    subprocess.run([sys.executable, "-m", "venv", str(peers / name)], check=True)
+    pip = [str(peers / name / "bin" / "python"), "-m", "pip", "install", "--quiet", *PINS[name]]
+    if subprocess.run(pip, env=clean, check=False).returncode:
+        raise Unfinished(f"{', '.join(PINS[name])} cannot be installed")
+    done.touch()
+
+
+def took(place: Place, *command: str) -> Took:
+    """The fastest of several tries."""
+    return min((_once(place, command) for _ in range(place.tries)), key=lambda one: one.seconds)
+
+
+def _once(place: Place, command: Sequence[str]) -> Took:
+    with tempfile.TemporaryFile() as said:
+        started = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=place.environment)
+        while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+            if time.perf_counter() - started > place.limit_s:
+                process.kill()
+                raise Unfinished(f"not finished after {place.limit_s:.0f} s")
+            time.sleep(0.005)
+        seconds = time.perf_counter() - started
+        _, status, used = ended
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            said.seek(0)
+            raise Unfinished(f"failed: {said.read().decode()[-200:]}")
+    return Took(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+# --- what is compared -----------------------------------------------------------------------------
+
+
+def _life(place: Place, rows: int) -> tuple[Path, Path, list[str]]:
+    tasks = [f"task{index}_1" for index in range(1, TASKS + 1)]
+    experts, life = place.root / "experts", place.root / f"life{rows}"
+    if not experts.exists():
+        for index, task in enumerate(tasks):
+            write_lifetime(experts / f"expert{index}", 25_000, 4, 100 + index, [task], expert=True)
+    if not life.exists():
+        write_lifetime(life, rows, 120, 1, tasks)
+    return life, experts, tasks
+
+
+def _score(place: Place, life: Path, experts: Path) -> Took:
+    tried: list[Took] = []
+    for _ in range(max(3, place.tries)):
+        forget_cache(life)
+        forget_cache(experts)
+        tried.append(_once(place, score_speed.perdure(life, experts)))
+    return min(tried, key=lambda one: one.seconds)
+
+
+def _l2metrics(place: Place, rows: int, goal: int) -> Iterator[Line]:
+    life, experts, _ = _life(place, rows)
+    if not (place.root / "l2data").exists():
+        (place.root / "l2data").mkdir()
+        store_experts(place.python("l2"), experts, {"L2DATA": str(place.root / "l2data")})
+    ours = _score(place, life, experts)
+    theirs = took(place, *score_speed.peer_command(place.python("l2"), life))
+    yield Line(
+        f"l2metrics 3.1 / `score`, {rows:,} rows, end to end, verification included",
+        f"≥ {goal} ×",
+        f"{theirs.seconds / ours.seconds:.1f} × ({theirs.processor / ours.processor:.1f} × cpu)",
+        str(ours),
+        str(theirs),
+    )
+
+
+def small(place: Place) -> Iterator[Line]:
+    """l2metrics on a hundred thousand rows."""
+    return _l2metrics(place, 100_000, 12)
+
+
+def large(place: Place) -> Iterator[Line]:
+    """l2metrics on a million."""
+    return _l2metrics(place, 1_000_000, 100)
+
+
+def pandas(place: Place) -> Iterator[Line]:
+    """A notebook's way with pandas: read, smooth, scale, and one number, against all metrics."""
+    life, experts, _ = _life(place, 1_000_000)
+    ours = _score(place, life, experts)
+    theirs = took(place, place.python("rliable"), "-c", PANDAS, str(life))
+    yield Line(
+        "pandas, one number / `score`, all metrics, 10⁶ rows", "", f"{theirs.seconds / ours.seconds:.1f} ×",
+        str(ours), str(theirs),
+    )  # fmt: skip
+
+
+def scan(place: Place) -> Iterator[Line]:
+    """Polars reading the same files into memory, start-up apart on both sides."""
+    life, experts, _ = _life(place, 1_000_000)
+    theirs = min(inside(SCAN, str(life)) for _ in range(5))
+    tried: list[float] = []
+    for _ in range(5):
+        forget_cache(life)
+        tried.append(inside(SCORE, str(life), str(experts)))
+    again = min(inside(SCORE, str(life), str(experts)) for _ in range(5))
+    yield Line(
+        "`score` / Polars reading the files, 10⁶ rows, start-up apart", "≤ 1.5 ×",
+        f"{min(tried) / theirs:.2f} × (from the copy {again / theirs:.2f} ×)", f"{min(tried):.3f} s", f"{theirs:.3f} s",
+    )  # fmt: skip
+
+
+def rliable(place: Place) -> Iterator[Line]:
+    """The interquartile mean of five tasks and its stratified bootstrap, 2 000 times."""
+    for lives in (10, 1000):
+        theirs = min(_said(place.python("rliable"), RLIABLE, str(lives)) for _ in range(place.tries))
+        ours = min(_said(sys.executable, OURS, str(lives)) for _ in range(3))
+        yield Line(
+            f"rliable 1.2 / stratified bootstrap, {lives} lives × 5 tasks, start-up apart", "",
+            f"{theirs / ours:.1f} ×", f"{ours:.3f} s", f"{theirs:.3f} s",
+        )  # fmt: skip
+
+
+def _said(python: str, script: str, *arguments: str) -> float:
+    done = subprocess.run([python, "-c", script, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Unfinished(f"failed: {done.stderr[-200:]}")
+    return float(done.stdout.split()[-1])
+
+
+PARTS: Mapping[str, Callable[[Place], Iterator[Line]]] = {
+    "small": small,
+    "large": large,
+    "pandas": pandas,
+    "scan": scan,
+    "rliable": rliable,
+}
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+_TOLD = {"l2": ("l2metrics", "l2logger", "pandas"), "rliable": ("rliable", "pandas")}
+
+
+def versions(python: str, names: Sequence[str]) -> str:
+    """What is installed there."""
+    script = "import sys, importlib.metadata as m; print(', '.join(f'{n} {m.version(n)}' for n in sys.argv[1:]))"
+    done = subprocess.run([python, "-c", script, *names], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "not installed"
+
+
+def page(place: Place, lines: Sequence[Line], unfinished: Sequence[tuple[str, str]], load: float) -> str:
+    """The results in Markdown."""
+    rows = "\n".join(f"| {one.what} | {one.asked} | {one.measured} | {one.ours} | {one.theirs} |" for one in lines)
+    missing = "\n".join(f"- `{name}`: {why}" for name, why in unfinished) or "- nothing"
+    machine = f"{os.cpu_count()} cores, {platform.machine().replace('_', '-')}, Python {platform.python_version()}"
+    theirs = [versions(place.python(name), names) for name, names in _TOLD.items()]
+    return f"""# Beside others
+
+Written by `make bench` (`bench/peers.py`). Both sides worked on the same files in the same run, each as a fresh
+process; the fastest of {place.tries} tries or more counts. `a / b` is the time of a over that of b.
+
+- machine: {machine}; load at the start {load:.1f}
+- ours: {versions(sys.executable, ["polars", "numpy"])}
+- theirs: {"; ".join(theirs)}
+
+| what | goal | measured | ours | theirs |
+|---|---|---|---|---|
+{rows}
+
+## Did not finish
+
+{missing}
+"""
+
+
+def main() -> None:
+    """Install, measure, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="*", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--peers", type=Path, default=Path(".bench"), help="where the environments are, or will be")
+    parser.add_argument("--tries", type=int, default=2)
+    parser.add_argument("--limit", type=float, default=300, help="seconds for one run of a peer")
+    parser.add_argument("--to", type=Path, default=Path(__file__).with_name("RESULTS.md"))
+    asked = parser.parse_args()
+    compile_ours()
+    lines: list[Line] = []
+    unfinished: list[tuple[str, str]] = []
+    load = os.getloadavg()[0]
+    for name in PINS:
+        try:
+            installed(asked.peers.absolute(), name)
+        except Unfinished as why:
+            unfinished.append((name, str(why)))
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(Path(folder), asked.peers.absolute(), asked.tries, asked.limit)
+        for name in asked.only:
+            try:
+                for line in PARTS[name](place):
+                    lines.append(line)
+                    print(f"{line.what}: {line.measured} (ours {line.ours}; theirs {line.theirs})", flush=True)
+            except (Unfinished, SystemExit, OSError) as why:
+                unfinished.append((name, str(why)))
+                print(f"{name}: {why}", flush=True)
+        asked.to.write_text(page(place, lines, unfinished, load))
+
+
+if __name__ == "__main__":
+    main()
