@@ -55,7 +55,7 @@ NEW_TASKS = 4
 """How many tasks have to be learned anew before a trend over them says anything."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Site:
     """One place where a metric can be read: a task or an ordered pair, and the blocks by role."""
 

@@ -19,7 +19,7 @@ DORMANT = "dormant_units"
 """The column in which a learner may log the share of its units that no longer answer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BlockSummary:
     """A block and its levels: mean, end, and for learning blocks when it was highest."""
 

@@ -33,7 +33,7 @@ class Result(NamedTuple):
     """Beside which expert."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Measured:
     """One metric of one lifetime: its value or the reason for its absence, and the values behind it."""
 
