@@ -1,4 +1,7 @@
-"""The operations in which one game (plain numbers) and many (arrays) differ; the rules are written over them."""
+"""The operations in which one game (plain numbers) and many (arrays) differ; the rules are written over them.
+
+`tasks/batched/arithmetic.py` has them a third time, for games that are compiled.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,14 @@ __all__ = ["MANY", "ONE", "Arithmetic"]
 
 class Arithmetic(Protocol):
     """What the rules of a game need beside + − × ÷ and comparison; `c ^ True` says "not" in both."""
+
+    def each(self, chances: Any, value: Any) -> Any:
+        """`value` in each of the games whose chances these are."""
+        ...
+
+    def ones(self, chances: Any, number: Any) -> Any:
+        """A table of so many ones for each of the games whose chances these are."""
+        ...
 
     def where(self, condition: Any, yes: Any, no: Any) -> Any:
         """`yes` where the condition holds, else `no`."""
@@ -38,6 +49,12 @@ class Arithmetic(Protocol):
 
 
 class _One:
+    def each(self, chances: Any, value: Any) -> Any:  # noqa: ARG002
+        return value
+
+    def ones(self, chances: Any, number: Any) -> Any:  # noqa: ARG002
+        return (1,) * number
+
     def where(self, condition: Any, yes: Any, no: Any) -> Any:
         return yes if condition else no
 
@@ -58,6 +75,12 @@ class _One:
 
 
 class _Many:
+    def each(self, chances: Any, value: Any) -> Any:
+        return np.full(len(chances), value)
+
+    def ones(self, chances: Any, number: Any) -> Any:
+        return np.ones((len(chances), number), dtype=np.int64)
+
     def where(self, condition: Any, yes: Any, no: Any) -> Any:
         return np.where(condition, yes, no)
 

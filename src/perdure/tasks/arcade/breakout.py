@@ -60,24 +60,21 @@ class Breakout:
         """Serves, reused in turn."""
         return _CHANCES
 
-    def begin(self, chances: Any, params: Mapping[str, Any], many: bool) -> _State:
+    def begin(self, chances: Any, params: Mapping[str, Any], on: Arithmetic) -> _State:
         """A whole wall, the paddle in the middle, the ball served to the learner."""
-        games = len(chances)
-        full = (lambda value: np.full(games, value)) if many else (lambda value: value)
         bricks = params["bricks/rows"] * params["bricks/columns"]
-        first = chances[:, 0] if many else chances[0]
-        second = chances[:, 1] if many else chances[1]
         speed = params["ball/speed"]
+        place, slope = served(chances, 0, _CHANCES, speed, on)
         return _State(
             chances,
-            full(0.5),
-            0.1 + 0.8 * first,
-            full(0.5),
-            (2 * second - 1) * SPIN * speed,
-            full(speed),
-            np.ones((games, bricks), dtype=np.int64) if many else (1,) * bricks,
-            full(bricks),
-            full(0),
+            on.each(chances, 0.5),
+            place,
+            on.each(chances, 0.5),
+            slope,
+            on.each(chances, speed),
+            on.ones(chances, bricks),
+            on.each(chances, bricks),
+            on.each(chances, 0),
         )
 
     def advance(self, state: _State, action: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[_State, Any, Any]:
@@ -135,8 +132,8 @@ class Breakout:
         return pictures[:, :, ::-1] if params["mirrored"] else pictures
 
 
-def _bottom(params: Mapping[str, Any]) -> float:
-    return float(_TOP + (_BOTTOM - _TOP) * params["bricks/rows"] / 6)
+def _bottom(params: Mapping[str, Any]) -> Any:
+    return _TOP + (_BOTTOM - _TOP) * params["bricks/rows"] / 6
 
 
 def _brick(along: Any, across: Any, params: Mapping[str, Any], on: Arithmetic) -> Any:

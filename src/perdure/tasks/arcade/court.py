@@ -54,7 +54,7 @@ def served(chances: Any, turn: Any, size: int, speed: float, on: Arithmetic) -> 
 
 def seen(state: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
     """Paddle and ball as six features: paddle, ball along, ball across, two speeds, ball less paddle."""
-    side = -1.0 if params["mirrored"] else 1.0
+    side = 1.0 - 2.0 * params["mirrored"]
     speed = params["ball/speed"]
     return (
         side * (2 * state.paddle - 1),

@@ -55,7 +55,7 @@ class ArcadeEnv(gymnasium.Env[np.ndarray, Any]):
                 )
             self.params = params
         self._state = self.game.begin(
-            tuple(self.np_random.random(self.game.chances(self.params)).tolist()), self.params, False
+            tuple(self.np_random.random(self.game.chances(self.params)).tolist()), self.params, ONE
         )
         self._steps = 0
         return self._observed(), {}

@@ -48,9 +48,9 @@ class Freeway:
         """A speed and a beginning for each lane."""
         return int(2 * params["lanes"])
 
-    def begin(self, chances: Any, params: Mapping[str, Any], many: bool) -> _State:  # noqa: ARG002
+    def begin(self, chances: Any, params: Mapping[str, Any], on: Arithmetic) -> _State:  # noqa: ARG002
         """The walker on the near kerb."""
-        nothing = np.zeros(len(chances), dtype=np.int64) if many else 0
+        nothing = on.each(chances, 0)
         return _State(chances, nothing, nothing)
 
     def advance(self, state: _State, action: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[_State, Any, Any]:
@@ -67,10 +67,11 @@ class Freeway:
     def features(self, state: _State, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
         """Progress; then for forward, stay and back: how long until a car is there, and whether one is at once."""
         lanes, clock = params["lanes"], state.clock + 1
-        ways = (-1, 0, 1) if params["mirrored"] else (1, 0, -1)
-        waits = [_until_hit(state.chances, on.clip(state.row + way, 0, lanes + 1), clock, params, on) for way in ways]
+        side = 1 - 2 * params["mirrored"]
+        rows = [on.clip(state.row + side * way, 0, lanes + 1) for way in (1, 0, -1)]
+        waits = [_until_hit(state.chances, row, clock, params, on) for row in rows]
         return (
-            (-1.0 if params["mirrored"] else 1.0) * (2 * state.row / (lanes + 1) - 1),
+            side * (2 * state.row / (lanes + 1) - 1),
             *(on.clip(wait / 5 - 1, -1.0, 1.0) for wait in waits),
             *(on.where(wait <= 0, -1.0, 1.0) for wait in waits),
         )
@@ -100,12 +101,10 @@ def _lane(chances: Any, lane: Any, params: Mapping[str, Any], on: Arithmetic) ->
 def _until_hit(chances: Any, row: Any, clock: Any, params: Mapping[str, Any], on: Arithmetic) -> Any:
     """Steps until a car is where the walker would be; 0 where one is, 10 where none comes soon or ever."""
     lanes, traffic = params["lanes"], params["traffic"]
-    if not traffic:
-        return 0.0 * row + 10.0
     speed, start = _lane(chances, on.clip(row - 1, 0, lanes - 1), params, on)
-    spacing, reach = 1 / traffic, (params["car/length"] + _WALKER) / 2
+    spacing, reach = 1 / (traffic + (traffic == 0)), (params["car/length"] + _WALKER) / 2
     gap = (_AT - start - speed * clock) % spacing
     there = (gap <= reach) | (gap >= spacing - reach)
     wait = on.clip((gap - reach) / on.clip(speed, 1e-9, 1.0), 0.0, 10.0)
-    kerb = (row == 0) | (row == lanes + 1)
-    return on.where(kerb, 10.0, on.where(there, 0.0, wait))
+    safe = (row == 0) | (row == lanes + 1) | (traffic == 0)
+    return on.where(safe, 10.0, on.where(there, 0.0, wait))

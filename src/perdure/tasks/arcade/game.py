@@ -52,7 +52,7 @@ class Game(Protocol):
         """How many random numbers from 0 to 1 an episode needs; all are drawn at its beginning."""
         ...
 
-    def begin(self, chances: Any, params: Mapping[str, Any], many: bool) -> Any:
+    def begin(self, chances: Any, params: Mapping[str, Any], on: Arithmetic) -> Any:
         """The first state; `chances` is a tuple, or an array with a row per game."""
         ...
 
@@ -72,4 +72,4 @@ class Game(Protocol):
 def heading(action: Any, params: Mapping[str, Any]) -> Any:
     """−1, 0 or 1: where an action goes."""
     towards = (action == 2) * 1.0 - (action == 1) * 1.0
-    return -towards if params["controls/inverted"] else towards
+    return (1 - 2 * params["controls/inverted"]) * towards

@@ -60,24 +60,21 @@ class Pong:
         """Serves and aims, reused in turn."""
         return _CHANCES
 
-    def begin(self, chances: Any, params: Mapping[str, Any], many: bool) -> _State:
+    def begin(self, chances: Any, params: Mapping[str, Any], on: Arithmetic) -> _State:
         """Paddles in the middle, the ball served to the learner."""
-        games = len(chances)
-        full = (lambda value: np.full(games, value)) if many else (lambda value: value)
-        first = chances[:, 0] if many else chances[0]
-        second = chances[:, 1] if many else chances[1]
         speed = params["ball/speed"]
+        place, slope = served(chances, 0, _CHANCES, speed, on)
         return _State(
             chances,
-            full(0.5),
-            full(0.5),
-            full(0.0),
-            0.1 + 0.8 * first,
-            full(0.5),
-            (2 * second - 1) * SPIN * speed,
-            full(speed),
-            full(0),
-            full(0),
+            on.each(chances, 0.5),
+            on.each(chances, 0.5),
+            on.each(chances, 0.0),
+            place,
+            on.each(chances, 0.5),
+            slope,
+            on.each(chances, speed),
+            on.each(chances, 0),
+            on.each(chances, 0),
         )
 
     def advance(self, state: _State, action: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[_State, Any, Any]:
@@ -116,7 +113,7 @@ class Pong:
 
     def features(self, state: _State, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
         """Paddle and ball, and where the opponent stands."""
-        side = -1.0 if params["mirrored"] else 1.0
+        side = 1.0 - 2.0 * params["mirrored"]
         return (*seen(state, params, on), side * (2 * state.opponent - 1))
 
     def pictures(self, state: _State, params: Mapping[str, Any]) -> np.ndarray:

@@ -56,7 +56,7 @@ class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
                 seed if isinstance(seed, list) else [None if seed is None else seed + i for i in range(self.num_envs)]
             )
             self._rngs = [np.random.default_rng(one) for one in seeds]
-        self._state = self.game.begin(self._chances(range(self.num_envs)), self.params, True)
+        self._state = self.game.begin(self._chances(range(self.num_envs)), self.params, MANY)
         self._steps[:] = 0
         self._over[:] = False
         return self._observed(), {}
@@ -73,7 +73,7 @@ class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         truncated = self._steps >= self.params["steps"]
         if self._over.any():
             again = np.flatnonzero(self._over)
-            fresh = self.game.begin(self._chances(again), self.params, True)
+            fresh = self.game.begin(self._chances(again), self.params, MANY)
             state = type(state)(*(_replaced(old, again, new) for old, new in zip(state, fresh, strict=True)))
             rewards[again] = 0.0
             terminated[again] = truncated[again] = False

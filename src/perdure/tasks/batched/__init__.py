@@ -1,0 +1,4 @@
+"""Tasks that are compiled: families of pure functions whose members differ by numbers (extra `jax`).
+
+Nothing here, and nothing that it imports, needs more than JAX and NumPy.
+"""

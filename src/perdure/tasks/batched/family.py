@@ -1,0 +1,90 @@
+"""Family: tasks that are one program and differ by numbers, lived in episodes or in batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from perdure.errors import TaskError
+from perdure.tasks.interface import Direction, Parameter, settled
+
+__all__ = ["EPISODES", "Batch", "Family", "Step"]
+
+EPISODES: Mapping[str, Direction] = {"reward": "higher"}
+
+Step = tuple[Any, Any, Any, Any, Any]
+"""State, observation, reward, terminated, truncated."""
+
+Batch = tuple[Any, Any]
+"""Inputs, a row per example; and the examples' labels."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Pure functions of a key, a state, an action and parameters, which are a vector of numbers.
+
+    A family of episodes has `reset` and `step`; one of batches has `draw`, whose third argument says whether
+    the batch is to be learned from. `numbers` makes the vector of a task's parameters, `named` undoes it.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...] = field(hash=False)
+    observation: int
+    """How long an observation is, or an example."""
+    outputs: int
+    """How many actions there are, or classes."""
+    measures: Mapping[str, Direction] = field(hash=False, default_factory=lambda: EPISODES)
+    reset: Callable[[Any, Any], tuple[Any, Any]] | None = field(hash=False, default=None)
+    step: Callable[[Any, Any, Any, Any], Step] | None = field(hash=False, default=None)
+    draw: Callable[[Any, Any, bool], Batch] | None = field(hash=False, default=None)
+    batch: int = 0
+    """Examples in a batch, where it is lived in batches."""
+
+    @property
+    def is_batches(self) -> bool:
+        """Whether it is lived in batches rather than in episodes."""
+        return self.draw is not None
+
+    def numbers(self, given: Mapping[str, Any], task: str) -> np.ndarray:
+        """A task's parameters as a vector, each in the place of its declaration; what is no number is refused."""
+        values = settled(self.parameters, given, task)
+        return np.concatenate([_as_numbers(values[one.name], one, task) for one in self.parameters])
+
+    def named(self, vector: Any) -> dict[str, Any]:
+        """The parameters by name again, each of its kind, for rules that are traced."""
+        found: dict[str, Any] = {}
+        at = 0
+        for one in self.parameters:
+            size = _size(one)
+            part = vector[at] if size == 1 and not isinstance(one.default, tuple) else vector[at : at + size]
+            at += size
+            if isinstance(one.default, bool):
+                part = part > 0
+            elif isinstance(one.default, int | tuple):
+                part = part.astype(int)
+            found[one.name] = part
+        return found
+
+
+def _size(parameter: Parameter) -> int:
+    return len(parameter.default) if isinstance(parameter.default, tuple) else 1
+
+
+def _as_numbers(value: Any, parameter: Parameter, task: str) -> np.ndarray:
+    if isinstance(parameter.default, str):
+        if value != parameter.default:
+            raise TaskError(
+                f"the task {task!r}: {parameter.name!r} is {value!r}, and the batched engine takes "
+                f"{parameter.default!r} only; run it with --engine local"
+            )
+        return np.zeros(1)
+    numbers = np.asarray(value, dtype=np.float64).reshape(-1)
+    if len(numbers) != _size(parameter) or not all(map(math.isfinite, numbers.tolist())):
+        raise TaskError(
+            f"the task {task!r}: {parameter.name!r} is {value!r}, of another size than {parameter.default!r}"
+        )
+    return numbers
