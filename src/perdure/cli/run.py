@@ -49,7 +49,11 @@ L2Data = Annotated[
 ]
 Engine = Annotated[
     str,
-    typer.Option("--engine", metavar="local|ray", help="Where to live: in processes of this machine, or on a cluster."),
+    typer.Option(
+        "--engine",
+        metavar="local|ray|batched",
+        help="Where to live: in processes of this machine, on a cluster, or all at once in one program (JAX).",
+    ),
 ]
 Ray = Annotated[bool, typer.Option("--ray", help="The same as --engine ray.")]
 
@@ -108,7 +112,7 @@ def run(
     chosen, beside = plan.chosen(tuple(only or ())), (protocol.resolve().parent,)
     part = None if shard is None else Shard.of(shard)
     chosen = chosen if part is None else part.part_of(plan, chosen)
-    check_before(plan, folder, chosen, (*beside, Path.cwd()))
+    check_before(plan, folder, chosen, (*beside, Path.cwd()), engine)
     settings = scored_by(plan.protocol)
     missing = [job for job in chosen if not folder.is_finished(job)]
     gaps, of_experts = unanswered(plan, settings), expert_gap(plan.protocol, settings)

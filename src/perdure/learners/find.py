@@ -25,11 +25,15 @@ REFERENCE: Mapping[str, str] = {
 }
 """The learners that come with Perdure, imported when they are asked for."""
 
+_BATCHED = "batched:"
+
 LEARNERS: Registry[Maker] = Registry("learner", "perdure.learners")
 
 
 def find_learner(name: str) -> Maker:
     """The maker of a learner: a reference learner, a plug-in's, or `package.module:Class`."""
+    if name.startswith(_BATCHED):
+        raise LearnerError(f"{name} lives thousands of lives in one program; run it with --engine batched")
     if ":" in name:
         return _imported(name)
     if name in REFERENCE:

@@ -25,7 +25,9 @@ from perdure.tasks.resolve import check_params, task_kind
 __all__ = ["check_before", "importable"]
 
 
-def check_before(plan: Plan, folder: RunFolder, jobs: Sequence[Job], paths: Sequence[Path]) -> None:
+def check_before(
+    plan: Plan, folder: RunFolder, jobs: Sequence[Job], paths: Sequence[Path], engine: str = "local"
+) -> None:
     """Refuse a folder that holds another protocol's lives, and a learner or tasks that no life could begin with.
 
     Where nothing is missing, nothing will be made, so only the folder is looked at.
@@ -38,7 +40,12 @@ def check_before(plan: Plan, folder: RunFolder, jobs: Sequence[Job], paths: Sequ
         missing.append(plan.pre_deployment)
     with importable(paths):
         protocol = plan.protocol
-        found = [_problem(partial(find_maker, protocol.learner, protocol.params)), *_task_problems(missing)]
+        if engine == "batched":
+            from perdure.run.engines.batched import check_batched
+
+            found = [_problem(partial(check_batched, plan, folder, missing))]
+        else:
+            found = [_problem(partial(find_maker, protocol.learner, protocol.params)), *_task_problems(missing)]
     problems = list(dict.fromkeys(problem for problem in found if problem))
     if problems:
         said = "\n  and: ".join(problems)

@@ -128,6 +128,7 @@ KEYS: Mapping[str, Mapping[str, Takes]] = {
         "steps_per_episode": _whole(1),
         "seconds_per_life": _between(0, 1e9),
         "gigabytes_per_life": _between(0, 1e6),
+        "lives_at_once": _whole(1, MOST_LIVES),
     },
     "resources": {
         "cpus": _AMOUNT,

@@ -3,6 +3,7 @@
 protocol.json       what is run here, files included
 lives/life-000/     one log per life; traceback.txt in it where the learner raised
 experts/…-00/       one log per expert
+lives/batch-000.parquet, experts/batch-000.parquet   in place of these, where the batched engine lived them
 .run/               states of unfinished lives, what learners printed, pre-deployment, the lock
 """
 
@@ -12,10 +13,12 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.log.formats.bulk import SUFFIX
 from perdure.log.formats.l2logger import object_in
 from perdure.log.tsv import DATA_FILE
 from perdure.log.verify import ended
@@ -83,7 +86,14 @@ class RunFolder:
                         f"{_difference(theirs.document, protocol.document, ())}; give all shards the same file"
                     )
                 if theirs.digest != protocol.digest:  # failed before its first experience: what is left says nothing
-                    for part in ("lives", "experts", ".run/states", ".run/output", f".run/{PRE_DEPLOYMENT}"):
+                    for part in (
+                        "lives",
+                        "experts",
+                        ".run/states",
+                        ".run/output",
+                        ".run/batched",
+                        f".run/{PRE_DEPLOYMENT}",
+                    ):
                         shutil.rmtree(self.path / part, ignore_errors=True)
             write_object(file, protocol.document)
 
@@ -99,6 +109,8 @@ class RunFolder:
     def is_lived_in(self) -> bool:
         """Whether any experience was logged here."""
         parts = ("lives/*", "experts/*", f".run/{PRE_DEPLOYMENT}")
+        if any(self.path.glob(f"lives/*{SUFFIX}")):
+            return True
         return any(file.stat().st_size for part in parts for file in self.path.glob(f"{part}/*/*/{DATA_FILE}"))
 
     def protocol(self) -> Protocol:
@@ -154,9 +166,16 @@ class RunFolder:
         """Where what a learner prints goes."""
         return self.path / ".run" / "output" / f"{identity}.txt"
 
+    @property
+    def arrays(self) -> Path:
+        """Where the batched engine keeps what it lives, until lifetimes are made of it."""
+        return self.path / ".run" / "batched"
+
     def is_finished(self, job: Job) -> bool:
         """Whether a life was lived to its end."""
         place = self.place(job)
+        if any(job.id in _names_in(file, file.stat().st_mtime_ns) for file in place.parent.glob(f"*{SUFFIX}")):
+            return True
         if (place / _TRACEBACK).exists() or not ended(place):
             return False
         return job.id != PRE_DEPLOYMENT or self.pre_deployed.is_sound()
@@ -178,6 +197,14 @@ class RunFolder:
     def clear_failure(self, job: Job) -> None:
         """A life that is tried again has not failed."""
         (self.place(job) / _TRACEBACK).unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=64)
+def _names_in(file: Path, _changed: int) -> frozenset[str]:
+    """The lives of a file that the batched engine wrote."""
+    import polars as pl
+
+    return frozenset(pl.scan_parquet(file).select(pl.col("lifetime").unique().cast(pl.String)).collect().to_series())
 
 
 def _difference(theirs: Mapping[str, object], ours: Mapping[str, object], outside: Collection[str] = OUTSIDE) -> str:

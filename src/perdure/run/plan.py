@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perdure.errors import UnknownName
-from perdure.log.model import Role
 from perdure.run.protocol import Protocol, ScenarioPlan
 from perdure.run.seeds import Seeds, seed_for
 from perdure.scenario.compose import single_of
 from perdure.scenario.syllabus import Syllabus
+
+if TYPE_CHECKING:
+    from perdure.log.model import Role
 
 __all__ = ["PRE_DEPLOYMENT", "Job", "Plan"]
 

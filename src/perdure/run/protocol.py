@@ -53,6 +53,8 @@ class Limits:
     steps_per_episode: int = 10_000
     seconds_per_life: float | None = None
     gigabytes_per_life: float | None = None
+    lives_at_once: int | None = None
+    """On each device, by the batched engine."""
 
 
 @dataclass(frozen=True)

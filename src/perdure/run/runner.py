@@ -74,8 +74,9 @@ def run_protocol(
 
     A protocol is a TOML file's path, or its content.
     `workers` is the number of processes, one per core by default; 0 lives everything in this process.
-    `engine` is where: "local", or "ray" for the cluster at `address`, at RAY_ADDRESS, or one started here;
-    there `workers` is how many may be lived at once, by default as many as there is room for.
+    `engine` is where: "local"; "ray" for the cluster at `address`, at RAY_ADDRESS, or one started here, where `workers`
+    is how many may be lived at once, by default as many as there is room for; or "batched", all lives in one program,
+    for learners that can.
     `only` are ids or patterns of them. Modules of one's own are found beside the protocol, in the
     current folder, and in `paths`. With `shard`, only that part is lived; several may share the folder
     at once, one shard each. `into` may be a URL (`s3://bucket/runs/mine`): records are brought there as
@@ -98,7 +99,7 @@ def run_protocol(
         chosen = shard.part_of(plan, chosen)
     count = (cores() if engine == "local" else 0) if workers is None else workers
     places = (*beside, *paths, Path.cwd())
-    check_before(plan, folder, chosen, places)
+    check_before(plan, folder, chosen, places, engine)
     failed: dict[str, str] = {}
     notes: dict[str, None] = {}
     stopped: list[str] = []

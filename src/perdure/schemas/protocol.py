@@ -91,6 +91,8 @@ class Limits(Part):
     seconds_per_life: Annotated[float, Meta(gt=0)] | UnsetType = UNSET
     gigabytes_per_life: Annotated[float, Meta(gt=0)] | UnsetType = UNSET
     """Memory that the process of a life may hold."""
+    lives_at_once: Positive | UnsetType = UNSET
+    """Lives at once on each device, by the batched engine."""
 
 
 Share = Annotated[float, Meta(ge=0, le=10000)]

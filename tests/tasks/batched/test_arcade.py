@@ -14,7 +14,7 @@ import jax.numpy as jnp  # noqa: E402
 from perdure.tasks.arcade import GAMES  # noqa: E402
 from perdure.tasks.arcade.arithmetic import MANY  # noqa: E402
 from perdure.tasks.batched.arcade import arcade  # noqa: E402
-from perdure.tasks.batched.arithmetic import chance  # noqa: E402
+from perdure.tasks.batched.chance import uniform  # noqa: E402
 from perdure.tasks.interface import TaskError, settled  # noqa: E402
 
 CHANGED: dict[str, dict[str, Any]] = {
@@ -100,8 +100,8 @@ def test_a_key_stands_for_the_chances_that_are_drawn_from_it(name: str) -> None:
     family = arcade(name)
     assert family.reset is not None
     assert family.step is not None
-    key, vector = jax.random.key(5), jnp.asarray(family.numbers({}, name))
-    chances = jnp.stack([chance(jax.random.key_data(key), index) for index in range(64)])
+    key, vector = jnp.array([5, 7], jnp.uint32), jnp.asarray(family.numbers({}, name))
+    chances = uniform(key, 64)
     (one, seen), (other, also) = family.reset(key, vector), family.reset(chances, vector)
     for number in range(60):
         assert (np.asarray(seen) == np.asarray(also)).all()

@@ -18,11 +18,12 @@ from perdure.errors import LogError
 from perdure.log.formats.bulk import KEY, PER_PIECE, SUFFIX, part_name
 from perdure.log.model import Direction, Lifetime
 from perdure.log.seal import seal
+from perdure.log.write.bulk_cohorts import Cohort, from_cohorts
 from perdure.log.write.bulk_rows import Batches, Piece, Source, as_json, from_lifetimes, from_values
 from perdure.log.write.record import declared_measures
 from perdure.scenario.model import Scenario
 
-__all__ = ["write_lives"]
+__all__ = ["write_cohorts", "write_lives"]
 
 _PER_FILE = 16 * PER_PIECE  # rows of a part of a folder
 
@@ -56,6 +57,23 @@ def write_lives(
             raise LogError(f"{target}: values need the scenario whose blocks they went through; give scenario=")
         named = declared_measures((measures,) if isinstance(measures, str) else measures)
         source = from_values(target, values, scenario, named, learner, seeds, role, protocol)
+    return _put(target, source)
+
+
+def write_cohorts(
+    path: str | os.PathLike[str],
+    cohorts: Sequence[Cohort],
+    *,
+    measures: Mapping[str, Direction],
+    learner: str | None = None,
+    role: Literal["life", "expert"] = "life",
+    manifest: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write lives from arrays, those of one scenario after those of another; see `write_lives` for the rest."""
+    return _put(Path(path), from_cohorts(cohorts, measures, learner, role, manifest or {}))
+
+
+def _put(target: Path, source: Source) -> Path:
     if target.suffix.lower() == SUFFIX:
         _whole(target, lambda place: _written(place, source))
     else:

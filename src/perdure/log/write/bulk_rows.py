@@ -20,7 +20,7 @@ from perdure.log.write.manifest import described, provenance
 from perdure.log.write.record import DEFAULT_WORKER
 from perdure.scenario.model import Scenario
 
-__all__ = ["Batches", "Piece", "Source", "as_json", "from_lifetimes", "from_values"]
+__all__ = ["Batches", "Piece", "Source", "as_json", "from_lifetimes", "from_values", "identity_columns", "life_rows"]
 
 Values = npt.NDArray[np.float64]
 Batches = Values | Mapping[str, Values] | Iterable[Values | Mapping[str, Values]]
@@ -123,7 +123,7 @@ def _joined(group: Sequence[Lifetime], shared: Shared, schema: Mapping[str, pl.D
         else life.experiences.select(pl.col(name).cast(kind) for name, kind in wanted.items())
         for life in group
     ]
-    identity = _identity(
+    identity = identity_columns(
         lengths,
         lifetime=[life.id for life in group],
         learner=[life.learner for life in group],
@@ -140,7 +140,7 @@ def _joined(group: Sequence[Lifetime], shared: Shared, schema: Mapping[str, pl.D
     return pl.DataFrame([*identity, pl.Series(FACTS, facts, dtype=pl.String), *rows.get_columns()]), lengths
 
 
-def _identity(lengths: Sequence[int], **columns: Sequence[Any]) -> list[pl.Series]:
+def identity_columns(lengths: Sequence[int], **columns: Sequence[Any]) -> list[pl.Series]:
     """Each life's facts, in each of its rows."""
     which = pl.Series(np.repeat(np.arange(len(lengths)), lengths))
     return [pl.Series(name, found, dtype=IDENTITY[name]).gather(which) for name, found in columns.items()]
@@ -178,18 +178,8 @@ def from_values(
     protocol: Any,
 ) -> Source:
     """Lives through the blocks of one scenario; columns that hold one value are left out."""
-    blocks = scenario.blocks
-    lengths = np.array([block.length or 0 for block in blocks], dtype=np.int64)
-    if not len(blocks) or not lengths.all():
+    if not scenario.blocks or not all(block.length for block in scenario.blocks):
         raise LogError(f"{target}: a block of {scenario.name!r} has no length in experiences; give each one")
-    which = np.repeat(np.arange(len(blocks)), lengths).tolist()
-    facts: dict[str, list[Any]] = {
-        "block_num": list(range(len(blocks))),
-        "block_type": [_TYPES[block.mode] for block in blocks],
-        "block_subtype": [block.subtype for block in blocks],
-        "task_name": [block.task for block in blocks],
-        "task_params": [as_json(dict(block.params), target.name).decode() for block in blocks],
-    }
     filled: dict[str, str | int | None] = {
         "learner": learner,
         "role": role,
@@ -199,16 +189,9 @@ def from_values(
         "timestamp": None,
         FACTS: None,
     }
+    facts = _block_facts(scenario, target.name)
     filled |= {name: found[0] for name, found in facts.items() if name != "block_num" and len(set(found)) == 1}
-    life = pl.DataFrame(
-        [
-            pl.Series("exp_num", np.arange(len(which)), dtype=pl.Int64)
-            if name == "exp_num"
-            else pl.Series(name, facts[name], dtype=kind)[which]
-            for name, kind in STANDARD_COLUMNS.items()
-            if name not in filled
-        ]
-    )
+    life = life_rows(scenario, [name for name in STANDARD_COLUMNS if name not in filled])
     schema = {
         **{name: kind for name, kind in IDENTITY.items() if name not in filled},
         **life.schema,
@@ -217,6 +200,32 @@ def from_values(
     manifest = {"scenario": described(scenario), "protocol": protocol, **provenance()}
     shared = Shared(measures=dict(measures), filled=filled, manifest=manifest, info=dict(scenario.info), complete=True)
     return Source(schema, shared, _pieces_of(target, values, life, list(measures), learner, seeds))
+
+
+def _block_facts(scenario: Scenario, name: str) -> dict[str, list[Any]]:
+    """What each block says in every one of its rows."""
+    blocks = scenario.blocks
+    return {
+        "block_num": list(range(len(blocks))),
+        "block_type": [_TYPES[block.mode] for block in blocks],
+        "block_subtype": [block.subtype for block in blocks],
+        "task_name": [block.task for block in blocks],
+        "task_params": [as_json(dict(block.params), name).decode() for block in blocks],
+    }
+
+
+def life_rows(scenario: Scenario, columns: Sequence[str]) -> pl.DataFrame:
+    """The rows of a life through a scenario, without what was measured."""
+    which = np.repeat(np.arange(len(scenario.blocks)), [block.length or 0 for block in scenario.blocks]).tolist()
+    facts = _block_facts(scenario, scenario.name)
+    return pl.DataFrame(
+        [
+            pl.Series("exp_num", np.arange(len(which)), dtype=pl.Int64)
+            if name == "exp_num"
+            else pl.Series(name, facts[name], dtype=STANDARD_COLUMNS[name])[which]
+            for name in columns
+        ]
+    )
 
 
 def _pieces_of(
@@ -243,7 +252,7 @@ def _pieces_of(
             ids = [f"{learner or 'life'}-{number}" for number in own]
             for name in ids:
                 names.add(name)
-            identity = _identity([life.height] * held, lifetime=ids, seed=own)
+            identity = identity_columns([life.height] * held, lifetime=ids, seed=own)
             rows = repeated.slice(0, held * life.height)
             yield (
                 pl.DataFrame(

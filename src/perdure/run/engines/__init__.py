@@ -16,6 +16,7 @@ Engine = Callable[[Sequence[Job], Work], dict[str, str]]
 ENGINES: Mapping[str, str] = {
     "local": "perdure.run.engines.local:live_locally",
     "ray": "perdure.run.engines.ray:live_on_ray",
+    "batched": "perdure.run.engines.batched:live_batched",
 }
 """Where each engine's function is; loaded when it is chosen, since an engine may need an extra."""
 

@@ -25,7 +25,7 @@ def arcade(name: str, several: Iterable[Mapping[str, Any]] = ()) -> Family:
 
     def reset(key: Any, params: Any) -> tuple[Any, Any]:
         named = family.named(params)
-        state = _settled((game.begin(_chances(key), named, on), 0))
+        state = _settled((game.begin(key, named, on), 0))
         return state, _seen(game, state[0], named, on)
 
     def step(key: Any, state: Any, action: Any, params: Any) -> tuple[Any, Any, Any, Any, Any]:  # noqa: ARG001
@@ -47,10 +47,6 @@ def arcade(name: str, several: Iterable[Mapping[str, Any]] = ()) -> Family:
 
 def _bricks(params: Mapping[str, Any]) -> int:
     return int(params.get("bricks/rows", 1) * params.get("bricks/columns", 1))
-
-
-def _chances(key: Any) -> Any:
-    return jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
 
 
 def _settled(state: Any) -> Any:

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
-__all__ = ["Traced", "chance"]
+from perdure.tasks.batched.chance import uniform
 
-
-def chance(key: Any, index: Any) -> Any:
-    """The chance of this index, from 0 to 1, of an episode whose key this is."""
-    return jax.random.uniform(jax.random.fold_in(jax.random.wrap_key_data(key), index))
+__all__ = ["Traced"]
 
 
 class Traced:
@@ -44,7 +40,7 @@ class Traced:
         return jnp.asarray(value).astype(jnp.int32)
 
     def take(self, table: Any, index: Any) -> Any:
-        return chance(table, index) if table.dtype == jnp.uint32 else table[index]
+        return uniform(table, at=index) if table.dtype == jnp.uint32 else table[index]
 
     def without(self, table: Any, index: Any, condition: Any) -> Any:
         # Compared rather than indexed: a scatter for each game is slow on every device.

@@ -1,0 +1,77 @@
+"""`python -m perdure.run.batched protocol.toml --into DIR`: live where there is JAX and NumPy, and nothing else.
+
+DIR is then copied to where the rest of Perdure is; `perdure run protocol.toml --engine batched --into DIR` finds all
+lived, makes lifetimes of it, and scores them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from perdure import files
+from perdure.errors import PerdureError
+from perdure.run.plan import Job, Plan
+from perdure.run.protocol import Protocol, read_protocol
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Live what a protocol plans; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m perdure.run.batched", description=__doc__.splitlines()[0])
+    parser.add_argument("protocol", type=Path, help="a protocol in TOML")
+    parser.add_argument("--into", type=Path, required=True, metavar="DIR", help="the run folder")
+    parser.add_argument("--lives-at-once", type=int, metavar="N", help="on each device; else by the protocol or device")
+    given = parser.parse_args(arguments)
+    try:
+        protocol = read_protocol(given.protocol)
+        protocol = protocol if "experts" in protocol.document else protocol.with_experts(protocol.experts)
+        lived(protocol, given.into, given.lives_at_once)
+    except (PerdureError, OSError) as problem:
+        print(f"perdure: {problem}", file=sys.stderr)  # noqa: T201
+        return 2
+    return 0
+
+
+def lived(protocol: Protocol, into: Path, size: int | None = None) -> dict[str, float]:
+    """Live all of a protocol into a run folder; the seconds that compiling, living and writing took."""
+    from perdure.run.batched.live import live
+    from perdure.run.batched.program import Program
+
+    plan = Plan(protocol)
+    held = into / "protocol.json"
+    if held.exists() and json.loads(files.read_bytes(held)) != protocol.document:
+        raise PerdureError(f"{into}: holds another protocol; choose another folder, or remove this one")
+    into.mkdir(parents=True, exist_ok=True)
+    files.write(held, json.dumps(protocol.document, indent=2).encode())
+    told = _Told(plan)
+    living = live(Program(plan), plan.jobs, into / ".run" / "batched", size=size, tell=told)
+    for note in living.notes:
+        print(f"note: {note}", file=sys.stderr)  # noqa: T201
+    return dict(living.seconds)
+
+
+class _Told:
+    """How far it is, and how long the rest will take, a line at a time."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._start = time.monotonic()
+        self._total = sum(job.experiences for job in plan.jobs)
+        self._done: dict[str, int] = {}
+
+    def __call__(self, jobs: Sequence[Job], blocks: int) -> None:
+        for job in jobs:
+            self._done[job.id] = sum(block.length or 0 for block in job.syllabus.scenario.blocks[:blocks])
+        done, passed = sum(self._done.values()), time.monotonic() - self._start
+        left = passed / done * (self._total - done) if done else 0.0
+        so_far = f"{done / self._total:.0%} of all, {passed:.0f} s, about {left:.0f} s left"
+        print(f"{len(jobs)} lives, block {blocks}: {so_far}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    sys.exit(main())
