@@ -15,7 +15,11 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(?P<kind>[\w ]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN_ONLY = {"json", "text", "toml", "yaml"}
-NEEDS = {"minigrid-ppo.md": ("stable_baselines3", "minigrid"), "watch-a-run.md": ("starlette", "uvicorn")}
+NEEDS = {
+    "live-thousands-at-once.md": ("jax",),
+    "minigrid-ppo.md": ("stable_baselines3", "minigrid"),
+    "watch-a-run.md": ("starlette", "uvicorn"),
+}
 MAKE = re.compile(r"^make (demo|test)\b")
 
 

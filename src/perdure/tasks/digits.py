@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["SIDE", "draw_digits"]
+__all__ = ["INK", "PAIRS", "SEGMENTS", "SIDE", "Hand", "distances", "draw_digits", "in_hand", "inked"]
 
 SIDE = 12
 
-_INK = 0.055
+PAIRS = ("zero-one", "two-three", "four-five", "six-seven", "eight-nine")
+"""The five tasks of a split by classes, each also under the name that S000 gives it (`task-1-zero-one`)."""
+
+INK = 0.055
 """Half the width of a stroke, as a part of the picture."""
 
 
@@ -43,10 +47,26 @@ def _segments() -> np.ndarray:
     return np.array([one + [one[-1]] * (most - len(one)) for one in pieces])
 
 
-_SEGMENTS = _segments()
+SEGMENTS = _segments()
+"""Of each digit; see `_segments`."""
 _MIDDLES = ((np.arange(SIDE) + 0.5) / SIDE).astype(np.float32)
 _PIXELS = np.stack(np.meshgrid(_MIDDLES, _MIDDLES), axis=-1).reshape(-1, 2)
 _AT_ONCE = 32  # pictures whose distances fit a processor's cache
+
+
+class Hand(NamedTuple):
+    """All chance in how digits are drawn, an entry per digit."""
+
+    turn: Any
+    slant: Any
+    wide: Any
+    high: Any
+    shift: Any
+    bend: Any
+    phase: Any
+    ink: Any
+    strength: Any
+    speckle: Any
 
 
 def draw_digits(labels: Sequence[int] | np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -54,41 +74,48 @@ def draw_digits(labels: Sequence[int] | np.ndarray, rng: np.random.Generator) ->
     labels = np.asarray(labels, dtype=np.int64)
     if not len(labels):
         return np.zeros((0, SIDE, SIDE), dtype=np.float32)
-    ends = _in_some_hand(_SEGMENTS[labels], rng).astype(np.float32)
-    ink = _INK * rng.uniform(0.75, 1.5, (len(labels), 1))
-    strength = rng.uniform(0.7, 1.0, (len(labels), 1))
-    speckle = rng.normal(0, 0.08, (len(labels), SIDE * SIDE))
-    away = np.concatenate([_distances(ends[at : at + _AT_ONCE]) for at in range(0, len(labels), _AT_ONCE)])
-    grey = np.clip(1 - (away - ink) * SIDE, 0, 1)  # a stroke's edge is one pixel soft
-    return np.clip(grey * strength + speckle, 0, 1).astype(np.float32).reshape(-1, SIDE, SIDE)
-
-
-def _distances(ends: np.ndarray) -> np.ndarray:
-    """How far each pixel of each picture is from the nearest line piece."""
-    x, y = ends[:, :, :1, 0], ends[:, :, :1, 1]
-    way_x, way_y = ends[:, :, 1:, 0] - x, ends[:, :, 1:, 1] - y
-    length = np.maximum(way_x**2 + way_y**2, 1e-9)
-    apart_x, apart_y = _PIXELS[:, 0] - x, _PIXELS[:, 1] - y
-    part = np.clip((apart_x * way_x + apart_y * way_y) / length, 0, 1)
-    apart_x -= part * way_x
-    apart_y -= part * way_y
-    return np.asarray(np.sqrt((apart_x**2 + apart_y**2).min(axis=1)))
-
-
-def _in_some_hand(points: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The points turned, slanted, scaled, bent and shifted, each digit by its own chance."""
-    count = len(points)
+    count = len(labels)
     turn, slant = rng.normal(0, 0.13, count), rng.normal(0, 0.15, count)
     wide, high = rng.uniform(0.8, 1.15, (2, count))
     shift = rng.normal(0, 0.045, (count, 1, 1, 2))
     bend, phase = rng.normal(0, 0.03, (count, 1, 1, 2)), rng.uniform(0, 1, (count, 1, 1, 2))
-    cos, sin = np.cos(turn), np.sin(turn)
-    matrix = np.stack(
+    ink = INK * rng.uniform(0.75, 1.5, (count, 1))
+    strength = rng.uniform(0.7, 1.0, (count, 1))
+    speckle = rng.normal(0, 0.08, (count, SIDE * SIDE))
+    hand = Hand(turn, slant, wide, high, shift, bend, phase, ink, strength, speckle)
+    ends = in_hand(SEGMENTS[labels], hand, np).astype(np.float32)
+    away = np.concatenate([distances(ends[at : at + _AT_ONCE], np) for at in range(0, count, _AT_ONCE)])
+    return np.asarray(inked(away, hand, np), dtype=np.float32)
+
+
+def inked(away: Any, hand: Hand, on: Any) -> Any:
+    """Pictures from how far each pixel is from the strokes; `on` is NumPy or JAX's numpy, here and below."""
+    grey = on.clip(1 - (away - hand.ink) * SIDE, 0, 1)  # a stroke's edge is one pixel soft
+    return on.clip(grey * hand.strength + hand.speckle, 0, 1).reshape(-1, SIDE, SIDE)
+
+
+def distances(ends: Any, on: Any) -> Any:
+    """How far each pixel of each picture is from the nearest line piece."""
+    x, y = ends[:, :, :1, 0], ends[:, :, :1, 1]
+    way_x, way_y = ends[:, :, 1:, 0] - x, ends[:, :, 1:, 1] - y
+    length = on.maximum(way_x**2 + way_y**2, 1e-9)
+    apart_x, apart_y = _PIXELS[:, 0] - x, _PIXELS[:, 1] - y
+    part = on.clip((apart_x * way_x + apart_y * way_y) / length, 0, 1)
+    apart_x = apart_x - part * way_x
+    apart_y = apart_y - part * way_y
+    return on.sqrt((apart_x**2 + apart_y**2).min(axis=1))
+
+
+def in_hand(points: Any, hand: Hand, on: Any) -> Any:
+    """The points turned, slanted, scaled, bent and shifted, each digit by its own chance."""
+    wide, high, slant = hand.wide, hand.high, hand.slant
+    cos, sin = on.cos(hand.turn), on.sin(hand.turn)
+    matrix = on.stack(
         [
-            np.stack([wide * cos, high * (slant * cos - sin)], -1),
-            np.stack([wide * sin, high * (slant * sin + cos)], -1),
+            on.stack([wide * cos, high * (slant * cos - sin)], -1),
+            on.stack([wide * sin, high * (slant * sin + cos)], -1),
         ],
         -2,
     )
-    moved = np.einsum("nij,nskj->nski", matrix, points - 0.5) + 0.5 + shift
-    return np.asarray(moved + bend * np.sin(2 * np.pi * (1.5 * moved[..., ::-1] + phase)))
+    moved = on.einsum("nij,nskj->nski", matrix, points - 0.5) + 0.5 + hand.shift
+    return moved + hand.bend * on.sin(2 * on.pi * (1.5 * moved[..., ::-1] + hand.phase))

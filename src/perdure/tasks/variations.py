@@ -10,7 +10,7 @@ import numpy as np
 
 from perdure.tasks.interface import Parameter
 
-__all__ = ["VARIATIONS", "varied"]
+__all__ = ["VARIATIONS", "order", "rotated", "varied"]
 
 VARIATIONS = (
     Parameter("rotation", 0.0, "degrees, clockwise", low=-180, high=180),
@@ -30,7 +30,7 @@ def varied(pictures: np.ndarray, params: Mapping[str, Any], rng: np.random.Gener
     count = len(pictures)
     rotation = _each(params, "rotation", count, rng)
     if rotation.any():
-        pictures = _rotated(pictures, np.radians(rotation))
+        pictures = rotated(pictures, np.radians(rotation), np)
     contrast = np.maximum(_each(params, "contrast", count, rng), 0)
     if (contrast != 1).any():
         pictures = 0.5 + (pictures - 0.5) * contrast[:, None, None]
@@ -41,8 +41,8 @@ def varied(pictures: np.ndarray, params: Mapping[str, Any], rng: np.random.Gener
         pictures = pictures + rng.normal(0, params["noise"], pictures.shape)
     pictures = np.clip(pictures, 0, 1).astype(np.float32)
     if params["permutation"]:
-        order = _order(params["permutation"], pictures[0].size)
-        pictures = pictures.reshape(count, -1)[:, order].reshape(pictures.shape)
+        shuffled = order(params["permutation"], pictures[0].size)
+        pictures = pictures.reshape(count, -1)[:, shuffled].reshape(pictures.shape)
     return pictures
 
 
@@ -52,28 +52,32 @@ def _each(params: Mapping[str, Any], name: str, count: int, rng: np.random.Gener
 
 
 @lru_cache(maxsize=64)
-def _order(permutation: int, size: int) -> np.ndarray:
+def order(permutation: int, size: int) -> np.ndarray:
+    """Which pixel stands where in this shuffle."""
     return np.random.default_rng(permutation).permutation(size)
 
 
-def _rotated(pictures: np.ndarray, angles: np.ndarray) -> np.ndarray:
-    """Each picture turned about its middle, by linear interpolation; what comes from outside is black."""
+def rotated(pictures: Any, angles: Any, on: Any) -> Any:
+    """Each picture turned about its middle, by linear interpolation; what comes from outside is black.
+
+    `on` is NumPy or JAX's numpy.
+    """
     count, height, width = pictures.shape
     rows, columns = np.mgrid[:height, :width]
     y, x = (rows - (height - 1) / 2)[None], (columns - (width - 1) / 2)[None]
-    cos, sin = np.cos(angles)[:, None, None], np.sin(angles)[:, None, None]
+    cos, sin = on.cos(angles)[:, None, None], on.sin(angles)[:, None, None]
     from_x = cos * x + sin * y + (width - 1) / 2
     from_y = cos * y - sin * x + (height - 1) / 2
-    padded = np.pad(pictures, ((0, 0), (1, 1), (1, 1)))
-    left, top = np.floor(from_x), np.floor(from_y)
+    padded = on.pad(pictures, ((0, 0), (1, 1), (1, 1)))
+    left, top = on.floor(from_x), on.floor(from_y)
     part_x, part_y = from_x - left, from_y - top
     example = np.arange(count)[:, None, None]
 
-    def at(row: np.ndarray, column: np.ndarray) -> np.ndarray:
-        inside_row = np.clip(row + 1, 0, height + 1).astype(np.int64)
-        inside_column = np.clip(column + 1, 0, width + 1).astype(np.int64)
-        return np.asarray(padded[example, inside_row, inside_column])
+    def at(row: Any, column: Any) -> Any:
+        inside_row = on.clip(row + 1, 0, height + 1).astype(int)
+        inside_column = on.clip(column + 1, 0, width + 1).astype(int)
+        return padded[example, inside_row, inside_column]
 
     upper = at(top, left) * (1 - part_x) + at(top, left + 1) * part_x
     lower = at(top + 1, left) * (1 - part_x) + at(top + 1, left + 1) * part_x
-    return np.asarray(upper * (1 - part_y) + lower * part_y)
+    return upper * (1 - part_y) + lower * part_y

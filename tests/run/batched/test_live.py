@@ -15,7 +15,7 @@ pytest.importorskip("jax")
 
 import jax
 import jax.numpy as jnp
-from tests.run.batched.little import LITTLE, lives, plan, same
+from tests.run.batched.little import DIGITS, lives, plan, same
 
 from perdure.errors import LearnerError, ProtocolError, TaskError
 from perdure.learners.batched.interface import Core, Setting
@@ -205,4 +205,33 @@ def test_living_needs_nothing_but_jax_and_numpy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": source})
 
 
-assert LITTLE["limits"]["lives_at_once"] == 8  # what the tests above count on
+def test_batches_of_a_method_with_a_middle_are_the_same_alone_and_among_others(tmp_path: Path) -> None:
+    # Lengths differ between these lives, so some stand still while others still learn.
+    scenarios = [
+        {"name": name, "layout": "condensed", "tasks": ["zero-one", "two-three"], "learn": learn, "evaluate": 4}
+        for name, learn in (("short", 7), ("long", 12))
+    ]
+    params = {"hidden": 16, "method": "packnet+replay"}
+    program = Program(plan(DIGITS, scenarios=scenarios, learner={"use": "batched:softmax", "params": params}))
+    found = lives(live(program, program.plan.jobs, tmp_path / "all").chunks)
+    assert found["life-001"]["accuracy"].max() <= 1
+    for identity in ("life-000", "life-001", "zero-one-00"):
+        alone = lives(live(program, [program.plan.job(identity)], tmp_path / identity).chunks)
+        job, records = program.plan.job(identity), found[identity]
+        assert len(alone[identity]["accuracy"]) == job.experiences
+        at = own = 0  # among others, a block is as long as the longest
+        for block in job.syllabus.scenario.blocks:
+            wide = max(
+                other.syllabus.scenario.blocks[_index(job, block)].length or 0 for other in _beside(program, identity)
+            )
+            mine = alone[identity]["accuracy"][own : own + (block.length or 0)]
+            assert mine.tobytes() == records["accuracy"][at : at + (block.length or 0)].tobytes()
+            at, own = at + wide, own + (block.length or 0)
+
+
+def _index(job: Any, block: Any) -> int:
+    return next(at for at, one in enumerate(job.syllabus.scenario.blocks) if one is block)
+
+
+def _beside(program: Program, identity: str) -> Any:
+    return next(chunk for chunk in program.chunks(program.plan.jobs, 4) if identity in [job.id for job in chunk])

@@ -13,10 +13,17 @@ from perdure.learners.batched.interface import Learner, Method, Setting
 __all__ = ["CORES", "METHODS", "PREFIX", "make_learner"]
 
 PREFIX = "batched:"
-CORES: Mapping[str, str] = {"q": "perdure.learners.batched.q"}
+CORES: Mapping[str, str] = {
+    "q": "perdure.learners.batched.q",
+    "actor-critic": "perdure.learners.batched.actor_critic",
+    "softmax": "perdure.learners.batched.softmax",
+}
 """Where each core's `make` is, by its name behind `batched:`."""
 
-METHODS: Mapping[str, str] = {"naive": "perdure.learners.batched.methods.naive"}
+METHODS: Mapping[str, str] = {
+    name: f"perdure.learners.batched.methods.{name.replace('-', '_')}"
+    for name in ("naive", "separate", "ewc", "si", "replay", "packnet", "crelu", "reset", "shrink-and-perturb", "joint")
+}
 """Where each method's `make` is; several are joined by `+`."""
 
 

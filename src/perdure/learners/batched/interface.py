@@ -50,6 +50,8 @@ class Setting(NamedTuple):
     """How many actions there are, or classes."""
     batch: int = 0
     """Examples in a batch; 0 where it is lived in episodes."""
+    experiences: int = 0
+    """How many experiences a life learns from, at most."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,8 @@ class Program:
     def setting(self) -> Setting:
         """What the learner is made for."""
         first = self.together.first
-        return Setting(len(self.tasks), first.observation, first.outputs, first.batch)
+        most = max(job.syllabus.scenario.learning_experiences for job in self._kinds_of_jobs)
+        return Setting(len(self.tasks), first.observation, first.outputs, first.batch, most)
 
     @cached_property
     def learner(self) -> Learner:
@@ -101,7 +102,7 @@ class Program:
             learner_key=np.array([words_of(job.seeds.learner) for job in jobs], dtype=np.uint32),
             environment_key=np.array([words_of(job.seeds.environment) for job in jobs], dtype=np.uint32),
             number=np.full(len(jobs), at, dtype=np.int32),
-            which=np.array([kinds.index(kind_of(tasks[block.task])) for block in blocks], dtype=np.int32),
+            which=np.array([kinds.index(kind_of(tasks[block.task])[0]) for block in blocks], dtype=np.int32),
             task=np.array([labels.index(block.task) for block in blocks], dtype=np.int32),
             params=params.astype(np.float32),
             length=np.array([block.length for block in blocks], dtype=np.int32),
@@ -131,25 +132,27 @@ class Program:
         found: dict[str, list[Mapping[str, Any]]] = {}
         for job in self._kinds_of_jobs:
             for block in job.syllabus.scenario.blocks:
-                found.setdefault(kind_of(self.tasks[block.task]), []).append(_fixed(block.params))
+                kind, named = kind_of(self.tasks[block.task])
+                found.setdefault(kind, []).append({**named, **block.params})
         return dict(sorted(found.items()))
 
     def _numbers(self, job: Job, at: int, block: Block) -> np.ndarray:
         """The parameters of a block's experiences, a row for each, or one for all where nothing is drawn."""
-        family = self.together.families[list(self._by_kind).index(kind_of(self.tasks[block.task]))]
+        kind, named = kind_of(self.tasks[block.task])
+        family = self.together.families[list(self._by_kind).index(kind)]
         if is_drawn(block.params):
             last = (block.length or 1) - 1
             several = [
                 drawn(block.params, job.seeds.scenario, at, number, number / last if last else 0.0)
                 for number in range(last + 1)
             ]
-            rows = [family.numbers(one, block.task) for one in several]
+            rows = [family.numbers({**named, **one}, block.task) for one in several]
         else:
             key = (block.task, json.dumps(block.params, sort_keys=True, default=str))
             if key not in self._known:
-                self._known[key] = family.numbers(block.params, block.task)
+                self._known[key] = family.numbers({**named, **block.params}, block.task)
             rows = [self._known[key]]
-        widest = max(len(one.numbers({}, one.name)) for one in self.together.families)
+        widest = max(one.width or len(one.parameters) for one in self.together.families)
         return np.stack([np.pad(row, (0, widest - len(row))) for row in rows])
 
     @cached_property
@@ -171,7 +174,3 @@ def is_learned(job: Job, at: int) -> bool:
     """Whether anything may be learned in a block."""
     disabled = job.syllabus.infos[at].get("disable_updates", False)
     return job.syllabus.scenario.blocks[at].mode == "learn" and not disabled
-
-
-def _fixed(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in params.items() if not is_drawn(value)}

@@ -19,6 +19,7 @@ from perdure.log.model import Direction
 from perdure.log.write.bulk import write_cohorts
 from perdure.log.write.bulk_cohorts import Cohort
 from perdure.run.batched.arrays import Chunk, chunks_in
+from perdure.run.batched.cores import use_all_cores
 from perdure.run.engines.work import Event, Work
 from perdure.run.folder import RunFolder
 from perdure.run.plan import Job, Plan
@@ -35,6 +36,7 @@ def check_batched(plan: Plan, folder: RunFolder, jobs: Sequence[Job]) -> None:
         return
     if find_spec("jax") is None:
         raise MissingExtra("jax", "jax", "the batched engine")
+    use_all_cores()
     from perdure.run.batched.program import Program
 
     program = Program(plan)
@@ -51,6 +53,7 @@ def live_batched(jobs: Sequence[Job], work: Work) -> dict[str, str]:
     notes: tuple[str, ...] = ()
     left = _left(plan, work.folder, jobs)
     if left:
+        use_all_cores()
         from perdure.run.batched.live import live
         from perdure.run.batched.program import Program
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from perdure.scenario.distributions import is_drawn
 from perdure.tasks.arcade.game import ACTIONS, FEATURES, Game
 from perdure.tasks.arcade.kinds import GAMES
 from perdure.tasks.batched.arithmetic import Traced
@@ -20,8 +22,7 @@ def arcade(name: str, several: Iterable[Mapping[str, Any]] = ()) -> Family:
     """A game as a family for tasks of these parameters; an episode's chances may be given in place of its key."""
     game = GAMES[name]
     defaults = {one.name: one.default for one in game.parameters}
-    most = max((_bricks({**defaults, **one}) for one in (defaults, *several)), default=1)
-    on = Traced(most)
+    on = Traced(max(_bricks({**defaults, **one}) for one in (defaults, *several)))
 
     def reset(key: Any, params: Any) -> tuple[Any, Any]:
         named = family.named(params)
@@ -46,7 +47,10 @@ def arcade(name: str, several: Iterable[Mapping[str, Any]] = ()) -> Family:
 
 
 def _bricks(params: Mapping[str, Any]) -> int:
-    return int(params.get("bricks/rows", 1) * params.get("bricks/columns", 1))
+    """How many bricks a wall may have; where they are drawn, as many as there can be."""
+    limits = {one.name: one.high for one in GAMES["breakout"].parameters}
+    sides = [(params.get(name, 1), limits[name]) for name in ("bricks/rows", "bricks/columns")]
+    return math.prod(int(most or 1) if is_drawn(given) else int(given) for given, most in sides)
 
 
 def _settled(state: Any) -> Any:

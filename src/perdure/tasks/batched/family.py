@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +42,9 @@ class Family:
     draw: Callable[[Any, Any, bool], Batch] | None = field(hash=False, default=None)
     batch: int = 0
     """Examples in a batch, where it is lived in batches."""
+    encode: Callable[[Mapping[str, Any], str], np.ndarray] | None = field(hash=False, default=None)
+    """Makes the vector, where parameters are not numbers as they stand; it is then `width` long."""
+    width: int = 0
 
     @property
     def is_batches(self) -> bool:
@@ -51,40 +53,32 @@ class Family:
 
     def numbers(self, given: Mapping[str, Any], task: str) -> np.ndarray:
         """A task's parameters as a vector, each in the place of its declaration; what is no number is refused."""
-        values = settled(self.parameters, given, task)
-        return np.concatenate([_as_numbers(values[one.name], one, task) for one in self.parameters])
+        if self.encode is not None:
+            return self.encode(given, task)
+        values = self.settled(given, task)
+        return np.array([_as_number(values[one.name], one, task) for one in self.parameters])
+
+    def settled(self, given: Mapping[str, Any], task: str) -> dict[str, Any]:
+        """Every parameter with its value; what is unknown or unfit is refused."""
+        return settled(self.parameters, given, task)
 
     def named(self, vector: Any) -> dict[str, Any]:
         """The parameters by name again, each of its kind, for rules that are traced."""
         found: dict[str, Any] = {}
-        at = 0
-        for one in self.parameters:
-            size = _size(one)
-            part = vector[at] if size == 1 and not isinstance(one.default, tuple) else vector[at : at + size]
-            at += size
+        for one, value in zip(self.parameters, vector, strict=False):
             if isinstance(one.default, bool):
-                part = part > 0
-            elif isinstance(one.default, int | tuple):
-                part = part.astype(int)
-            found[one.name] = part
+                found[one.name] = value > 0
+            else:
+                found[one.name] = value.astype(int) if isinstance(one.default, int) else value
         return found
 
 
-def _size(parameter: Parameter) -> int:
-    return len(parameter.default) if isinstance(parameter.default, tuple) else 1
-
-
-def _as_numbers(value: Any, parameter: Parameter, task: str) -> np.ndarray:
+def _as_number(value: Any, parameter: Parameter, task: str) -> float:
     if isinstance(parameter.default, str):
         if value != parameter.default:
             raise TaskError(
                 f"the task {task!r}: {parameter.name!r} is {value!r}, and the batched engine takes "
                 f"{parameter.default!r} only; run it with --engine local"
             )
-        return np.zeros(1)
-    numbers = np.asarray(value, dtype=np.float64).reshape(-1)
-    if len(numbers) != _size(parameter) or not all(map(math.isfinite, numbers.tolist())):
-        raise TaskError(
-            f"the task {task!r}: {parameter.name!r} is {value!r}, of another size than {parameter.default!r}"
-        )
-    return numbers
+        return 0.0
+    return float(value)

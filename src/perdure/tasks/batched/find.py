@@ -9,6 +9,7 @@ from typing import Any
 from perdure.errors import TaskError, nearest
 from perdure.scenario.model import Task
 from perdure.tasks.batched.family import Family
+from perdure.tasks.digits import PAIRS
 
 __all__ = ["FAMILIES", "family_of", "kind_of"]
 
@@ -16,14 +17,24 @@ FAMILIES: Mapping[str, str] = {
     "pong": "perdure.tasks.batched.arcade:arcade",
     "breakout": "perdure.tasks.batched.arcade:arcade",
     "freeway": "perdure.tasks.batched.arcade:arcade",
+    "digits": "perdure.tasks.batched.streams:digits",
+    "gaussians": "perdure.tasks.batched.streams:gaussians",
 }
 """Where each family's maker is: a function of its name and of the parameters of all tasks that belong to it."""
 
 
-def kind_of(task: Task) -> str:
-    """The name by which a task's family is looked up; `module:maker` for one of one's own."""
+_PAIRS = {pair: {"classes": [2 * at, 2 * at + 1]} for at, pair in enumerate(PAIRS)}
+_PAIRS |= {f"task-{at + 1}-{pair}": _PAIRS[pair] for at, pair in enumerate(PAIRS)}
+
+
+def kind_of(task: Task) -> tuple[str, Mapping[str, Any]]:
+    """The name by which a task's family is looked up, and what the task's own name says of its parameters.
+
+    A family of one's own is named `module:maker`.
+    """
     named = task.env or task.name
-    return named if ":" in named else named.lower()
+    folded = named if ":" in named else named.lower()
+    return ("digits", _PAIRS[folded]) if folded in _PAIRS else (folded, {})
 
 
 def family_of(kind: str, several: Sequence[Mapping[str, Any]]) -> Family:

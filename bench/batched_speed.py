@@ -1,0 +1,117 @@
+"""How long a thousand lives of the demo's arcade take in one program, leg by leg, and one life by the ordinary engine.
+
+python bench/batched_speed.py live --lives 1000 --out DIR      compile, live, write; with JAX and NumPy alone
+python bench/batched_speed.py score --out DIR                  make lifetimes of what was lived there, and score them
+python bench/batched_speed.py ordinary                         a few lives by the ordinary engine on two cores
+python bench/batched_speed.py all --lives 200 --out DIR        all of it, and the ratio
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import perdure
+from perdure.run.protocol import Protocol, parse_protocol
+
+EXPERTS = 5
+
+
+def protocol(lives: int, use: str, params: dict[str, Any]) -> Protocol:
+    """The demo's arcade with this learner, `lives` of it over both of its scenarios, and 5 experts per task."""
+    file = Path(perdure.__file__).parent / "run" / "embedded" / "arcade.toml"
+    document = tomllib.loads(file.read_text())
+    document["lifetimes"] = math.ceil(lives / len(document["scenarios"]))
+    return parse_protocol({**document, "experts": EXPERTS, "learner": {"use": use, "params": params}})
+
+
+def live(given: argparse.Namespace) -> dict[str, float]:
+    """The living legs; what is lived lies in `--out`, as a run folder."""
+    start = time.monotonic()
+    from perdure.run.batched.__main__ import lived
+
+    asked = protocol(given.lives, given.learner, json.loads(given.params))
+    seconds = lived(asked, given.out, given.lives_at_once)
+    whole = time.monotonic() - start
+    import jax
+
+    device = jax.devices()[0]
+    print(f"living on {len(jax.devices())} × {device.platform} ({device.device_kind}), JAX {jax.__version__}")
+    _legs(seconds, whole)
+    each = seconds["live"] / given.lives * 1e3
+    print(f"  on the device {seconds['live'] / whole:.0%} of the time, {each:.2f} ms a life")
+    (given.out / "legs.json").write_text(json.dumps({**seconds, "whole": whole, "lives": given.lives}))
+    return {**seconds, "living": whole}
+
+
+def score(given: argparse.Namespace) -> dict[str, float]:
+    """The legs that need Polars."""
+    from perdure.gather.survey import survey
+    from perdure.run.engines.batched import convert
+    from perdure.run.folder import RunFolder
+    from perdure.run.plan import Plan
+    from perdure.stats.groups import groups
+
+    folder = RunFolder(given.out)
+    start = time.monotonic()
+    convert(Plan(folder.protocol()), folder)
+    converted = time.monotonic()
+    found = survey(given.out)
+    shown = groups(found)
+    seconds = {"convert": converted - start, "score": time.monotonic() - converted}
+    print(f"scoring {len(found.lives)} lives in {len(shown)} groups")
+    _legs(seconds, sum(seconds.values()))
+    return {**seconds, "scoring": sum(seconds.values())}
+
+
+def ordinary(given: argparse.Namespace) -> float:
+    """Seconds per life of the ordinary engine, two at a time; its learner is the one that batched:q stands for."""
+    from perdure.run.runner import run_protocol
+
+    asked = protocol(given.ordinary_lives, "forgetful-q", {}).with_experts(0)
+    with tempfile.TemporaryDirectory() as place:
+        start = time.monotonic()
+        result = run_protocol(asked, Path(place) / "run", workers=2)
+        each = (time.monotonic() - start) / len(result.lived)
+    print(f"the ordinary engine: {each:.2f} s a life, on two cores ({len(result.lived)} lives)")
+    return each
+
+
+def everything(given: argparse.Namespace) -> None:
+    """All legs, and the ratio of the two engines."""
+    seconds = {**live(given), **score(given)}
+    each = ordinary(given)
+    lives = given.lives + 3 * EXPERTS
+    print(f"in all {seconds['living'] + seconds['scoring']:.1f} s for {given.lives} lives and {3 * EXPERTS} experts")
+    print(f"the ordinary engine's life / a batched one: {each / (seconds['live'] / lives):.0f} × (compiling left out)")
+    print(f"{'':44}{each / (seconds['living'] / lives):.0f} × (all that living takes)")
+
+
+def _legs(seconds: dict[str, float], whole: float) -> None:
+    for leg, took in seconds.items():
+        print(f"  {leg:10}{took:8.2f} s")
+    print(f"  {'in all':10}{whole:8.2f} s")
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("live", "score", "ordinary", "all"))
+    parser.add_argument("--lives", type=int, default=1000)
+    parser.add_argument("--out", type=Path, default=Path("batched-run"))
+    parser.add_argument("--lives-at-once", type=int, default=None, help="on each device")
+    parser.add_argument("--learner", default="batched:q")
+    parser.add_argument("--params", default="{}", help="of the learner, as JSON")
+    parser.add_argument("--ordinary-lives", type=int, default=8)
+    given = parser.parse_args()
+    {"live": live, "score": score, "ordinary": ordinary, "all": everything}[given.what](given)
+
+
+if __name__ == "__main__":
+    main()
