@@ -277,8 +277,8 @@ def page(place: Place, lines: Sequence[Line], unfinished: Sequence[tuple[str, st
 
 Written by `make bench` (`bench/peers.py`). Both sides worked on the same files in the same run, each as a fresh
 process. Of `score` the fastest of {max(_TRIES, place.tries)} tries counts, of a peer that of {place.tries}; where a
-machine is shared, the ratio of processor time (cpu) says more than that of the clock. `a / b` is the time of a over that of b. The logs have
-no ledger, so nothing is verified here: `verify_cost.py` measures that.
+machine is shared, the ratio of processor time (cpu) says more than that of the clock. `a / b` is the time of a over
+that of b. The logs have no ledger, so nothing is verified here: `verify_cost.py` measures that.
 
 - machine: {machine}; load at the start {load:.1f}
 - ours: {versions(sys.executable, ["polars", "numpy"])}
