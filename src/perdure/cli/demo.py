@@ -127,12 +127,17 @@ def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group],
     from rich.table import Table
 
     from perdure.metrics.engine.presets import headline
+    from perdure.stats.answer import answer
     from perdure.stats.sentences import sentence
     from perdure.stats.systems import compare_systems, systems_of
+    from perdure.words import plural
 
     for kind in dict.fromkeys(group.scenario_type for group in found):
         here = [group for group in found if group.scenario_type == kind]
-        title = f"\n{name}, {kind}: mean over {here[0].n} lives, and its 95 % interval"
+        console.print(f"\n{name}, {kind}", style="bold")
+        for group in here:
+            console.print(answer(group), soft_wrap=True)
+        title = f"Means over {plural(here[0].n, 'lifetime')}, and their 95 % intervals"
         table = Table(title=title, title_justify="left", box=None, pad_edge=False)
         table.add_column("", no_wrap=True)
         for group in here:
@@ -140,7 +145,7 @@ def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group],
         for metric in headline():
             table.add_row(metric, *(_cell(group.estimates[metric]) for group in here))
         console.print(table)
-        for said in (*map(_keeps, here), *_withheld(here)):
+        for said in _withheld(here):
             console.print(said, soft_wrap=True)
     if len({group.learner for group in found}) > 1 and min(group.n for group in found) >= 2:
         # The family is tested whole, whatever of it is said here, so that every verb gives one p.
@@ -161,20 +166,6 @@ def _cell(one: Estimate) -> str:
     mark = f" {MARKS[one.verdict]}" if one.verdict else ""
     spread = "" if one.low is None else f" [{interval(one.low, one.high, ', ')}]"
     return number(one.mean, one.width) + spread + mark
-
-
-def _keeps(group: Group) -> str:
-    """Whether a learner keeps what it learns, as its lives decide."""
-    from perdure.words import number, p_words
-
-    made = group.estimates["performance_maintenance"].decision
-    if made.word is None:
-        return f"{group.learner}: too few lives to say whether it keeps what it learns."
-    chance = "" if made.p is None else f" ({p_words(made.p)} against {number(made.against)})"
-    lead = f"{group.learner} {made.word}"
-    if made.word == "undecided":
-        lead = f"whether {group.learner} keeps what it learns is undecided"
-    return f"{lead}{chance}{f': {made.says}' if made.says else ''}."
 
 
 def _withheld(groups: Sequence[Group]) -> list[str]:
