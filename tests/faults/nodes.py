@@ -6,6 +6,7 @@ import random
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -76,13 +77,16 @@ sys.exit(str(result.failed) if result.failed else 0)
 def disturbed(nodes: Nodes, file: Path, into: Path, kills: int, chance: random.Random) -> tuple[int, int]:
     """Live a protocol while at most so many nodes are killed: how many were, and how many lives were lost by that."""
     command = [sys.executable, "-c", DRIVER, str(file), str(into), nodes.address]
-    driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     killed = 0
-    while driver.poll() is None:
-        time.sleep(chance.uniform(0.2, 2.0))
-        if killed < kills and any(into.glob("lives/*/blocks.jsonl")):
-            nodes.kill(chance)
-            killed += 1
-    said, complained = driver.communicate(timeout=60)
-    assert driver.returncode == 0, complained
-    return killed, sum("was lost" in line for line in said.splitlines())
+    # Into files: Ray says so much about each node that is lost that a pipe would be full.
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
+        driver = subprocess.Popen(command, stdout=said, stderr=complained)
+        while driver.poll() is None:
+            time.sleep(chance.uniform(0.2, 2.0))
+            if killed < kills and any(into.glob("lives/*/blocks.jsonl")):
+                nodes.kill(chance)
+                killed += 1
+        said.seek(0)
+        complained.seek(0)
+        assert driver.returncode == 0, complained.read()
+        return killed, sum("was lost" in line for line in said)

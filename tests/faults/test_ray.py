@@ -52,7 +52,7 @@ def same(one: Path, other: Path) -> bool:
 
 
 def test_nodes_that_are_killed_cost_no_record(tmp_path: Path, nodes: Nodes) -> None:
-    file = write_protocol(tmp_path, "Slow", "pause = 0.02", lifetimes=3, experts=1, learn=10)
+    file = write_protocol(tmp_path, "Slow", "pause = 0.01", lifetimes=3, experts=1, learn=10)
     run_protocol(file, tmp_path / "one", workers=0)
     run_protocol(file, tmp_path / "two", workers=2)
     killed, _ = disturbed(nodes, file, tmp_path / "run", 3, random.Random(4))
