@@ -37,7 +37,6 @@ def application(verbs: Sequence[str] = VERBS) -> typer.Typer:
         name="perdure",
         help="Does your learner keep what it learns? Test and evaluation for lifelong learning.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         rich_markup_mode="rich",

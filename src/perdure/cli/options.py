@@ -74,7 +74,7 @@ def _parameters(declared: Mapping[str, Option]) -> dict[str, inspect.Parameter]:
     """What Typer makes options of, by name; a further flag of a setting is a switch that help does not list."""
     found: dict[str, inspect.Parameter] = {}
     for name, one in declared.items():
-        found[name] = _parameter(name, _type(one), _option(one))
+        found[name] = _parameter(name, _type(one), _option(one, _COMPLETED.get(name)))
         for flag in one.also:
             switch = typer.Option(flag, help=one.help, hidden=True)
             found[_name(flag)] = _parameter(_name(flag), bool | None, switch)
@@ -93,9 +93,30 @@ def _type(one: Option) -> Any:
     return list[str] if one.kind.several else one.kind.takes
 
 
-def _option(one: Option) -> Any:
+def _presets(begun: str) -> list[str]:
+    from perdure.metrics.engine.presets import PRESETS
+
+    return [name for name in PRESETS.names() if name.startswith(begun)]
+
+
+def _metrics(begun: str) -> list[str]:
+    from perdure.metrics import METRICS
+
+    return [name for name in METRICS.names() if name.startswith(begun)]
+
+
+_COMPLETED: Mapping[str, Callable[[str], list[str]]] = {"preset": _presets, "metrics": _metrics}
+"""What a shell completes the value of a setting with, where its choices are not declared."""
+
+
+def _option(one: Option, completed: Callable[[str], list[str]] | None) -> Any:
     return typer.Option(
-        one.flag, metavar=one.kind.metavar, help=one.help, rich_help_panel=one.panel, show_default=False
+        one.flag,
+        metavar=one.kind.metavar,
+        help=one.help,
+        rich_help_panel=one.panel,
+        show_default=False,
+        autocompletion=completed,
     )
 
 
