@@ -22,6 +22,7 @@ from perdure.scenario.model import Block, Scenario
 from perdure.stats.decide import decide
 from perdure.watch.follow import Follower
 from perdure.watch.followed import waits_for
+from perdure.watch.tail import Tail
 from perdure.watch.terminal import sparkline, table, time_left
 
 starlette = pytest.importorskip("starlette", reason="the extra 'web' is not installed")
@@ -187,6 +188,28 @@ def test_truncation_and_removal_are_survived(writer: Writer) -> None:
     clock.now += 5
     follower.poll()
     assert any("cannot be looked at" in one for one in follower.warnings())
+
+
+def test_one_bad_log_never_stops_the_rest(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Writer(writer.path.parent, "life-1")
+    follower = Follower([writer.path.parent])
+    for number in range(2):
+        writer.block(number)
+        other.block(number)
+        follower.settle()
+    look = Tail.look
+
+    def broken(tail: Tail) -> bool:
+        if tail.path == writer.path:
+            raise RuntimeError("what nobody thought of")
+        return look(tail)
+
+    monkeypatch.setattr(Tail, "look", broken)
+    other.block(2)
+    follower.settle()
+    states = {one.id.rpartition("/")[2]: one for one in follower.progress()}
+    assert any("what nobody thought of" in one for one in states["life-0"].warnings)
+    assert states["life-1"].done == 3 * LENGTH
 
 
 def test_watching_writes_nothing_to_the_logs(writer: Writer) -> None:

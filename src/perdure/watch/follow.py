@@ -271,7 +271,7 @@ class Follower:
             return one.found
         try:
             return replace(one.found, lifetime=one.growing.read(one.path, self._surveyor.options))
-        except PerdureError:
+        except Exception:  # the survey says what is wrong with it
             return one.found
 
 

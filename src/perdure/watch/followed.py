@@ -90,14 +90,14 @@ class Followed:
 
     def look(self, now: float) -> bool:
         """Read what is new; whether anything is."""
-        if self.tail is None and not self._open():
-            return False
-        assert self.tail is not None
         try:
+            if self.tail is None and not self._open():
+                return False
+            assert self.tail is not None
             resets = self.tail.resets
             grew = self.tail.look()
-        except PerdureError as problem:
-            self.problem = str(problem)
+        except Exception as problem:  # whatever is wrong with this log, the others are looked at
+            self.problem = str(problem) or type(problem).__name__
             return False
         if self.tail.resets > resets:
             self.growing.forget()

@@ -142,7 +142,7 @@ def app(follower: Follower, *, token: str | None = None, poll_s: float = _POLL_S
 
     async def keep_polling() -> None:
         while True:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(Exception):  # what is wrong with one look may be right at the next
                 await done(follower.poll)
             await asyncio.sleep(poll_s)
 
