@@ -46,7 +46,9 @@ def test_a_run_killed_in_the_middle_of_a_life_goes_on_to_the_same_lives(
 ) -> None:
     into, source = tmp_path / "run", str(Path(__file__).parents[3] / "src")
     command = [sys.executable, "-m", "perdure.run.batched", str(written(tmp_path, LITTLE)), "--into", str(into)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": source}) as process:
+    one = "--xla_force_host_platform_device_count=1"  # as here, where JAX is loaded: a chunk is of one kind of machine
+    environment = {**os.environ, "PYTHONPATH": source, "XLA_FLAGS": one}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if b"block 6" in line:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from perdure import files
 from perdure.errors import PerdureError
-from perdure.run.batched.cores import use_all_cores
+from perdure.run.batched.devices import prepare_devices
 from perdure.run.plan import Job, Plan
 from perdure.run.protocol import Protocol, read_protocol
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def lived(protocol: Protocol, into: Path, size: int | None = None) -> dict[str, float]:
     """Live all of a protocol into a run folder; the seconds that compiling, living and writing took."""
-    use_all_cores()
+    prepare_devices()
     from perdure.run.batched.live import live
     from perdure.run.batched.program import Program
 

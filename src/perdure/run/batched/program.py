@@ -138,22 +138,24 @@ class Program:
 
     def _numbers(self, job: Job, at: int, block: Block) -> np.ndarray:
         """The parameters of a block's experiences, a row for each, or one for all where nothing is drawn."""
-        kind, named = kind_of(self.tasks[block.task])
-        family = self.together.families[list(self._by_kind).index(kind)]
-        if is_drawn(block.params):
+        if self._draws and is_drawn(block.params):
             last = (block.length or 1) - 1
             several = [
                 drawn(block.params, job.seeds.scenario, at, number, number / last if last else 0.0)
                 for number in range(last + 1)
             ]
-            rows = [family.numbers({**named, **one}, block.task) for one in several]
-        else:
-            key = (block.task, json.dumps(block.params, sort_keys=True, default=str))
-            if key not in self._known:
-                self._known[key] = family.numbers({**named, **block.params}, block.task)
-            rows = [self._known[key]]
+            return np.concatenate([self._row(block.task, one) for one in several])
+        key = (block.task, json.dumps(block.params, sort_keys=True, default=str))
+        if key not in self._known:
+            self._known[key] = self._row(block.task, block.params)
+        return self._known[key]
+
+    def _row(self, label: str, params: Mapping[str, Any]) -> np.ndarray:
+        """The parameters of one experience, as wide as those of any family."""
+        kind, named = kind_of(self.tasks[label])
+        row = self.together.families[list(self._by_kind).index(kind)].numbers({**named, **params}, label)
         widest = max(one.width or len(one.parameters) for one in self.together.families)
-        return np.stack([np.pad(row, (0, widest - len(row))) for row in rows])
+        return np.pad(row, (0, widest - len(row)))[None]
 
     @cached_property
     def _draws(self) -> bool:

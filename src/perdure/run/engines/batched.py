@@ -7,7 +7,7 @@ to `.run/batched` are taken as if they had been lived here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from perdure.log.model import Direction
 from perdure.log.write.bulk import write_cohorts
 from perdure.log.write.bulk_cohorts import Cohort
 from perdure.run.batched.arrays import Chunk, chunks_in
-from perdure.run.batched.cores import use_all_cores
+from perdure.run.batched.devices import prepare_devices
 from perdure.run.engines.work import Event, Work
 from perdure.run.folder import RunFolder
 from perdure.run.plan import Job, Plan
@@ -36,7 +36,7 @@ def check_batched(plan: Plan, folder: RunFolder, jobs: Sequence[Job]) -> None:
         return
     if find_spec("jax") is None:
         raise MissingExtra("jax", "jax", "the batched engine")
-    use_all_cores()
+    prepare_devices()
     from perdure.run.batched.program import Program
 
     program = Program(plan)
@@ -53,7 +53,7 @@ def live_batched(jobs: Sequence[Job], work: Work) -> dict[str, str]:
     notes: tuple[str, ...] = ()
     left = _left(plan, work.folder, jobs)
     if left:
-        use_all_cores()
+        prepare_devices()
         from perdure.run.batched.live import live
         from perdure.run.batched.program import Program
 
@@ -135,9 +135,11 @@ class _Gathered:
         self.values.append(values)
 
     def cohort(self, plan: Plan) -> Cohort:
-        protocol = plan.protocol
+        protocol, scenario = plan.protocol, self.first.syllabus.scenario
+        # Lives of one order come from seeds of their own, which the protocol tells by their ids.
+        composed = {key: value for key, value in scenario.info.get("composed", {}).items() if key != "seed"}
         return Cohort(
-            self.first.syllabus.scenario,
+            replace(scenario, info={**scenario.info, **({"composed": composed} if composed else {})}),
             [job.id for job in self.jobs],
             [job.seed for job in self.jobs],
             {name: np.stack([one[name] for one in self.values]) for name in self.values[0]},
