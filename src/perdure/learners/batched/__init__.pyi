@@ -1,0 +1,3 @@
+__all__: list[str]
+
+from perdure.learners.batched.interface import Core as Core
