@@ -1,7 +1,10 @@
 """How long a thousand lives of the demo's arcade take in one program, leg by leg, and one life by the ordinary engine.
 
 python bench/batched_speed.py live --lives 1000 --out DIR      compile, live, write; with JAX and NumPy alone
+python bench/batched_speed.py live --packed FILE.tar.gz        the same, and what was lived in one file, to be carried
 python bench/batched_speed.py score --out DIR                  make lifetimes of what was lived there, and score them
+python bench/batched_speed.py score --packed FILE.tar.gz --out DIR
+python bench/batched_speed.py same --out DIR --other DIR       whether two runs of one protocol differ beyond chance
 python bench/batched_speed.py ordinary                         a few lives by the ordinary engine on two cores
 python bench/batched_speed.py all --lives 200 --out DIR        all of it, and the ratio
 """
@@ -11,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import tarfile
 import tempfile
 import time
 import tomllib
@@ -46,7 +50,10 @@ def live(given: argparse.Namespace) -> dict[str, float]:
     _legs(seconds, whole)
     each = seconds["live"] / given.lives * 1e3
     print(f"  on the device {seconds['live'] / whole:.0%} of the time, {each:.2f} ms a life")
-    (given.out / "legs.json").write_text(json.dumps({**seconds, "whole": whole, "lives": given.lives}))
+    if given.packed is not None:
+        with tarfile.open(given.packed, "w:gz") as packed:
+            packed.add(given.out, arcname=".")
+        print(f"  {given.packed}: {given.packed.stat().st_size / 2**20:.1f} MiB")
     return {**seconds, "living": whole}
 
 
@@ -58,6 +65,9 @@ def score(given: argparse.Namespace) -> dict[str, float]:
     from perdure.run.plan import Plan
     from perdure.stats.groups import groups
 
+    if given.packed is not None:
+        with tarfile.open(given.packed) as packed:
+            packed.extractall(given.out, filter="data")
     folder = RunFolder(given.out)
     start = time.monotonic()
     convert(Plan(folder.protocol()), folder)
@@ -68,6 +78,24 @@ def score(given: argparse.Namespace) -> dict[str, float]:
     print(f"scoring {len(found.lives)} lives in {len(shown)} groups")
     _legs(seconds, sum(seconds.values()))
     return {**seconds, "scoring": sum(seconds.values())}
+
+
+def same(given: argparse.Namespace) -> None:
+    """Block by block, how far apart two runs are on average, in standard errors: of two devices, or of two sizes."""
+    import polars as pl
+
+    def means(run: Path) -> pl.DataFrame:
+        rows = pl.concat([pl.read_parquet(file) for file in sorted((run / "lives").glob("batch-*.parquet"))])
+        key = ["scenario_type", "block_num"]
+        each = rows.group_by("lifetime", *key).agg(pl.col("reward").mean())
+        return each.group_by(key).agg(pl.col("reward").mean(), pl.col("reward").var().alias("var"), pl.len())
+
+    both = means(given.out).join(means(given.other), on=["scenario_type", "block_num"], suffix="_other")
+    error = (pl.col("var") / pl.col("len") + pl.col("var_other") / pl.col("len_other")).sqrt()
+    apart = both.select((pl.col("reward") - pl.col("reward_other")) / error).to_series()
+    largest = float(apart.abs().max())  # type: ignore[arg-type]
+    typical = f"{apart.std():.2f} standard errors apart on average (1 by chance)"
+    print(f"{len(apart)} blocks; {typical}, at most {largest:.1f}")
 
 
 def ordinary(given: argparse.Namespace) -> float:
@@ -102,15 +130,17 @@ def _legs(seconds: dict[str, float], whole: float) -> None:
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("live", "score", "ordinary", "all"))
+    parser.add_argument("what", choices=("live", "score", "same", "ordinary", "all"))
     parser.add_argument("--lives", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=Path("batched-run"))
+    parser.add_argument("--other", type=Path, help="another run of the same protocol")
+    parser.add_argument("--packed", type=Path, default=None, help="what was lived, in one file")
     parser.add_argument("--lives-at-once", type=int, default=None, help="on each device")
     parser.add_argument("--learner", default="batched:q")
     parser.add_argument("--params", default="{}", help="of the learner, as JSON")
     parser.add_argument("--ordinary-lives", type=int, default=8)
     given = parser.parse_args()
-    {"live": live, "score": score, "ordinary": ordinary, "all": everything}[given.what](given)
+    {"live": live, "score": score, "same": same, "ordinary": ordinary, "all": everything}[given.what](given)
 
 
 if __name__ == "__main__":

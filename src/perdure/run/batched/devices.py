@@ -1,23 +1,36 @@
-"""What JAX is told before it is loaded: to use all cores where there is no GPU, and to be the same each time."""
+"""What JAX is told: to use all cores where there is no GPU, and to be the same each time where there is one."""
 
 from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
-__all__ = ["prepare_devices"]
+__all__ = ["compiled", "prepare_devices"]
 
-_CORES, _TUNED = "--xla_force_host_platform_device_count", "--xla_gpu_autotune_level"
+_CORES = "--xla_force_host_platform_device_count"
+_SAME = {"xla_gpu_autotune_level": 0}
+"""Kernels chosen without a race between them, which would give other last bits in another run."""
 
 
 def prepare_devices() -> None:
-    """A device per core, and no choice of kernels by a race: it would give other last bits in another run.
-
-    Nothing is done where JAX is loaded already, and what the environment says stays.
-    """
-    if "jax" in sys.modules:
+    """A device per core, unless JAX is loaded already or the environment says otherwise."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "jax" in sys.modules or _CORES in flags:
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    flags = os.environ.get("XLA_FLAGS", "")
-    missing = [f"{name}={value}" for name, value in ((_CORES, cores), (_TUNED, 0)) if name not in flags]
-    os.environ["XLA_FLAGS"] = " ".join([flags, *missing]).strip()
+    os.environ["XLA_FLAGS"] = f"{flags} {_CORES}={cores}".strip()
+
+
+def compiled(lowered: Any) -> Any:
+    """A lowered program, compiled for the devices at hand."""
+    import jax
+
+    if jax.default_backend() == "cpu":
+        return lowered.compile()
+    try:
+        return lowered.compile(compiler_options=_SAME)
+    except jax.errors.JaxRuntimeError as problem:
+        if next(iter(_SAME)) not in str(problem):
+            raise
+        return lowered.compile()  # a version of XLA that knows no such option

@@ -15,6 +15,7 @@ import numpy as np
 from perdure.errors import LearnerError
 from perdure.run.batched.arrays import Chunk, Facts
 from perdure.run.batched.block import begin_lives, block_of, fingerprints, unsound
+from perdure.run.batched.devices import compiled
 from perdure.run.batched.program import Program, is_learned
 from perdure.run.batched.trouble import out_of_memory, untraceable
 from perdure.run.plan import Job
@@ -168,7 +169,7 @@ class _Run:
             # Every device lives its own part by itself: the program of one is the program of each.
             part = jax.shard_map(self._made(which), mesh=self._mesh, in_specs=_LIVES, out_specs=_LIVES, check_vma=False)
             donated = (0,) if which is True else ()
-            ready[which, shapes] = jax.jit(part, donate_argnums=donated).lower(*arguments).compile()
+            ready[which, shapes] = compiled(jax.jit(part, donate_argnums=donated).lower(*arguments))
             self.seconds["compile"] += time.monotonic() - start
         return ready[which, shapes]
 
