@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from perdure.errors import LearnerError
 from perdure.learners.batched import network
 from perdure.learners.batched.interface import Core, Setting, Transition
 from perdure.tasks.batched.chance import uniform
@@ -21,6 +22,7 @@ from perdure.tasks.batched.chance import uniform
 __all__ = ["FORMS", "make"]
 
 _ALONE, _PAIRED = 12, 6
+_MOST = 12  # numbers of an observation; pairs of more would fill a table
 
 
 def make(
@@ -35,6 +37,11 @@ def make(
     activation: str = "relu",
 ) -> Core:
     """A core that estimates what each action is worth; `form` is "table" or "network"."""
+    if form == "table" and setting.observation > _MOST:
+        raise LearnerError(
+            f"batched:q: a table takes up to {_MOST} numbers, and an observation has {setting.observation} here; "
+            'use params = { form = "network" }'
+        )
     values = FORMS[form](setting, hidden, activation)
     rate = values.rate if rate is None else rate
     fade = discount * (values.trace if trace is None else trace)
