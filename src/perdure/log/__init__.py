@@ -11,5 +11,6 @@ __all__ = ["READERS", "STANDARD_COLUMNS", "Options", "in_order", "read"]
 READERS.add(L2LOGGER.name, L2LOGGER)
 READERS.add_later("learnkit", "perdure.log.formats.learnkit:LEARNKIT")
 READERS.add_later("bulk", "perdure.log.formats.bulk:BULK")
+READERS.add_later("sb3", "perdure.log.formats.sb3:SB3")
 READERS.add_later("matrix", "perdure.log.formats.matrix:MATRIX")
 READERS.add_later("table", "perdure.log.formats.table:TABLE")

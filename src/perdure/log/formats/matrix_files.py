@@ -20,7 +20,7 @@ from perdure.log.formats.packed import inner_kind
 from perdure.log.formats.shapes import beginning, content_of, shape_of
 from perdure.log.text import rows_of, separator_of
 
-__all__ = ["SUFFIXES", "looks_like_matrix", "raw_matrices", "read_baseline"]
+__all__ = ["SUFFIXES", "arrays_of", "looks_like_matrix", "raw_matrices", "read_baseline"]
 
 _KEYS = (
     *("matrix", "matrices", "tasks", "unit", "as_given", "random_init", "joint", "learner", "seed", "seeds"),
@@ -224,7 +224,7 @@ def _baseline_from_json(path: Path, content: bytes) -> Baseline:
 
 def _from_numpy(path: Path, content: bytes) -> Iterator[RawMatrix]:
     """An array of numbers, NaN where a task was not evaluated: one matrix, or several, seeds first."""
-    arrays = _arrays(path, content)
+    arrays = arrays_of(path, content)
     cells = _numeric(path, *_matrix_among(path, arrays))
     tasks = tuple(str(task) for task in np.atleast_1d(arrays["tasks"])) if "tasks" in arrays else None
     if cells.ndim != 3:
@@ -238,7 +238,8 @@ def _from_numpy(path: Path, content: bytes) -> Iterator[RawMatrix]:
         yield RawMatrix.of(table, f"{path}#{at}", tasks=tasks, seed=seed, inside=str(at))
 
 
-def _arrays(path: Path, content: bytes) -> Mapping[str, npt.NDArray[Any]]:
+def arrays_of(path: Path, content: bytes) -> Mapping[str, npt.NDArray[Any]]:
+    """The arrays in an NPZ or NPY file by name, within bounds and never unpickled; that of an NPY is `matrix`."""
     try:
         loaded = np.load(io.BytesIO(content), allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -276,7 +277,7 @@ def _numeric(path: Path, name: str, array: npt.NDArray[Any]) -> Array:
 
 
 def _baseline_from_numpy(path: Path, content: bytes) -> Baseline:
-    return _one_per_task(path, _numeric(path, *_matrix_among(path, _arrays(path, content))))
+    return _one_per_task(path, _numeric(path, *_matrix_among(path, arrays_of(path, content))))
 
 
 _LOADERS: Mapping[str, Callable[[Path, bytes], Iterator[RawMatrix]]] = {

@@ -22,7 +22,7 @@ from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
 
-__all__ = ["TABLE", "frame_lifetimes", "is_frame"]
+__all__ = ["TABLE", "frame_lifetimes", "is_frame", "rows_lifetimes"]
 
 _WHOLE = "all"
 _PIECE = 1 << 20  # rows that are read at once of a file of many lifetimes
@@ -117,11 +117,17 @@ def is_frame(given: object) -> bool:
 
 def frame_lifetimes(frame: Any, options: Options, name: str = "table") -> tuple[Lifetime, ...]:
     """The lifetimes in a table in memory, by the rules of tables in files; messages call it `name`."""
-    rows, path = _as_polars(frame), Path(name)
+    return tuple(replace(one, path=None) for one in rows_lifetimes(_as_polars(frame), Path(name), options, name=name))
+
+
+def rows_lifetimes(
+    rows: pl.DataFrame, path: Path, options: Options, notes: Sequence[str] = (), *, name: str = ""
+) -> Iterator[Lifetime]:
+    """The lifetimes in rows that another reader took from `path`, by the rules of tables."""
     how = layout(rows.columns, path, options)
     table = _under_our_names(Table(rows, (Part(path, 0, counted="row"),)), path, how)
-    made = _named(name, path, table, how, _lives(table, how, tuple(options.columns)), options, ())
-    return tuple(replace(one, path=None) for one in made)
+    whose = _lives(table, how, tuple(options.columns))
+    yield from _named(name or as_text(packed.stem(path)), path, table, how, whose, options, notes)
 
 
 def _as_polars(frame: Any) -> pl.DataFrame:

@@ -1,0 +1,270 @@
+"""What Stable-Baselines3 leaves behind: `monitor.csv` of what was learned, `evaluations.npz` of what was tested.
+
+Both as its 2.x sources write them (`common/monitor.py`, `common/callbacks.py`): a monitor's first line is `#` and JSON
+with `t_start` and `env_id`, then a CSV of `r,l,t` and whatever keywords were asked for; `EvalCallback` saves the
+arrays `timesteps`, `results`, `ep_lengths` and, of tasks that can succeed, `successes`.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from perdure import files
+from perdure.errors import LogError
+from perdure.log import cells
+from perdure.log.delimited import Table, bytes_of, table_in
+from perdure.log.formats.matrix_files import arrays_of
+from perdure.log.formats.table import rows_lifetimes
+from perdure.log.model import Lifetime
+from perdure.log.places import as_text
+from perdure.log.read import Options
+
+__all__ = ["SB3"]
+
+Array = npt.NDArray[np.float64]
+
+_MONITOR = "monitor.csv"
+_EVALUATIONS = "evaluations.npz"
+_TESTED = re.compile(r"(?:^|[^a-z])(?:eval|evaluation|test)(?:[^a-z]|$)", re.IGNORECASE)
+_GENERIC = re.compile(r"monitor|logs?|results?|evals?|evaluations?|tests?|\d+|", re.IGNORECASE)
+_ALONE = (
+    "one task alone was learned: a curve, or an expert's; to measure forgetting, keep the monitors of all tasks of a "
+    "life in one folder, and evaluate earlier tasks while later ones are learned (EvalCallback with log_path LIFE/TASK)"
+)
+
+
+@dataclass(frozen=True)
+class _Monitor:
+    """One monitor file: when it began, whose episodes it holds, and these."""
+
+    task: str
+    start: float
+    tested: bool
+    rows: pl.DataFrame
+    """reward, steps, elapsed, and what else was asked for."""
+
+
+class _StableBaselines:
+    name = "sb3"
+    summary = (
+        "Stable-Baselines3: a monitor.csv or evaluations.npz of one task, or a folder with the monitors of a life "
+        "(pong.monitor.csv, …) and a folder of evaluations.npz per task"
+    )
+
+    def recognises(self, path: Path) -> bool:
+        """By names and first bytes: a monitor begins with `#{`, and evaluations hold timesteps and results."""
+        if path.is_dir():
+            return bool(_monitors(path))
+        return _is_monitor(path) or _is_evaluations(path)
+
+    def read(self, path: Path, options: Options) -> Lifetime:
+        """The life in a folder, or the one task in a file."""
+        notes: list[str] = []
+        if path.is_dir():
+            rows = _life(path, notes)
+        elif path.name.endswith(_MONITOR):
+            rows = _ordered([_learned([_monitor(path, notes)], path)])
+        else:
+            rows = _evaluated_alone(path)
+        learned = rows.filter(pl.col("block_type") == "train")["task_name"].n_unique()
+        if learned == 1:
+            notes.append(_ALONE)
+        (life,) = rows_lifetimes(rows, path, options, name=_called(path))
+        return replace(life, notes=(*notes, *life.notes))
+
+
+SB3 = _StableBaselines()
+
+
+def _monitors(folder: Path) -> list[Path]:
+    try:
+        return sorted(one for one in folder.iterdir() if _is_monitor(one))
+    except OSError:
+        return []
+
+
+def _is_monitor(path: Path) -> bool:
+    if not path.name.endswith(_MONITOR) or not path.is_file():
+        return False
+    try:
+        with files.opened(path) as file:
+            return file.read(2) == b"#{"
+    except OSError:
+        return False
+
+
+def _is_evaluations(path: Path) -> bool:
+    if path.suffix.lower() != ".npz" or not path.is_file():
+        return False
+    try:
+        with files.opened(path) as file, zipfile.ZipFile(file) as archive:
+            return {"timesteps.npy", "results.npy"} <= set(archive.namelist())
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
+        return False
+
+
+def _called(path: Path) -> str:
+    """What says most about a place: its own name, or its folder's where that is the same everywhere."""
+    own = path.name.removesuffix(_MONITOR).removesuffix(".npz").strip("._-") if path.suffix else path.name
+    return as_text(own if not _GENERIC.fullmatch(own) else path.absolute().parent.name) or "task"
+
+
+# --- monitors ------------------------------------------------------------------------------------
+
+
+def _monitor(path: Path, notes: list[str]) -> _Monitor:
+    content = bytes_of(path)
+    first, newline, rest = content.partition(b"\n")
+    try:
+        said = msgspec.json.decode(first.removeprefix(b"#"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise LogError(f"the first line is no JSON: {problem}", "expected #{…}", file=path, line=1) from problem
+    if not first.startswith(b"#") or not isinstance(said, dict) or not newline:
+        raise LogError("no monitor", "expected #{…} on the first line, and r,l,t on the second", file=path, line=1)
+    try:
+        table = table_in(rest, path, ",", notes)
+    except LogError as problem:  # which does not know of the first line
+        raise LogError(problem.what, problem.fix, file=path, line=(problem.line or 0) + 1) from problem
+    if table is None or not {"r", "l", "t"} <= set(table.rows.columns):
+        raise LogError("no columns r, l and t", "a monitor has a line per episode", file=path, line=2)
+    below = tuple(replace(part, lines=_lines(table) + 1) for part in table.parts)
+    start = said.get("t_start")
+    task = said.get("env_id")
+    return _Monitor(
+        task=_task(task if isinstance(task, str) and task not in ("", "None") else _called(path)),
+        start=float(start) if isinstance(start, int | float) and abs(start) < 1e15 else 0.0,
+        tested=bool(_TESTED.search(path.name.removesuffix(_MONITOR))),
+        rows=_episodes(Table(table.rows, below)),
+    )
+
+
+def _lines(table: Table) -> npt.NDArray[np.int64]:
+    (part,) = table.parts
+    return np.arange(table.rows.height) + 2 if part.lines is None else part.lines
+
+
+def _episodes(table: Table) -> pl.DataFrame:
+    reward, steps, elapsed = (cells.numbers(table, name) for name in ("r", "l", "t"))
+    cells.refuse(table, "r", reward.is_null(), "the return of an episode")
+    cells.refuse(table, "l", ~(steps >= 0).fill_null(False), "the number of steps of an episode")
+    cells.refuse(table, "t", ~elapsed.is_finite().fill_null(False), "the seconds since the monitor began")
+    ours = {"reward": reward, "steps": steps, "elapsed": elapsed}
+    reserved = {*ours, "task_name", "block_type", "at"}
+    others = [name for name in table.rows.columns if name not in ("r", "l", "t") and name.lower() not in reserved]
+    return pl.DataFrame({**ours, **{name: table.rows[name] for name in others}})
+
+
+def _task(name: str) -> str:
+    return as_text(name).strip().lower() or "task"
+
+
+def _learned(monitors: Sequence[_Monitor], path: Path) -> pl.DataFrame:
+    """The episodes of several monitors in the order in which they ended, `at` so many steps of learning."""
+    stacked = pl.concat(
+        [
+            one.rows.with_columns(
+                pl.lit(one.task).alias("task_name"),
+                pl.lit("test" if one.tested else "train").alias("block_type"),
+                (pl.col("elapsed") + one.start).alias("at"),
+            )
+            for one in monitors
+        ],
+        how="diagonal_relaxed",
+    ).sort("at", maintain_order=True)
+    if not stacked.height:
+        raise LogError("not a single episode", "nothing was finished yet", file=path)
+    counted = pl.when(pl.col("block_type") == "train").then(pl.col("steps")).otherwise(0.0).cum_sum()
+    return stacked.with_columns(counted.alias("at"))
+
+
+# --- evaluations ---------------------------------------------------------------------------------
+
+
+def _evaluations(path: Path, task: str) -> pl.DataFrame:
+    """A row per episode of evaluation, `at` so many steps of learning."""
+    arrays = arrays_of(path, bytes_of(path))
+    try:
+        steps, results = arrays["timesteps"].astype(np.float64), arrays["results"].astype(np.float64)
+        successes = arrays["successes"].astype(np.float64) if "successes" in arrays else None
+    except (KeyError, ValueError, TypeError) as problem:
+        raise LogError(
+            f"no evaluations ({problem})", "expected timesteps and results in numbers", file=path
+        ) from problem
+    if results.ndim != 2 or steps.shape != results.shape[:1] or not results.size or not np.isfinite(steps).all():
+        raise LogError(
+            f"results of {results.shape} for timesteps of {steps.shape}", "expected a row for each", file=path
+        )
+    if not np.isfinite(results).all():
+        raise LogError("a result that is no finite number", "evaluate again", file=path)
+    columns = {"reward": results.ravel()}
+    if successes is not None and successes.shape == results.shape:
+        columns["success"] = successes.ravel()
+    columns["at"] = np.repeat(steps, results.shape[1])
+    return pl.DataFrame(columns).with_columns(pl.lit(task).alias("task_name"), pl.lit("test").alias("block_type"))
+
+
+def _evaluated_alone(path: Path) -> pl.DataFrame:
+    """One task, learned between its evaluations; what it was worth while learning is what these say."""
+    tested = _evaluations(path, _task(_called(path)))
+    means = tested.group_by("at", "task_name", maintain_order=True).agg(pl.exclude("block_type").mean())
+    learned = means.with_columns(pl.lit("train").alias("block_type"))
+    return _ordered([learned, tested])
+
+
+def _ordered(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Learning and evaluations in one order: what was learned up to a step comes before what was tested there."""
+    rows = pl.concat(parts, how="diagonal_relaxed").sort("at", maintain_order=True)
+    return rows.rename({"at": "total_steps"})
+
+
+# --- lives ---------------------------------------------------------------------------------------
+
+
+def _life(folder: Path, notes: list[str]) -> pl.DataFrame:
+    """The monitors of a folder in order of time, and the evaluations beside and below it by their steps."""
+    lived = _learned([_monitor(path, notes) for path in _monitors(folder)], folder)
+    tasks = lived["task_name"].unique(maintain_order=True).to_list()
+    places = [folder / _EVALUATIONS, *sorted(folder.glob(f"*/{_EVALUATIONS}"))]
+    found = [place for place in places if _is_evaluations(place)]
+    if not found:
+        return _ordered([lived])
+    tested = [_evaluations(place, _evaluated(place, folder, tasks)) for place in found]
+    never = sorted({str(one["task_name"][0]) for one in tested} - set(tasks))
+    if never:
+        notes.append(
+            f"evaluated and never learned: {', '.join(never)} (learned: {', '.join(tasks)}); a folder of evaluations "
+            "is called after its task"
+        )
+    if len(tasks) > 1:
+        notes.append(
+            "evaluations are placed by their timesteps, counted over the whole life (reset_num_timesteps=False)"
+        )
+    return _ordered([lived, *tested])
+
+
+def _evaluated(place: Path, folder: Path, tasks: Sequence[str]) -> str:
+    """Which task evaluations are of: the only one there is, else the one that their folder is called after."""
+    if len(tasks) == 1:
+        return tasks[0]
+    if place.parent == folder:
+        raise LogError(
+            f"evaluations of one of the tasks {', '.join(tasks)}, and nothing says of which",
+            "put them into a folder called after it: EvalCallback(…, log_path='LIFE/TASK')",
+            file=place,
+        )
+    called = _letters(place.parent.name)
+    return next((task for task in tasks if _letters(task) == called), _task(place.parent.name))
+
+
+def _letters(name: str) -> str:
+    """A name without what a folder's cannot have: `ALE/Pong-v5` is `alepongv5`."""
+    return re.sub(r"[^0-9a-z]", "", name.lower())

@@ -1,0 +1,172 @@
+"""Stable-Baselines3's monitors and evaluations, as the library itself writes them."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import perdure
+from perdure.errors import LogError
+from perdure.log.formats.sb3 import SB3
+from perdure.log.read import Options, find, recognise
+from perdure.testing import check_reader
+
+HEADER = '#{"t_start": 100.0, "env_id": "Pong-v1"}\nr,l,t\n'
+
+
+def episodes(monitor: Path, task: str, rewards: list[float], start: float, length: int = 10) -> None:
+    """A monitor in Stable-Baselines3's format, with a start that a test can choose."""
+    rows = "".join(f"{reward},{length},{at}\n" for at, reward in enumerate(rewards, start=1))
+    monitor.write_text(f'#{{"t_start": {start}, "env_id": "{task}"}}\nr,l,t\n{rows}')
+
+
+def blocks(life: perdure.Lifetime) -> list[tuple[str, str, int | None]]:
+    return [(block.mode, block.task, block.length) for block in life.scenario.blocks]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that Stable-Baselines3 wrote: 300 steps of a task, evaluated every 100."""
+    pytest.importorskip("stable_baselines3", reason="the files are made by the library")
+    import gymnasium
+    from stable_baselines3 import DQN
+    from stable_baselines3.common.callbacks import EvalCallback
+    from stable_baselines3.common.monitor import Monitor
+
+    folder = tmp_path_factory.mktemp("written") / "seed0"
+    folder.mkdir()
+    env = Monitor(gymnasium.make("CartPole-v1"), str(folder))
+    model = DQN("MlpPolicy", env, seed=0, learning_starts=10_000, policy_kwargs={"net_arch": [4]})
+    tests = EvalCallback(
+        Monitor(gymnasium.make("CartPole-v1")),
+        n_eval_episodes=3,
+        eval_freq=100,
+        log_path=str(folder / "cartpole"),
+        verbose=0,
+    )
+    model.learn(300, callback=tests)
+    env.close()
+    return folder
+
+
+def test_a_monitor_of_the_library_is_a_curve_of_its_task(written: Path) -> None:
+    file = written / "monitor.csv"
+    check_reader(SB3, file)
+    life = perdure.read(file)
+    assert {block.task for block in life.scenario.blocks} == {"cartpole-v1"}
+    assert [block.mode for block in life.scenario.blocks] == ["learn"]
+    own = [line.split(",") for line in file.read_text().splitlines()[2:]]
+    assert life.experiences["reward"].to_list() == [float(reward) for reward, *_ in own]
+    assert "forgetting" in " ".join(life.notes)
+
+
+def test_evaluations_of_the_library_are_a_task_learned_between_them(written: Path) -> None:
+    file = written / "cartpole" / "evaluations.npz"
+    check_reader(SB3, file)
+    saved = np.load(file)
+    life = perdure.read(file)
+    assert blocks(life) == [("learn", "cartpole", 1), ("evaluate", "cartpole", 3)] * 3
+    tested = life.experiences.filter(life.experiences["block_type"] == "test")
+    assert tested["reward"].to_list() == saved["results"].ravel().tolist()
+    assert tested["total_steps"].unique(maintain_order=True).to_list() == [100, 200, 300]
+
+
+def test_a_folder_of_the_library_is_one_lifetime_with_its_evaluations_in_their_places(written: Path) -> None:
+    check_reader(SB3, written)
+    assert list(find(written.parent)) == [written]
+    life = perdure.read(written)
+    tests = life.experiences.filter(life.experiences["block_type"] == "test")
+    assert tests.height == 9
+    before = life.experiences.filter(life.experiences["block_type"] == "train", life.experiences["total_steps"] <= 100)
+    first = next(number for number, block in enumerate(life.scenario.blocks) if block.mode == "evaluate")
+    assert sum(block.length or 0 for block in life.scenario.blocks[:first]) == before.height
+
+
+def test_the_monitors_of_a_life_follow_each_other_in_time_whatever_they_are_called(tmp_path: Path) -> None:
+    episodes(tmp_path / "b.monitor.csv", "Pong-v1", [1, 2, 3], start=100.0)
+    episodes(tmp_path / "a.monitor.csv", "Freeway-v1", [5, 6], start=200.0)
+    for task, results in {"pong_v1": [[3.0, 3.0], [1.0, 1.0]], "freeway-v1": [[0.0, 0.0], [6.0, 6.0]]}.items():
+        (tmp_path / task).mkdir()
+        np.savez(tmp_path / task / "evaluations.npz", timesteps=[30, 50], results=results, ep_lengths=results)
+    check_reader(SB3, tmp_path)
+    assert blocks(perdure.read(tmp_path)) == [
+        ("learn", "pong-v1", 3),
+        ("evaluate", "freeway-v1", 2),
+        ("evaluate", "pong-v1", 2),
+        ("learn", "freeway-v1", 2),
+        ("evaluate", "freeway-v1", 2),
+        ("evaluate", "pong-v1", 2),
+    ]
+
+
+def test_monitors_that_ran_beside_each_other_are_one_block(tmp_path: Path) -> None:
+    for number in (0, 1):
+        episodes(tmp_path / f"{number}.monitor.csv", "Pong-v1", [1, 2, 3], start=100.0 + number / 10)
+    assert blocks(perdure.read(tmp_path)) == [("learn", "pong-v1", 6)]
+
+
+def test_a_monitor_called_eval_holds_evaluations(tmp_path: Path) -> None:
+    episodes(tmp_path / "pong.monitor.csv", "Pong-v1", [1, 2], start=100.0)
+    episodes(tmp_path / "pong-eval.monitor.csv", "Pong-v1", [9], start=110.0)
+    assert blocks(perdure.read(tmp_path)) == [("learn", "pong-v1", 2), ("evaluate", "pong-v1", 1)]
+
+
+def test_evaluations_that_do_not_say_their_task_are_refused(tmp_path: Path) -> None:
+    episodes(tmp_path / "a.monitor.csv", "Pong-v1", [1], start=100.0)
+    episodes(tmp_path / "b.monitor.csv", "Freeway-v1", [1], start=200.0)
+    np.savez(tmp_path / "evaluations.npz", timesteps=[10], results=[[1.0]], ep_lengths=[[1]])
+    with pytest.raises(LogError, match="log_path='LIFE/TASK'"):
+        perdure.read(tmp_path)
+
+
+def test_a_folder_called_after_no_task_is_said(tmp_path: Path) -> None:
+    episodes(tmp_path / "a.monitor.csv", "Pong-v1", [1], start=100.0)
+    episodes(tmp_path / "b.monitor.csv", "Freeway-v1", [1], start=200.0)
+    (tmp_path / "skiing").mkdir()
+    np.savez(tmp_path / "skiing" / "evaluations.npz", timesteps=[10], results=[[1.0]], ep_lengths=[[1]])
+    assert any("evaluated and never learned: skiing" in note for note in perdure.read(tmp_path).notes)
+
+
+def test_keywords_of_a_monitor_are_measures_and_a_torn_line_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "monitor.csv"
+    file.write_text(HEADER.replace("r,l,t", "r,l,t,is_success") + "1.5,10,1.0,True\n2.5,10,2.0,False\n3")
+    life = perdure.read(file)
+    assert list(life.measures) == ["reward", "is_success"]
+    assert life.experiences["is_success"].to_list() == [1.0, 0.0]
+    assert any("torn" in note for note in life.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (HEADER + "1,10\n", "monitor.csv:3: 2 fields where the header has 3"),
+        (HEADER + "1,10,1\nhigh,10,2\n", "monitor.csv:4: r is 'high'"),
+        (HEADER + "1,-10,1\n", "monitor.csv:3: l is"),
+        ("#{no}\nr,l,t\n1,1,1\n", "monitor.csv:1: the first line is no JSON"),
+        ('#{"t_start": 1}\na,b\n1,2\n', "monitor.csv:2: no columns r, l and t"),
+    ],
+)
+def test_a_bad_line_is_named_by_its_number_in_the_file(tmp_path: Path, content: str, told: str) -> None:
+    file = tmp_path / "monitor.csv"
+    file.write_text(content)
+    assert recognise(file) is SB3
+    with pytest.raises(LogError) as problem:
+        SB3.read(file, Options())
+    assert told in str(problem.value)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_in_a_monitor_or_in_evaluations_give_a_log_error_and_nothing_else(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, start in (("monitor.csv", b"#{"), ("monitor.csv", HEADER.encode()), ("evaluations.npz", b"")):
+            file = Path(folder, name)
+            file.write_bytes(start + content)
+            SB3.recognises(file)
+            with contextlib.suppress(LogError):
+                SB3.read(file, Options())
