@@ -111,6 +111,8 @@ def _live(tree: ast.AST) -> Iterator[ast.AST]:
                 yield node.value
                 yield from _live(node.value)
             continue
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("dataclass", "field"):
+            continue  # frozen or not, nobody can tell from what it does
         if isinstance(node, ast.FunctionDef):
             for part in (*node.body, *node.args.defaults, *(one for one in node.args.kw_defaults if one)):
                 yield part
@@ -198,6 +200,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--kept", type=Path, help="a folder for coverage, used again where it is there")
     parser.add_argument("--json", type=Path, help="where each mutant and its fate is written")
+    parser.add_argument("--again", type=Path, help="try those again that such a file says were not noticed")
     asked = parser.parse_args()
     kept = asked.kept or Path(tempfile.mkdtemp())
     kept.mkdir(parents=True, exist_ok=True)
@@ -209,6 +212,13 @@ def main() -> None:
     ]
     every = [one for file in files for one in mutants_of(file)]
     chosen = random.Random(asked.seed).sample(every, min(asked.count, len(every)))
+    if asked.again:
+        rows = json.loads(asked.again.read_text())
+        left = [row for row in rows if row.pop("fate") not in ("killed", "slow")]
+        chosen = [Mutant(**row) for row in left]
+    by_file: dict[str, set[str]] = {}
+    for (file, _), tests in lines.items():
+        by_file.setdefault(file, set()).update(tests)
     trees: SimpleQueue[Path] = SimpleQueue()
     for _ in range(asked.jobs):
         tree = Path(tempfile.mkdtemp()) / "tree"
@@ -218,7 +228,9 @@ def main() -> None:
     def fate(mutant: Mutant) -> str:
         tree = trees.get()
         try:
-            tests = sorted(lines.get((mutant.file, mutant.line), ()), key=lambda one: seconds.get(one, 1.0))
+            # What runs on import belongs to no test: then to all that run anything of the file.
+            found = lines.get((mutant.file, mutant.line)) or by_file.get(mutant.file, set())
+            tests = sorted(found, key=lambda one: seconds.get(one, 1.0))
             said = tried(mutant, _affordable(tests, seconds), tree)
         finally:
             trees.put(tree)
