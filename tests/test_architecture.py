@@ -97,7 +97,7 @@ def _loaded_by(statement: str) -> set[str]:
 
 
 def test_the_command_line_imports_nothing_heavy() -> None:
-    heavy = {"scipy", "matplotlib", "plotly", "gymnasium", "polars", "numpy", "msgspec"}
+    heavy = {"scipy", "vl_convert", "gymnasium", "polars", "numpy", "msgspec"}
     assert not _loaded_by("import perdure.cli") & heavy
 
 

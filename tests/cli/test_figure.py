@@ -14,12 +14,34 @@ from perdure.report.draw import KINDS
 
 
 def test_a_figure_is_written_where_asked(life: Path, tmp_path: Path) -> None:
-    for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
+    for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<svg"), (".pdf", b"%PDF")):
         target = tmp_path / f"life{suffix}"
         done = run_verb("figure", "lifetime", life, "--to", target)
         assert done.exit_code == 0, done.output
         assert done.stdout.strip() == str(target)
         assert target.read_bytes().startswith(magic)
+
+
+def test_nothing_to_draw_writes_no_file(life: Path, tmp_path: Path) -> None:
+    done = run_verb("figure", "capabilities", life, "--to", tmp_path / "none.pdf")
+    assert isinstance(done.exception, PerdureError)  # which the command line ends with status 2
+    assert "nothing to draw as capabilities: " in str(done.exception)
+    assert list(tmp_path.glob("none*")) == []
+
+
+def test_size_title_and_style_are_those_asked_for(life: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.css").write_text("text{font-family:serif}")
+    target = tmp_path / "life.svg"
+    options = ("--size", "4.5", "--title", "My <own> title", "--style", tmp_path / "own.css")
+    assert run_verb("figure", "lifetime", life, "--to", target, *options).exit_code == 0
+    written = target.read_text()
+    assert f'width="{4.5 * 96:.2f}"' in written
+    assert "My &lt;own&gt; title" in written
+    assert "text{font-family:serif}" in written
+    wrong = run_verb("figure", "lifetime", life, "--to", target, "--size", "A4")
+    assert "as wide as a column, a page, or 2 to 40 inches; found 'A4'" in str(wrong.exception)
+    absent = run_verb("figure", "lifetime", life, "--to", target, "--style", tmp_path / "none.css")
+    assert "none.css: no style sheet" in str(absent.exception)
 
 
 def test_the_example_of_the_help_names_a_kind_that_exists() -> None:

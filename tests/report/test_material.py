@@ -8,7 +8,7 @@ import pytest
 
 from perdure.gather.survey import survey
 from perdure.report import gather, report_of
-from perdure.report.formats.html import body
+from perdure.report.formats.pictures import opening
 from perdure.report.material import Material
 from perdure.watch.follow import Follower
 
@@ -84,21 +84,16 @@ def test_groups_keep_their_protocols_where_only_these_tell_them_apart(two_runs: 
 
 
 def test_the_page_opens_with_two_learners_in_one_type_of_scenario(two_runs: Runs) -> None:
-    page, _ = body(report_of(gather(two_runs)))
-    opening = page.partition('<ul class="verdicts">')[0]
-    assert "keeper · condensed" in opening
-    assert "forgetter · condensed" in opening
-    assert "dispersed" not in opening
+    captions = [one.caption for one in opening(gather(two_runs))]
+    assert [one.partition(":")[0] for one in captions] == ["keeper · condensed", "forgetter · condensed"]
 
 
-def test_a_featured_figure_is_that_of_the_lifetime_in_its_caption(two_runs: Runs) -> None:
-    from perdure.report.formats.html import _featured
-
+def test_a_figure_is_that_of_the_lifetime_in_its_caption(two_runs: Runs) -> None:
     material = gather(two_runs)
-    for one in _featured(material, {}):
-        life = material.lives[int(one["life"].removeprefix("life-"))]
-        group, _, name = one["title"].partition(": ")
-        assert (name, group.split(" · ")[0]) == (life.id, life.score.learner)
+    for one in opening(material):
+        (life,) = (life for life in material.lives if f": {life.id}," in one.caption)
+        assert f"Learning curves and evaluations of {life.id}:" in one.svg
+        assert str(life.score.learner) in one.caption
 
 
 def test_experts_serve_the_lifetimes_of_their_own_run_folder_alone(two_runs: Runs) -> None:

@@ -44,17 +44,28 @@ def figure(
         Literal["auto", "measured", "scaled"],
         typer.Option("--values", help="As measured, or each task scaled 1–101; auto scales where tasks share no axis."),
     ] = "auto",
+    size: Annotated[
+        str,
+        typer.Option("--size", metavar="column|page|INCHES", help="How wide: 3.3 or 6.9 inches, or so many."),
+    ] = "page",
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help='The title, instead of its own; "" for none.')
+    ] = None,
+    style: Annotated[
+        Path | None,
+        typer.Option("--style", metavar="FILE", help="A style sheet (CSS) over its own, e.g. for another font."),
+    ] = None,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw lifetimes: one kind of figure, colour-blind safe, the same colour for the same task in every kind.
 
-    Exit status 0: drawn; 1: drawn, but something was left out; 2: nothing could be drawn.
+    Exit status 0: drawn; 1: drawn, but something was left out; 2: nothing could be drawn, and no file is written.
     """
     from functools import partial
 
     from perdure.errors import PerdureError, UnknownName
-    from perdure.report.draw import KINDS, View, save
+    from perdure.report.draw import KINDS, View, paper_of, save, style_of
     from perdure.report.draw.data import plain_data
     from perdure.report.material import material, sketched
 
@@ -65,6 +76,7 @@ def figure(
         raise UnknownName("figure", kind, KINDS)
     if not logs:
         raise PerdureError(f"perdure figure {kind} needs a log; give folders of lifetimes, as in: {EXAMPLE}")
+    paper, over = paper_of(size, title), style_of(style)
     found = material(surveyed(logs, experts, settings, quiet, look=partial(sketched, columns=1500)))
     lifetime = of if of in {one.id for one in found.lives} else None
     view = View(
@@ -72,7 +84,7 @@ def figure(
     )
     target = to or Path(f"{kind}.png")
     data = KINDS[kind].data(found, view)
-    save(KINDS[kind].drawn(data, found.looks), target)
+    save(KINDS[kind].drawn(data, found.looks, paper), target, style=over)
     left_out = [{"path": path, "why": why} for path, why in found.survey.left_out]
     if json:
         facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lives], "left_out": left_out}

@@ -19,7 +19,7 @@ from perdure.metrics.engine.settings import Settings
 from perdure.words import plural
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from perdure.report.draw.svg.paper import Figure
 
 __all__ = ["ContinualLearningMetrics"]
 

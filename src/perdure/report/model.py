@@ -16,6 +16,7 @@ from perdure.stats.groups import usable
 from perdure.stats.model import LEVEL
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
+from perdure.words import listed, plural
 
 __all__ = ["Report", "given_settings", "report_of"]
 
@@ -100,12 +101,14 @@ def report_of(material: Material, *, title: str | None = None, command: str = ""
 
 def _title(material: Material) -> str:
     learners = list(dict.fromkeys(one.score.learner for one in material.lives if one.score.learner))
-    if 0 < len(learners) <= 3:
-        return (
-            f"{' and '.join(learners)}: does it keep what it learns?" if len(learners) == 1 else " and ".join(learners)
-        )
     count = len(material.lives)
-    return f"{count} lifetimes" if count != 1 else material.lives[0].id
+    if len(learners) == 1:
+        return f"{learners[0]}: does it keep what it learns?"
+    if 0 < len(learners) <= 3:
+        return listed(learners)
+    if learners:
+        return f"{len(learners)} methods, {plural(count, 'lifetime')}"
+    return material.lives[0].id if count == 1 else plural(count, "lifetime")
 
 
 def _comparisons(material: Material) -> tuple[Comparison, ...]:

@@ -7,7 +7,7 @@ from perdure.metrics.engine.questions import QUESTIONS, Question
 from perdure.stats.model import Estimate, Group
 from perdure.words import interval, listed, number, plural
 
-__all__ = ["answer", "asked", "called", "keeping", "title"]
+__all__ = ["answer", "asked", "called", "in_parts", "keeping", "points_of", "title"]
 
 _POINTS = {"percent": " percentage points", "fraction": " of 1"}
 
@@ -60,42 +60,55 @@ def keeping(group: Group) -> Estimate | None:
 
 def answer(group: Group) -> str:
     """Whether it keeps what it learns, in one sentence; nothing where the preset measures nothing of the kind."""
+    said = "".join(in_parts(group))
+    return f"{said}." if said else ""
+
+
+def in_parts(group: Group) -> tuple[str, str]:
+    """The same in two parts: the words that carry the verdict, and the rest up to its full stop."""
     found, who = keeping(group), called(group)
     if found is None:
-        return ""
+        return "", ""
     made = found.decision
     if made.estimate is None:
-        return f"Whether {who} keeps what it learns was not measured: {found.absent or 'no lifetime has a value'}."
+        why = found.absent or "no lifetime has a value"
+        return f"Whether {who} keeps what it learns was not measured", f": {why}"
     if made.verdict is None:
-        return ""
-    points = _POINTS.get(group.unit or "", " points" if group.unit else " of 100 points")
+        return "", ""
+    points = points_of(group)
     if made.low is None or made.high is None or made.word is None:
         return _of_few(found, who, points)
     lost = f"between {interval(-made.high, -made.low, ' and ')}{points}"
     if made.word == "forgets":
-        return f"{who} forgets: it loses {lost}."
+        return f"{who} forgets", f": it loses {lost}"
     if made.word == "loses":
-        return f"{who} loses {lost}; whether that is {number(made.margin)} or more is open{_more(made.more)}."
+        return f"{who} loses", f" {lost}; whether that is {number(made.margin)} or more is open{_more(made.more)}"
     if made.word == "gains":
         gained = f"between {interval(made.low, made.high, ' and ')}{points}"
-        return f"{who} gets better at what it learned: it gains {gained}."
+        return f"{who} gets better at what it learned", f": it gains {gained}"
     if made.word == "keeps":
         most = f"it loses {lost}" if made.high < 0 else f"it loses at most {number(-made.low, made.width)}{points}"
-        return f"{who} keeps what it learns: {most}."
+        return f"{who} keeps what it learns", f": {most}"
     between = f"the change lies between {interval(made.low, made.high, ' and ')}{points}"
-    return f"Whether {who} keeps what it learns is undecided: {between}{_more(made.more)}."
+    return f"Whether {who} keeps what it learns is undecided", f": {between}{_more(made.more)}"
 
 
-def _of_few(found: Estimate, who: str, points: str) -> str:
+def points_of(group: Group) -> str:
+    """What follows a number of points."""
+    return _POINTS.get(group.unit or "", " points" if group.unit else " of 100 points")
+
+
+def _of_few(found: Estimate, who: str, points: str) -> tuple[str, str]:
     """Of one lifetime, and of those that nothing can be decided of: what was measured, and what that does not say."""
     made = found.decision
     assert made.estimate is not None
     change = f"{'lost' if made.estimate < 0 else 'gained'} {number(abs(made.estimate))}{points}"
     if found.n > 1:
-        return f"{who} {change} on average; {listed(made.notes) if made.notes else 'nothing is decided'}."
+        said = listed(made.notes) if made.notes else "nothing is decided"
+        return f"{who} {change} on average", f"; {said}"
     if made.verdict != "undecided":
-        return f"{who} {change} in this lifetime, more than its own evaluations vary."
-    return f"{who} {change} in this lifetime; {made.notes[0] if made.notes else 'chance is not ruled out'}."
+        return f"{who} {change} in this lifetime", ", more than its own evaluations vary"
+    return f"{who} {change} in this lifetime", f"; {made.notes[0] if made.notes else 'chance is not ruled out'}"
 
 
 def _more(count: int | None) -> str:

@@ -10,13 +10,15 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qs
 
 import msgspec
 
 from perdure.errors import MissingExtra, PerdureError
-from perdure.report.draw.plotly.lives import literal, rounded
+from perdure.report.draw.data.lives import Evaluated, Learned, LifetimeData, Span, Stroke
+from perdure.report.draw.svg.lives import lifetime
+from perdure.report.draw.svg.paper import Paper
 from perdure.report.formats.html import body, html, template
 from perdure.report.model import report_of
 from perdure.report.palette import looks
@@ -191,47 +193,36 @@ def _progress(one: Progress) -> dict[str, Any]:
     }
 
 
-def growing(life: Followed) -> dict[str, Any]:
-    """A lifetime's curves as far as they were logged, for plotly."""
-    blocks = life.tail.ordered() if life.tail else []
-    tasks = looks(dict.fromkeys([one.task for one in blocks if one.mode == "learn"] + [one.task for one in blocks]))
-    traces: dict[tuple[str, str], dict[str, Any]] = {}
-    shapes: list[dict[str, Any]] = []
+def growing(life: Followed) -> str:
+    """A lifetime's curves as far as they were logged, as SVG; nothing before its first experience."""
+    blocks = [one for one in (life.tail.ordered() if life.tail else []) if one.count]
+    if not blocks or life.tail is None:
+        return ""
+    spans: list[Span] = []
+    learning: list[Learned] = []
+    tested: list[Evaluated] = []
+    learned: dict[str, int] = {}
     first = 0.0
     for one in blocks:
-        colour = tasks[one.task].colour
-        trace = traces.setdefault((one.task, one.mode), _trace(one.task, one.mode, colour, tasks[one.task].symbol))
-        if one.mode == "learn":
+        learns = one.mode == "learn"
+        mode: Literal["learn", "evaluate"] = "learn" if learns else "evaluate"
+        spans.append(Span(one.task, mode, False, first, first + one.count, one.count))
+        if learns:
             x, y = one.bins.line()
-            trace["x"] += [*rounded(first + x), None]
-            trace["y"] += [*rounded(y), None]
-            place = {
-                "type": "rect",
-                "xref": "x",
-                "yref": "paper",
-                "x0": first,
-                "x1": first + one.count,
-                "y0": 0,
-                "y1": 1,
-            }
-            shapes.append({**place, "fillcolor": colour, "opacity": 0.1, "line": {"width": 0}, "layer": "below"})
+            line = Stroke(first + x, y)
+            learning.append(Learned(one.task, line, line))
+            learned[one.task] = learned.get(one.task, 0) + 1
         else:
-            trace["x"] += rounded([first + one.count / 2])
-            trace["y"] += rounded([one.mean])
-            trace["error_y"]["array"] += rounded([one.half_width])
+            reach = one.half_width or None
+            low, high = (None, None) if reach is None else (one.mean - reach, one.mean + reach)
+            run, ahead = learned.get(one.task, 0), one.task not in learned
+            tested.append(Evaluated(one.task, first + one.count / 2, one.mean, low, high, one.count, run, ahead))
         first += one.count
-    measure = life.tail.measure if life.tail else ""
-    axes = {"xaxis": {"title": {"text": "experiences"}}, "yaxis": {"title": {"text": literal(measure)}}}
-    return {"data": list(traces.values()), "layout": {**axes, "shapes": shapes[-400:]}}
-
-
-def _trace(task: str, mode: str, colour: str, symbol: str) -> dict[str, Any]:
-    common = {"type": "scatter", "x": [], "y": [], "meta": {"task": task}, "showlegend": False}
-    if mode == "learn":
-        return {**common, "mode": "lines", "name": literal(task), "line": {"color": colour, "width": 1.2}}
-    marker = {"color": colour, "symbol": symbol, "size": 8, "line": {"width": 1, "color": "#ffffff"}}
-    errors = {"type": "data", "array": [], "thickness": 1.3, "width": 2}
-    return {**common, "mode": "markers", "name": literal(f"{task}, evaluated"), "marker": marker, "error_y": errors}
+    tasks = tuple(dict.fromkeys([one.task for one in blocks if one.mode == "learn"] + [one.task for one in blocks]))
+    shown = LifetimeData(
+        life.id, "experiences", life.tail.measure or "", tasks, tuple(spans), tuple(learning), tuple(tested)
+    )
+    return lifetime(shown, looks(tasks), Paper(width=880, size=12, title="")).inline()
 
 
 def _page(follower: Follower) -> str:
@@ -247,11 +238,11 @@ def _page(follower: Follower) -> str:
 def _report(follower: Follower) -> dict[str, Any]:
     found = follower.material()
     if found is None:
-        return {"body": "", "figures": {}, "tasks": []}
+        return {"body": "", "facts": {"tasks": [], "tables": {}}}
     started = time.perf_counter()
-    main, figures = body(report_of(found))
+    main, facts = body(report_of(found))
     follower.spent(time.perf_counter() - started)
-    return {"body": main, "figures": figures, "tasks": [(task, look.colour) for task, look in found.looks.items()]}
+    return {"body": main, "facts": facts}
 
 
 def configured(served: Application, at_once: int = 32, head_s: float = 10.0) -> uvicorn.Config:

@@ -7,22 +7,37 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from perdure.errors import PerdureError, UnknownName
 from perdure.gather.survey import Source
 from perdure.report.draw import data
 from perdure.report.draw.data import Nothing, View
-from perdure.report.draw.matplotlib import groups, lives, matrices, places
-from perdure.report.draw.matplotlib.axes import Looks, empty
+from perdure.report.draw.svg import groups, lives, matrices, places
+from perdure.report.draw.svg.axes import Looks
+from perdure.report.draw.svg.paper import COLUMN, PAGE, Figure, Paper
 from perdure.report.material import Material, gather
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["KINDS", "SUFFIXES", "Kind", "Nothing", "View", "draw", "save"]
+__all__ = [
+    "KINDS",
+    "SUFFIXES",
+    "Figure",
+    "Kind",
+    "Nothing",
+    "Paper",
+    "Size",
+    "View",
+    "draw",
+    "paper_of",
+    "save",
+    "style_of",
+]
 
 SUFFIXES = (".png", ".svg", ".pdf")
+Size = float | Literal["column", "page"]
+"""How wide: a column or a page of a paper, or inches."""
+_NARROWEST, _WIDEST = 2.0, 40.0
+_DPI = 200
 
 
 @dataclass(frozen=True)
@@ -31,16 +46,18 @@ class Kind:
 
     name: str
     data: Callable[[Material, View | None], Any]
-    """What it shows, or that there is nothing; a renderer needs nothing else of the lifetimes."""
-    paint: Callable[[Any, Looks], Figure]
+    """What it shows, or that there is nothing; drawing needs nothing else of the lifetimes."""
+    paint: Callable[[Any, Looks, Paper], Figure]
     summary: str
 
-    def drawn(self, data: Any, looks: Looks) -> Figure:
-        """Its data by matplotlib; a figure of nothing says why."""
-        return empty(data.why) if isinstance(data, Nothing) else self.paint(data, looks)
+    def drawn(self, data: Any, looks: Looks, paper: Paper | None = None) -> Figure:
+        """Its data on paper; where there is nothing to draw, that is an error and says why."""
+        if isinstance(data, Nothing):
+            raise PerdureError(f"nothing to draw as {self.name}: {data.why}")
+        return self.paint(data, looks, paper or Paper())
 
 
-def _kind(paint: Callable[[Any, Looks], Figure], shows: Callable[[Material, View | None], Any]) -> Kind:
+def _kind(paint: Callable[[Any, Looks, Paper], Figure], shows: Callable[[Material, View | None], Any]) -> Kind:
     return Kind(paint.__name__.replace("_", "-"), shows, paint, (inspect.getdoc(paint) or "").partition("\n")[0])
 
 
@@ -64,7 +81,7 @@ KINDS: dict[str, Kind] = {
         _kind(groups.stability_plasticity, data.stability_plasticity),
         _kind(groups.efficiency_maintenance, data.efficiency_maintenance),
         _kind(groups.performance_cost, data.performance_cost),
-        _kind(groups.radar, data.radar),
+        _kind(groups.shares, data.shares),
         _kind(groups.profiles, data.profiles),
         _kind(groups.power, data.power),
         _kind(groups.capabilities, data.capabilities),
@@ -73,26 +90,72 @@ KINDS: dict[str, Kind] = {
 """Name → kind, in the order in which a report shows them."""
 
 
-def draw(kind: str, of: Material | Source | Sequence[Source], view: View | None = None) -> Figure:
-    """The figure called `kind`, of logs or of what was gathered from them; an unknown one offers the nearest."""
+def draw(
+    kind: str,
+    of: Material | Source | Sequence[Source],
+    view: View | None = None,
+    *,
+    size: Size = "page",
+    title: str | None = None,
+) -> Figure:
+    """The figure called `kind`, of logs or of what was gathered from them; an unknown one offers the nearest.
+
+    `size` is `column`, `page` or inches; `title` stands over it instead of its own, and an empty one leaves it off.
+    """
     if kind not in KINDS:
         raise UnknownName("figure", kind, KINDS)
+    paper = paper_of(size, title)
     material = of if isinstance(of, Material) else gather(of)
-    return KINDS[kind].drawn(KINDS[kind].data(material, view), material.looks)
+    return KINDS[kind].drawn(KINDS[kind].data(material, view), material.looks, paper)
 
 
-def save(figure: Figure, to: str | os.PathLike[str], *, dpi: int = 160) -> None:
-    """Write a figure as PNG, SVG or PDF, by its suffix; the same figure gives the same bytes."""
+def paper_of(size: Size | str, title: str | None = None) -> Paper:
+    """Paper of a size as people give it."""
+    named = {"column": COLUMN, "page": PAGE}
+    try:
+        width = named.get(str(size)) or float(size)
+    except ValueError:
+        width = 0.0
+    if not _NARROWEST <= width <= _WIDEST:
+        raise PerdureError(
+            f"a figure is as wide as a column, a page, or {_NARROWEST:g} to {_WIDEST:g} inches; found {size!r}"
+        )
+    return Paper.inches(width, title)
+
+
+def style_of(file: str | os.PathLike[str] | None) -> str:
+    """A style sheet as it stands in a file."""
+    try:
+        return Path(file).read_text(encoding="utf-8") if file is not None else ""
+    except (OSError, UnicodeDecodeError) as problem:
+        raise PerdureError(f"{file}: no style sheet ({getattr(problem, 'strerror', None) or problem})") from problem
+
+
+def save(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: int = _DPI) -> None:
+    """Write a figure as SVG, PDF or PNG, by its suffix; `style` is CSS over its own.
+
+    A PDF holds the letters it needs as a TrueType font; in SVG, text stays text.
+    """
     target = Path(to)
-    if target.suffix.lower() not in SUFFIXES:
+    suffix = target.suffix.lower()
+    if suffix not in SUFFIXES:
         raise PerdureError(
             f"{target}: a figure is written as {', '.join(SUFFIXES)}, by its suffix; found {target.suffix!r}"
         )
-    from matplotlib import rc_context
-
-    dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix.lower())
     try:
-        with rc_context({"svg.hashsalt": "perdure", "svg.fonttype": "none"}):
-            figure.savefig(target, dpi=dpi, metadata=dates, facecolor="white")
+        target.write_bytes(_written(figure, suffix, style, dpi))
     except OSError as problem:
         raise PerdureError(f"{target}: cannot be written ({problem.strerror or problem})") from problem
+
+
+def _written(figure: Figure, suffix: str, style: str, dpi: int) -> bytes:
+    if suffix == ".svg":
+        return figure.svg(style).encode()
+    import vl_convert
+
+    try:
+        if suffix == ".pdf":  # whose unit is a point: an inch has 72 of them, and 96 of SVG's pixels
+            return bytes(vl_convert.svg_to_pdf(figure.svg(style, scale=72 / 96)))
+        return bytes(vl_convert.svg_to_png(figure.svg(style), scale=dpi / 96))
+    except ValueError as problem:
+        raise PerdureError(f"the figure cannot be written as {suffix}: {problem}") from problem

@@ -1,11 +1,15 @@
-"""The report as one HTML file that opens offline: styles, scripts and data inside, nothing from elsewhere."""
+"""The report as one HTML file that opens offline: the answer on one screen, everything behind it folded below.
+
+Figures are SVG that Perdure writes, so that they are there without a script, print as lines, and turn dark with the
+page; the script only adds what is seen when pointing at them.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -13,62 +17,56 @@ from typing import TYPE_CHECKING, Any
 from perdure import __version__
 from perdure.gather.model import Life
 from perdure.report import tables
-from perdure.report.draw import data
-from perdure.report.draw.data import Flagged, Nothing, View, flags_text
-from perdure.report.draw.data.lives import lifetime_of, scenario_of
-from perdure.report.draw.plotly import groups as charts
-from perdure.report.draw.plotly import lives as interactive
-from perdure.report.draw.scenario import Drawing, drawing
+from perdure.report.formats.pictures import life_pictures, opening, sections
+from perdure.report.grid import grids
 from perdure.report.material import Material
+from perdure.report.methods import methods
 from perdure.report.model import Report, given_settings
+from perdure.report.palette import dark_colours
+from perdure.stats.answers import alike, answers, better
 from perdure.stats.compare import Comparison
-from perdure.stats.model import Group
 from perdure.stats.sentences import sentence
-from perdure.words import number
+from perdure.words import listed, number, plural
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 __all__ = ["body", "html", "json_inside", "policy", "template"]
 
-MOST_FEATURED = 6
-_MOST_ROWS = 200  # of a matrix in a page; 40 000 cells take half a megabyte
-_LIFE_WORDS = (
-    "Lines: learning, faint as logged and strong smoothed. Dots: evaluations with 95 % intervals. "
-    "Shaded by the task being learned."
-)
+_ROOM = 6_000_000
+"""How many characters the pages of single lifetimes may take together."""
+_MOST_ANSWERED = 4
+"""Learners that are answered one by one; more are named under what is said of them."""
+_COLOURS = {"met": "good", "not met": "poor", "undecided": "open", None: "plain"}
 _SECTIONS = (
-    ("verdict", "Verdict"),
-    ("metrics", "Metrics"),
-    ("lives", "Figures"),
-    ("scenario", "Scenario"),
-    ("comparison", "Comparison"),
-    ("lifetimes", "Lifetimes"),
-    ("definitions", "Definitions"),
-    ("checklist", "Checklist"),
-    ("provenance", "Provenance"),
+    ("curves", "Curves by lifetime", "{lives}: learning curves, evaluations, metrics and blocks of each"),
+    ("matrices", "What is forgotten, what helps what", "forgetting by task, forward and backward transfer apart"),
+    ("recovery", "Recovery", "how soon what fell comes back"),
+    ("experts", "Against experts", "learning beside experts of single tasks"),
+    ("statistics", "Statistics in full", "{metrics}: intervals, tests, notes, comparisons"),
+    ("scenario", "Scenario", "what is learned and evaluated when"),
+    ("checklist", "Checklist", "what a reader should find, and what is missing"),
+    ("definitions", "Definitions", "what each number means, and its source"),
+    ("methods", "Statement of methods", "a paragraph to paste"),
+    ("provenance", "Provenance", "versions, seeds, settings, how to repeat it"),
 )
 
 
 def html(report: Report, *, live: bool = False, more_scripts: Sequence[str] = ()) -> str:
     """The whole page."""
-    main, figures = body(report)
-    scripts = [_plotly(), template("report.js"), *more_scripts]
-    material = report.material
-    has = {"comparison": bool(report.comparisons)}
+    main, facts = body(report)
+    scripts = [template("report.js"), *more_scripts]
     return str(
         _environment()
         .get_template("report.html.j2")
         .render(
             report=report,
             body=main,
-            figures=figures,
+            facts=facts,
             policy=policy(scripts, live=live),
-            css=template("report.css"),
+            css=template("report.css") + _dark(),
             scripts=scripts,
             subtitle="kept up to date while logs grow" if live else _subtitle(report),
-            sections=[(anchor, name) for anchor, name in _SECTIONS if has.get(anchor, True)],
-            tasks=[(task, look.colour) for task, look in material.looks.items()],
             version=__version__,
             live=live,
         )
@@ -76,55 +74,37 @@ def html(report: Report, *, live: bool = False, more_scripts: Sequence[str] = ()
 
 
 def body(report: Report) -> tuple[str, dict[str, Any]]:
-    """What stands between header and footer, and the figures that belong in it, by name."""
+    """What stands between header and footer, and the facts that its script shows: tasks, and tables of lifetimes."""
     material = report.material
-    figures: dict[str, Any] = {}
-
-    def keep(name: str, spec: interactive.Spec | None) -> str | None:
-        if spec is not None:
-            figures[name] = spec
-        return name if spec is not None else None
-
-    keep("metrics", charts.metrics(data.metrics(material)))
-    keep("capabilities", charts.capabilities(data.capabilities(material)))
-    pages = [_page(at, one, material, figures) for at, one in enumerate(material.lives)]
-    overall = [
-        (name, caption)
-        for name, spec, caption in (
-            (
-                "stability",
-                charts.scatter(data.stability_plasticity(material)),
-                "What is carried over and what is kept.",
-            ),
-            (
-                "efficiency",
-                charts.scatter(data.efficiency_maintenance(material)),
-                "What is kept, and how fast it is learned.",
-            ),
-            (
-                "cost",
-                charts.scatter(data.performance_cost(material)),
-                "What is achieved, and what it costs, beside experts.",
-            ),
-            (
-                "radar",
-                charts.radar(data.radar(material)),
-                "The share of lifetimes beyond each threshold; what was not measured is left open.",
-            ),
-            (
-                "profiles",
-                charts.profiles(data.profiles(material)),
-                "The share of lifetimes and tasks that end above each level.",
-            ),
-        )
-        if keep(name, spec)
-    ]
+    said = answers(material.groups)
+    shown, shown_first = sections(material), opening(material)
+    pages, held = _pages(material)
+    named = {group.group: group for group in material.groups}
+    about = {
+        "lives": plural(len(material.lives), "lifetime"),
+        "metrics": plural(len(report.valued), "metric"),
+    }
+    always = {"curves", "statistics", "checklist", "definitions", "methods", "provenance"}
     rendered = (
         _environment()
         .get_template("main.html.j2")
         .render(
             report=report,
-            figures=figures,
+            answers=said if len(said) <= _MOST_ANSWERED else (),
+            alike=alike(said) if len(said) > _MOST_ANSWERED else (),
+            leads=report.leads if len(material.groups) == 1 else (),
+            colours=_COLOURS,
+            better=[line for one in report.comparisons if (line := better(one, named))],
+            grids=grids(material.groups, material.survey.metrics),
+            unmeasured=_unmeasured(report),
+            opening=shown_first,
+            legend=_legend(material, len(shown_first)),
+            tasks=[(task, look.colour, look.shade) for task, look in material.looks.items()],
+            warned=_warned(material),
+            sections=[
+                (at, *(one.format(**about) for one in said)) for at, *said in _SECTIONS if at in always or at in shown
+            ],
+            shown=shown,
             groups=[
                 {
                     "table": tables.metrics(material, one),
@@ -135,21 +115,20 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
             ],
             tallied=tables.tallied(report.tally) if report.tally else (),
             capabilities=tables.capabilities(material),
-            featured=_featured(material, figures),
-            overall=overall,
-            scenarios=_scenarios(material),
             comparisons=[_compared(one) for one in report.comparisons],
             lifetimes=tables.lifetimes(material),
             costs=tables.costs(material),
             pages=pages,
+            unpaged=len(material.lives) - len(pages),
             left_out=material.survey.left_out,
             definitions=tables.definitions(material.survey.metrics, report.valued),
+            methods=methods(material, report.comparisons),
             provenance=_provenance(report),
             settings=_pretty(report.provenance.get("settings", {})),
             origins=_pretty(_once(report.provenance.get("lifetimes", []))),
         )
     )
-    return str(rendered), figures
+    return str(rendered), {"tasks": list(material.looks), "tables": held}
 
 
 def policy(scripts: Sequence[str], *, live: bool = False) -> str:
@@ -173,22 +152,34 @@ def json_inside(facts: Any) -> str:
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def _page(at: int, one: Life, material: Material, figures: dict[str, Any]) -> dict[str, Any]:
-    """One lifetime's folded page."""
-    name = f"life-{at}"
-    spec = interactive.lifetime(lifetime_of(one.sketch), material.looks)
-    alone = not any(group.n > 1 and one.id in group.lives for group in material.groups)
-    measured = tables.values(one, material.survey.metrics, material.survey.bars, alone=alone)
-    figures[name] = {**spec, "tables": [table.as_data() for table in (measured, tables.blocks(one))]}
+def _pages(material: Material) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Each lifetime's folded page and the tables that belong in it, as far as there is room."""
+    pages: list[dict[str, Any]] = []
+    held: dict[str, Any] = {}
+    room = _ROOM
+    for at, (life, picture) in enumerate(life_pictures(material)):
+        name = f"life-{at + 1}"
+        alone = not any(group.n > 1 and life.id in group.lives for group in material.groups)
+        measured = tables.values(life, material.survey.metrics, material.survey.bars, alone=alone)
+        held[name] = [table.as_data() for table in (measured, tables.blocks(life))]
+        pages.append({"name": name, "svg": picture.svg, "caption": picture.caption, **_told(life)})
+        room -= len(picture.svg) + 30 * sum(len(table["rows"]) for table in held[name])
+        if room < 0:
+            break
+    return pages, held
+
+
+def _told(one: Life) -> dict[str, Any]:
+    """What is said of a lifetime besides its numbers."""
     score = one.score
-    about = [score.learner, None if score.seed is None else f"seed {score.seed}", _ended(one)]
+    ended = None if score.complete is not False else "did not reach its end"
+    about = [score.learner, None if score.seed is None else f"seed {score.seed}", ended]
     missing = {found.why: key for key, found in score.metrics.items() if found.value is None and found.why}
     dropped = [f"{count} rows dropped: {why}" for why, count in score.dropped.items()]
     never = [f"never learned: {task}" for task in score.not_learned]
     return {
         "id": one.id,
         "about": " · ".join(word for word in about if word),
-        "figure": name,
         "notes": [*dropped, *never, *score.notes, *(f"{why} (e.g. {key})" for why, key in list(missing.items())[:6])],
     }
 
@@ -200,86 +191,70 @@ def _compared(found: Comparison) -> dict[str, Any]:
     return {"title": table.caption, "sentences": said, "table": table}
 
 
-def _ended(one: Life) -> str | None:
-    return {True: None, None: None, False: "did not reach its end"}[one.score.complete]
+def _unmeasured(report: Report) -> str:
+    """Which headline questions nobody could answer, and why."""
+    material = report.material
+    if not any(group.n for group in material.groups):
+        return ""
+    kind = "matrix" if all(group.unit for group in material.groups) else "log"
+    missing: dict[str, list[str]] = {}
+    for name, metric in material.survey.metrics.items():
+        found = [group.estimates[name] for group in material.groups if name in group.estimates]
+        if metric.headline == kind and found and all(one.mean is None for one in found):
+            why = (found[0].why or "no value").rpartition("lifetimes have no value: ")[2]
+            missing.setdefault(why, []).append(name.replace("_", " "))
+    said = [f"{listed(names)} ({why})" for why, names in missing.items()]
+    return f"Not measured: {'; '.join(said)}." if said else ""
 
 
-def _featured(material: Material, figures: dict[str, Any]) -> list[dict[str, Any]]:
-    """The first lifetime of each group, with what its group comes to."""
-    shown: list[dict[str, Any]] = []
-    first = {one.id: at for at, one in reversed(list(enumerate(material.lives)))}
-    for at, group in enumerate(_opening(material.groups)[:MOST_FEATURED] or (None,)):
-        lives = (material.of_group(group) or material.partial(group)) if group else material.lives[:1]
-        if not lives:
-            continue
-        life, view = lives[0], View(group=group.group if group else None)
-        made: dict[str, Any] = {"title": f"{group.group}: {life.id}" if group and group.group != "all" else life.id}
-        drawn = f"life-{first[life.id]}"
-        made |= {"life": drawn, "label": f"Learning curves and evaluations of {made['title']}", "words": _LIFE_WORDS}
-        experts = interactive.beside(data.experts(material, View(lifetime=life.id)), material.looks)
-        made["beside"] = f"beside-{at}" if experts else None
-        if experts:
-            figures[f"beside-{at}"] = experts
-        made["matrices"] = []
-        for kind, spec, caption in _matrices(material, view):
-            figures[f"{kind}-{at}"] = spec
-            made["matrices"].append((f"{kind}-{at}", caption))
-        if life.score.identity.unit and made["matrices"]:  # nothing is known of its learning: the matrix is the picture
-            (heat, caption), made["matrices"] = made["matrices"][0], [(drawn, "Each task's evaluations, one by one.")]
-            made |= {"life": heat, "label": caption, "words": caption}
-        shown.append(made)
-    return shown
+def _legend(material: Material, figures: int) -> str:
+    """What the figures of the first screen are made of."""
+    if not figures or (material.groups and all(group.unit for group in material.groups)):
+        return ""
+    said = "faint: as logged · strong: smoothed · dots: evaluations, 95 % intervals"
+    return f"{said} · one scale" if figures > 1 else said
 
 
-def _opening(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """The groups, led by two learners in the same type of scenario where there are two: they open the page."""
-    for one in groups:
-        for other in groups:
-            if one.learner != other.learner and one.scenario_type == other.scenario_type and one.n and other.n:
-                return (one, other, *(group for group in groups if group not in (one, other)))
-    return tuple(groups)
+def _warned(material: Material) -> list[str]:
+    """What keeps lifetimes from counting: that belongs beside the answer."""
+    short = [group for group in material.groups if group.left_out]
+    said = [material.apart] if material.apart and material.groups else []
+    said += [
+        f"{one.group}: {plural(len(one.left_out), 'lifetime')} did not reach the end and are not counted."
+        for one in short
+    ]
+    unread = len(material.survey.left_out)
+    return [*said, f"{unread} of what was given could not be read and is left out."] if unread else said
 
 
-def _matrices(material: Material, view: View) -> Iterator[tuple[str, interactive.Spec, str]]:
-    """What stands side by side for a group: a name, a heat map, and what it says of how many lifetimes."""
-    found = data.accuracy(material, view, _MOST_ROWS)
-    if not isinstance(found, Nothing):
-        said = f"How well each task is done after each task was learned; {found.caption}"
-        yield "accuracy", charts.accuracy(found), said + _flagged(found.flags)
-    transfers = data.transfer(material, view, _MOST_ROWS)
-    if isinstance(transfers, Nothing):
-        return
-    for one in transfers.matrices:
-        name = one.metric.replace("_", " ")
-        how = "how learning a task (row) changes another (column)"
-        if one.metric.startswith("ste_"):
-            how = "how well a task (column) is done after another (row) was learned"
-        said = f"{name.capitalize()}: {how}, {one.meaning}"
-        counted = [part for part in (transfers.name, one.caption) if part]
-        yield one.metric, charts.transfer(one), "; ".join([said, ", ".join(counted)]) + _flagged(one.flags)
-
-
-def _flagged(flags: Sequence[Flagged]) -> str:
-    return f". Flags: {flags_text(flags)}" if flags else ""
-
-
-def _scenarios(material: Material) -> list[Drawing]:
-    """Each different order of blocks once, at most four of them."""
-    found: dict[tuple[Any, ...], list[Life]] = {}
-    for one in material.lives:
-        shape = tuple((part.block.mode, part.block.task, part.block.subtype) for part in one.sketch.stretches)
-        found.setdefault(shape, []).append(one)
-    drawn = [drawing(scenario_of(lives[0].sketch), material.looks, len(lives)) for lives in list(found.values())[:4]]
-    return [one for one in drawn if one is not None]
+def _dark() -> str:
+    """The colours of tasks and groups on dark paper."""
+    rules = [f".c{at}{{color:{colour}!important}}" for at, colour in enumerate(dark_colours())]
+    system, chosen = ':root:not([data-theme="light"]) ', ':root[data-theme="dark"] '
+    return (
+        f"@media screen and (prefers-color-scheme: dark){{{''.join(system + one for one in rules)}}}"
+        f"@media screen{{{''.join(chosen + one for one in rules)}}}"
+    )
 
 
 def _subtitle(report: Report) -> str:
     material = report.material
-    measures = ", ".join(sorted({one.score.measure for one in material.lives if one.score.measure}))
-    count = len(material.lives)
-    lives = f"{count} lifetimes" if count != 1 else "1 lifetime"
-    parts = [lives, f"{len(material.tasks)} tasks", f"measure: {measures}", f"preset: {material.survey.preset}"]
-    written = report.provenance.get("written")
+    counts = {group.n for group in material.groups}
+    each = (
+        f"{plural(counts.pop(), 'lifetime')} in each of {len(material.groups)} groups"
+        if len(counts) == 1 and len(material.groups) > 1
+        else ""
+    )
+    measures = listed(sorted({one.score.measure for one in material.lives if one.score.measure}))
+    experts = len(report.provenance.get("settings", {}).get("experts") or ())
+    parts = [
+        each or plural(len(material.lives), "lifetime"),
+        plural(len(material.tasks), "task"),
+        f"measure: {measures}",
+        plural(experts, "expert") if experts else "no experts",
+        f"preset {material.survey.preset}",
+    ]
+    written = str(report.provenance.get("written") or "").partition("T")[0]
     return " · ".join([*parts, f"written {written}"] if written else parts)
 
 
@@ -326,7 +301,7 @@ def _pretty(facts: Any) -> str:
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     made = Environment(
         loader=PackageLoader("perdure.report"),
@@ -337,6 +312,7 @@ def _environment() -> Environment:
     )
     made.filters["cell"] = lambda value: value if isinstance(value, str) else number(value)
     made.filters["json"] = lambda facts: Markup(json_inside(facts))
+    made.filters["broken"] = lambda name: Markup("_<wbr>").join(escape(part) for part in str(name).split("_"))
     # Only for what Perdure itself rendered or ships: its own templates, styles and scripts.
     made.filters["inline"] = Markup
     return made
@@ -345,9 +321,3 @@ def _environment() -> Environment:
 @cache
 def template(name: str) -> str:
     return files("perdure.report").joinpath("templates", name).read_text(encoding="utf-8").replace("\r", "")
-
-
-@cache
-def _plotly() -> str:
-    """plotly.js as the installed package ships it."""
-    return files("plotly").joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8").replace("\r", "")

@@ -10,14 +10,13 @@
   const time = (seconds) => seconds === null ? "" : seconds < 90 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
 
   const heading = make("h2", "Now"), state = make("p", "connecting …", "soft"), warnings = make("ul"), holder = make("div", undefined, "scroll");
-  const table = make("table"), figure = make("figure"), plot = make("div", undefined, "plot"), words = make("figcaption"), waiting = make("ul");
+  const table = make("table"), figure = make("figure"), plot = make("div"), words = make("figcaption"), waiting = make("ul");
   const columns = ["lifetime", "state", "progress", "time left", "block", "performance maintenance", "warnings"];
   now.className = "now"; state.setAttribute("role", "status"); holder.tabIndex = 0; holder.setAttribute("role", "region"); holder.setAttribute("aria-label", "Progress of every lifetime");
   table.append(make("caption", "Choose a lifetime to see it grow."));
   const head = table.createTHead().insertRow();
   for (const name of columns) { const one = make("th", name); one.scope = "col"; head.append(one); }
   const body = table.createTBody();
-  plot.dataset.figure = "now"; plot.setAttribute("role", "img"); plot.setAttribute("aria-label", "The chosen lifetime as it grows");
   holder.append(table); figure.append(plot, words); now.append(heading, state, warnings, holder, figure, waiting);
 
   const marks = { met: "✓", "not met": "✗", undecided: "?" };
@@ -46,7 +45,7 @@
     const mine = facts.lifetimes.find((one) => one.id === chosen);
     words.textContent = chosen ? `${chosen}: ${mine ? mine.block : "gone"}` : "";
     waiting.replaceChildren(...(mine ? Object.entries(mine.waits) : []).map(([name, why]) => make("li", `${name.replaceAll("_", " ")}: ${why}`, "note")));
-    if (facts.figure) perdure.figures({ now: facts.figure });
+    if (facts.figure) plot.innerHTML = facts.figure;
   };
   const ask = async () => {
     try {
@@ -58,20 +57,12 @@
       if (facts.scored !== reported && facts.scored > 0) {
         reported = facts.scored;
         const given = await (await fetch(address("report"), { cache: "no-store" })).json();
-        perdure.replace(report, given.body, given.figures);
-        const bar = document.querySelector(".tasks");
-        const off = new Set([...bar.querySelectorAll("[aria-pressed=false]")].map((one) => one.dataset.task));
-        bar.replaceChildren(...given.tasks.map(([task, colour]) => {
-          const one = make("button", undefined, "task"), swatch = make("span", undefined, "swatch");
-          one.type = "button"; one.dataset.task = task; one.setAttribute("aria-pressed", String(!off.has(task))); swatch.style.background = colour;
-          one.append(swatch, task); return one;
-        }));
+        perdure.replace(report, given.body, given.facts);
       }
     } catch (problem) {
       if (++missed > 2) state.textContent = "The server does not answer; was perdure watch stopped?";
     }
   };
-  perdure.prepare(now);
   ask();
   setInterval(() => { if (!document.hidden) ask(); }, 800);
 })();

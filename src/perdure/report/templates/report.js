@@ -1,61 +1,82 @@
 "use strict";
-// Figures are drawn when they come into view; tasks are toggled everywhere at once; tables sort by a click on a heading.
+// Figures stand in the page already; this adds what is seen when pointing at them, hiding tasks, sorting, unfolding and printing.
 (() => {
   const data = (id) => { const at = document.getElementById(id); return at ? JSON.parse(at.textContent) : null; };
+  let facts = data("facts") || { tasks: [], tables: {} };
   const hidden = new Set();
-  const drawn = new Set(), drawing = new Map();
-  let figures = data("figures") || {};
-  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const make = (name, text, given) => Object.assign(document.createElement(name), { textContent: text }, given);
 
-  const layout = (given) => {
-    const ink = css("--ink"), line = css("--line");
-    const base = {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, family: "system-ui, sans-serif", size: 13 },
-      margin: { l: 64, r: 16, t: 16, b: 56 }, hovermode: "closest", autosize: true, height: 380,
-      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" }, hoverlabel: { font: { family: "system-ui, sans-serif" } },
-    };
-    const made = Object.assign({}, base, given);
-    for (const key of new Set(["xaxis", "yaxis", ...Object.keys(made).filter((one) => /^[xy]axis/.test(one))])) {
-      made[key] = Object.assign({ gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true }, made[key]);
-    }
-    if (made.polar) {
-      made.polar = Object.assign({ bgcolor: "rgba(0,0,0,0)" }, made.polar);
-      made.polar.radialaxis = Object.assign({ gridcolor: line }, made.polar.radialaxis);
-      made.polar.angularaxis = Object.assign({ gridcolor: line }, made.polar.angularaxis);
-    }
-    return made;
+  // --- what a mark or a curve says ---
+  const tip = make("div", "", { id: "tip", hidden: true });
+  tip.setAttribute("role", "status");
+  document.body.append(tip);
+  const say = (words, event) => {
+    tip.hidden = !words;
+    if (!words) return;
+    tip.textContent = words;
+    const { clientWidth, clientHeight } = document.documentElement;
+    const left = Math.min(event.clientX + 14, clientWidth - tip.offsetWidth - 6);
+    const top = event.clientY + 18 + tip.offsetHeight > clientHeight ? event.clientY - tip.offsetHeight - 10 : event.clientY + 18;
+    tip.style.left = `${Math.max(6, left) + scrollX}px`;
+    tip.style.top = `${Math.max(6, top) + scrollY}px`;
   };
-  const seen = (trace) => Object.assign({}, trace, { visible: !(trace.meta && hidden.has(trace.meta.task)) });
-  const draw = (place) => {
-    const spec = figures[place.dataset.figure];
-    if (!spec || typeof Plotly === "undefined") return;
-    drawn.add(place);
-    // One after the other: plotly goes on laying out after it returns, and must not be cut short.
-    const last = drawing.get(place) || Promise.resolve();
-    drawing.set(place, last.then(() => place.isConnected && Plotly.react(place, spec.data.map(seen), layout(spec.layout),
-      { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] })).catch((problem) => console.error(problem)));
+  const shapes = new WeakMap();
+  const points = (line) => {
+    if (!shapes.has(line)) {
+      const found = [];
+      let x = 0, y = 0;
+      for (const [, letter, rest] of line.getAttribute("d").matchAll(/([Mlh])([^Mlhz]*)/g)) {
+        const given = (rest.match(/-?\d+/g) || []).map(Number);
+        if (letter === "h") { found.push([x / 10, y / 10]); continue; }
+        for (let at = 0; at + 1 < given.length; at += 2) {
+          if (letter === "M") { x = given[at]; y = given[at + 1]; } else { x += given[at]; y += given[at + 1]; }
+          found.push([x / 10, y / 10]);
+        }
+      }
+      shapes.set(line, found);
+    }
+    return shapes.get(line);
   };
-  const redraw = () => { for (const place of drawn) if (place.isConnected) draw(place); else drawn.delete(place); };
+  const digits = (value, span) => { const places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(span) || 1))); return Number(value.toFixed(Math.min(6, places))).toString().replace("-", "−"); };
+  const nearest = (panel, event) => {
+    const inverse = panel.getScreenCTM(), [x0, x1, xa, xb, y0, y1, ya, yb, log] = panel.dataset.frame.split(" ").map(Number);
+    if (!inverse) return null;
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(inverse.inverse());
+    if (at.x < x0 - 4 || at.x > x1 + 4 || at.y < y1 - 4 || at.y > y0 + 4) return null;
+    let best = null, least = 24 ** 2;
+    for (const line of panel.querySelectorAll("path.line")) {
+      const named = line.querySelector("title");
+      if (!named || line.closest(".off")) continue;
+      for (const [x, y] of points(line)) {
+        const away = (x - at.x) ** 2 + (y - at.y) ** 2;
+        if (away < least) { least = away; best = [line, named.textContent, x, y]; }
+      }
+    }
+    if (!best) return null;
+    const [line, name, px, py] = best, part = (px - x0) / (x1 - x0);
+    const x = log ? xa * (xb / xa) ** part : xa + part * (xb - xa), y = ya + (py - y0) / (y1 - y0) * (yb - ya);
+    const task = line.closest("[data-task]");
+    return `${task ? facts.tasks[task.dataset.task] + ", " : ""}${name} at ${digits(x, xb - xa)}: ${digits(y, yb - ya)}`;
+  };
+  const told = (event) => {
+    const over = event.target.closest ? event.target.closest("svg.figure, .grid td") : null;
+    if (!over) return "";
+    if (over.matches("td")) return over.querySelector("svg.tiny")?.getAttribute("aria-label") || over.dataset.why || "";
+    const named = event.target.closest("path, circle, polygon, rect");
+    const title = named && !named.matches(".line") ? named.querySelector("title") : null;
+    if (title) return title.textContent;
+    for (const panel of over.querySelectorAll(".panel")) { const words = nearest(panel, event); if (words) return words; }
+    return "";
+  };
+  document.addEventListener("pointermove", (event) => say(told(event), event));
+  document.addEventListener("pointerdown", (event) => say(told(event), event));
+  document.addEventListener("pointerleave", () => { tip.hidden = true; });
+  document.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
-  const inView = new Set();
-  const watcher = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      if (isIntersecting) inView.add(target); else inView.delete(target);
-      if (isIntersecting && !drawn.has(target)) draw(target);
-    }
-  }, { rootMargin: "400px" });
-  const prepare = (root) => {
-    for (const place of root.querySelectorAll(".plot")) watcher.observe(place);
-    for (const table of root.querySelectorAll("table.sortable")) {
-      table.querySelectorAll("thead th").forEach((head, column) => {
-        const button = head.querySelector("button");
-        if (button) button.addEventListener("click", () => sort(table, head, column));
-      });
-    }
-  };
+  // --- tables ---
   const worth = (cell) => {
     const text = cell.textContent.trim().replaceAll("−", "-");
-    const number = Number.parseFloat(text.replace(/^< \./, "0.").replace(/^\./, "0."));
+    const number = Number.parseFloat(text.replace(/^[<×+]\s*/, "").replace(/^\./, "0."));
     return text === "" || text === "–" ? null : Number.isNaN(number) ? text : number;
   };
   const sort = (table, head, column) => {
@@ -71,9 +92,7 @@
     });
     body.append(...rows.map(([, row]) => row));
   };
-
   // A lifetime's tables are many rows that few open: they travel as data, and become tables when its page is unfolded.
-  const make = (name, text, facts) => Object.assign(document.createElement(name), { textContent: text }, facts);
   const tabled = (given) => {
     const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
     table.append(make("caption", given.caption));
@@ -84,47 +103,55 @@
     place.append(table);
     return given.note ? [place, make("p", given.note, { className: "note" })] : [place];
   };
-  document.addEventListener("toggle", (event) => {
-    for (const place of event.target.querySelectorAll ? event.target.querySelectorAll(".tables:empty") : [])
-      place.append(...((figures[place.dataset.of] || {}).tables || []).flatMap(tabled));
-  }, true);
+  const unfolded = (root) => {
+    for (const place of root.querySelectorAll ? root.querySelectorAll(".tables:empty") : [])
+      if (place.closest("details").open) place.append(...(facts.tables[place.dataset.of] || []).flatMap(tabled));
+  };
+  document.addEventListener("toggle", (event) => unfolded(event.target), true);
+
+  // --- tasks, folds, light and dark, print ---
+  const hide = (root) => { for (const one of root.querySelectorAll("svg [data-task]")) one.classList.toggle("off", hidden.has(one.dataset.task)); };
   document.addEventListener("click", (event) => {
-    const task = event.target.closest("button.task");
+    const task = event.target.closest("button.task"), all = event.target.closest("button.unfold"), head = event.target.closest("table.sortable thead th");
+    if (head) sort(head.closest("table"), head, head.cellIndex);
     if (task) {
-      const name = task.dataset.task, shown = hidden.has(name);
-      if (shown) hidden.delete(name); else hidden.add(name);
-      for (const one of document.querySelectorAll("button.task")) if (one.dataset.task === name) one.setAttribute("aria-pressed", String(shown));
-      redraw();
+      const shown = hidden.has(task.dataset.task);
+      if (shown) hidden.delete(task.dataset.task); else hidden.add(task.dataset.task);
+      for (const one of document.querySelectorAll(`button.task[data-task="${task.dataset.task}"]`)) one.setAttribute("aria-pressed", String(shown));
+      hide(document);
+    }
+    if (all) {
+      const folds = [...document.querySelectorAll("details.fold")], open = folds.some((one) => !one.open);
+      for (const one of folds) one.open = open;
+      all.textContent = open ? "Fold all" : "Unfold all";
     }
     if (event.target.closest("button.theme")) {
-      const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark"
-        : matchMedia("(prefers-color-scheme: dark)").matches;
-      document.documentElement.dataset.theme = dark ? "light" : "dark";
-      redraw();
+      const root = document.documentElement, dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+      root.dataset.theme = dark ? "light" : "dark";
     }
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  addEventListener("beforeprint", () => { for (const place of document.querySelectorAll(".plot")) if (place.offsetParent && !drawn.has(place)) draw(place); });
+  const reveal = () => {
+    const at = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+    for (let one = at; one; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
+    if (at) at.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  document.addEventListener("click", (event) => { if (event.target.closest("a[href^='#']")) setTimeout(reveal); });
+  const folded = new Set();
+  addEventListener("beforeprint", () => {
+    for (const one of document.querySelectorAll("details:not([open])")) { folded.add(one); one.open = true; unfolded(one); }
+  });
+  addEventListener("afterprint", () => { for (const one of folded) one.open = false; folded.clear(); });
 
   // What the live page uses to put new facts in place of old ones.
   globalThis.perdure = {
-    prepare, redraw,
-    figures: (given) => {
-      figures = Object.assign(figures, given);
-      for (const place of document.querySelectorAll(".plot"))
-        if (place.dataset.figure in given && (drawn.has(place) || inView.has(place))) draw(place);
-    },
     replace: (root, markup, given) => {
-      figures = Object.assign(figures, given);
+      facts = given;
       const open = new Set([...root.querySelectorAll("details[open]")].map((one) => one.id));
-      for (const place of root.querySelectorAll(".plot")) {
-        watcher.unobserve(place); drawn.delete(place); inView.delete(place);
-        (drawing.get(place) || Promise.resolve()).then(() => { drawing.delete(place); Plotly.purge(place); });
-      }
       root.innerHTML = markup;
-      for (const one of root.querySelectorAll("details")) if (open.has(one.id)) one.open = true;
-      prepare(root);
+      for (const one of root.querySelectorAll("details")) if (open.has(one.id)) { one.open = true; unfolded(one); }
+      hide(root);
     },
   };
-  prepare(document);
+  reveal();
 })();

@@ -9,7 +9,7 @@ import numpy as np
 
 from perdure.curves.model import LOWEST, SCALED, Array
 from perdure.errors import UnknownName
-from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.engine.declare import METRICS, AveragedAs
 from perdure.report.draw.data.view import Flagged, Nothing, View, flags_of
 from perdure.report.material import Material
 from perdure.stats.model import Estimate, Group
@@ -26,15 +26,15 @@ __all__ = [
     "PowerPanel",
     "Profile",
     "ProfilesData",
-    "RadarData",
     "ScatterData",
-    "Spoke",
+    "Shared",
+    "SharesData",
     "efficiency_maintenance",
     "metrics",
     "performance_cost",
     "power",
     "profiles",
-    "radar",
+    "shares",
     "shown_metrics",
     "stability_plasticity",
 ]
@@ -67,6 +67,11 @@ class MetricPanel:
 
     metric: str
     threshold: float | None
+    margin: float
+    """By how much the threshold may be missed."""
+    higher: bool
+    """Whether higher is better."""
+    scale: AveragedAs
     bar: str
     values: tuple[GroupValue, ...]
     """One per group, in their order."""
@@ -114,8 +119,8 @@ class ScatterData:
 
 
 @dataclass(frozen=True)
-class Spoke:
-    """A metric of a radar."""
+class Shared:
+    """A metric beyond whose threshold lifetimes are counted."""
 
     metric: str
     condition: str
@@ -129,15 +134,15 @@ class Outline:
     group: str
     shares: tuple[float | None, ...]
     counts: tuple[int, ...]
-    """Lifetimes with a value, spoke by spoke."""
+    """Lifetimes with a value, metric by metric."""
 
 
 @dataclass(frozen=True)
-class RadarData:
+class SharesData:
     """Shares of lifetimes beyond thresholds."""
 
     groups: tuple[str, ...]
-    spokes: tuple[Spoke, ...]
+    metrics: tuple[Shared, ...]
     outlines: tuple[Outline, ...]
 
 
@@ -208,6 +213,9 @@ def metrics(material: Material, view: View | None = None) -> MetricsData | Nothi
         MetricPanel(
             name,
             declared[name].threshold,
+            max((_estimate(group, name).decision.margin for group in groups), default=0.0),
+            declared[name].better == "higher",
+            declared[name].scale,
             declared[name].bar,
             tuple(_value(material, group, name) for group in groups),
         )
@@ -234,7 +242,7 @@ def performance_cost(material: Material, view: View | None = None) -> ScatterDat
     return _scatter(material, "cost_overhead", "relative_performance")
 
 
-def radar(material: Material, view: View | None = None) -> RadarData | Nothing:
+def shares(material: Material, view: View | None = None) -> SharesData | Nothing:
     """The shown metrics of which a group has a share, ordered by condition of lifelong learning."""
     declared, groups = material.survey.metrics, material.groups
     names = [
@@ -242,15 +250,15 @@ def radar(material: Material, view: View | None = None) -> RadarData | Nothing:
         for name in shown_metrics(material, view or View())
         if any(_estimate(group, name).above is not None for group in groups)
     ]
-    if len(names) < 3:
-        return Nothing("a radar needs three metrics that have a threshold and a value")
+    if not names:
+        return Nothing("shares need a metric that has a threshold, and lifetimes with a value of it")
     names.sort(key=lambda name: declared[name].condition)
     outlines = []
     for group in groups:
         found = [_estimate(group, name) for name in names]
         outlines.append(Outline(group.group, tuple(one.above for one in found), tuple(one.n for one in found)))
-    spokes = tuple(Spoke(name, declared[name].condition, declared[name].bar) for name in names)
-    return RadarData(_names(material), spokes, tuple(outlines))
+    shared = tuple(Shared(name, declared[name].condition, declared[name].bar) for name in names)
+    return SharesData(_names(material), shared, tuple(outlines))
 
 
 def profiles(material: Material, view: View | None = None) -> ProfilesData | Nothing:

@@ -1,1 +1,0 @@
-"""Figures as plotly reads them, for pages."""

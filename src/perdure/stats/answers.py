@@ -1,0 +1,238 @@
+"""The first screen's words: what is asked of each learner, the answers of all of them, and who is better.
+
+Every word, number and interval here is that of one decision or one comparison; nothing is tested again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from perdure.metrics.engine.declare import Metric
+from perdure.stats.answer import called, in_parts, keeping, points_of
+from perdure.stats.compare import Comparison, Difference
+from perdure.stats.model import Group
+from perdure.words import interval, number, p_words, plural
+
+__all__ = ["Alike", "Answer", "Part", "Question", "alike", "answers", "better", "questions"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a learner, the metric that answers it, and what its values are."""
+
+    asks: str
+    metric: str
+    about: str
+
+
+_KEEPS = "Keeps what it learns?"
+_OF_LOGS = (
+    Question(_KEEPS, "performance_maintenance", "points kept or lost, of 100"),
+    Question("Helps new tasks?", "forward_transfer", "forward transfer, ×"),
+    Question("Helps old tasks?", "backward_transfer", "backward transfer, ×"),
+    Question("Beside an expert", "relative_performance", "achieved while learning, ×"),
+    Question("How soon", "sample_efficiency", "speed of learning, ×"),
+)
+_OF_MATRICES = (
+    Question(_KEEPS, "bwt", "change of earlier tasks (BWT)"),
+    Question("How good at the end?", "average_accuracy", "all tasks (AA)"),
+    Question("How good once learned?", "learning_accuracy", "each task (LA)"),
+    Question("Helps new tasks?", "fwt", "above an untrained learner (FWT)"),
+    Question("How far below its best?", "forgetting", "earlier tasks (FM); noise alone raises it"),
+)
+_UNITS = {"contrast": "a contrast, −1 to 1"}
+_MOST = 6
+
+
+def questions(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[Question, ...]:
+    """What these groups can be asked: of logs, or of accuracy matrices; else whatever has a threshold."""
+    asked = _OF_MATRICES if any(group.unit for group in groups) else _OF_LOGS
+    known = [one for one in asked if one.metric in declared]
+    known = [Question(one.asks, one.metric, _about(one, declared[one.metric])) for one in known]
+    valued = [one for one in known if any(_mean(group, one.metric) is not None for group in groups)]
+    if valued:
+        return tuple(valued)
+    others = [name for name, one in declared.items() if one.threshold is not None and not one.variant_of]
+    named = [name for name in others if any(_mean(group, name) is not None for group in groups)][:_MOST]
+    return tuple(Question(name.replace("_", " "), name, declared[name].unit) for name in named)
+
+
+def _about(one: Question, metric: Metric) -> str:
+    unit = _UNITS.get(metric.unit)
+    return f"{one.about.partition(',')[0]}, {unit}" if unit else one.about
+
+
+def _mean(group: Group, metric: str) -> float | None:
+    found = group.estimates.get(metric)
+    return found.mean if found else None
+
+
+# --- in sentences --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the lifetimes of one group say: the verdict, the words that carry it, and the numbers behind them."""
+
+    verdict: str | None
+    word: str | None
+    lead: str
+    where: str
+    """The scenario type, where a learner went through several; else nothing."""
+    rest: str
+
+    @property
+    def text(self) -> str:
+        """All of it, without a full stop."""
+        return f"{self.lead}{f' ({self.where})' if self.where else ''}{self.rest}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether a learner keeps what it learns, group by group, and what else is decided of all its groups."""
+
+    learner: str
+    parts: tuple[Part, ...]
+    further: str
+
+    @property
+    def sentence(self) -> str:
+        """The answer as one text."""
+        return f"{'; '.join(one.text for one in self.parts)}." + (f" {self.further}" if self.further else "")
+
+
+def answers(groups: Sequence[Group]) -> tuple[Answer, ...]:
+    """One answer for each learner of which anything is asked, in the order of the groups."""
+    by: dict[str, list[Group]] = {}
+    for group in groups:
+        by.setdefault(called(group), []).append(group)
+    made = []
+    for learner, own in by.items():
+        kinds = [group.scenario_type or group.group for group in own]
+        kinds = kinds if len(set(kinds)) == len(kinds) else [group.group for group in own]
+        found = [_part(group, kind if len(own) > 1 else "") for group, kind in zip(own, kinds, strict=True)]
+        if parts := tuple(one for one in found if one.lead):
+            made.append(Answer(learner, parts, _further(own)))
+    return tuple(made)
+
+
+def _part(group: Group, where: str) -> Part:
+    if not group.n and group.left_out:
+        none = f": none of {plural(len(group.left_out), 'lifetime')} has reached its end"
+        return Part(None, None, f"{called(group)} cannot be judged yet", where, none)
+    one = keeping(group)
+    lead, rest = in_parts(group)
+    return Part(one.verdict if one else None, one.word if one else None, lead, where, rest)
+
+
+def _further(groups: Sequence[Group]) -> str:
+    """What is decided of transfer and beside experts in every group alike, in a sentence."""
+    said = []
+    for one in _OF_LOGS[1:]:
+        found = [group.estimates.get(one.metric) for group in groups]
+        words = {each.word if each else None for each in found}
+        if (
+            len(words) == 1
+            and found[0] is not None
+            and found[0].word not in (None, "undecided")
+            and found[0].decision.says
+        ):
+            said.append(found[0].decision.says)
+    if not said:
+        return ""
+    text = "; ".join(_joined(said))
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _joined(said: Sequence[str]) -> Iterator[str]:
+    """Sentences that begin alike share their beginning."""
+    kept = list(said)
+    while kept:
+        first = kept.pop(0)
+        begin = "learning a task "
+        if first.startswith(begin) and kept and kept[0].startswith(begin):
+            yield f"{first} and {kept.pop(0).removeprefix(begin)}"
+        elif first.startswith("it ") and kept and kept[0].startswith("it "):
+            yield f"{first.removesuffix(_BESIDE)} and {kept.pop(0).removeprefix('it ')}"
+        else:
+            yield first
+
+
+_BESIDE = " than experts of single tasks"
+
+
+_MANY = {
+    "gains": "get better at what they learned",
+    "keeps": "keep what they learn",
+    "loses": "lose some of what they learn",
+    "forgets": "forget",
+}
+
+
+@dataclass(frozen=True)
+class Alike:
+    """The learners of which the same is said."""
+
+    verdict: str | None
+    lead: str
+    learners: tuple[str, ...]
+
+
+def alike(found: Sequence[Answer]) -> tuple[Alike, ...]:
+    """Many answers in a few lines: what is said, and of whom; a learner that fared differently stands twice."""
+    said: dict[tuple[str | None, str], list[str]] = {}
+    for one in found:
+        for part in one.parts:
+            lead = _MANY.get(part.word or "", "are undecided")
+            said.setdefault((part.verdict, lead), []).append(
+                f"{one.learner} ({part.where})" if part.where else one.learner
+            )
+    return tuple(
+        Alike(verdict, f"{len(who)} of {sum(map(len, said.values()))} {lead}", tuple(who))
+        for (verdict, lead), who in said.items()
+    )
+
+
+# --- who is better -------------------------------------------------------------------------------
+
+
+def better(compared: Comparison, groups: Mapping[str, Group]) -> str:
+    """Who keeps more, with the interval and the p of one test; nothing where that was not compared."""
+    one = next(
+        (compared.differences[name] for name in ("performance_maintenance", "bwt") if name in compared.differences),
+        None,
+    )
+    if one is None or one.difference is None:
+        return ""
+    ours, theirs = (groups.get(name) for name in (compared.system, compared.baseline))
+    names = [compared.system, compared.baseline]
+    where = ""
+    if ours and theirs and ours.learner and theirs.learner and ours.learner != theirs.learner:
+        names, where = [ours.learner, theirs.learner], compared.scenario_type or ""
+    return _better(one, names[0], names[1], where, points_of(ours) if ours else "")
+
+
+def _better(one: Difference, system: str, baseline: str, where: str, points: str) -> str:
+    assert one.difference is not None
+    wide = None if one.low is None or one.high is None else one.high - one.low
+    low, high = (one.low, one.high) if one.difference >= 0 else (one.high and -one.high, one.low and -one.low)
+    p = one.p if one.p_holm is None else one.p_holm
+    adjusted = " after Holm" if one.p_holm is not None and one.family > 1 else ""
+    facts = [
+        part
+        for part in (
+            where,
+            "" if wide is None else f"{one.level:.0%} interval {interval(low, high, ' to ')}".replace("%", " %"),
+        )
+        if part
+    ]
+    tested = [f"{p_words(p)}{adjusted}"] if p is not None else []
+    by = number(abs(one.difference), wide)
+    first, second = (system, baseline) if one.difference >= 0 else (baseline, system)
+    inside = ", ".join([*facts, *tested])
+    if one.word in ("better", "worse"):
+        return f"{first} keeps {by}{points} more than {second} ({inside})."
+    if one.word and one.word.startswith("likely"):
+        return f"{first} likely keeps {by}{points} more than {second} ({inside}): not shown after correction."
+    return f"Who keeps more, {system} or {baseline}, is undecided: {first} is ahead by {by}{points} ({inside})."
