@@ -55,7 +55,7 @@ def test_unfinished_lifetimes_are_not_judged() -> None:
 
 def test_what_is_decided_of_transfer_follows_only_where_all_groups_agree() -> None:
     def transfer(word: str) -> Estimate:
-        made = Decision(1.2, 1.1, 1.3, verdict="met", word=word, says="learning a task helps others not learned yet")
+        made = Decision(1.2, 1.1, 1.3, verdict="met", word=word)
         return Estimate("forward_transfer", "g", 11, 0, made)
 
     def both(word: str, kind: str) -> Group:

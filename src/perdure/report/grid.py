@@ -128,8 +128,7 @@ def _axis(one: Question, scale: Scale) -> Axis:
 
 def _cell(group: Group, one: Estimate | None, scale: Scale) -> Cell:
     if one is None or one.mean is None:
-        why = (one.why or "" if one else "").rpartition("lifetimes have no value: ")[2]
-        return Cell("not measured", "none", "", "", why or "no value")
+        return Cell("not measured", "none", "", "", (one.absent if one else None) or "no value")
     made = one.decision
     kind = VERDICTS.get(made.verdict or "", ("plain", ""))[0]
     width = None if made.low is None or made.high is None else made.high - made.low

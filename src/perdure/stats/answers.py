@@ -5,7 +5,7 @@ Every word, number and interval here is that of one decision or one comparison; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perdure.metrics.engine.declare import Metric
@@ -126,40 +126,36 @@ def _part(group: Group, where: str) -> Part:
     return Part(one.verdict if one else None, one.word if one else None, lead, where, rest)
 
 
+_TOLD = (
+    (
+        "learning a task ",
+        {"forward_transfer": "{} others not learned yet", "backward_transfer": "{} others learned before"},
+        "",
+    ),
+    (
+        "it ",
+        {"relative_performance": "achieves {} while learning", "sample_efficiency": "learns {}"},
+        " than experts of single tasks",
+    ),
+)
+"""How the words of the other decisions make a sentence: its beginning, what each word goes into, its end."""
+
+
 def _further(groups: Sequence[Group]) -> str:
     """What is decided of transfer and beside experts in every group alike, in a sentence."""
     said = []
-    for one in _OF_LOGS[1:]:
-        found = [group.estimates.get(one.metric) for group in groups]
-        words = {each.word if each else None for each in found}
-        if (
-            len(words) == 1
-            and found[0] is not None
-            and found[0].word not in (None, "undecided")
-            and found[0].decision.says
-        ):
-            said.append(found[0].decision.says)
-    if not said:
-        return ""
-    text = "; ".join(_joined(said))
-    return f"{text[0].upper()}{text[1:]}."
+    for begin, phrases, end in _TOLD:
+        found = [phrase.format(word) for metric, phrase in phrases.items() if (word := _agreed(groups, metric))]
+        if found:
+            said.append(f"{begin}{' and '.join(found)}{end}")
+    text = "; ".join(said)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def _joined(said: Sequence[str]) -> Iterator[str]:
-    """Sentences that begin alike share their beginning."""
-    kept = list(said)
-    while kept:
-        first = kept.pop(0)
-        begin = "learning a task "
-        if first.startswith(begin) and kept and kept[0].startswith(begin):
-            yield f"{first} and {kept.pop(0).removeprefix(begin)}"
-        elif first.startswith("it ") and kept and kept[0].startswith("it "):
-            yield f"{first.removesuffix(_BESIDE)} and {kept.pop(0).removeprefix('it ')}"
-        else:
-            yield first
-
-
-_BESIDE = " than experts of single tasks"
+def _agreed(groups: Sequence[Group], metric: str) -> str | None:
+    """The word that every group's decision has; nothing where they differ or any is open."""
+    words = {found.word if (found := group.estimates.get(metric)) else None for group in groups}
+    return words.pop() if len(words) == 1 and not words & {None, "undecided"} else None
 
 
 _MANY = {
@@ -233,6 +229,6 @@ def _better(one: Difference, system: str, baseline: str, where: str, points: str
     inside = ", ".join([*facts, *tested])
     if one.word in ("better", "worse"):
         return f"{first} keeps {by}{points} more than {second} ({inside})."
-    if one.word and one.word.startswith("likely"):
+    if one.word in ("likely better", "likely worse"):
         return f"{first} likely keeps {by}{points} more than {second} ({inside}): not shown after correction."
     return f"Who keeps more, {system} or {baseline}, is undecided: {first} is ahead by {by}{points} ({inside})."

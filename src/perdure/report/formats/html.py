@@ -201,8 +201,7 @@ def _unmeasured(report: Report) -> str:
     for name, metric in material.survey.metrics.items():
         found = [group.estimates[name] for group in material.groups if name in group.estimates]
         if metric.headline == kind and found and all(one.mean is None for one in found):
-            why = (found[0].why or "no value").rpartition("lifetimes have no value: ")[2]
-            missing.setdefault(why, []).append(name.replace("_", " "))
+            missing.setdefault(found[0].absent or "no value", []).append(name.replace("_", " "))
     said = [f"{listed(names)} ({why})" for why, names in missing.items()]
     return f"Not measured: {'; '.join(said)}." if said else ""
 
