@@ -3,58 +3,20 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import perdure
-from perdure.curves.build import curves
 from perdure.stats.groups import groups
 
 ROOT = Path(__file__).parents[1]
 LEARNERS = ("naive", "replay")
 MADE = re.compile(r"(?<=<!-- made by scripts/readme.py -->\n).*?(?=\n<!-- to here -->)", re.DOTALL)
 
-PALETTE = ("#0072b2", "#d55e00", "#009e73")  # Okabe and Ito 2008
-WIDTH, HEIGHT, LEFT, TOP = 420, 190, 34, 34
-
-
-def panel(life: Path, title: str, offset: int, colours: dict[str, str]) -> str:
-    """One life: learning curves by task, dots where the task was evaluated."""
-    prepared = curves(perdure.read(life), perdure.Prep(scale="none"))
-    blocks = prepared.scenario.blocks
-    total = sum(block.length or 0 for block in blocks if block.mode == "learn")
-    scale = (WIDTH - LEFT - 12) / total
-    parts = [f'<text x="{offset + LEFT}" y="20" font-weight="600">{title}</text>']
-    learned = 0
-    dots: dict[str, list[tuple[float, float]]] = {}
-    for index, block in enumerate(blocks):
-        values = prepared.over((index,)).values
-        colour = colours[block.task]
-        if block.mode == "learn":
-            x = offset + LEFT + learned * scale
-            wide = len(values) * scale
-            size = f'width="{wide:.1f}" height="{HEIGHT - TOP - 20}"'
-            parts.append(f'<rect x="{x:.1f}" y="{TOP}" {size} fill="{colour}" opacity="0.08"/>')
-            points = " ".join(f"{x + at * scale:.1f},{height(value):.1f}" for at, value in enumerate(values))
-            parts.append(
-                f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5" opacity="0.6"/>'
-            )
-            learned += len(values)
-        else:
-            dots.setdefault(block.task, []).append((offset + LEFT + learned * scale, height(float(values.mean()))))
-    for task, places in dots.items():
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        parts.append(
-            f'<polyline points="{line}" fill="none" stroke="{colours[task]}" stroke-width="2" stroke-dasharray="4 3"/>'
-        )
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colours[task]}"/>' for x, y in places]
-    parts.append(f'<text x="{offset + LEFT}" y="{HEIGHT - 4}" fill="#666">learning experiences →</text>')
-    return "\n".join(parts)
-
-
-def height(value: float) -> float:
-    """Where an accuracy between 0 and 1 is drawn."""
-    return HEIGHT - 22 - value * (HEIGHT - TOP - 26)
+WIDTH, HEIGHT = 1300, 1000
+"""Of the screen."""
 
 
 def table(demo: Path) -> str:
@@ -71,34 +33,27 @@ def table(demo: Path) -> str:
     return "\n".join(lines)
 
 
-def picture(demo: Path) -> str:
-    """Two panels side by side, with a legend."""
-    forgets, keeps = (demo / "digits" / learner / "lives" / "life-000" for learner in LEARNERS)
-    tasks = sorted(task.label for task in perdure.read(forgets).scenario.tasks)
-    colours = dict(zip(tasks, PALETTE, strict=True))
-    legend = "".join(
-        f'<circle cx="{46 + 130 * at}" cy="{HEIGHT + 14}" r="4.5" fill="{colour}"/>'
-        f'<text x="{56 + 130 * at}" y="{HEIGHT + 18}">{task}</text>'
-        for at, (task, colour) in enumerate(colours.items())
-    )
-    note = f'<text x="{56 + 130 * 3}" y="{HEIGHT + 18}" fill="#666">accuracy; lines: learning · dots: evaluation</text>'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * WIDTH} {HEIGHT + 28}" '
-        'font-family="system-ui, sans-serif" font-size="12" role="img" '
-        'aria-label="Two learners over three tasks: one forgets each task as the next is learned, one keeps them">\n'
-        '<rect width="100%" height="100%" fill="white"/>\n'
-        + panel(forgets, "naive: what was learned falls as the next is learned", 0, colours)
-        + panel(keeps, "replay: what was learned stays", WIDTH, colours)
-        + legend
-        + note
-        + "\n</svg>\n"
-    )
+def picture(demo: Path, to: Path) -> None:
+    """The first screen of a report of both learners, as a browser shows it."""
+    from playwright.sync_api import sync_playwright
+
+    with TemporaryDirectory() as folder, sync_playwright() as browsers:
+        page = Path(folder) / "report.html"
+        runs = [demo / "digits" / learner for learner in LEARNERS]
+        perdure.write_report(runs, page, title="naive and replay: do they keep what they learn?")
+        chromium = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = browsers.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        opened = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        opened.goto(page.as_uri())
+        deep = opened.evaluate("document.querySelector('.tasks').getBoundingClientRect().bottom")
+        opened.screenshot(path=to, full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": deep + 12})
+        browser.close()
 
 
 def main() -> None:
     """Put both in their places."""
     demo, readme = Path(sys.argv[1]), ROOT / "README.md"
-    (ROOT / "docs" / "picture.svg").write_text(picture(demo), encoding="utf-8")
+    picture(demo, ROOT / "docs" / "report.png")
     made = table(demo)
     readme.write_text(MADE.sub(lambda _: made, readme.read_text(encoding="utf-8")), encoding="utf-8")
 

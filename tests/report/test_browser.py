@@ -43,7 +43,7 @@ def page(browser: Any, written: tuple[Path, Material]) -> Iterator[Any]:
 
 def unfold(page: Any) -> None:
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    page.wait_for_function("document.querySelectorAll('details[open] .tables:empty').length === 0")
+    page.wait_for_function("() => document.querySelectorAll('details[open] .tables:empty').length === 0")
 
 
 def test_it_opens_offline_without_a_request_or_a_complaint(page: Any, written: tuple[Path, Material]) -> None:
@@ -188,7 +188,7 @@ def test_a_link_unfolds_what_it_leads_to(page: Any) -> None:
     fold = page.locator("#statistics")
     assert not fold.evaluate("one => one.open")
     page.locator("a[href='#statistics']").first.click()
-    page.wait_for_function("document.getElementById('statistics').open")
+    page.wait_for_selector("#statistics[open]")
     page.locator("button.unfold").click()
     assert page.locator("details.fold:not([open])").count() == 0
 

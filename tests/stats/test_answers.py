@@ -43,8 +43,8 @@ def test_a_learner_in_several_scenarios_is_answered_once_with_each() -> None:
     both = [group(estimated(-20.0, -10.0), kind="condensed"), group(estimated(-9.0, -7.0), kind="dispersed")]
     (found,) = answers(both)
     assert found.sentence == (
-        "naive forgets (condensed): it loses between 10.0 and 20.0 of 100 points; "
-        "naive forgets (dispersed): it loses between 7.0 and 9.0 of 100 points."
+        "naive forgets: it loses between 10.0 and 20.0 of 100 points (condensed); "
+        "it loses between 7.0 and 9.0 of 100 points (dispersed)."
     )
 
 
@@ -72,7 +72,7 @@ def test_many_learners_are_named_under_what_is_said_of_them() -> None:
     found = answers([group(estimated(-20.0, -10.0), f"m{at}") for at in range(5)] + [group(estimated(-1.0, 1.0), "k")])
     assert [(one.lead, len(one.learners)) for one in alike(found)] == [
         ("5 of 6 forget", 5),
-        ("1 of 6 keep what they learn", 1),
+        ("1 of 6 keeps what it learns", 1),
     ]
 
 

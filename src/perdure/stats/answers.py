@@ -6,7 +6,7 @@ Every word, number and interval here is that of one decision or one comparison; 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perdure.metrics.engine.declare import Metric
 from perdure.stats.answer import called, in_parts, keeping, points_of
@@ -82,11 +82,6 @@ class Part:
     """The scenario type, where a learner went through several; else nothing."""
     rest: str
 
-    @property
-    def text(self) -> str:
-        """All of it, without a full stop."""
-        return f"{self.lead}{f' ({self.where})' if self.where else ''}{self.rest}"
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -97,9 +92,20 @@ class Answer:
     further: str
 
     @property
+    def pieces(self) -> tuple[Part, ...]:
+        """The parts as they are said one after the other: what leads two of them is said once."""
+        said = []
+        for at, one in enumerate(self.parts):
+            again = at > 0 and one.lead == self.parts[at - 1].lead
+            rest = f"{one.rest.lstrip(':; ') if again else one.rest}{f' ({one.where})' if one.where else ''}"
+            said.append(replace(one, lead="" if again else one.lead, rest=rest))
+        return tuple(said)
+
+    @property
     def sentence(self) -> str:
         """The answer as one text."""
-        return f"{'; '.join(one.text for one in self.parts)}." + (f" {self.further}" if self.further else "")
+        told = "; ".join(f"{one.lead}{one.rest}" for one in self.pieces)
+        return f"{told}." + (f" {self.further}" if self.further else "")
 
 
 def answers(groups: Sequence[Group]) -> tuple[Answer, ...]:
@@ -159,11 +165,12 @@ def _agreed(groups: Sequence[Group], metric: str) -> str | None:
 
 
 _MANY = {
-    "gains": "get better at what they learned",
-    "keeps": "keep what they learn",
-    "loses": "lose some of what they learn",
-    "forgets": "forget",
+    "gains": ("gets better at what it learned", "get better at what they learned"),
+    "keeps": ("keeps what it learns", "keep what they learn"),
+    "loses": ("loses some of what it learns", "lose some of what they learn"),
+    "forgets": ("forgets", "forget"),
 }
+"""The word of a decision, of one learner and of several."""
 
 
 @dataclass(frozen=True)
@@ -177,16 +184,19 @@ class Alike:
 
 def alike(found: Sequence[Answer]) -> tuple[Alike, ...]:
     """Many answers in a few lines: what is said, and of whom; a learner that fared differently stands twice."""
-    said: dict[tuple[str | None, str], list[str]] = {}
+    said: dict[tuple[str | None, str | None], list[str]] = {}
     for one in found:
         for part in one.parts:
-            lead = _MANY.get(part.word or "", "are undecided")
-            said.setdefault((part.verdict, lead), []).append(
-                f"{one.learner} ({part.where})" if part.where else one.learner
-            )
+            who = f"{one.learner} ({part.where})" if part.where else one.learner
+            said.setdefault((part.verdict, part.word if part.word in _MANY else None), []).append(who)
+    every = sum(map(len, said.values()))
     return tuple(
-        Alike(verdict, f"{len(who)} of {sum(map(len, said.values()))} {lead}", tuple(who))
-        for (verdict, lead), who in said.items()
+        Alike(
+            verdict,
+            f"{len(who)} of {every} {_MANY.get(word or '', ('is undecided', 'are undecided'))[len(who) > 1]}",
+            tuple(who),
+        )
+        for (verdict, word), who in said.items()
     )
 
 

@@ -125,7 +125,7 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
             methods=methods(material, report.comparisons),
             provenance=_provenance(report),
             settings=_pretty(report.provenance.get("settings", {})),
-            origins=_pretty(_once(report.provenance.get("lifetimes", []))),
+            origins="\n".join(_line(one) for one in _once(report.provenance.get("lifetimes", []))),
         )
     )
     return str(rendered), {"tasks": list(material.looks), "tables": held}
@@ -291,6 +291,10 @@ def _once(lives: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         )
         before = one
     return told
+
+
+def _line(facts: Any) -> str:
+    return json.dumps(facts, ensure_ascii=False, default=str)
 
 
 def _pretty(facts: Any) -> str:

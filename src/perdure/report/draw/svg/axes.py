@@ -96,15 +96,13 @@ _RATIOS = (
 
 
 def _ratios(scale: Scale, most: int) -> tuple[float, ...]:
-    """Round ratios about 1: the coarsest of which three can be seen, else as many as can."""
+    """Round ratios about 1: those that reach furthest over the scale, of equal ones the most."""
     seen = [tuple(one for one in some if scale.low <= one <= scale.high) for some in _RATIOS]
-    found = next((some for some in seen if len(some) >= min(3, most)), max(seen, key=len))
+    whole = math.log(scale.high / scale.low)
+    found = max(seen, key=lambda some: (math.log(some[-1] / some[0]) / whole if some else -1) + 0.1 * min(len(some), 4))
     while len(found) > most:
-        found = (
-            tuple(one for at, one in enumerate(found) if (at - found.index(1.0)) % 2 == 0)
-            if 1.0 in found
-            else found[::2]
-        )
+        middle = found.index(1.0) if 1.0 in found else 0
+        found = tuple(one for at, one in enumerate(found) if (at - middle) % 2 == 0)
     return found
 
 
