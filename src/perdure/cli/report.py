@@ -38,8 +38,10 @@ def report(
     import shlex
     import sys
 
+    from perdure.cli.answer import say
     from perdure.cli.scoring import progress_bar
     from perdure.report import write_report
+    from perdure.stats.answer import answer
 
     command = shlex.join(["perdure", *sys.argv[1:]])
     with progress_bar(quiet) as progress:
@@ -49,11 +51,12 @@ def report(
     if json:
         emit_json(made.as_json(), json)
     if not quiet and json != "-":
+        several = len({group.scenario_type for group in made.material.groups}) > 1
         for line in made.leads:
-            typer.echo(line)
-        for one in made.verdicts:
-            typer.echo(f"{one.verdict}: {one.sentence}")
-        typer.echo(str(to))
+            say(line)
+        for group in made.material.groups:
+            say(f"{group.scenario_type}: {answer(group)}" if several else answer(group))
+        say(str(to), fold=False)
     for name, why in made.material.left_out:
         typer.echo(f"left out: {name}: {why}", err=True)
     raise typer.Exit(1 if made.material.left_out else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -159,6 +160,7 @@ def _from_json(path: Path, text: str) -> ScoreFile:
             if not any(name in one for one in theirs for name in L2METRICS_COLUMNS):
                 raise KeyError("lifetimes")
             return ScoreFile(tuple(_l2metrics_life(path, at, one) for at, one in enumerate(theirs)))
+        json.dumps(facts, allow_nan=False)  # what we write is finite; 1e309 reads as infinity
         settings = dict(facts.get("settings", {}))
         definitions = int(facts.get("definitions", 1))
         how = deciding(settings)

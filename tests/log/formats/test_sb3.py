@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("written") / "seed0"
     folder.mkdir()
-    env = Monitor(gymnasium.make("CartPole-v1"), str(folder))
+    env: Any = Monitor(gymnasium.make("CartPole-v1"), str(folder))
     model = DQN("MlpPolicy", env, seed=0, learning_starts=10_000, policy_kwargs={"net_arch": [4]})
     tests = EvalCallback(
         Monitor(gymnasium.make("CartPole-v1")),
