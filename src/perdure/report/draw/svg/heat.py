@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isnan
+from math import ceil, isnan
 
 import numpy as np
 
@@ -50,12 +50,14 @@ def heat(
     left = min(paper.width * 0.34, longest) + small * 0.8
     wide = min((paper.width - left) / count, small * 6.5)
     deep = min(wide, small * 3.2) if count <= NUMBERED else wide
-    heads, top = _heads(shown, small, left, top, wide, names)
+    step = 1 if count <= NUMBERED else max(1, ceil(small * paper.spread / wide))  # every so many are named
+    heads, top = _heads(shown, small, left, top, wide, names, step)
     parts = [heads]
     differ = counts_differ(counts)
     for row, task in enumerate(shown):
         middle = top + (row + 0.5) * deep + small * 0.34
-        parts.append(text(left - small * 0.6, middle, fitting(task, small, left), small, at="end"))
+        named = fitting(task, small, left) if row % step == 0 else ""
+        parts.append(text(left - small * 0.6, middle, named, small, "cell" if step > 1 else "", at="end"))
         for column, other in enumerate(shown):
             value, x = cells[row][column], left + column * wide
             if value is None:
@@ -95,7 +97,7 @@ def counts_differ(counts: Counts) -> bool:
 
 
 def _heads(
-    shown: Sequence[str], small: float, left: float, top: float, wide: float, names: tuple[str, str]
+    shown: Sequence[str], small: float, left: float, top: float, wide: float, names: tuple[str, str], step: int
 ) -> tuple[str, float]:
     """What rows and columns are, and the names of the columns, turned where they are wider than these."""
     longest = max(width_of(task, small) for task in shown)
@@ -105,8 +107,9 @@ def _heads(
     top += small * 1.9 + (most * (0.86 if turned == -55 else 1.0) if turned else small)
     for at, task in enumerate(shown):
         middle = left + (at + 0.5) * wide + (small * 0.3 if turned else 0.0)
-        name = fitting(task, small, most if turned else wide)
-        parts.append(text(middle, top - small * 0.5, name, small, at="start" if turned else "middle", turned=turned))
+        name = fitting(task, small, most if turned else wide) if at % step == 0 else ""
+        kind, place = "cell" if step > 1 else "", "start" if turned else "middle"
+        parts.append(text(middle, top - small * 0.5, name, small, kind, at=place, turned=turned))
     return "".join(parts), top
 
 

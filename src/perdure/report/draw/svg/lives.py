@@ -34,6 +34,7 @@ _MOST_TOLD = 240  # evaluations that say their value when pointed at; more are d
 _MOST_DOTS = 1500  # evaluations that have a dot; more are lines alone
 _MOST_SHOWN = 6000  # evaluations that are drawn at all
 _MOST_SPANS = 3000
+_MOST_ROWS = 60  # tasks of a scenario
 _MANY = 8  # tasks; more share their panel with thinner lines
 _KNOWN = 60  # learning blocks; more are not shaded one by one
 
@@ -166,19 +167,22 @@ def scenario(data: ScenarioData, looks: Looks, paper: Paper) -> Figure:
     learning = sum(one.mode == "learn" for one in data.spans)
     label = f"{learning} learning and {len(data.spans) - learning} evaluation blocks of {len(data.tasks)} tasks"
     slept = any(one.asleep for one in data.spans)
+    step = -(-len(data.tasks) // _MOST_ROWS)
+    tasks = data.tasks[::step]
     note = "High bars: learned; low bars: evaluated" + ("; hollow bars: asleep." if slept else ".")
+    note += f" One task of {step} is shown." if step > 1 else ""
 
     def draw(inner: Paper, top: float) -> tuple[str, float]:
-        small = inner.small if len(data.tasks) <= 40 else inner.small * 0.75
-        row = small * (2.0 if len(data.tasks) <= 12 else 1.45)
+        small = inner.small if len(tasks) <= 40 else inner.small * 0.75
+        row = small * (2.0 if len(tasks) <= 12 else 1.45)
         most = min(inner.width * 0.3, small * 16)
-        left = min(most, max(width_of(task, small) for task in data.tasks)) + small * 0.8
+        left = min(most, max(width_of(task, small) for task in tasks)) + small * 0.8
         whole = max(data.spans[-1].last, 1)
-        y = Scale(len(data.tasks), 0, top + row * len(data.tasks), top)
+        y = Scale(len(tasks), 0, top + row * len(tasks), top)
         panel = Panel(Scale(0, whole, left, inner.width), y)
-        place = {task: top + row * (at + 0.5) for at, task in enumerate(data.tasks)}
+        place = {task: top + row * (at + 0.5) for at, task in enumerate(tasks)}
         parts = [frame(panel, inner, x=data.x, y_ticks=False, across=False)]
-        bars = _by_task(data.spans[:_MOST_SPANS])
+        bars = _by_task([one for one in data.spans if one.task in place][:_MOST_SPANS])
         numbers = {task: at for at, task in enumerate(looks)}
         for task, middle in place.items():
             parts.append(text(left - small * 0.6, middle + small * 0.34, fitting(task, small, left), small, at="end"))
@@ -213,6 +217,8 @@ def _label(data: LifetimeData) -> str:
 def values_of(data: LifetimeData) -> list[float]:
     """What a lifetime's y axis must have room for."""
     curves = [line.y for one in data.learning for line in (one.measured, one.smoothed)]
+    if len(data.tasks) > _MANY:  # no intervals are drawn
+        return [*ends_of(curves), *ends_of([np.array([one.mean for one in data.evaluations])])]
     return [*ends_of(curves), *ends_of([_reach(data.evaluations)])]
 
 
