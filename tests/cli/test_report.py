@@ -15,11 +15,21 @@ from perdure.report.write import FORMATS
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_one_file_in_the_form_of_its_suffix(life: Path, tmp_path: Path, suffix: str) -> None:
     target = tmp_path / f"report{suffix}"
-    done = run_verb("report", life, "--to", target)
+    done = run_verb("report", life, "--to", target, "--as", "report")
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[-1] == str(target)
     assert target.stat().st_size > 1000
     assert [one.name for one in tmp_path.glob("*report*")] == [target.name]
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("a.tex", "% Perdure"), ("a.csv", "method,n,"), ("a.txt", "1 lifetime was")]
+)
+def test_a_table_and_the_methods_are_told_by_the_suffix(life: Path, tmp_path: Path, name: str, begins: str) -> None:
+    done = run_verb("report", life, "--to", tmp_path / name)
+    assert done.exit_code == 0, done.output
+    assert done.stdout == f"{tmp_path / name}\n"
+    assert (tmp_path / name).read_text().startswith(begins)
 
 
 def test_the_verdicts_are_said_in_sentences(life: Path, tmp_path: Path) -> None:

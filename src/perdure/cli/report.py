@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -25,14 +25,33 @@ def report(
     settings: Settings,
     experts: Experts = None,
     to: Annotated[
-        Path, typer.Option("--to", metavar="FILE", help="Where to: .html, .md, .json or .tex, by its suffix.")
+        Path,
+        typer.Option(
+            "--to",
+            metavar="FILE",
+            help="Where to. A report: .html, .md, .json; a paper's table: .tex, .csv; a statement of methods: .txt.",
+        ),
     ] = Path("report.html"),
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What the report is called.")] = None,
+    form: Annotated[
+        Literal["report", "table", "methods"] | None,
+        typer.Option(
+            "--as", help="What to write, where the suffix can be several: .md any, .tex any.", show_default=False
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", metavar="NAME", help="The method others are compared with; the last if not given."),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="What the report is called; a table's caption.")
+    ] = None,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Write what lifetimes show: verdicts, tables, figures, definitions, checklist and provenance.
 
+    --to table.tex is a table for a paper: methods by metrics, mean and interval, the best in bold, marks where a method
+    differs from the baseline. --as methods is a statement of methods to paste.
     Exit status 0: everything given is in it; 1: something was left out; 2: nothing could be reported.
     """
     import shlex
@@ -40,22 +59,31 @@ def report(
 
     from perdure.cli.answer import say
     from perdure.cli.scoring import progress_bar
-    from perdure.report import write_report
+    from perdure.report.write import form_of, write_report
     from perdure.stats.answer import answer
 
     command = shlex.join(["perdure", *sys.argv[1:]])
     with progress_bar(quiet) as progress:
         made = write_report(
-            logs, to, experts=experts or (), settings=settings, title=title, command=command, progress=progress
+            logs,
+            to,
+            experts=experts or (),
+            settings=settings,
+            title=title,
+            command=command,
+            form=form,
+            baseline=baseline,
+            progress=progress,
         )
     if json:
         emit_json(made.as_json(), json)
     if not quiet and json != "-":
-        several = len({group.scenario_type for group in made.material.groups}) > 1
-        for line in made.leads:
-            say(line)
-        for group in made.material.groups:
-            say(f"{group.scenario_type}: {answer(group)}" if several else answer(group))
+        if form_of(to, form) == "report":
+            several = len({group.scenario_type for group in made.material.groups}) > 1
+            for line in made.leads:
+                say(line)
+            for group in made.material.groups:
+                say(f"{group.scenario_type}: {answer(group)}" if several else answer(group))
         say(str(to), fold=False)
     for name, why in made.material.left_out:
         typer.echo(f"left out: {name}: {why}", err=True)

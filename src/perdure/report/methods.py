@@ -1,16 +1,21 @@
-"""The statement of methods: a paragraph to paste, made from what was done and the declarations of what is shown."""
+"""The statement of methods: what a paper has to say about how its numbers were made, from the facts alone."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from statistics import mean
+from typing import Any
 
 from perdure import __version__
+from perdure.metrics.engine.declare import Metric
+from perdure.metrics.engine.score import DEFINITIONS
 from perdure.report.material import Material
-from perdure.stats.answers import questions
+from perdure.report.paper import shown_metrics
+from perdure.stats.answer import called
 from perdure.stats.compare import Comparison
+from perdure.stats.model import LEVEL, Group
 from perdure.stats.sentences import rule_of
 from perdure.words import listed, number, plural
 
@@ -18,63 +23,171 @@ __all__ = ["methods"]
 
 _USED = ("numpy", "scipy", "polars")
 
+_SCALES = {
+    "task": "Values were scaled to 1..101 task by task",
+    "run": "Values were scaled to 1..101 over all tasks of a run",
+    "none": "Values were not scaled",
+}
 
-def methods(material: Material, comparisons: tuple[Comparison, ...] = ()) -> str:
-    """What was measured, on how much, how it was decided, and by which versions."""
-    return " ".join(_sentences(material, comparisons))
+
+def methods(material: Material, comparisons: Sequence[Comparison] = ()) -> str:
+    """A paragraph to paste into a paper: what was scored, by which definitions, how it was tested, with what."""
+    parts = (_scored, _prepared, _defined, _estimated, _experts)
+    said = (line for part in parts for line in part(material))
+    return " ".join((*said, *_compared(comparisons), *_with(material)))
 
 
-def _sentences(material: Material, comparisons: tuple[Comparison, ...]) -> Iterator[str]:
-    groups, survey = material.groups, material.survey
-    if not material.lives:
+def _scored(material: Material) -> Iterator[str]:
+    counted = [group for group in material.groups if group.n]
+    total = sum(group.n for group in counted)
+    if not counted:
+        yield f"{plural(len(material.lives), 'lifetime')} were read; none was pooled."
         return
-    named = [f"{one.group} (n = {one.n})" for one in groups] or [plural(len(material.lives), "lifetime")]
-    yield f"We evaluated {listed(named)} over {plural(len(material.tasks), 'task')}{_amounts(material)}."
-    measures = sorted({one.score.measure for one in material.lives if one.score.measure})
-    how = survey.settings
+    each = listed(f"{_who(group, counted)} ({group.n})" for group in counted)
+    yield f"{plural(total, 'lifetime')} {'was' if total == 1 else 'were'} scored: {each}."
+    measures = dict.fromkeys(group.measure for group in counted if group.measure)
     if measures:
-        yield f"Performance was measured as {listed(measures)}{_prepared(how)}."
-    experts = how.get("experts") or []
-    if experts:
-        yield f"Ratios to experts use {plural(len(experts), 'single-task expert')}."
-    for one in questions(groups, survey.metrics):
-        metric = survey.metrics[one.metric]
-        cited = f" ({metric.source})" if metric.source else ""
-        summary = metric.summary.rstrip(".")
-        yield f"{one.metric.replace('_', ' ').capitalize()}: {summary[0].lower()}{summary[1:]}{cited}."
-    yield rule_of(survey.preset)
-    if comparisons:
-        kinds = {"paired t tests" if one.pairing.paired else "Welch's tests" for one in comparisons}
-        family = max((each.family for one in comparisons for each in one.tested.values()), default=0)
-        over = f", adjusted by Holm's method over {plural(family, 'headline metric')}" if family > 1 else ""
-        yield f"Groups were compared by two-sided {listed(sorted(kinds))}{over}."
-    used = [f"{name} {_version(name)}" for name in _USED]
+        matrices = any(group.unit for group in counted)
+        source = "read from accuracy matrices" if matrices else "read from logs of every experience"
+        yield f"The measure was {listed(measures)}, {source}."
+    scores = material.survey.scores
+    facts = [
+        _range("task", {len(one.tasks) for one in scores}),
+        _range("learning experience", {one.learning_experiences for one in scores}),
+        _range("evaluation experience", {one.evaluation_experiences for one in scores}),
+    ]
+    if any(facts):
+        yield f"A lifetime has {listed(one for one in facts if one)}."
+    if material.left_out:
+        yield f"Left out: {plural(len(material.left_out), 'lifetime or file')} ({_reasons(material.left_out)})."
+
+
+def _who(group: Group, groups: Sequence[Group]) -> str:
+    name = called(group)
+    return name if sum(called(one) == name for one in groups) == 1 else group.group
+
+
+def _range(what: str, counts: set[int]) -> str:
+    """`2 tasks`, `2 to 4 tasks`; nothing where there is none."""
+    few, most = min(counts, default=0), max(counts, default=0)
+    return plural(most, what) if few == most and most else f"{few} to {most} {what}s" if most else ""
+
+
+def _reasons(left_out: Sequence[tuple[str, str]]) -> str:
+    counted = Counter(why for _, why in left_out).most_common(3)
+    return "; ".join(f"{count} × {why}" if count > 1 else why for why, count in counted)
+
+
+def _prepared(material: Material) -> Iterator[str]:
+    """What was done to values before any metric; to accuracy matrices nothing is."""
+    if all(group.unit for group in material.groups):
+        return
+    settings = material.survey.settings
+    width, window = settings.get("width"), settings.get("window")
+    if window == "none":
+        yield "Curves were not smoothed."
+    elif window:
+        which = "Learning and evaluation blocks" if settings.get("smooth_evaluation") else "Learning blocks"
+        by = f"a {settings.get('alignment', 'centred')} " + (
+            "moving average" if window == "flat" else f"{window} window"
+        )
+        wide = "a fifth of the block, at most 100 experiences" if width is None else _width(width)
+        yield f"{which} were smoothed by {by} ({wide})."
+    clamped = "; what lies far out was clamped" if settings.get("clamp") else ""
+    if settings.get("scale") in _SCALES:
+        yield f"{_SCALES[settings['scale']]}{clamped}."
+
+
+def _width(width: float) -> str:
+    return f"{width:.0%} of the block".replace("%", " %") if width < 1 else f"{width:g} experiences"
+
+
+def _defined(material: Material) -> Iterator[str]:
+    """The metrics that are shown, as they were declared."""
+    declared: Mapping[str, Metric] = material.survey.metrics
+    kinds: dict[bool, list[Group]] = {}
+    for group in material.groups:
+        if group.n:
+            kinds.setdefault(bool(group.unit), []).append(group)
+    shown = dict.fromkeys(name for groups in kinds.values() for name in shown_metrics(groups))
+    said = [
+        f"{name.replace('_', ' ')}: {one.summary[:1].lower()}{one.summary[1:].rstrip('.')} ({one.source})"
+        for name in shown
+        if (one := declared.get(name))
+    ]
+    if said:
+        yield f"Metrics, by the definitions of Perdure (edition {DEFINITIONS}): {'; '.join(said)}."
+
+
+def _estimated(material: Material) -> Iterator[str]:
+    presets = dict.fromkeys(group.preset for group in material.groups if group.n)
+    level = material.survey.settings.get("level", LEVEL)
+    several = any(group.n > 1 for group in material.groups)
+    for preset in presets:
+        if preset == "standard" and several:
+            yield (
+                f"Means over lifetimes are given with {level:.0%} intervals of Student's t".replace("%", " %")
+                + ", of ratios on logarithms."
+            )
+            margins = {
+                name: one.decision.margin
+                for group in material.groups
+                for name, one in group.estimates.items()
+                if one.verdict and one.decision.margin
+            }
+            held = "".join(f", {name.replace('_', ' ')} with a margin of {number(by)}" for name, by in margins.items())
+            yield f"A verdict is reached where the whole interval lies on one side of the threshold{held}."
+        elif preset != "standard":
+            yield rule_of(preset)
+
+
+def _experts(material: Material) -> Iterator[str]:
+    """How many experts each task was held against, where any metric was."""
+    found: dict[str, set[Any]] = {}
+    for life in material.survey.scores:
+        for one in life.metrics.values():
+            for task, marks in one.experts.items():
+                found.setdefault(task, set()).update(marks)
+    counts = sorted({len(marks) for marks in found.values() if marks})
+    if counts:
+        each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        sample = any(group.preset == "standard" for group in material.groups)
+        how = "taken as a sample, as lifetimes are" if sample else "taken as constants"
+        yield f"Single-task experts: {each} of each of {plural(len(found), 'task')}, {how}."
+
+
+def _compared(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    tested = [one for made in comparisons for one in made.tested.values() if one.test]
+    if not tested:
+        return
+    baselines = listed(dict.fromkeys(made.baseline for made in comparisons))
+    tests = listed(dict.fromkeys(str(one.test) for one in tested), "or")
+    paired = ", lifetimes paired by seed" if any(one.paired for one in tested) else ""
+    sizes = sorted({one.family for one in tested})
+    over = f" over the {listed(sizes, 'or')} headline metrics that both could answer"
     yield (
-        f"Computed with Perdure {__version__} (preset {survey.preset}), Python {platform.python_version()}, "
-        f"{listed(used)}."
+        f"Methods were compared with {baselines} by a two-sided {tests} test on each metric{paired}"
+        f"{f', p adjusted by Holm{over}' if sizes[-1] > 1 else ''}."
     )
 
 
-def _amounts(material: Material) -> str:
-    learned = [one.score.learning_experiences for one in material.lives if one.score.learning_experiences]
-    tested = [one.score.evaluation_experiences for one in material.lives if one.score.evaluation_experiences]
-    if not learned:
-        return ""
-    evaluated = f" and {number(round(mean(tested)))} of evaluation" if tested else ""
-    return f"; on average, a lifetime has {number(round(mean(learned)))} experiences of learning{evaluated}"
-
-
-def _prepared(how: Mapping[str, object]) -> str:
-    if how.get("scale") in (None, "none"):
-        return ", as logged"
-    smoothed = (
-        f"; learning was smoothed with a {how.get('window')} window" if how.get("window") not in (None, "none") else ""
-    )
-    return f" and scaled to 1–101 by each task's range{smoothed}"
+def _with(material: Material) -> Iterator[str]:
+    survey = material.survey
+    given = [name for name, source in survey.settings_from.items() if source not in ("preset", "log")]
+    settings = f", with {listed(f'{name} = {survey.settings.get(name)}' for name in given)}" if given else ""
+    used = ((name, _version(name)) for name in _USED)
+    by = listed([f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in used if known)])
+    yield f"Everything was computed with Perdure {__version__}, preset {survey.preset}{settings}; {by}."
+    versions: dict[str, dict[str, None]] = {}
+    for one in material.lives:
+        for name, known in (one.manifest.get("versions") or {}).items():
+            versions.setdefault(str(name), {})[str(known)] = None
+    if versions:
+        yield f"The runs record {listed(f'{name} {listed(known)}' for name, known in versions.items())}."
 
 
 def _version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
-        return "(unknown)"
+        return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from perdure import __version__
@@ -11,9 +12,9 @@ from perdure.gather.model import Life
 from perdure.report.checklist import Item, checklist
 from perdure.report.conditions import CONDITION_RULE, Verdict, leads, verdicts
 from perdure.report.material import Material
-from perdure.stats.compare import Comparison, compare_lives
-from perdure.stats.groups import usable
-from perdure.stats.model import LEVEL
+from perdure.report.methods import methods
+from perdure.report.paper import against, alike, compared
+from perdure.stats.compare import Comparison
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
 from perdure.words import listed, plural
@@ -55,6 +56,11 @@ class Report:
             if any(name in one.score.metrics and one.score.metrics[name].value is not None for one in lives)
         )
 
+    @property
+    def methods(self) -> str:
+        """The statement of methods: a paragraph to paste into a paper."""
+        return methods(self.material, self.comparisons)
+
     def as_json(self) -> dict[str, Any]:
         """Every fact of the report as one JSON object; curves are left to the logs."""
         return {
@@ -71,6 +77,7 @@ class Report:
             "comparisons": [one.as_json() for one in self.comparisons],
             "checklist": [{"what": one.what, "state": one.state, "found": one.found} for one in self.checklist],
             "notes": list(self.notes),
+            "methods": self.methods,
             "provenance": dict(self.provenance),
         }
 
@@ -84,13 +91,18 @@ def given_settings(report: Report) -> str:
     return "; ".join(f"{', '.join(names)} ({source})" for source, names in places.items())
 
 
-def report_of(material: Material, *, title: str | None = None, command: str = "", now: str = "") -> Report:
-    """What there is to say about the lifetimes; `command` and `now` are said, not looked up."""
+def report_of(
+    material: Material, *, title: str | None = None, command: str = "", now: str = "", baseline: str | None = None
+) -> Report:
+    """What there is to say about the lifetimes; `command` and `now` are said, not looked up.
+
+    Groups are compared with the `baseline`, the last one if it is not named, as `perdure compare` does.
+    """
     return Report(
         title=title or _title(material),
         material=material,
         verdicts=verdicts(material.groups, material.survey.metrics),
-        comparisons=_comparisons(material),
+        comparisons=_comparisons(material, baseline),
         checklist=checklist(material),
         provenance=_provenance(material, command, now),
         notes=_notes(material),
@@ -111,29 +123,17 @@ def _title(material: Material) -> str:
     return material.lives[0].id if count == 1 else plural(count, "lifetime")
 
 
-def _comparisons(material: Material) -> tuple[Comparison, ...]:
-    """Each group against the first one of the same scenario type, measure and preset.
-
-    Protocols may differ: a run's protocol names its learner, so that two learners never share one.
-    """
-    if len(material.groups) < 2:
-        return ()
-    survey = material.survey
-    by_id = {life.id: life for life in usable(survey.scores)[0]}
-    made: list[Comparison] = []
-    firsts: dict[tuple[str | None, ...], Any] = {}
-    for group in material.groups:
-        kind = (group.scenario_type, group.measure, group.preset)
-        lives = tuple(by_id[name] for name in group.lives if name in by_id)
-        if not lives:
-            continue
-        if kind not in firsts:
-            firsts[kind] = (group.group, lives)
-        elif len(made) < MOST_COMPARED:
-            name, baseline = firsts[kind]
-            level = survey.settings.get("level", LEVEL)
-            made.append(compare_lives(lives, baseline, survey.bars, names=(group.group, name), level=level))
-    return tuple(made)
+def _comparisons(material: Material, baseline: str | None) -> tuple[Comparison, ...]:
+    """Each group against the baseline of its kind."""
+    bases = against(material, baseline)
+    made = (
+        one
+        for groups in alike(material)
+        for base in bases
+        if base in groups
+        for one in compared(material, [group for group in groups if group.n], base).values()
+    )
+    return tuple(islice(made, MOST_COMPARED))
 
 
 def _notes(material: Material) -> tuple[str, ...]:

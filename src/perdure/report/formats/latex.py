@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from perdure.report import tables
 from perdure.report.model import Report
 from perdure.words import number
 
-__all__ = ["escaped", "latex"]
+__all__ = ["escaped", "latex", "needs_lualatex"]
 
+_HYPHENS = re.compile("-(?=-)")  # two of them would be a dash
+_GREEK = (
+    "α=alpha β=beta γ=gamma δ=delta ε=varepsilon ζ=zeta η=eta θ=theta ι=iota κ=kappa λ=lambda μ=mu ν=nu ξ=xi π=pi "
+    "ρ=rho σ=sigma τ=tau υ=upsilon φ=varphi χ=chi ψ=psi ω=omega Γ=Gamma Δ=Delta Θ=Theta Λ=Lambda Ξ=Xi Π=Pi Σ=Sigma "
+    "Φ=Phi Ψ=Psi Ω=Omega"
+)
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"$<$", ">": r"$>$", "−": r"$-$", "–": "--",
-    "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\rightarrow$", "δ": r"$\delta$", "·": r"$\cdot$",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"$<$", ">": r"$>$", "−": r"$-$", "–": r"\textendash{}",
+    "|": r"\textbar{}", "[": "{[}", "]": "{]}", "*": "{*}", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "†": r"$\dagger$",
+    "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\rightarrow$", "·": r"$\cdot$",
     "±": r"$\pm$", "×": r"$\times$", "′": "'", "’": "'", "“": "``", "”": "''", "…": r"\ldots{}",
+    **{letter: rf"$\{name}$" for letter, _, name in (one.partition("=") for one in _GREEK.split())},
 }  # fmt: skip
+_LAST_OF_PDFLATEX = "\u017f"  # the last letter of Latin Extended-A; beyond it pdfTeX stops at most characters
 
 
 def latex(report: Report) -> str:
@@ -25,7 +35,12 @@ def latex(report: Report) -> str:
 
 def escaped(text: str) -> str:
     """Text as it stands: no character of a log can be taken for a command; control characters are dropped."""
-    return "".join(_SPECIAL.get(one, one) for one in text if one.isprintable())
+    return _HYPHENS.sub("-{}", "".join(_SPECIAL.get(one, one) for one in text if one.isprintable()))
+
+
+def needs_lualatex(text: str) -> bool:
+    """Whether a text, escaped already, holds letters that pdfTeX does not know."""
+    return any(one > _LAST_OF_PDFLATEX for one in text)
 
 
 def _lines(report: Report) -> Iterator[str]:
@@ -46,6 +61,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _table(tables.comparison(one), f"comparison-{at + 1}")
     defined = tables.definitions(material.survey.metrics, report.valued)
     yield from _table(defined, "definitions", drop=("the scenario needs",), wide="what it says")
+    yield ""
+    yield r"\paragraph{Methods.}"
+    yield escaped(report.methods)
 
 
 def _comment(text: str) -> str:

@@ -73,6 +73,10 @@ def _lines(report: Report) -> Iterator[str]:
     yield "## Definitions"
     yield from _table(tables.definitions(material.survey.metrics, report.valued))
     yield ""
+    yield "## Statement of methods"
+    yield ""
+    yield escaped(report.methods)
+    yield ""
     yield "## Reporting checklist"
     yield ""
     for item in report.checklist:
