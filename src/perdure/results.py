@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Tabular"]
+__all__ = ["Shown", "Tabular"]
 
 
-class Tabular:
+class Shown:
+    """What displays itself in a notebook."""
+
+    def _repr_html_(self) -> str:
+        # What is said of a result is made of rooms above its own, so it is looked up when somebody looks.
+        from perdure.notebook import shown
+
+        return shown(self)
+
+
+class Tabular(Shown):
     """A result that is a table to those who work with tables, and JSON to machines."""
 
     def as_json(self) -> dict[str, Any]:
@@ -35,6 +45,3 @@ class Tabular:
     def to_json(self, *, indent: int | None = 2) -> str:
         """The whole result as JSON text."""
         return json.dumps(self.as_json(), ensure_ascii=False, allow_nan=False, indent=indent, default=str)
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()

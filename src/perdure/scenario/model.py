@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from perdure.errors import ScenarioError
+from perdure.results import Shown
 
 __all__ = ["UNSAFE_PATH", "Block", "Mode", "Scenario", "Subtype", "Task"]
 
@@ -59,7 +60,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Scenario:
+class Scenario(Shown):
     """The sequence of blocks of one life, and the tasks that occur in it.
 
     Task names fold case when a scenario is made; `tasks` stand in the order of their first

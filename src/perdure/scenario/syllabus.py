@@ -15,6 +15,7 @@ from typing import Any
 
 from perdure import files
 from perdure.errors import ScenarioError
+from perdure.results import Shown
 from perdure.scenario.document import Document, Steps, as_text, decode
 from perdure.scenario.grammar import Run, runs
 from perdure.scenario.header import read_header
@@ -29,7 +30,7 @@ __all__ = ["Syllabus", "parse_syllabus", "read_syllabus", "syllabus_text", "writ
 
 
 @dataclass(frozen=True)
-class Syllabus:
+class Syllabus(Shown):
     """A scenario, and what of its file a scenario does not hold; all tuples run parallel to its blocks."""
 
     scenario: Scenario

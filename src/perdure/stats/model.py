@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.metrics.engine.declare import AveragedAs, Bar
+from perdure.results import Shown
 
 __all__ = ["LEVEL", "Array", "Decision", "Estimate", "Group", "Tails", "Verdict", "Withheld"]
 
@@ -230,7 +231,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(Shown):
     """Lifetimes that may be pooled, and what each metric comes to over them."""
 
     group: str

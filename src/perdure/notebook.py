@@ -1,0 +1,204 @@
+"""How results show themselves in a notebook: the answer in a sentence, then its table, and the rest folded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from perdure.errors import PerdureError
+from perdure.words import interval, number, p_text, plural
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from perdure.gather.model import Survey
+    from perdure.metrics.engine.score import Score
+    from perdure.scenario.lint import LintReport
+    from perdure.scenario.model import Scenario
+    from perdure.scenario.syllabus import Syllabus
+    from perdure.stats.model import Estimate, Group
+    from perdure.stats.plan import Plan
+    from perdure.stats.systems import Comparisons
+
+__all__ = ["shown"]
+
+_MOST = 200
+"""Rows of a folded table; `.table()` has them all."""
+_MORE_METRICS = ("metric", "mean", "interval", "n")
+
+
+def shown(result: Any) -> str:
+    """The result as HTML without scripts or styles of its own; nothing of a log can be taken for an element."""
+    made = next((_SHOWN[one.__name__] for one in type(result).__mro__ if one.__name__ in _SHOWN), _plain)
+    return f"<div>{''.join(made(result))}</div>"
+
+
+def _survey(found: Survey) -> Iterator[str]:
+    from perdure.stats.groups import groups
+
+    try:
+        for group in groups(found):
+            yield from _group(group)
+    except PerdureError as problem:
+        yield _line(str(problem))
+    for path, why in found.left_out:
+        yield _line(f"left out {why if path in why else f'{path}: {why}'}")
+    yield _folded(f"{plural(len(found), 'lifetime')}, one by one", _frame(found.table()))
+
+
+def _score(one: Score) -> Iterator[str]:
+    """One lifetime as a group of one: by itself it decides little, and the sentence says so."""
+    from perdure.gather.model import Life, Survey
+    from perdure.metrics.engine.declare import METRICS
+    from perdure.stats.groups import alone
+
+    known = {name: METRICS.get(name) for name in one.metrics if name in METRICS.names()}
+    yield from _group(alone(Survey((Life(one),), (), {}, one.preset, known), one))
+
+
+def _group(group: Group) -> Iterator[str]:
+    from perdure.stats.answer import answer, asked, title
+
+    yield f"<p><strong>{escape(title(group))}</strong>{_break(answer(group))}</p>"
+    questions = asked(group)
+    rows = [
+        (question if not at else "", *_estimate(one), one.word or one.verdict or "", _p(one))
+        for question, some in questions.items()
+        for at, one in enumerate(some)
+    ]
+    if rows:
+        yield _table(("question", "metric", "mean", "interval", "verdict", "p"), rows)
+    first = {one.metric for some in questions.values() for one in some}
+    more = [(*_estimate(one), one.n) for one in group.estimates.values() if one.n and one.metric not in first]
+    if more:
+        yield _folded(plural(len(more), "more metric"), _table(_MORE_METRICS, more))
+    absent = [(one.metric, one.lacking) for one in group.estimates.values() if not one.n]
+    if absent:
+        yield _folded(f"{len(absent)} without a value", _table(("metric", "why"), absent))
+
+
+def _estimate(one: Estimate) -> tuple[str, str, str]:
+    spread = "" if one.low is None else interval(one.low, one.high)
+    return one.metric.replace("_", " "), number(one.mean, one.width), spread
+
+
+def _p(one: Estimate) -> str:
+    return p_text(one.p) if one.verdict and one.p is not None else ""
+
+
+def _comparisons(found: Comparisons) -> Iterator[str]:
+    from perdure.report.tables import comparison
+    from perdure.stats.sentences import sentence
+
+    for one in found.comparisons:
+        where = f" · {one.scenario_type}" if one.scenario_type else ""
+        said = [sentence(each, one.system, one.baseline) for each in one.differences.values()]
+        yield f"<p><strong>{escape(f'{one.system} against {one.baseline}{where}')}</strong>{_break(*said)}</p>"
+        data = comparison(one).filled().as_data()
+        yield _folded(
+            "The numbers", _table([head for head, _, _ in data["columns"]], data["rows"]) + _line(data["note"])
+        )
+    for note in found.notes:
+        yield _line(note)
+    yield _folded("As one table", _frame(found.table()))
+
+
+def _plan(made: Plan) -> Iterator[str]:
+    exact = "no number suffices" if made.exact is None else f"{made.exact} for the test that decides"
+    yield _line(
+        f"An effect of {made.k:g} standard deviations needs {plural(made.rule, 'lifetime')} by the rule, {exact} "
+        f"(α = {made.alpha:g}, β = {made.beta:g}); {plural(made.lifetimes, 'lifetime')} "
+        f"{'has' if made.lifetimes == 1 else 'have'} a power of {made.power:.0%}.".replace("%", " %"),
+        strong=True,
+    )
+    table = _frame(made.table())
+    yield table if made.pilot else _folded("Power by lifetimes", table)
+    yield from map(_line, made.notes)
+
+
+def _lint(found: LintReport) -> Iterator[str]:
+    answered = [(name, one.sites, ", ".join(one.keys)) for name, one in found.metrics.items() if one.sites]
+    cannot = [(name, one.why or "") for name, one in found.metrics.items() if not one.sites]
+    yield _line(
+        f"{found.syllabus.scenario.name}: {'sound' if found.ok else 'not sound'}, answers {len(answered)} of "
+        f"{plural(len(found.metrics), 'metric')}.",
+        strong=True,
+    )
+    if found.problems:
+        rows = [(one.level, one.where, one.what, one.fix) for one in found.problems]
+        yield _table(("level", "where", "what", "what to do"), rows)
+    if answered:
+        yield _folded(f"{plural(len(answered), 'metric')} it answers", _table(("metric", "values", "of"), answered))
+    if cannot:
+        yield _folded(f"{len(cannot)} it cannot answer", _table(("metric", "why"), cannot))
+    yield from _scenario(found.syllabus.scenario)
+
+
+def _scenario(scenario: Scenario) -> Iterator[str]:
+    learned = sum(block.mode == "learn" for block in scenario.blocks)
+    yield _line(
+        f"{scenario.name}: {plural(len(scenario.tasks), 'task')}, {plural(learned, 'learning block')} and "
+        f"{plural(len(scenario.blocks) - learned, 'evaluation block')}.",
+        strong=True,
+    )
+    rows = [
+        (at, block.mode, block.task, "" if block.length is None else block.length)
+        for at, block in enumerate(scenario.blocks)
+    ]
+    yield _folded("Block by block", _table(("block", "mode", "task", "experiences"), rows))
+
+
+def _syllabus(syllabus: Syllabus) -> Iterator[str]:
+    yield from _scenario(syllabus.scenario)
+
+
+def _plain(result: Any) -> Iterator[str]:
+    yield _line(repr(result), strong=True)
+    yield _frame(result.table())
+
+
+_SHOWN: Mapping[str, Callable[[Any], Iterator[str]]] = {
+    "Comparisons": _comparisons,
+    "Group": _group,
+    "LintReport": _lint,
+    "Plan": _plan,
+    "Scenario": _scenario,
+    "Score": _score,
+    "Survey": _survey,
+    "Syllabus": _syllabus,
+}
+"""By the name of the class, so that showing one result loads nothing of the others."""
+
+
+# --- elements -------------------------------------------------------------------------------------
+
+
+def _line(text: str, *, strong: bool = False) -> str:
+    return f"<p>{f'<strong>{escape(text)}</strong>' if strong else escape(text)}</p>" if text else ""
+
+
+def _break(*lines: str) -> str:
+    return "".join(f"<br>{escape(line)}" for line in lines if line)
+
+
+def _folded(what: str, inner: str) -> str:
+    return f"<details><summary>{escape(what)}</summary>{inner}</details>"
+
+
+def _frame(frame: pl.DataFrame) -> str:
+    return _table(frame.columns, frame.head(_MOST).iter_rows(), frame.height)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]], count: int = 0) -> str:
+    """A table; of very many rows the first, and how many there are."""
+    kept = list(rows)
+    count = max(count, len(kept))
+    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>" for row in kept[:_MOST])
+    more = _line(f"{count - _MOST} more rows; .table() has them all") if count > _MOST else ""
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cell(cell: Any) -> str:
+    return escape(number(cell) if cell is None or isinstance(cell, int | float) else str(cell))
