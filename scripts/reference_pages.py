@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +12,7 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # MkDocs loads a hook by its path; its parts lie beside it
 from scripts.metric_pages import metric_pages, table
+from scripts.notebooks import NOTEBOOKS, page
 
 if TYPE_CHECKING:
     from perdure.curves.model import Prep
@@ -24,6 +26,9 @@ def on_files(files: Files, config: Any) -> Files:
     """MkDocs' hook: add the generated pages to those on disk."""
     for name, text in pages().items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        text = page(json.loads(path.read_text()), path.stem)
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=text))
     return files
 
 

@@ -81,6 +81,7 @@ def test_the_page_runs_as_printed(page: Path, tmp_path: Path) -> None:
 def test_the_pages_of_the_menu_are_those_on_disk_and_those_made() -> None:
     menu = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
     on_disk = {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]}
+    on_disk |= {f"notebooks/{one.stem}.md" for one in (ROOT / "docs/notebooks").glob("*.ipynb")}
     assert {page for page in menu if not page.startswith("reference/")} == on_disk
 
 

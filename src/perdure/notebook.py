@@ -105,13 +105,17 @@ def _comparisons(found: Comparisons) -> Iterator[str]:
 
 
 def _plan(made: Plan) -> Iterator[str]:
-    exact = "no number suffices" if made.exact is None else f"{made.exact} for the test that decides"
-    yield _line(
-        f"An effect of {made.k:g} standard deviations needs {plural(made.rule, 'lifetime')} by the rule, {exact} "
-        f"(α = {made.alpha:g}, β = {made.beta:g}); {plural(made.lifetimes, 'lifetime')} "
-        f"{'has' if made.lifetimes == 1 else 'have'} a power of {made.power:.0%}.".replace("%", " %"),
-        strong=True,
-    )
+    planned = {name: one.lifetimes for name, one in made.pilot.items() if one.lifetimes is not None}
+    for name, count in planned.items():
+        yield _line(f"{name.replace('_', ' ')} needs {plural(count, 'lifetime')}, by the pilot's spread.", strong=True)
+    if not made.pilot:
+        exact = "no number suffices" if made.exact is None else f"{made.exact} for the test that decides"
+        effect = "1 standard deviation" if made.k == 1 else f"{made.k:g} standard deviations"
+        yield _line(
+            f"An effect of {effect} needs {plural(made.rule, 'lifetime')} by the rule, {exact} (α = {made.alpha:g}, "
+            f"β = {made.beta:g}); the power of {plural(made.lifetimes, 'lifetime')} is {100 * made.power:.0f} %.",
+            strong=True,
+        )
     table = _frame(made.table())
     yield table if made.pilot else _folded("Power by lifetimes", table)
     yield from map(_line, made.notes)

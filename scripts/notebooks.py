@@ -1,0 +1,86 @@
+"""The notebooks of the documentation: run with their outputs kept (python scripts/notebooks.py), and shown as pages."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+__all__ = ["NOTEBOOKS", "executed", "page"]
+
+NOTEBOOKS = Path(__file__).parents[1] / "docs" / "notebooks"
+
+
+def executed(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The notebook with the outputs of its cells, run one after the other in `folder`, as a kernel would."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    cells: list[dict[str, Any]] = []
+    with contextlib.chdir(folder):
+        for cell in notebook["cells"]:
+            made = dict(cell)
+            if cell["cell_type"] == "code":
+                count = sum(one["cell_type"] == "code" for one in cells) + 1
+                made |= {"execution_count": count, "outputs": _outputs("".join(cell["source"]), names, count)}
+            cells.append(made)
+    return {**notebook, "cells": cells}
+
+
+def _outputs(source: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    """What a cell prints, and its last expression as it shows itself."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    printed = io.StringIO()
+    value = None
+    with contextlib.redirect_stdout(printed):
+        exec(compile(tree, f"cell {count}", "exec"), names)
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), f"cell {count}", "eval"), names)
+    found: list[dict[str, Any]] = []
+    if printed.getvalue():
+        found.append({"output_type": "stream", "name": "stdout", "text": _lines(printed.getvalue())})
+    if value is not None:
+        data = {"text/plain": _lines(repr(value))}
+        for method, kind in (("_repr_html_", "text/html"), ("_repr_svg_", "image/svg+xml")):
+            if hasattr(value, method):
+                data[kind] = _lines(getattr(value, method)())
+        found.append({"output_type": "execute_result", "execution_count": count, "metadata": {}, "data": data})
+    return found
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+def page(notebook: dict[str, Any], name: str) -> str:
+    """The notebook as a page of the site: text, code, and what each cell showed."""
+    parts: list[str] = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            drawn = data.get("text/html") or data.get("image/svg+xml")
+            text = "".join(output.get("text") or data.get("text/plain") or ())
+            parts.append("".join(drawn) if drawn else f"```text\n{text.rstrip()}\n```")
+    parts.insert(1, f"[The notebook itself]({name}.ipynb) runs in Jupyter as it stands.")
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> None:
+    """Run every notebook, each in a folder of its own, and keep its outputs."""
+    os.environ.setdefault("COLUMNS", "100")
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        with tempfile.TemporaryDirectory() as folder:
+            made = executed(json.loads(path.read_text()), Path(folder))
+        path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+        print(path.name, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The notebooks of the documentation run, and what they show is what is kept in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripts.notebooks import NOTEBOOKS, executed, page
+
+EVERY = sorted(NOTEBOOKS.glob("*.ipynb"))
+NUMBER = re.compile(r"[−-]?\d[\d.e]*")
+
+
+def words(notebook: dict[str, Any]) -> list[list[str]]:
+    """What each cell showed, numbers blanked: another machine may round the last digit otherwise."""
+    return [
+        [NUMBER.sub("#", "".join(text)) for one in cell.get("outputs", ()) for text in _texts(one)]
+        for cell in notebook["cells"]
+    ]
+
+
+def _texts(output: dict[str, Any]) -> list[list[str]]:
+    return [output["text"]] if "text" in output else list(output["data"].values())
+
+
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_shows_what_it_keeps(path: Path, tmp_path: Path) -> None:
+    kept = json.loads(path.read_text())
+    made = executed(kept, tmp_path)
+    assert words(made) == words(kept), "run python scripts/notebooks.py, and look at what changed"
+    assert [cell["source"] for cell in made["cells"]] == [cell["source"] for cell in kept["cells"]]
+
+
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
+def test_the_page_of_a_notebook_holds_its_text_code_and_outputs(path: Path) -> None:
+    kept = json.loads(path.read_text())
+    text = page(kept, path.stem)
+    assert text.startswith("# ")
+    assert f"({path.stem}.ipynb)" in text
+    assert all("".join(cell["source"]) in text for cell in kept["cells"])
+    outputs = [one for cell in kept["cells"] for one in cell.get("outputs", ())]
+    shown = [one["data"]["text/html"] for one in outputs if "text/html" in one.get("data", {})]
+    assert shown
+    assert all("".join(one) in text for one in shown)
+
+
+def test_there_are_the_two_ways_in() -> None:
+    assert [path.stem for path in EVERY] == ["from-a-learner-to-a-paper-table", "from-logs-to-a-verdict"]
+
+
+def test_a_cell_that_fails_fails_the_notebook(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        executed({"cells": [{"cell_type": "code", "source": ["1 / 0"]}]}, tmp_path)
