@@ -20,7 +20,6 @@ from perdure.report import tables
 from perdure.report.formats.pictures import life_pictures, opening, sections
 from perdure.report.grid import grids
 from perdure.report.material import Material
-from perdure.report.methods import methods
 from perdure.report.model import Report, given_settings
 from perdure.report.palette import dark_colours
 from perdure.stats.answers import alike, answers, better
@@ -122,7 +121,7 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
             unpaged=len(material.lives) - len(pages),
             left_out=material.survey.left_out,
             definitions=tables.definitions(material.survey.metrics, report.valued),
-            methods=methods(material, report.comparisons),
+            methods=report.methods,
             provenance=_provenance(report),
             settings=_pretty(report.provenance.get("settings", {})),
             origins="\n".join(_line(one) for one in _once(report.provenance.get("lifetimes", []))),
