@@ -41,7 +41,7 @@ class Options:
     """Whether a Parquet copy may be kept beside the log."""
     verified: bool = True
     """Whether a log that is not what its ledger says is refused; else it is read as it stands, with a note."""
-    shape: Literal["long", "wide", "triplets"] | None = None
+    shape: Literal["long", "wide", "triplets", "tagged"] | None = None
     """How a table is laid out, where its header does not tell."""
     rows: Literal["evaluated", "learned"] | None = None
     """What the rows of an accuracy matrix are, where its cells do not tell."""

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from perdure.errors import LogError, closest, nearest
+from perdure.log.formats.tags import TAG_COLUMNS, tags_of
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options
 
@@ -28,7 +29,7 @@ __all__ = [
     "table_shape",
 ]
 
-Shape = Literal["long", "wide", "triplets"]
+Shape = Literal["long", "wide", "triplets", "tagged"]
 
 IDENTITY: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -92,6 +93,7 @@ NEEDED: Mapping[Shape, Mapping[str, str]] = MappingProxyType(
         "long": {"task_name": "env", "block_type": "phase"},
         "wide": {"active_task": "current"},
         "triplets": {"eval_exp": "evaluated", "training_exp": "trained"},
+        "tagged": {},
     }
 )
 """Columns that each shape cannot do without, with an example of what a file may call them."""
@@ -137,7 +139,7 @@ def table_shape(header: Sequence[str], options: Options) -> Shape | None:
     """How a table with this header is laid out, as declared or as its names tell; None where they do not.
 
     A name of the long table (task_name, block_type, or a column mapped to one of the standard ones) makes it
-    long; eval_exp with training_exp, triplets; a column that names the active task, wide.
+    long; eval_exp with training_exp, triplets; a column that names the active task, wide; tags of tasks, tagged.
     """
     if options.shape is not None:
         return options.shape
@@ -149,7 +151,7 @@ def table_shape(header: Sequence[str], options: Options) -> Shape | None:
         return "triplets"
     if not understood.isdisjoint(ACTIVE_TASK):
         return "wide"
-    return None
+    return "tagged" if tags_of(header, options.columns) else None
 
 
 def layout(header: Sequence[str], path: Path, options: Options) -> Layout:
@@ -157,7 +159,7 @@ def layout(header: Sequence[str], path: Path, options: Options) -> Layout:
 
     LogError where a mapping names a column that is not there, or two columns would have one name.
     """
-    mapping = dict(options.columns)
+    mapping = {ours: theirs for ours, theirs in options.columns.items() if ours not in TAG_COLUMNS}
     for ours, theirs in mapping.items():
         if theirs not in header:
             raise LogError(f"no column {theirs!r} for {ours}", offer(theirs, header), file=path)

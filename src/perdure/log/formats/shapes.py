@@ -20,7 +20,7 @@ __all__ = [
     "shape_of",
 ]
 
-Shape = Literal["long", "wide", "triplets", "matrix"]
+Shape = Literal["long", "wide", "triplets", "tagged", "matrix"]
 
 _GLANCE = 1 << 16
 _MATRIX_AT_MOST = 1 << 22  # bytes of a matrix with names about it: about 450 tasks

@@ -14,7 +14,7 @@ import polars as pl
 from perdure.errors import LogError
 from perdure.log import cells
 from perdure.log.delimited import Part, Table, bytes_of, table_in
-from perdure.log.formats import long, packed, triplets, wide
+from perdure.log.formats import long, packed, tagged, triplets, wide
 from perdure.log.formats.column_names import NEEDED, Layout, layout, table_shape
 from perdure.log.formats.row_identity import Counts, Lives, lives
 from perdure.log.formats.shapes import shape_of
@@ -40,7 +40,8 @@ class _Tables:
     name = "table"
     summary = (
         "a CSV, TSV (also .gz or .zip), Parquet or Arrow table with a header of names: one row per experience, "
-        "or wide, or triplets; of one lifetime, or of many with columns lifetime, learner, seed"
+        "or wide, or triplets, or a column per tag (eval/TASK/MEASURE); of one lifetime, "
+        "or of many with columns lifetime, learner, seed"
     )
 
     def recognises(self, path: Path) -> bool:
@@ -151,7 +152,7 @@ def _named(
         yield replace(one, id=f"{name}#{one.inside}" if one.inside else name, notes=(*notes, *told))
 
 
-_SHAPES = {"long": long.lifetimes, "wide": wide.lifetimes, "triplets": triplets.lifetimes}
+_SHAPES = {"long": long.lifetimes, "wide": wide.lifetimes, "triplets": triplets.lifetimes, "tagged": tagged.lifetimes}
 
 
 def _header(path: Path) -> list[str] | None:

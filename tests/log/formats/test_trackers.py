@@ -1,0 +1,366 @@
+"""TensorBoard, Weights & Biases and MLflow: what they keep of a run, as they keep it."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import struct
+import tempfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import perdure
+from perdure.errors import LogError
+from perdure.log.accuracy_matrix import MatrixLifetime
+from perdure.log.formats import protobuf
+from perdure.log.formats.mlflow import MLFLOW
+from perdure.log.formats.scalars import TrackerReader
+from perdure.log.formats.tensorboard import TENSORBOARD, scalars_in
+from perdure.log.formats.wandb import WANDB
+from perdure.log.read import Options, find
+from perdure.testing import check_reader
+
+# Written by TensorBoard 2.21.0 (EventFileWriter): its version, then eval/pong/reward at steps 3, 4 and 5 as 1.5 in a
+# simple_value, 2.5 in a tensor's float_val, 3.5 in a tensor's content.
+OWN = base64.b64decode(
+    "SAAAAAAAAAD+kkidCUK8GdCUvtpBGg1icmFpbi5FdmVudDoyUi4KLHRlbnNvcmJvYXJkLnN1bW1hcnkud3JpdGVyLmV2ZW50X2ZpbGVfd3JpdGVy"
+    "kqQYViYAAAAAAAAAc0/jAAkAAAAAAECPQBADKhkKFwoQZXZhbC9wb25nL3Jld2FyZBUAAMA/7eUh5ToAAAAAAAAAEpXq4gkAAAAAAEiPQBAEKi0K"
+    "KwoQZXZhbC9wb25nL3Jld2FyZEIKCAESACoEAAAgQEoLCgkKB3NjYWxhcnNtAicjOgAAAAAAAAASleriCQAAAAAAUI9AEAUqLQorChBldmFsL3Bv"
+    "bmcvcmV3YXJkQgoIARIAIgQAAGBASgsKCQoHc2NhbGFyc7P8PGY="
+)
+LIFE = [  # a step, and the scalars that are logged at it
+    (0, {"eval/pong/reward": 0.0, "eval/freeway/reward": 0.1}),
+    (1, {"train/pong/reward": 0.5, "train/loss": 9.0}),
+    (2, {"train/pong/reward": 1.0}),
+    (2, {"eval/pong/reward": 1.0, "eval/freeway/reward": 0.1}),
+    (3, {"train/freeway/reward": 0.7}),
+    (4, {"eval/pong/reward": 0.6, "eval/freeway/reward": 0.9}),
+]
+TOLD = [
+    ("evaluate", "pong", [0.0]),
+    ("evaluate", "freeway", [0.1]),
+    ("learn", "pong", [0.5, 1.0]),
+    ("evaluate", "pong", [1.0]),
+    ("evaluate", "freeway", [0.1]),
+    ("learn", "freeway", [0.7]),
+    ("evaluate", "pong", [0.6]),
+    ("evaluate", "freeway", [0.9]),
+]
+
+
+def told(life: perdure.Lifetime) -> list[tuple[str, str, list[float]]]:
+    passage = life.passage()
+    ends = [*passage.starts[1:], len(passage.values)][: len(passage.scenario.blocks)]
+    return [
+        (block.mode, block.task, [round(float(value), 6) for value in passage.values[start:end]])
+        for block, start, end in zip(passage.scenario.blocks, passage.starts, ends, strict=False)
+    ]
+
+
+# --- TensorBoard, to the documented format; the reader is held to a file of the library's above -------------------
+
+
+def varint(number: int) -> bytes:
+    out = b""
+    while number > 0x7F:
+        out += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    return out + bytes([number])
+
+
+def message(number: int, content: bytes) -> bytes:
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def record(content: bytes) -> bytes:
+    size = struct.pack("<Q", len(content))
+    checked = [
+        struct.pack("<I", int(protobuf.masked(protobuf.checksums(part, [0], [len(part)]))[0]))
+        for part in (size, content)
+    ]
+    return size + checked[0] + content + checked[1]
+
+
+def event(step: int, scalars: dict[str, float]) -> bytes:
+    values = b"".join(
+        message(1, message(1, tag.encode()) + b"\x15" + struct.pack("<f", value)) for tag, value in scalars.items()
+    )
+    return b"\x09" + struct.pack("<d", 1000.0 + step) + b"\x10" + varint(step) + message(5, values)
+
+
+def events(folder: Path, life: Sequence[tuple[int, dict[str, float]]]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    content = record(b"\x1a\x0dbrain.Event:2")
+    for step, scalars in life:
+        for tag, value in scalars.items():  # one event per scalar, as SummaryWriter.add_scalar does
+            content += record(event(step, {tag: value}))
+    file = folder / "events.out.tfevents.1000.host.1.0"
+    file.write_bytes(content)
+    return file
+
+
+def test_a_file_of_tensorboards_own_gives_its_scalars_of_all_three_kinds(tmp_path: Path) -> None:
+    file = tmp_path / "events.out.tfevents.1"
+    file.write_bytes(OWN)
+    notes: list[str] = []
+    found = list(scalars_in(file, notes))
+    assert [(one.tag, one.step, one.value, one.moment) for one in found] == [
+        ("eval/pong/reward", 3, 1.5, 1000.0),
+        ("eval/pong/reward", 4, 2.5, 1001.0),
+        ("eval/pong/reward", 5, 3.5, 1002.0),
+    ]
+    assert not notes
+
+
+def test_the_checksum_is_that_of_rfc_3720() -> None:
+    """Its appendix B.4: 32 bytes of zeros, of ones, rising, falling."""
+    rising = bytes(range(32))
+    given = [bytes(32), b"\xff" * 32, rising, rising[::-1]]
+    found = protobuf.checksums(b"".join(given), [0, 32, 64, 96], [32] * 4)
+    assert [hex(int(one)) for one in found] == ["0x8a9136aa", "0x62a8ab43", "0x46dd794e", "0x113fdb5c"]
+
+
+def test_a_run_of_tensorboard_is_a_lifetime_by_its_tags(tmp_path: Path) -> None:
+    """To the documented format."""
+    file = events(tmp_path / "ewc", LIFE)
+    check_reader(TENSORBOARD, file.parent)
+    check_reader(TENSORBOARD, file)
+    life = perdure.read(file.parent)
+    assert told(life) == TOLD
+    assert dict(life.measures) == {"reward": "higher"}
+    assert list(find(tmp_path)) == [file.parent]
+
+
+def test_a_record_cut_off_anywhere_leaves_those_before_it_and_a_note(tmp_path: Path) -> None:
+    file = tmp_path / "events.out.tfevents.1"
+    last = len(OWN) - (58 + 16)
+    for length in range(last + 1, len(OWN)):
+        file.write_bytes(OWN[:length])
+        notes: list[str] = []
+        assert [one.value for one in scalars_in(file, notes)] == [1.5, 2.5]
+        assert "cut off" in notes[0]
+
+
+def test_a_changed_byte_anywhere_never_changes_a_value_in_silence(tmp_path: Path) -> None:
+    file = tmp_path / "events.out.tfevents.1"
+    for at in range(len(OWN)):
+        file.write_bytes(OWN[:at] + bytes([OWN[at] ^ 0x10]) + OWN[at + 1 :])
+        notes: list[str] = []
+        try:
+            found = [one.value for one in scalars_in(file, notes)]
+        except LogError:
+            continue
+        assert notes, at  # a length that now reaches beyond the end is as a file that was cut off
+        assert found in ([], [1.5], [1.5, 2.5])
+
+
+def test_the_tags_of_one_task_are_its_curve_and_it_is_said_what_to_log(tmp_path: Path) -> None:
+    """Stable-Baselines3's own tags."""
+    life = [(step, {"rollout/ep_rew_mean": float(step), "train/loss": 1.0}) for step in range(1, 5)]
+    found = perdure.read(events(tmp_path / "ppo_1", life).parent)
+    assert told(found) == [("learn", "ppo_1", [1, 2, 3, 4])]
+    assert any("eval/TASK/MEASURE" in note for note in found.notes)
+
+
+def test_patterns_of_ones_own_say_what_tags_are(tmp_path: Path) -> None:
+    life = [
+        (1, {"return of pong": 0.5}),
+        (2, {"score(pong)": 1.0, "score(freeway)": 0.0}),
+        (3, {"return of freeway": 0.5}),
+        (4, {"score(pong)": 0.4, "score(freeway)": 1.0}),
+    ]
+    place = events(tmp_path / "run", life).parent
+    with pytest.raises(LogError, match="no tag that names a task"):
+        perdure.read(place)
+    columns = {"evaluate": "score({task})", "learn": "return of {task}"}
+    assert [(mode, task) for mode, task, _ in told(perdure.read(place, columns=columns))] == [
+        ("learn", "pong"),
+        ("evaluate", "pong"),
+        ("evaluate", "freeway"),
+        ("learn", "freeway"),
+        ("evaluate", "pong"),
+        ("evaluate", "freeway"),
+    ]
+
+
+def test_coras_tags_are_known(tmp_path: Path) -> None:
+    """To continual_rl's sources (task_base.py): train_reward/RUN and eval_reward/RUN."""
+    life = [
+        (1, {"train_reward/0": 1.0}),
+        (2, {"eval_reward/0": 2.0, "eval_reward/1": 0.0}),
+        (3, {"train_reward/1": 1.0}),
+    ]
+    found = perdure.read(events(tmp_path / "cora", life).parent)
+    assert [(mode, task) for mode, task, _ in told(found)] == [
+        ("learn", "0"),
+        ("evaluate", "0"),
+        ("evaluate", "1"),
+        ("learn", "1"),
+    ]
+
+
+def test_avalanches_tags_are_an_accuracy_matrix_in_the_order_of_experiences(tmp_path: Path) -> None:
+    """To Avalanche's documented names of metrics."""
+    tag = "Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp00"
+    life = [(10, {f"{tag}0": 0.9, f"{tag}1": 0.1}), (20, {f"{tag}0": 0.5, f"{tag}1": 0.8})]
+    found = perdure.read(events(tmp_path / "naive", life).parent)
+    assert isinstance(found, MatrixLifetime)
+    assert np.round(found.matrix.after, 6).tolist() == [[0.9, 0.5], [0.1, 0.8]]
+
+
+def test_evaluations_that_do_not_tell_what_was_learned_are_refused_with_what_to_log(tmp_path: Path) -> None:
+    life = [(1, {"eval/a/reward": 0.9, "eval/b/reward": 0.1}), (2, {"eval/a/reward": 0.5, "eval/b/reward": 0.8})]
+    with pytest.raises(LogError, match=r"nothing says which task was learned when.*train/TASK/MEASURE"):
+        perdure.read(events(tmp_path / "run", life).parent)
+
+
+def test_a_growing_set_of_evaluated_tasks_tells_what_was_learned(tmp_path: Path) -> None:
+    life = [(1, {"test/a/acc": 0.9}), (2, {"test/a/acc": 0.5, "test/b/acc": 0.8})]
+    found = perdure.read(events(tmp_path / "run", life).parent)
+    assert isinstance(found, MatrixLifetime)
+    assert found.matrix.tasks == ("a", "b")
+    assert found.matrix.after[0].round(6).tolist() == [0.9, 0.5]
+
+
+# --- Weights & Biases ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An offline run, written by the library itself."""
+    wandb = pytest.importorskip("wandb", reason="the run is made by the library")
+    folder = tmp_path_factory.mktemp("wandb")
+    settings = wandb.Settings(console="off", silent=True, x_disable_stats=True, x_disable_meta=True)
+    run = wandb.init(
+        mode="offline", dir=str(folder), project="p", config={"method": "ewc", "seed": 3}, settings=settings
+    )
+    for _, scalars in LIFE:
+        run.log(scalars)
+    run.finish()
+    return next((folder / "wandb").glob("offline-run-*"))
+
+
+def test_an_offline_run_of_the_library_is_a_lifetime_with_its_method_and_seed(offline: Path) -> None:
+    check_reader(WANDB, offline)
+    life = perdure.read(offline)
+    assert told(life) == TOLD
+    assert (life.learner, life.seed) == ("ewc", 3)
+    assert offline.resolve() in {place.resolve() for place in find(offline.parent)}
+
+
+def test_an_offline_run_cut_off_anywhere_is_read_up_to_there_or_refused(offline: Path, tmp_path: Path) -> None:
+    whole = next(offline.glob("*.wandb")).read_bytes()
+    file = tmp_path / "run-x.wandb"
+    for length in range(len(whole)):
+        file.write_bytes(whole[:length])
+        with contextlib.suppress(LogError):
+            found = told(WANDB.read(file, Options()))
+            assert [mode for mode, *_ in found] == [mode for mode, *_ in TOLD[: len(found)]]
+
+
+def test_a_history_of_json_lines_is_read_as_an_offline_run_is(tmp_path: Path) -> None:
+    """To the documented format (wandb-history.jsonl)."""
+    (tmp_path / "files").mkdir()
+    rows = [{**scalars, "_step": step, "_runtime": 1.5, "image": {"_type": "image"}} for step, scalars in LIFE]
+    (tmp_path / "files" / "wandb-history.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    check_reader(WANDB, tmp_path)
+    assert told(perdure.read(tmp_path)) == TOLD
+
+
+def test_a_history_that_says_what_is_learned_is_a_wide_table(tmp_path: Path) -> None:
+    rows = [
+        {"current_task": "pong", "pong": 0.5, "freeway": 0.0},
+        {"current_task": "freeway", "pong": 0.1, "freeway": 1.0},
+    ]
+    (tmp_path / "wandb-history.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert [(mode, task) for mode, task, _ in told(perdure.read(tmp_path))][:2] == [
+        ("learn", "pong"),
+        ("evaluate", "pong"),
+    ]
+
+
+def test_an_exported_history_is_a_table_of_tags(tmp_path: Path) -> None:
+    """As `run.history().to_csv()` writes it."""
+    tags = list(dict.fromkeys(tag for _, scalars in LIFE for tag in scalars))
+    lines = [",".join(["_step", "_runtime", *tags])]
+    lines += [
+        ",".join([str(at), "1.5", *(str(scalars.get(tag, "")) for tag in tags)]) for at, (_, scalars) in enumerate(LIFE)
+    ]
+    file = tmp_path / "history.csv"
+    file.write_text("\n".join(lines) + "\n")
+    assert list(find(tmp_path)) == [file]
+    assert told(perdure.read(file)) == TOLD
+
+
+# --- MLflow ----------------------------------------------------------------------------------------------------------
+
+
+def store(run: Path, *, restart: bool = False) -> Path:
+    """A run as MLflow 3.17's file store keeps it; where steps start again with each block, times tell the order."""
+    (run / "params").mkdir(parents=True)
+    (run / "meta.yaml").write_text("run_id: x\n")
+    (run / "params" / "seed").write_text("7")
+    (run / "params" / "method").write_text("ewc")
+    for at, (step, scalars) in enumerate(LIFE):
+        for tag, value in scalars.items():
+            file = run / "metrics" / tag
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("a") as out:
+                out.write(f"{1794790339440 + at} {value} {-at if restart else step}\n")
+    return run
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_run_of_mlflows_file_store_is_a_lifetime_with_its_method_and_seed(tmp_path: Path, restart: bool) -> None:
+    """To the documented format."""
+    run = store(tmp_path / "mlruns" / "0" / "aa630d83", restart=restart)
+    check_reader(MLFLOW, run)
+    life = perdure.read(run)
+    # Values of one moment stand in the order of their names: a file per metric keeps no other.
+    assert told(life) == [TOLD[at] for at in (1, 0, 2, 4, 3, 5, 7, 6)]
+    assert (life.learner, life.seed) == ("ewc", 7)
+    assert list(find(tmp_path / "mlruns")) == [run]
+
+
+def test_a_bad_line_of_a_metric_is_named(tmp_path: Path) -> None:
+    run = store(tmp_path / "run")
+    (run / "metrics" / "train" / "loss").write_text("1794790339440 0.5 0\n1794790339441 half 1\n")
+    with pytest.raises(LogError, match="loss:2: '1794790339441 half 1'"):
+        perdure.read(run)
+
+
+# --- any bytes -------------------------------------------------------------------------------------------------------
+
+
+def level(content: bytes) -> bytes:
+    """A record of a LevelDB log, whose checksum is right whatever is in it."""
+    return struct.pack("<IHB", zlib.crc32(content, zlib.crc32(b"\x01")), len(content), 1) + content
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_give_a_log_error_and_nothing_else(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        metric = Path(folder, "run", "metrics", "eval", "pong", "reward")
+        metric.parent.mkdir(parents=True)
+        Path(folder, "run", "meta.yaml").write_text("")
+        files: list[tuple[TrackerReader, Path, Path, bytes]] = [
+            (TENSORBOARD, Path(folder, "tfevents"), Path(folder, "tfevents"), content),
+            (TENSORBOARD, Path(folder, "tfevents"), Path(folder, "tfevents"), record(content)),
+            (TENSORBOARD, Path(folder, "tfevents"), Path(folder, "tfevents"), record(message(5, message(1, content)))),
+            (WANDB, Path(folder, "x.wandb"), Path(folder, "x.wandb"), content),
+            (WANDB, Path(folder, "x.wandb"), Path(folder, "x.wandb"), b":W&B\xe1\xbe\x00" + level(content)),
+            (WANDB, Path(folder, "x.wandb"), Path(folder, "x.wandb"), b":W&B\xe1\xbe\x00" + level(message(2, content))),
+            (WANDB, Path(folder, "wandb-history.jsonl"), Path(folder, "wandb-history.jsonl"), content + b"\n"),
+            (MLFLOW, Path(folder, "run"), metric, content + b"\n"),
+        ]
+        for reader, place, file, written in files:
+            file.write_bytes(written)
+            with contextlib.suppress(LogError):
+                reader.read(place, Options())
