@@ -262,12 +262,26 @@ def arrays_of(path: Path, content: bytes) -> Mapping[str, npt.NDArray[Any]]:
 def _matrix_among(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[str, npt.NDArray[Any]]:
     names = list(arrays)
     name = "matrix" if "matrix" in names else names[0] if len(names) == 1 else None
+    if name is None and _are_scores(arrays):
+        raise LogError(
+            f"scores of runs × tasks by algorithm ({', '.join(names)}), as rliable takes them: what was kept at the end, "
+            "from which forgetting cannot be measured",
+            "save how every task is done after each was learned, one matrix per run; for these scores alone there are "
+            "perdure.interquartile_mean and perdure.stratified_bootstrap",
+            file=path,
+        )
     if name is None:
         raise LogError(
             f"which of these arrays is the matrix: {', '.join(names) or 'none'}? Save it under the name matrix",
             file=path,
         )
     return name, arrays[name]
+
+
+def _are_scores(arrays: Mapping[str, npt.NDArray[Any]]) -> bool:
+    """Whether every array is runs × tasks, of the same tasks."""
+    shapes = {array.shape[1:] for array in arrays.values() if array.ndim == 2}
+    return len(arrays) > 1 and len(shapes) == 1 and all(array.ndim == 2 for array in arrays.values())
 
 
 def _numeric(path: Path, name: str, array: npt.NDArray[Any]) -> Array:
