@@ -20,6 +20,7 @@ import perdure
 from perdure.errors import LogError
 from perdure.log.accuracy_matrix import MatrixLifetime
 from perdure.log.formats import protobuf
+from perdure.log.formats.avalanche import AVALANCHE
 from perdure.log.formats.mlflow import MLFLOW
 from perdure.log.formats.scalars import TrackerReader
 from perdure.log.formats.tensorboard import TENSORBOARD, scalars_in
@@ -364,3 +365,31 @@ def test_any_bytes_give_a_log_error_and_nothing_else(content: bytes) -> None:
             file.write_bytes(written)
             with contextlib.suppress(LogError):
                 reader.read(place, Options())
+
+
+# --- Avalanche's JSON, to the documented format ---------------------------------------------------------------------
+
+
+def test_avalanches_metrics_as_json_are_an_accuracy_matrix(tmp_path: Path) -> None:
+    tag = "Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp00"
+    said = {
+        "Loss_MB/train_phase/train_stream/Task000": [[1, 2], [0.5, 0.4]],
+        f"{tag}0": [[10, 20], [0.9, 0.5]],
+        f"{tag}1": [[10, 20], [0.1, 0.8]],
+    }
+    file = tmp_path / "metrics.json"
+    file.write_text(json.dumps(said))
+    check_reader(AVALANCHE, file)
+    found = perdure.read(file)
+    assert isinstance(found, MatrixLifetime)
+    assert found.matrix.after.tolist() == [[0.9, 0.5], [0.1, 0.8]]
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_in_avalanches_json_give_a_log_error_and_nothing_else(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "m.json")
+        file.write_bytes(b'{"Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp000": [[1], [' + content)
+        assert AVALANCHE.recognises(file)
+        with contextlib.suppress(LogError):
+            AVALANCHE.read(file, Options())

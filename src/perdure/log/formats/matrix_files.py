@@ -264,8 +264,8 @@ def _matrix_among(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[s
     name = "matrix" if "matrix" in names else names[0] if len(names) == 1 else None
     if name is None and _are_scores(arrays):
         raise LogError(
-            f"scores of runs × tasks by algorithm ({', '.join(names)}), as rliable takes them: what was kept at the end, "
-            "from which forgetting cannot be measured",
+            f"scores of runs × tasks by algorithm ({', '.join(names)}), as rliable takes them: what was kept at the "
+            "end, from which forgetting cannot be measured",
             "save how every task is done after each was learned, one matrix per run; for these scores alone there are "
             "perdure.interquartile_mean and perdure.stratified_bootstrap",
             file=path,
@@ -279,9 +279,11 @@ def _matrix_among(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[s
 
 
 def _are_scores(arrays: Mapping[str, npt.NDArray[Any]]) -> bool:
-    """Whether every array is runs × tasks, of the same tasks."""
-    shapes = {array.shape[1:] for array in arrays.values() if array.ndim == 2}
-    return len(arrays) > 1 and len(shapes) == 1 and all(array.ndim == 2 for array in arrays.values())
+    """Whether every array is runs × tasks, of the same tasks; where all are square, they may be matrices."""
+    if len(arrays) < 2 or not all(array.ndim == 2 for array in arrays.values()):
+        return False
+    tasks = {array.shape[1] for array in arrays.values()}
+    return len(tasks) == 1 and any(array.shape[0] not in tasks for array in arrays.values())
 
 
 def _numeric(path: Path, name: str, array: npt.NDArray[Any]) -> Array:
