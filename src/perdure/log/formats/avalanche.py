@@ -1,6 +1,7 @@
 """Avalanche's metrics as JSON: what `EvaluationPlugin.get_all_metrics()` gives.
 
-As `avalanche/training/plugins/evaluation.py` keeps it: per name a list of steps and a list of values; names are those of its TensorBoard logger.
+As `avalanche/training/plugins/evaluation.py` keeps it: per name a list of steps and a list of values. Names are those
+of its TensorBoard logger.
 """
 
 from __future__ import annotations
