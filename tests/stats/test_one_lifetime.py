@@ -81,3 +81,11 @@ def test_a_null_life_is_seldom_told() -> None:
         decide((lived({}, seed=seed),), "performance_maintenance", PM).verdict != "undecided" for seed in range(400)
     ]
     assert np.mean(told) < 0.08
+
+
+@pytest.mark.parametrize("short", [3, 6])
+def test_one_short_evaluation_among_long_ones_is_enough_to_leave_it_open(short: int) -> None:
+    rng = np.random.default_rng(0)
+    for count, open_ in ((9, True), (10, False)):
+        found = within_life(lived({short: rng.normal(50, 5, count)}), "performance_maintenance")
+        assert isinstance(found, str) == open_

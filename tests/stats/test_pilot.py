@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from perdure.errors import PerdureError
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.pilot import PilotMetric, pilot_metrics, spread_bound
+from perdure.stats.power import power
 
 PM, RP = "performance_maintenance", "relative_performance"
 KEEPS = {PM: Bar(0.0, 5.0, headline="log")}
@@ -179,3 +181,35 @@ def test_one_set_of_experts_for_both_learners_costs_nothing() -> None:
     own = pilot_metrics(ours, BESIDE, 11, question="unpaired", detect={RP: 2.0})[RP]
     assert shared.beside is None
     assert own.beside is not None
+
+
+def test_the_spread_seen_is_the_sample_s_and_of_two_learners_its_pooled_variance() -> None:
+    ours, theirs = normal(0.0, 4.0, 5, 1), normal(0.0, 1.0, 5, 2)
+    assert of(ours).sd == pytest.approx(statistics.stdev(ours))
+    both = pilot_metrics(lives(ours), KEEPS, 11, other=lives(theirs), question="unpaired")[PM]
+    assert both.sd == pytest.approx(math.sqrt((statistics.variance(ours) + statistics.variance(theirs)) / 2))
+
+
+def test_a_plan_has_a_power_of_90_percent_unless_another_is_asked() -> None:
+    values = normal(0.0, 4.0, 11)
+    one = of(values)
+    k = (one.detect or 0) / (one.sd_upper or 1)
+    assert power((one.upper or 0) - 1, k) < 0.9 <= power(one.upper or 0, k)
+    assert (of(values, beta=0.2).upper or 0) < (one.upper or 0)
+
+
+def test_two_learners_are_held_against_each_other_and_not_against_a_threshold_or_its_margin() -> None:
+    one = pilot_metrics(lives(normal(0.0, 4.0, 11)), KEEPS, 11, question="unpaired")[PM]
+    assert (one.against, one.detect, one.lifetimes) == (None, None, None)
+    assert of(normal(0.0, 4.0, 11)).against == -5.0
+
+
+def test_the_power_at_the_upper_bound_is_never_above_that_of_normal_values() -> None:
+    fewer = 0
+    for seed in range(6):
+        # Long to the left: what is redrawn from them reaches less than the formula says, or more.
+        one = of([-float(value) for value in np.exp(normal(0.0, 1.0, 12, seed))], 2.0)
+        by_formula = power(11, 2.0 / (one.sd_upper or 1))
+        assert (one.power_upper or 0) <= by_formula + 1e-12
+        fewer += (one.power_upper or 0) < by_formula - 0.01
+    assert fewer

@@ -86,3 +86,9 @@ def test_bars_grow_with_power() -> None:
     assert bars(0.0).strip() == ""
     assert bars(1.0, 4) == "████"
     assert all(len(bars(float(p), 8)) == 8 for p in np.linspace(0, 1, 17))
+
+
+def test_a_plan_is_never_for_fewer_than_the_two_lifetimes_that_a_spread_needs() -> None:
+    made = make_plan(5.0)
+    assert made.rule == 1
+    assert made.lifetimes == 2

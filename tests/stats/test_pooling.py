@@ -13,7 +13,7 @@ from perdure.errors import PerdureError
 from perdure.gather.survey import survey
 from perdure.metrics.engine.settings import Settings
 from perdure.stats.editions import moved, two_editions
-from perdure.stats.groups import groups, not_pooled
+from perdure.stats.groups import groups, not_pooled, split
 
 
 def grouped(*logs: Path, **settings: object) -> dict[str, int]:
@@ -143,3 +143,24 @@ def test_l2metrics_scores_are_the_same_in_every_edition(tmp_path: Path) -> None:
     found = survey(life, settings=Settings("l2metrics-3.1"))
     file = old_json(tmp_path / "old.json", found.as_json())
     assert survey(file).scores[0].preset == "l2metrics-3.1"
+
+
+def test_what_moved_is_told_by_the_means_of_both_editions_over_the_lifetimes_in_both() -> None:
+    lives = [
+        life(name, values={"bwt": value}, recorded=name, preset=preset)
+        for preset, values in (("standard-0.1", (1.0, 3.0, 90.0)), ("standard", (5.0, 3.0)))
+        for name, value in zip("abc", values, strict=False)
+    ]
+    (found,) = moved(lives)
+    assert (found.n, found.changed, found.old, found.new) == (2, 1, 2.0, 4.0)
+
+
+def test_the_group_advised_is_the_part_of_an_id_that_differs() -> None:
+    lives = [
+        life(f"runs/mnist/seed{seed}/{method}", holder=f"runs/mnist/seed{seed}")
+        for seed in range(2)
+        for method in ("ewc", "der")
+    ]
+    (said,) = not_pooled(lives)
+    pattern = said.partition("--group '")[2].removesuffix("'")
+    assert set(split(lives, pattern)) == {"ewc", "der"}

@@ -97,3 +97,16 @@ def test_score_says_it_of_one_and_of_several(tmp_path: Path) -> None:
         (tmp_path / f"seed{seed}.csv").write_text(f"95,35,{35 + seed}\n,95,35\n,,95\n")
     assert "severe forgetting" in run_verb("score", tmp_path / "seed0.csv").output
     assert "severe forgetting" in run_verb("score", tmp_path).output
+
+
+def test_a_change_by_just_its_margin_is_about_0_and_any_more_is_not() -> None:
+    margin = perdure.survey(matrix_lifetime(cells(95, 0))).bars["bwt"].margin
+    assert margin > 0
+    for away in (margin, -margin):
+        assert "it is kept" in of_one(93, away)
+        assert "it is kept" not in of_one(93, away * 1.001)
+
+
+def test_good_is_beyond_the_number_of_the_page_and_not_at_it() -> None:
+    assert "tasks are not learned well (LA 90)" in of_one(90, 0)
+    assert "each task is learned well" in of_one(90.01, 0)

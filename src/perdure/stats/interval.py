@@ -103,7 +103,7 @@ def signed_rank_test(differences: Array) -> float:
         from scipy.special import ndtr
 
         spread = math.sqrt(float((doubled.astype(np.float64) ** 2).sum()) / 4)
-        return min(1.0, 2 * float(ndtr(-abs(above - total / 2) / spread)))
+        return 2 * float(ndtr(-abs(above - total / 2) / spread))
     ways = np.zeros(total + 1)
     ways[0] = 1.0
     for rank in doubled:

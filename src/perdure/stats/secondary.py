@@ -60,7 +60,7 @@ def _mann_whitney(ours: Array, theirs: Array) -> float:
     return float(stats.mannwhitneyu(ours, theirs, alternative="two-sided").pvalue)
 
 
-def hedges_g(ours: Array, theirs: Array, sign: float = 1.0) -> float | None:
+def hedges_g(ours: Array, theirs: Array, sign: float) -> float | None:
     """The difference in pooled standard deviations, corrected for small n (Hedges 1981); None where both sd are 0."""
     freedom = len(ours) + len(theirs) - 2
     pooled = ((len(ours) - 1) * ours.var(ddof=1) + (len(theirs) - 1) * theirs.var(ddof=1)) / freedom
