@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,25 +13,35 @@ from typing import TYPE_CHECKING, Any
 from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # MkDocs loads a hook by its path; its parts lie beside it
+from scripts.gallery import gallery
 from scripts.metric_pages import metric_pages, table
 from scripts.notebooks import NOTEBOOKS, page
+from scripts.troubleshooting import troubleshooting
 
 if TYPE_CHECKING:
     from perdure.curves.model import Prep
     from perdure.log.rules import Rule
     from perdure.metrics.engine.declare import Preset
 
-__all__ = ["on_files", "pages"]
+__all__ = ["on_files", "on_page_markdown", "pages"]
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """MkDocs' hook: add the generated pages to those on disk."""
-    for name, text in pages().items():
+    """MkDocs' hook: add the generated pages and pictures to those on disk."""
+    shown, pictures = gallery()
+    for name, text in {**pages(), "gallery": shown}.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         text = page(json.loads(path.read_text()), path.stem)
         files.append(File.generated(config, f"notebooks/{path.stem}.md", content=text))
+    for name, picture in pictures.items():
+        files.append(File.generated(config, f"reference/gallery/{name}", content=picture))
     return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """MkDocs' hook: `console exact` tells the tests to compare; a page wants to know of a console alone."""
+    return re.sub(r"^```console exact$", "```console", markdown, flags=re.MULTILINE)
 
 
 def pages() -> dict[str, str]:
@@ -44,6 +56,9 @@ def pages() -> dict[str, str]:
         "log-columns": log_columns(),
         "readers": readers(),
         "errors": errors(),
+        "python": python(),
+        "schemas": schemas(),
+        "troubleshooting": troubleshooting(),
     }
 
 
@@ -224,3 +239,82 @@ def errors() -> str:
     import perdure.errors
 
     return f"# Errors\n\n```text\n{(perdure.errors.__doc__ or '').strip()}\n```\n"
+
+
+def python() -> str:
+    """Every public name of the package: its signature, what it is, and of a class what it can do."""
+    import perdure
+
+    parts = [
+        "# Python\n\nThe public names of `perdure`; they load on first use. What the shell can do, these can do.\n"
+    ]
+    kinds: dict[str, list[str]] = {"Functions": [], "Classes": [], "Errors": [], "Tables": []}
+    for name in perdure.__all__:
+        one = getattr(perdure, name)
+        if inspect.isclass(one):
+            kinds["Errors" if issubclass(one, Exception) else "Classes"].append(_described(name, one))
+        else:
+            kinds["Functions" if callable(one) else "Tables"].append(_described(name, one))
+    for kind, described in kinds.items():
+        parts += [f"\n## {kind}\n", *described]
+    return "".join(parts)
+
+
+def _described(name: str, one: Any) -> str:
+    if not callable(one):
+        listed = ", ".join(f"`{key}`" for key in one)
+        return f"\n### {name}\n\n{'By name' if isinstance(one, dict) else 'Declared'}: {listed}.\n"
+    text = inspect.getdoc(one) or ""
+    parts = [f"\n### {name}\n\n```text\n{name}{_signature(one)}\n```\n\n{text}\n"]
+    if inspect.isclass(one) and not issubclass(one, Exception):
+        rows = []
+        for member, found in vars(one).items():
+            said = (inspect.getdoc(found) or "").partition("\n\n")[0].replace("\n", " ")
+            if not member.startswith("_") and said and (inspect.isfunction(found) or isinstance(found, property)):
+                rows.append((f"`{member}{'()' if inspect.isfunction(found) else ''}`", said))
+        parts.append("\n" + table(("member", "what it is"), rows) if rows else "")
+    return "".join(parts)
+
+
+def _signature(one: Any) -> str:
+    """As a reader writes it: one parameter a line where it is long, and no addresses of defaults."""
+    try:
+        signature = inspect.signature(one)
+    except ValueError:
+        return "(…)"
+    bare = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    said = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+    said = re.sub(r"<factory>|<[^<>]*>", "…", said)
+    return said if len(said) <= 100 else said.replace(", ", ",\n    ").replace("(", "(\n    ", 1)
+
+
+def schemas() -> str:
+    """The JSON documents: what each has on top, and the schema whole."""
+    from perdure.schemas import DOCUMENTS, schema
+
+    parts = ["# JSON\n\nWhat `--json` writes and what is read; shipped as `perdure/schemas/NAME.schema.json`.\n"]
+    for name in DOCUMENTS:
+        whole = schema(name)
+        top = whole
+        if "$ref" in top:
+            top = whole["$defs"][top["$ref"].rpartition("/")[2]]
+        needed = top.get("required", ())
+        rows = [
+            (f"`{key}`", _kind_of(one), "yes" if key in needed else "", one.get("description", ""))
+            for key, one in top.get("properties", {}).items()
+        ]
+        parts.append(f"\n## {name}\n\n{whole.get('description', top.get('description', ''))}\n\n")
+        parts.append(table(("key", "type", "always", "meaning"), rows))
+        body = json.dumps(whole, indent=2, ensure_ascii=False).replace("\n", "\n    ")
+        parts.append(f'\n??? note "The schema of {name}"\n\n    ```json\n    {body}\n    ```\n')
+    return "".join(parts)
+
+
+def _kind_of(one: dict[str, Any]) -> str:
+    """The type of a property in a word or two."""
+    if "$ref" in one:
+        return str(one["$ref"]).rpartition("/")[2]
+    if "anyOf" in one:
+        return " or ".join(_kind_of(each) for each in one["anyOf"])
+    found = one.get("type", "any")
+    return " or ".join(found) if isinstance(found, list) else str(found)

@@ -18,6 +18,8 @@ SHOWN_ONLY = {"json", "text", "toml", "yaml"}
 NEEDS = {
     "live-thousands-at-once.md": ("jax",),
     "minigrid-ppo.md": ("stable_baselines3", "minigrid"),
+    "pytorch.md": ("torch",),
+    "sb3.md": ("stable_baselines3",),
     "watch-a-run.md": ("starlette", "uvicorn"),
 }
 MAKE = re.compile(r"^make (demo|test)\b")

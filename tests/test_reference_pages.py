@@ -9,12 +9,18 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from perdure import FIGURES
 from perdure.metrics import METRICS, Metric
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from scripts import metric_pages
+from scripts import gallery, metric_pages, troubleshooting
 
 DECLARED = list(METRICS)
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, str]:
+    return {case.title: text for case, text in troubleshooting.said()}
 
 
 @pytest.mark.parametrize("metric", DECLARED, ids=lambda one: one.name)
@@ -57,3 +63,43 @@ def test_what_the_null_bench_wrote_is_shown_by_its_middle_and_worst_cell_and_its
     assert row[2:] == ("0.98 … 1.01", "3 %, worst 4 %", "1 %, worst 1 %", "92 %, worst 91 %")
     assert not list(metric_pages.null_rows("droop", "standard", tmp_path))
     assert not list(metric_pages.null_rows("relative_performance", "new-2022", tmp_path))
+
+
+@pytest.mark.parametrize("case", troubleshooting.CASES, ids=lambda one: one.title)
+def test_what_the_page_of_troubles_calls_an_error_is_one(case: troubleshooting.Case, answers: dict[str, str]) -> None:
+    text = answers[case.title]
+    assert text
+    assert "Traceback" not in text
+    assert "\n" not in case.title
+
+
+def test_the_page_of_python_names_has_every_public_one() -> None:
+    pytest.importorskip("mkdocs")
+    from scripts import reference_pages
+
+    import perdure
+
+    page = reference_pages.python()
+    assert all(f"\n### {name}\n" in page for name in perdure.__all__)
+    assert " at 0x" not in page
+
+
+def test_the_page_of_schemas_has_every_key_of_every_document() -> None:
+    pytest.importorskip("mkdocs")
+    from scripts import reference_pages
+
+    from perdure.schemas import DOCUMENTS, schema
+
+    page = reference_pages.schemas()
+    for name in DOCUMENTS:
+        part = page.partition(f"\n## {name}\n")[2].partition("???")[0]
+        assert all(f"`{key}`" in part for key in schema(name).get("properties", {}))
+
+
+def test_the_gallery_has_every_kind_of_figure_with_its_command() -> None:
+    page, pictures = gallery.gallery()
+    for name in FIGURES:
+        part = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        assert f"$ perdure figure {name} " in part
+        assert f"(gallery/{name}.svg)" in part or "nothing to draw" in part
+    assert all(picture.lstrip().startswith(b"<") for picture in pictures.values())
