@@ -137,7 +137,7 @@ def test_a_partial_life_is_left_out_and_the_exit_status_says_so(runs: Path, tmp_
     blocks.write_text("\n".join(blocks.read_text().splitlines()[:-1]) + "\n")
     done = run_verb("compare", tmp_path / "keeping", runs / "forgetful")
     assert done.exit_code == 1
-    assert f"left out {tmp_path / 'keeping/lives/keeping-3'}: it did not reach its end" in done.output
+    assert f"left out: {tmp_path / 'keeping/lives/keeping-3'}: it did not reach its end" in done.output
     assert "not paired: 5 of 5 and 6 lifetimes match" in done.output
 
 
@@ -184,7 +184,7 @@ def test_at_80_columns_ids_and_results_are_whole(runs: Path, names: tuple[str, .
 def test_a_wide_terminal_shows_the_means_both_ps_and_what_stands_beside_them(runs: Path) -> None:
     said = run_verb("compare", runs / "keeping", runs / "forgetful", "--metrics", "performance_maintenance").output
     assert all(heading in said.splitlines()[1] for heading in (" p ", "Holm", "rank p"))
-    assert "never deciding" in " ".join(said.split())
+    assert "For information only" in " ".join(said.split())
     assert "100% of 6 pairs" in said
 
 

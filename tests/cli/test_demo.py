@@ -68,7 +68,7 @@ def test_a_forgetful_learner_forgets_more_than_the_one_that_keeps(lived: tuple[P
 
 def test_the_cost_is_said_first_and_experts_suffice_for_a_verdict(lived: tuple[Path, dict[str, Any], str]) -> None:
     _, facts, said = lived
-    assert said.startswith("4 learners, 24 lives and 60 experts (5 per task), ")
+    assert said.startswith("4 learners, 24 lifetimes and 60 experts (5 per task): ")
     beside = [
         one["metrics"][name]
         for groups in facts.values()
@@ -137,5 +137,5 @@ def test_a_finished_demo_lives_nothing(lived: tuple[Path, dict[str, Any], str]) 
     before = {file: file.stat().st_mtime_ns for file in folder.rglob("data-log.tsv")}
     result = called("--into", folder, "--lifetimes", 3)
     assert result.exit_code == 0
-    assert "21 of 21 are there already" in result.output
+    assert "0 of 21 to run" in result.output
     assert before == {file: file.stat().st_mtime_ns for file in folder.rglob("data-log.tsv")}

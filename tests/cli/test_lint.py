@@ -175,7 +175,7 @@ def test_a_syllabus_of_2019_shows_what_it_was_made_for_unless_a_preset_is_named(
     today = facts(run_cli("lint", place, "--preset", "standard", "--json", "-"))["metrics"]
     assert "performance_maintenance" in today
     assert "ste_forward_transfer" not in today
-    assert "of the 2019 framework" in run_cli("lint", place).stdout
+    assert "Metrics of the 2019 framework" in run_cli("lint", place).stdout
 
 
 def test_a_protocol_is_linted_scenario_by_scenario_with_its_experts(run_cli: Run, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_json_holds_id_condition_threshold_source_and_needs() -> None:
     assert found["forward_transfer"]["threshold"] == 1
     assert found["forward_transfer"]["condition"] == "Transfer and Adaptation"
     assert found["forward_transfer"]["source"].startswith("Baker")
-    assert found["relative_performance"]["needs"].endswith("; an expert for it")
+    assert found["relative_performance"]["needs"].endswith("; an expert of that task")
     assert len(found) == len(METRICS.names())
 
 

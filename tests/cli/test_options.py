@@ -168,7 +168,7 @@ def test_contradicting_flags_are_refused(lives: Path) -> None:
 def test_plan_refuses_settings_without_a_pilot() -> None:
     result = run_verb("plan", "--scale", "none")
     assert result.exit_code == 2
-    assert "give --pilot too" in result.output.replace("\n", " ")
+    assert "add --pilot" in result.output.replace("\n", " ")
 
 
 # --- advice --------------------------------------------------------------------------------------

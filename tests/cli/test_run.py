@@ -8,15 +8,20 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from perdure.cli import running
 from perdure.cli.run import EXAMPLE, run
 from perdure.errors import ProtocolError
 from perdure.metrics.engine.settings import settings_for
+from perdure.run.engines.work import Event
+from perdure.run.plan import Plan
+from perdure.run.protocol import read_protocol
 
 PROTOCOL = """
 name = "small"
@@ -55,10 +60,10 @@ def called(*arguments: object) -> Result:
 def test_a_dry_run_shows_the_plan_and_lives_nothing(protocol: Path, tmp_path: Path) -> None:
     result = called(protocol, "--into", tmp_path / "run", "--dry-run")
     assert result.exit_code == 0, result.output
-    assert "forgetful-q in 2 lives and 2 experts (1 per task), 96 experiences, 16 of them the experts'" in result.output
-    assert "condensed: 2 lives of 8 blocks, 40 experiences" in result.output
-    assert "4 are to be lived" in result.output
-    assert "condensed cannot answer performance_recovery" in " ".join(result.output.split())
+    assert "forgetful-q, 2 lifetimes and 2 experts (1 per task): 96 experiences, 16 of them by experts" in result.output
+    assert "condensed: 2 lifetimes of 8 blocks, 40 experiences" in result.output
+    assert "4 of 4 to run, 96 experiences, with " in result.output
+    assert "condensed cannot measure performance_recovery" in " ".join(result.output.split())
     assert not (tmp_path / "run").exists()
 
 
@@ -135,8 +140,8 @@ def test_a_run_is_lived_scored_and_reported_and_then_there_is_nothing_to_do(prot
     assert (tmp_path / "run" / "report.html").stat().st_size > 10_000
     again = called(protocol, "--into", tmp_path / "run", "--workers", 0)
     assert again.exit_code == 0
-    assert "nothing is missing, so nothing was run" in " ".join(again.output.split())
-    assert "4 of 4 are there already" in again.output
+    assert "everything is already finished; nothing was run" in " ".join(again.output.split())
+    assert "0 of 4 to run" in again.output
 
 
 def test_only_chosen_lives_are_lived(protocol: Path, tmp_path: Path) -> None:
@@ -185,7 +190,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(protocol: Path, tmp_path: Pa
     process.send_signal(signal.SIGINT)
     _, complained = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "the same command goes on from here" in complained
+    assert "run the same command again to continue" in complained
     assert "Traceback" not in complained
 
 
@@ -226,3 +231,19 @@ def test_a_run_is_written_as_the_2019_tools_read_it(protocol: Path, tmp_path: Pa
     assert set(json.loads((tmp_path / "data" / "taskinfo" / "info.json").read_text())) == {"pong_wide", "pong_narrow"}
     # Its experts lie beside the lives, and are no second way to score them.
     assert settings_for([tmp_path / "run"]).preset == "framework-2019"
+
+
+def test_progress_in_a_file_has_totals_and_the_time_left(
+    protocol: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = Plan(read_protocol(protocol)).lives
+    clock = iter(range(0, 1000, 10))  # ten seconds between any two events
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    with running.progress_of(jobs, 1, quiet=False) as tell:
+        tell(Event("progress", jobs[0].id, done=0))
+        tell(Event("progress", jobs[0].id, done=jobs[0].experiences // 2))
+        for job in jobs:
+            tell(Event("done", job.id))
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "0 of 2 finished, 25 %, about 30 s left"
+    assert said[-1].startswith("2 of 2 finished, ")

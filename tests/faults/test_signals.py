@@ -44,8 +44,8 @@ def test_a_run_with_learners_that_hear_nothing_ends_and_leaves_nothing_behind(
     status, _, complained = run.end(30)
     assert time.monotonic() - sent < 20
     assert status == STATUS[number]
-    assert complained.startswith("perdure: stopped; 2 still to be lived in ")
-    assert "the same command goes on from here" in complained
+    assert complained.startswith("perdure: stopped; 2 left to run in ")
+    assert "run the same command again to continue" in complained
     assert complained.count("\n") == 1
     assert all(gone(int(process)) for process in mark.read_text().split())
 

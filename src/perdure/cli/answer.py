@@ -53,7 +53,7 @@ def show_answers(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
     if not depth.quiet:
         _of_all(scores, groups, depth)
     for path, why in scores.left_out:
-        say(f"left out {why if path in why else f'{path}: {why}'}", "yellow", fold=False)
+        say(f"left out: {why if path in why else f'{path}: {why}'}", "yellow", fold=False)
 
 
 def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:
@@ -70,7 +70,7 @@ def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:
         one for one in known if one.metric in depth.ids or one.metric not in _declared()
     ]  # asked for, or a file's
     if wanted:
-        questions["" if depth.ids else "Asked for"] = wanted
+        questions["" if depth.ids else "Requested"] = wanted
     shown = [one for rows in questions.values() for one in rows]
     rest = [one for one in known if one not in shown]
     if depth.every and rest:
@@ -84,7 +84,7 @@ def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:
     if not depth.quiet and not name:
         _footer(group, rest, depth)
     for life, why in group.left_out:
-        say(f"left out {life}: {why}", "yellow")
+        say(f"left out: {life}: {why}", "yellow")
 
 
 def _declared() -> frozenset[str]:
@@ -180,10 +180,10 @@ def _of_all(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
     if dropped:
         say(f"{plural(dropped, 'row')} dropped in {where} of {plural(len(lives), 'lifetime')}", "yellow")
     if len({one.measure for one in lives}) > 1:
-        say("several measures are several groups; give --measure to score one", "grey")
+        say("lifetimes with different measures are separate groups; choose one with --measure", "grey")
     unlearned = [one.id for one in lives if one.not_learned]
     if unlearned:
-        say(f"a task was never learned in {', '.join(unlearned)}", "yellow")
+        say(f"at least one task was never learned in: {', '.join(unlearned)}", "yellow")
     if not depth.why and len(lives) > 1:
         return
     notes = Counter(note for one in lives for note in one.notes)

@@ -29,9 +29,8 @@ def show_capabilities(scores: Survey) -> None:
         table.add_column("score", justify="right", no_wrap=True)
         for one in (each for each in found if each.learner == learner):
             score = "–" if one.score is None else number(one.score)
-            said = (
-                one.why or f"mean of {len(one.syllabi)} syllab{'us' if len(one.syllabi) == 1 else 'i'}, beside experts"
-            )
+            among = f"{len(one.syllabi)} syllab{'us' if len(one.syllabi) == 1 else 'i'}"
+            said = one.why or f"mean of {among}, relative to experts"
             table.add_row(Text(f"{one.name}: {said}", "bold" if one.syllabi else "dim"), "", score)
             for answer in one.answers:
                 table.add_row(Text(f"  {answer.question}"), answer.metric, number(answer.value))

@@ -19,9 +19,9 @@ EXAMPLE = "perdure check logs/my-life"
 
 @with_settings("log", only=["columns", "rows", "unit"])
 def check(log: Log, settings: Settings, json: Json = None, quiet: Quiet = False) -> None:
-    """Report every problem of a log with file and line, and what to do about it.
+    """Check a log: list every problem with its file and line, and how to fix it.
 
-    Exit status 0: no errors (warnings may remain); 1: errors; 2: this is no log.
+    Exit status 0: no errors (warnings may remain); 1: errors; 2: not a log.
     """
     from perdure.log.check import check_log
 

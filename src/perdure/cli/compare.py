@@ -34,29 +34,29 @@ def compare(
     experts: Experts = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="NAME", help="What the others are held against; the last one if not given."),
+        typer.Option("--baseline", metavar="NAME", help="The system to compare the others with (default: the last)."),
     ] = None,
     scenario_types: Annotated[
         bool,
         typer.Option(
             "--scenario-types",
-            help="Compare each learner's scenario types with each other, as condensed with dispersed.",
+            help="Compare each learner's scenario types with each other, such as condensed with dispersed.",
         ),
     ] = False,
     paired: Annotated[
         Literal["auto", "yes", "no"],
-        typer.Option("--paired", help="Whether lifetimes of the same seed and task order are pairs."),
+        typer.Option("--paired", help="Pair lifetimes that have the same seed and task order."),
     ] = "auto",
     order: Annotated[bool, typer.Option("--order", help="Also test almost stochastic order.")] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of permutations and resampling.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of permutations and resampling.")] = 0,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Say which system does better, by how much, and how sure that is.
+    """Compare systems: which does better, by how much, and whether the difference is significant.
 
-    Each LOG is a system; one that holds several learners is a system for each. Differences are A minus B.
-    With --scenario-types the systems are the scenario types that each learner lived.
-    Lifetimes are paired where seeds and task orders match, and it is said on what grounds.
+    Each LOG is a system; a LOG with several learners counts as one system per learner. Differences are A minus B.
+    With --scenario-types, the systems are the scenario types that each learner went through.
+    Lifetimes are paired where seeds and task orders match; the output says which pairing was used.
     Exit status 0: everything was compared; 1: something was left out; 2: nothing could be compared.
     """
     from dataclasses import replace
@@ -107,16 +107,16 @@ def _show(result: Comparisons, quiet: bool) -> None:
             for note in notes:
                 console.print(note, markup=False, style="bright_black")
         for name, why in one.left_out:
-            console.print(f"left out {name}: {why}", markup=False, style="yellow", soft_wrap=True)
+            console.print(f"left out: {name}: {why}", markup=False, style="yellow", soft_wrap=True)
     for path, why in result.left_out:
-        console.print(f"left out {path}: {why}", markup=False, style="yellow", soft_wrap=True)
+        console.print(f"left out: {path}: {why}", markup=False, style="yellow", soft_wrap=True)
     for note in result.notes:
         console.print(note, markup=False, style="bright_black")
     if not quiet:
         console.print(
-            "p: two-sided, of a paired t or Welch's test, whose interval is shown; Holm: adjusted over the headline "
-            "metrics that both could answer, whichever are shown. Ratios (×) are A / B. Beside it and never deciding: "
-            "rank test, g (Hedges; positive where the first system does better), and how likely one of its lifetimes "
+            "p: two-sided paired t test or Welch's t test, with its interval. Holm: adjusted over all headline metrics "
+            "that both systems have, shown or not. Ratios (×) are A / B. For information only: the rank test, "
+            "Hedges' g (positive if the first system does better), and the probability that one of its lifetimes "
             "beats one of the other's.",
             markup=False,
             style="bright_black",

@@ -28,22 +28,22 @@ Name = Annotated[
     str,
     typer.Argument(
         metavar="LAYOUT",
-        help=f"{listed(LAYOUTS, 'or')}; [bold]perdure list layouts[/bold] says what each is.",
+        help=f"{listed(LAYOUTS, 'or')}; [bold]perdure list layouts[/bold] describes each.",
         show_default=False,
     ),
 ]
 Tasks = Annotated[
-    list[str] | None, typer.Option("--task", metavar="NAME[:VARIANT]...", help="Tasks, each in a variant.")
+    list[str] | None, typer.Option("--task", metavar="NAME[:VARIANT]...", help="Tasks, each with an optional variant.")
 ]
 Of = Annotated[
     str | None,
-    typer.Option("--of", metavar="FILE", help="Take tasks (and, for single, the length) from this syllabus."),
+    typer.Option("--of", metavar="FILE", help="Take the tasks (and, for single, the length) from this syllabus."),
 ]
-Learn = Annotated[int | None, typer.Option(help="Learning experiences per variant in total.", show_default=False)]
-Evaluate = Annotated[int, typer.Option(help="Evaluation experiences per variant and evaluation.")]
-Superblocks = Annotated[int, typer.Option(help=f"Rounds of a life that is {_ROUNDS}.")]
-Seed = Annotated[int, typer.Option(help="Decides the order of the tasks.")]
-Title = Annotated[str | None, typer.Option("--name", help="The syllabus's name.", show_default=False)]
+Learn = Annotated[int | None, typer.Option(help="Total learning experiences per variant.", show_default=False)]
+Evaluate = Annotated[int, typer.Option(help="Experiences per variant in each evaluation.")]
+Superblocks = Annotated[int, typer.Option(help=f"Number of rounds ({_ROUNDS} only).")]
+Seed = Annotated[int, typer.Option(help="Seed of the task order.")]
+Title = Annotated[str | None, typer.Option("--name", help="Name of the syllabus.", show_default=False)]
 Out = Annotated[str, typer.Option("--json", metavar="FILE|-", help="Where to write the syllabus ('-' is stdout).")]
 
 
@@ -59,7 +59,7 @@ def compose(
     json: Out = "-",
     quiet: Quiet = False,
 ) -> None:
-    """Write a syllabus of a known layout; the same call gives the same syllabus."""
+    """Write a syllabus with a standard layout. The same call gives the same syllabus."""
     from perdure.scenario import compose as composers
     from perdure.scenario.syllabus import read_syllabus, syllabus_text, write_syllabus
 
@@ -81,5 +81,5 @@ def compose(
 
 def _given(learn: int | None) -> int:
     if learn is None:
-        raise typer.BadParameter("how many learning experiences per variant? add --learn N")
+        raise typer.BadParameter("the number of learning experiences per variant is missing; add --learn N")
     return learn

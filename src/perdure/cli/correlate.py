@@ -28,16 +28,16 @@ def correlate(
     settings: Settings,
     experts: Experts = None,
     across: Annotated[
-        bool, typer.Option("--across", help="Pool different protocols and measures too, as Baker et al. 2023 did.")
+        bool, typer.Option("--across", help="Also pool different protocols and measures, as Baker et al. 2023 did.")
     ] = False,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Rank correlations between metrics over all lifetimes given, with two-sided p (Spearman).
+    """Compute Spearman rank correlations between metrics over all given lifetimes, with two-sided p.
 
-    Lifetimes of several learners and scenario types are pooled; different presets and settings
-    are refused, and different protocols and measures unless `--across` is given. With --group, those
-    whose ids match it count.
+    Lifetimes of several learners and scenario types are pooled. Different presets and settings are
+    refused; different protocols and measures are refused unless `--across` is given. With --group, only
+    lifetimes whose id matches are used.
     """
     from dataclasses import replace
 
@@ -50,7 +50,7 @@ def correlate(
     if json != "-":
         _show(found.pairs, found.n, quiet)
         for path, why in found.left_out:
-            typer.echo(f"left out {path}: {why}")
+            typer.echo(f"left out: {path}: {why}")
     raise typer.Exit(1 if found.left_out else 0)
 
 
@@ -65,7 +65,9 @@ def _show(found: Sequence[Correlation], lives: int, quiet: bool) -> None:
         for one in found:
             if one.why:
                 console.print(f"{one.first}, {one.second}: {one.why}", markup=False, style="bright_black")
-        console.print("ρ: Spearman's. p: two-sided; Holm: adjusted over all pairs.", style="bright_black")
+        console.print(
+            "ρ: Spearman's rank correlation. p: two-sided. Holm: adjusted over all pairs.", style="bright_black"
+        )
 
 
 def _table(found: Sequence[Correlation], lives: int, layout: Sequence[str]) -> Table:

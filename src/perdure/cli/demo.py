@@ -32,19 +32,20 @@ _RIVALS: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]
 
 
 def demo(
-    into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Where everything goes.")] = Path("demo"),
-    lifetimes: Annotated[int, typer.Option("--lifetimes", min=1, help="Lives per learner and scenario.")] = 11,
+    into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Output folder.")] = Path("demo"),
+    lifetimes: Annotated[int, typer.Option("--lifetimes", min=1, help="Lifetimes per learner and scenario.")] = 11,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=0, help="Processes; one per core if not given.", show_default=False)
+        int | None,
+        typer.Option("--workers", min=0, help="Number of processes (default: one per core).", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same records.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed; the same seed gives the same records.")] = 1,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Take four learners through real evaluations, with experts, and say which of them keep what they learn.
+    """Run four learners and their experts on two protocols, and report which of them keep what they learn.
 
-    Games for two learners that act, digits for two that classify; one of each pair forgets. About two
-    minutes of processor time; --lifetimes 3 takes one. Run again, it only completes what is missing.
+    Two learners play games and two classify digits; one of each pair forgets. It takes about two minutes of
+    processor time, or one with --lifetimes 3. If run again, it only completes what is missing.
     """
     from time import monotonic
 
@@ -89,8 +90,8 @@ def demo(
     if not quiet and json != "-":
         console.print(
             f"\n{duration(monotonic() - started)}. Open {into / 'arcade' / 'report.html'} and "
-            f"{into / 'digits' / 'report.html'}; lives/ and experts/ lie under each learner. "
-            f"Look further with: perdure score {into / 'arcade' / 'keeping-q'}",
+            f"{into / 'digits' / 'report.html'}. Each learner's folder holds lives/ and experts/. "
+            f"For all metrics: perdure score --all {into / 'arcade' / 'keeping-q'}",
             soft_wrap=True,
         )
     raise typer.Exit(1 if failed else 0)
@@ -137,7 +138,7 @@ def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group],
         console.print(f"\n{name}, {kind}", style="bold")
         for group in here:
             console.print(answer(group), soft_wrap=True)
-        title = f"Means over {plural(here[0].n, 'lifetime')}, and their 95 % intervals"
+        title = f"Means over {plural(here[0].n, 'lifetime')}, with 95 % intervals"
         table = Table(title=title, title_justify="left", box=None, pad_edge=False)
         table.add_column("", no_wrap=True)
         for group in here:
@@ -188,4 +189,4 @@ def _carried_over(scores: Sequence[Score]) -> str:
             values.setdefault(pair, []).extend(found[:1])
     means = {pair: sum(found) / len(found) for pair, found in values.items() if found}
     said = ", ".join(f"{pair} {means[pair]:.2f}" for pair in sorted(means, key=lambda pair: -means[pair]))
-    return f"forward transfer by pair (above 1 helps, below 1 hinders): {said or 'none'}"
+    return f"forward transfer by pair (above 1: helps, below 1: harms): {said or 'none'}"

@@ -27,7 +27,7 @@ def show_editions(found: Survey, settings: Settings, json: str | None) -> None:
     made = moved(found.scores)
     if not made:
         raise PerdureError(
-            "these scores follow two editions of the definitions, so that they are never pooled, and no lifetime is in "
+            "these scores use two editions of the definitions and cannot be pooled, and no lifetime was scored with "
             "both; score the older logs again"
         )
     if json:
@@ -35,7 +35,7 @@ def show_editions(found: Survey, settings: Settings, json: str | None) -> None:
     if json == "-":
         return
     console = Console(highlight=False)
-    table = columns("Two editions of the definitions, side by side", [""], ["n", "first", "now", "moved"])
+    table = columns("Values under two editions of the definitions", [""], ["n", "first", "now", "moved"])
     for one in made:
         cells = (str(one.n), number(one.old), number(one.new), f"{one.changed} of {one.n}" if one.changed else "–")
         table.add_row(escape(one.metric), *cells)
@@ -43,4 +43,4 @@ def show_editions(found: Survey, settings: Settings, json: str | None) -> None:
     for one in made:
         if one.because:
             console.print(f"{one.metric}: {one.because}", markup=False, style="bright_black")
-    console.print("Results of two editions are never pooled or tested against each other.", style="bright_black")
+    console.print("Results of different editions are never pooled or tested against each other.", style="bright_black")

@@ -22,12 +22,14 @@ To = Annotated[
     typer.Option(
         "--to",
         metavar="FILE|learnkit|taskinfo",
-        help="A table (.parquet, .arrow, .csv or .tsv decides), 2019 trees, or what experts achieve.",
+        help="Table file (.parquet, .arrow, .csv or .tsv), or logs or expert saturations for the 2019 tools.",
     ),
 ]
 Into = Annotated[
     Path | None,
-    typer.Option("--into", metavar="DIR", help="Where learnkit and taskinfo go ($L2DATA).", show_default=False),
+    typer.Option(
+        "--into", metavar="DIR", help="Data folder for learnkit and taskinfo (default: $L2DATA).", show_default=False
+    ),
 ]
 
 
@@ -41,16 +43,16 @@ def export(
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write every record of a log into one table, or what the 2019 framework reads into its data folder.
+    """Export a log as one table, or into the data folder of the 2019 framework.
 
-    learnkit: every lifetime as DIR/logs/NAME/<worker>/<phase>/<task>/data-log.tsv.
-    taskinfo: the saturation of each task's experts as DIR/taskinfo/info.json.
+    learnkit: writes every lifetime to DIR/logs/NAME/<worker>/<phase>/<task>/data-log.tsv.
+    taskinfo: writes the saturation of each task's experts to DIR/taskinfo/info.json.
     """
     if to in ("learnkit", "taskinfo"):
         _into_data_folder(log, settings, to, into, json, quiet)
         return
     if into is not None:
-        raise typer.BadParameter("--into is the data folder of --to learnkit and --to taskinfo; leave it out")
+        raise typer.BadParameter("--into only applies to --to learnkit and --to taskinfo; leave it out")
     from perdure.log.export import export as write
     from perdure.log.read import read
 

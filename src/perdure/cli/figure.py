@@ -24,25 +24,28 @@ def figure(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="KIND", help="What to draw, e.g. lifetime; `list` names every kind.", show_default=False
+            metavar="KIND", help="The kind of figure, such as lifetime; `list` shows all kinds.", show_default=False
         ),
     ],
     settings: Settings,
     logs: Annotated[list[Path] | None, typer.Argument(metavar="LOG...", help=LOG_HELP, show_default=False)] = None,
     experts: Experts = None,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Where to: .png, .svg or .pdf (KIND.png if not given).")
+        Path | None, typer.Option("--to", metavar="FILE", help="Output file: .png, .svg or .pdf (default: KIND.png).")
     ] = None,
     of: Annotated[
         str | None,
-        typer.Option("--of", metavar="NAME", help="The lifetime or group to draw; else the first."),
+        typer.Option("--of", metavar="NAME", help="The lifetime or group to draw (default: the first)."),
     ] = None,
     axis: Annotated[
         Literal["experiences", "steps"], typer.Option("--axis", help="What the x axis counts.")
     ] = "experiences",
     values: Annotated[
         Literal["auto", "measured", "scaled"],
-        typer.Option("--values", help="As measured, or each task scaled 1–101; auto scales where tasks share no axis."),
+        typer.Option(
+            "--values",
+            help="Show values as measured, or scaled per task to 1–101; auto scales if tasks have different units.",
+        ),
     ] = "auto",
     size: Annotated[
         str,
@@ -58,7 +61,7 @@ def figure(
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draw lifetimes: one kind of figure, colour-blind safe, the same colour for the same task in every kind.
+    """Draw one figure of lifetimes. A task has the same, colour-blind safe colour in every figure.
 
     Exit status 0: drawn; 1: drawn, but something was left out; 2: nothing could be drawn, and no file is written.
     """

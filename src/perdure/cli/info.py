@@ -22,7 +22,7 @@ class _What(StrEnum):
 
 
 def info(
-    get: Annotated[_What | None, typer.Option("--get", help="Print this one fact and nothing else.")] = None,
+    get: Annotated[_What | None, typer.Option("--get", help="Print only this value.")] = None,
     json: Json = None,
 ) -> None:
     """Show the version, the data and logs folders ($L2DATA, or l2data at home), and the latest log."""

@@ -31,15 +31,15 @@ File = Annotated[
 ]
 Kind = Annotated[
     str | None,
-    typer.Option("--type", metavar="CL|ANT-A|ANT-B|ANT-C", help="Hold it to the rules of a 2019 syllabus type."),
+    typer.Option("--type", metavar="CL|ANT-A|ANT-B|ANT-C", help="Also check the rules of this 2019 syllabus type."),
 ]
 
 
 @with_settings(only=["preset", "metrics", "variants"])
 def lint(file: File, settings: Settings, type_: Kind = None, json: Json = None, quiet: Quiet = False) -> None:
-    """Say whether a syllabus is sound, and which metrics it can answer; of a protocol whether its experts suffice too.
+    """Check a syllabus or protocol: is it valid, which metrics can it measure, are there enough experts?
 
-    Exit status 0: no errors (warnings and advice may remain); 1: errors; 2: this is no syllabus.
+    Exit status 0: no errors (warnings and advice may remain); 1: errors; 2: not a syllabus.
     """
     from perdure.verbs import lint as linted
     from perdure.verbs import shows_2019
@@ -82,7 +82,9 @@ def _show(report: LintReport, quiet: bool, of_2019: bool) -> None:
             console.print(lifetime_legend(scenario))
         _show_problems(report, console)
         if of_2019 and not quiet:
-            console.print("What it answers of the 2019 framework (--preset standard shows the metrics of today):")
+            console.print(
+                "Metrics of the 2019 framework that it can measure (for the current metrics: --preset standard):"
+            )
         _show_metrics(report, console)
         if not quiet:
             console.print(_verdict(report))
@@ -117,7 +119,7 @@ def _show_problems(report: LintReport, console: Console, most: int = 20) -> None
         line = Text().append(f"{problem.level}  ", f"bold {colours[problem.level]}").append(place, "bold")
         console.print(line.append(f": {problem.what}", "").append(f"  → {problem.fix}", "dim"))
     if len(report.problems) > most:
-        console.print(f"… and {len(report.problems) - most:,} more; --json FILE holds them all")
+        console.print(f"… and {len(report.problems) - most:,} more; --json FILE lists them all")
 
 
 def _show_metrics(report: LintReport, console: Console) -> None:
@@ -129,7 +131,7 @@ def _show_metrics(report: LintReport, console: Console) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("metric", no_wrap=True)
     table.add_column("sites", justify="right", no_wrap=True)
-    table.add_column("for, or what is missing")
+    table.add_column("measured for, or what is missing")
     previous = ""
     for name, found in sorted(report.metrics.items(), key=lambda item: (item[1].sites == 0, item[1].why or "")):
         text, style = found.why or _keys(found), "" if found.sites else "dim"
@@ -141,4 +143,4 @@ def _show_metrics(report: LintReport, console: Console) -> None:
 def _keys(found: Eligibility) -> str:
     pairs = "→" in found.keys[0]
     keys = ", ".join(found.keys) if len(found.keys) <= 3 else f"{len(found.keys)} {'pairs' if pairs else 'tasks'}"
-    return keys + (", with an expert each" if found.expert else "")
+    return keys + (", each with an expert" if found.expert else "")

@@ -21,13 +21,13 @@ Facts = Mapping[str, Any]
 
 
 def list(  # noqa: A001 - the verb's own name
-    kind: Annotated[Kind, typer.Argument(help="What to list.")] = "metrics",
+    kind: Annotated[Kind, typer.Argument(help="The kind of thing to list.")] = "metrics",
     preset: Annotated[
-        str | None, typer.Option("--preset", metavar="NAME", help="The metrics of this preset only.")
+        str | None, typer.Option("--preset", metavar="NAME", help="List only the metrics of this preset.")
     ] = None,
     json: Json = None,
 ) -> None:
-    """What there is to choose from: each thing's name, and one line about it."""
+    """List the available metrics, presets, readers, tasks, learners or layouts, with one line about each."""
     facts = _KINDS[kind](preset)
     if json:
         emit_json(facts, json)
@@ -57,7 +57,7 @@ def _facts(metric: Metric) -> Facts:
         "better": metric.better,
         "bar": metric.bar,
         "unit": metric.unit,
-        "needs": metric.needs + ("; an expert for it" if metric.expert else ""),
+        "needs": metric.needs + ("; an expert of that task" if metric.expert else ""),
         "good": metric.good.words if metric.good else "",
         "source": metric.source,
         "preset": metric.preset,

@@ -18,21 +18,22 @@ Log = Annotated[
     Path, typer.Argument(help="A log: a folder, a table, or a bare name under $L2DATA/logs.", show_default=False)
 ]
 Json = Annotated[
-    str | None, typer.Option("--json", metavar="FILE|-", help="Write the same facts as JSON ('-' is stdout).")
+    str | None,
+    typer.Option("--json", metavar="FILE|-", help="Also write the results as JSON ('-': stdout, instead of text)."),
 ]
 Address = Annotated[
     str | None,
     typer.Option(
         "--address",
         metavar="ADDRESS",
-        help="The Ray cluster: ray://HOST:10001, HOST:6379, auto. If not given, RAY_ADDRESS, else one started here.",
+        help="Ray cluster: ray://HOST:10001, HOST:6379 or auto (default: RAY_ADDRESS, else one started here).",
         show_default=False,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but results.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results.")]
 
 ForSpreadsheets = Annotated[
-    bool, typer.Option("--for-spreadsheets", help="Write no text that a spreadsheet would run as a formula.")
+    bool, typer.Option("--for-spreadsheets", help="Escape text that a spreadsheet would run as a formula.")
 ]
 
 Verb = TypeVar("Verb", bound=Callable[..., None])

@@ -29,7 +29,7 @@ def show_over_time(scores: Survey, metrics: Sequence[str] = ()) -> None:
         heads = ("metric", "task", "block", "value")
         wide = [max(len(row[at]) for row in (heads, *rows)) for at in range(4)]
         say("")
-        say(f"{score.id}: over time" if rows else f"{score.id}: no value belongs to a block", "bold")
+        say(f"{score.id}: over time" if rows else f"{score.id}: no value can be assigned to a block", "bold")
         for metric, key, block, value in (heads, *rows) if rows else ():
             line = f" {metric:{wide[0]}}   {key:{wide[1]}}   {block:>{wide[2]}}   {value:>{wide[3]}}"
             say(line, fold=False)

@@ -27,61 +27,67 @@ COMMAND = Variadic
 @with_settings("pilot")
 def plan(
     settings: Settings,
-    k: Annotated[float | None, typer.Option("--k", help="The effect to be seen, in sd (1 if not given).")] = None,
+    k: Annotated[float | None, typer.Option("--k", help="Effect size to detect, in sd (default: 1).")] = None,
     alpha: Annotated[
-        float | None, typer.Option("--alpha", help="How often the test may err (1 − level).", show_default=False)
+        float | None,
+        typer.Option("--alpha", help="Significance level of the test (default: 1 − level).", show_default=False),
     ] = None,
-    beta: Annotated[float, typer.Option("--beta", help="How often it may miss the effect.")] = 0.1,
+    beta: Annotated[float, typer.Option("--beta", help="Probability of missing the effect (1 − power).")] = 0.1,
     lifetimes: Annotated[
-        int | None, typer.Option("--lifetimes", min=2, help="What could so many see? (the paper's number if not given)")
+        int | None,
+        typer.Option("--lifetimes", min=2, help="Show the power of this many (default: the paper's number)."),
     ] = None,
     compare: Annotated[
         Literal["paired", "unpaired"] | None,
-        typer.Option("--compare", help="Plan for two learners, whose lifetimes are pairs or not; numbers are of each."),
+        typer.Option("--compare", help="Plan a comparison of two learners; numbers are per learner."),
     ] = None,
     pilot: Annotated[
         list[Path] | None,
-        typer.Option("--pilot", metavar="LOG...", help="Lifetimes that were run already, or their scores."),
+        typer.Option("--pilot", metavar="LOG...", help="Logs or scores of lifetimes that were already run."),
     ] = None,
     detect: Annotated[
         list[str] | None,
         typer.Option(
             "--detect",
             metavar="ID=X...",
-            help="The effect to be seen: so far beyond the threshold less its margin; of a ratio, such a factor.",
+            help="Effect to detect, as the distance from the threshold minus its margin; for a ratio, as a factor.",
         ),
     ] = None,
     scenario: Annotated[
-        str | None, typer.Option("--scenario", metavar="TYPE", help="Of a pilot with several: this scenario type.")
+        str | None, typer.Option("--scenario", metavar="TYPE", help="Use only this scenario type of the pilot.")
     ] = None,
     experts: Experts = None,
     experts_per_task: Annotated[
         int | None,
         typer.Option(
-            "--experts-per-task", min=3, help="How many will be run (the protocol's, or 5).", show_default=False
+            "--experts-per-task", min=3, help="Experts per task (default: the protocol's, or 5).", show_default=False
         ),
     ] = None,
     expert_sd: Annotated[
         float | None,
-        typer.Option("--expert-sd", help="Beside experts that differ by so many sd of lifetimes (a pilot knows)."),
+        typer.Option("--expert-sd", help="Spread between experts, in sd of lifetimes (known with --pilot)."),
     ] = None,
-    tasks: Annotated[int, typer.Option("--tasks", min=1, help="Tasks that have experts; with --expert-sd.")] = 3,
+    tasks: Annotated[
+        int, typer.Option("--tasks", min=1, help="Number of tasks with experts; used with --expert-sd.")
+    ] = 3,
     protocol: Annotated[
         Path | None,
-        typer.Option("--protocol", metavar="FILE", help="What so many lifetimes of a protocol.toml cost."),
+        typer.Option("--protocol", metavar="FILE", help="Also show what this many lifetimes of a protocol cost."),
     ] = None,
-    machines: Annotated[int, typer.Option("--machines", min=1, help="How many work at once.")] = 1,
+    machines: Annotated[
+        int, typer.Option("--machines", min=1, help="Number of machines that run at the same time.")
+    ] = 1,
     picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the power curve there.")
+        Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the power curve to this file.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of redrawing a pilot.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of resampling the pilot.")] = 0,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """How many lifetimes are needed: the paper's rule, and the number for the test that decides.
+    """Plan how many lifetimes are needed, by the paper's rule and for the test behind the verdict.
 
-    Of a --pilot only the spread is used; the effect to be seen is yours to say. The options below `Options`
-    are those of scoring a pilot.
+    Only the spread of a --pilot is used; choose the effect to detect yourself. The options below `Options`
+    say how the pilot is scored.
     """
     from perdure.cli.plan_table import show_plan
     from perdure.verbs import plan as planned
@@ -118,7 +124,7 @@ def plan(
     if json != "-":
         show_plan(made, quiet)
         if picture:
-            typer.echo(f"drawn: {picture}")
+            typer.echo(f"power curve: {picture}")
     for name, why in left_out:
         typer.echo(f"left out: {name}: {why}", err=True)
     raise typer.Exit(1 if left_out else 0)
@@ -139,11 +145,11 @@ def _refuse_idle(
     asked = [OPTIONS[name].flag for name in settings.origins if name != "level"]
     idle = ["--detect"] * detect + ["--scenario"] * scenario + asked
     if idle and not pilot:
-        raise typer.BadParameter(f"{idle[0]} speaks of a pilot's values; give --pilot too")
+        raise typer.BadParameter(f"{idle[0]} needs a pilot; add --pilot")
     known = ["--k"] * (k is not None) + ["--expert-sd"] * (expert_sd is not None)
     if known and pilot:
-        other = "--detect says the effect in a metric's own unit" if known[0] == "--k" else "its own experts tell"
-        raise typer.BadParameter(f"{known[0]} is not for a --pilot: {other}")
+        other = "use --detect, in the metric's unit" if known[0] == "--k" else "its own experts are used"
+        raise typer.BadParameter(f"{known[0]} cannot be combined with --pilot: {other}")
 
 
 def _effects(pairs: list[str] | None) -> dict[str, float]:
@@ -156,7 +162,7 @@ def _effects(pairs: list[str] | None) -> dict[str, float]:
         except ValueError:
             raise typer.BadParameter(f"--detect {pair!r}: expected ID=X, as in performance_maintenance=5") from None
         if not 0 < found[name] < float("inf"):
-            raise typer.BadParameter(f"--detect {pair!r}: an effect is a positive number, of a ratio a factor above 1")
+            raise typer.BadParameter(f"--detect {pair!r}: an effect is a positive number, for a ratio a factor above 1")
     return found
 
 
@@ -197,7 +203,7 @@ def _draw(made: Plan, picture: Path) -> None:
     from perdure.stats.power_picture import power_svg
 
     if picture.suffix != ".svg":
-        raise PerdureError(f"--picture {picture}: the power curve is drawn as SVG; end the name in .svg")
+        raise PerdureError(f"--picture {picture}: the power curve is written as SVG; choose a name that ends in .svg")
     try:
         files.deliver(picture, power_svg(made).encode())
     except OSError as problem:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["show_plan"]
 
 _ASKED = {
-    "threshold": "of one learner against a threshold less its margin",
-    "paired": "between two learners whose lifetimes are pairs, in sd of their differences",
-    "unpaired": "between two learners, the number for each",
+    "threshold": "of one learner against the threshold minus its margin",
+    "paired": "between two learners with paired lifetimes, in sd of the differences",
+    "unpaired": "between two learners (numbers are per learner)",
 }
 
 
@@ -43,18 +43,18 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
 
     rule = "the rule of Baker et al. 2023" + (", twice" if made.question == "unpaired" else "")
     exact = "never" if made.exact is None else str(made.exact)
-    with_experts = f", with {made.dial.tasks} tasks' experts beside them (below)" if made.dial else ""
+    with_experts = f", relative to experts of {made.dial.tasks} tasks (see below)" if made.dial else ""
     lines = [
-        f"To see an effect of {made.k:g} sd {_ASKED[made.question]},",
+        f"To detect an effect of {made.k:g} sd {_ASKED[made.question]},",
         f"at α = {made.alpha:g} with power {1 - made.beta:.0%}:",
-        f"  {made.rule:>5} lifetimes by {rule}, which takes the sd as known",
-        f"  {exact:>5} for the test that decides, by the noncentral t{with_experts}",
+        f"  {made.rule:>5} lifetimes by {rule}, which assumes a known sd",
+        f"  {exact:>5} for the test behind the verdict (noncentral t){with_experts}",
     ]
     if made.question != "threshold":
         holm = "never" if made.after_holm is None else str(made.after_holm)
         among = f"{family()} headline metrics that differs (Holm: α / {family()})"
-        lines.append(f"  {holm:>5} if this is the only one of {among}")
-    lines.append(f"{made.lifetimes} lifetimes reach power {made.power:.3f}.")
+        lines.append(f"  {holm:>5} if it is the only one of {among}")
+    lines.append(f"{made.lifetimes} lifetimes have power {made.power:.3f}.")
     console.print("\n".join(lines), markup=False)
     if not quiet:
         console.print("\nlifetimes  power", markup=False, style="bright_black")
@@ -63,14 +63,14 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
     if made.dial:
         _show_dial(console, made.dial, 1 - made.beta)
     if not quiet:
-        said = "All this of normal values; what it is for a skewed metric, a --pilot tells."
+        said = "These numbers assume normally distributed values. For a skewed metric, plan from a --pilot."
         console.print(said, markup=False, style="bright_black")
 
 
 def _show_dial(console: Console, made: Dial, wanted: float, title: str = "") -> None:
     from perdure.cli.tables import columns
 
-    said = f"{title or 'power'} with so many experts of each of {made.tasks} tasks, who differ by {made.spread:.2g} sd"
+    said = f"{title or 'power'} by experts per task; in {made.tasks} tasks, experts differ by {made.spread:.2g} sd"
     console.print(f"\n{said}:", markup=False)
     table = columns("", ["lifetimes"], [str(one) for one in made.experts])
     for count, row in zip(made.lives, made.power, strict=True):
@@ -81,8 +81,8 @@ def _show_dial(console: Console, made: Dial, wanted: float, title: str = "") -> 
     stuck = [each for each, one in zip(made.experts, made.needed, strict=True) if one is None]
     if stuck:
         console.print(
-            f"With {' or '.join(map(str, stuck))} experts per task power levels off below {wanted:.0%}: "
-            "more lifetimes do not help, more experts do.",
+            f"With {' or '.join(map(str, stuck))} experts per task, power stays below {wanted:.0%}: "
+            "more lifetimes do not help; more experts do.",
             markup=False,
         )
 
@@ -90,13 +90,13 @@ def _show_dial(console: Console, made: Dial, wanted: float, title: str = "") -> 
 def _show_pilot(console: Console, made: Plan) -> None:
     from perdure.cli.tables import widest
 
-    seen_by, power = f"{made.lifetimes} see", f"power of {made.lifetimes}"
+    seen_by, power = f"{made.lifetimes} detect", f"power of {made.lifetimes}"
     layouts = (
-        ["sd", "upper sd", "to be seen", "sd as seen", "upper", "redrawn", "lifetimes", power, seen_by],
-        ["sd", "upper sd", "to be seen", "lifetimes", power, seen_by],
-        ["to be seen", "lifetimes", power, seen_by],
-        ["to be seen", "lifetimes", seen_by],
-        ["to be seen", "lifetimes"],
+        ["sd", "upper sd", "effect", "by sd", "by upper sd", "resampled", "lifetimes", power, seen_by],
+        ["sd", "upper sd", "effect", "lifetimes", power, seen_by],
+        ["effect", "lifetimes", power, seen_by],
+        ["effect", "lifetimes", seen_by],
+        ["effect", "lifetimes"],
     )
     console.print(widest(console, (_pilot_table(made, layout, seen_by, power) for layout in layouts)))
     for name, one in made.pilot.items():
@@ -106,8 +106,8 @@ def _show_pilot(console: Console, made: Plan) -> None:
         example = next((name for name in unnamed if made.pilot[name].scale == "log"), unnamed[0])
         factor = "=1.2" if made.pilot[example].scale == "log" else "=5"
         console.print(
-            f"No effect was named for {', '.join(unnamed)}; name one to get a number: --detect {example}{factor}. "
-            "It is yours to say: taken from the pilot's own mean, half to four fifths of plans hold.",
+            f"No effect is given for {', '.join(unnamed)}; give one to get a number: --detect {example}{factor}. "
+            "Do not take it from the pilot's own mean: only half to four fifths of such plans reach their power.",
             markup=False,
         )
     for name, one in made.pilot.items():
@@ -125,17 +125,17 @@ def _pilot_table(made: Plan, layout: Sequence[str], seen_by: str, power: str) ->
         return "–" if value is None else str(value)
 
     what = {"threshold": "lifetimes", "paired": "pairs of lifetimes", "unpaired": "lifetimes of each learner"}
-    title = f"{what[made.question]} for power {1 - made.beta:.0%} at α = {made.alpha:g}, by the pilot's spread"
+    title = f"{what[made.question]} for power {1 - made.beta:.0%} at α = {made.alpha:g}, from the pilot's spread"
     table = columns(title, [""], layout)
     for name, one in made.pilot.items():
         times = "×" if one.scale == "log" else ""
         cells = {
             "sd": number(one.sd),
             "upper sd": number(one.sd_upper),
-            "to be seen": "–" if one.detect is None else f"{times}{number(one.detect)}",
-            "sd as seen": count(one.plain),
-            "upper": count(one.upper),
-            "redrawn": count(one.redrawn),
+            "effect": "–" if one.detect is None else f"{times}{number(one.detect)}",
+            "by sd": count(one.plain),
+            "by upper sd": count(one.upper),
+            "resampled": count(one.redrawn),
             "lifetimes": _between(one),
             power: _powers(one),
             seen_by: "–" if one.sees is None else f"{times}{number(one.sees)}",
@@ -158,14 +158,17 @@ def _powers(one: PilotMetric) -> str:
 
 
 def _show_cost(console: Console, cost: Cost) -> None:
+    from perdure.words import plural
+
     text = (
-        f"{cost.lives} lives and {cost.experts} experts: {cost.life_experiences:,} + {cost.expert_experiences:,} = "
+        f"{cost.lives} lifetimes and {cost.experts} experts: {cost.life_experiences:,} + {cost.expert_experiences:,} = "
         f"{cost.experiences:,} experiences"
     )
     if cost.seconds is not None and cost.wall_seconds is not None:
-        text += f", {_time(cost.seconds)} of machine time, {_time(cost.wall_seconds)} on {cost.machines} machine(s)"
+        wall = f"{_time(cost.wall_seconds)} on {plural(cost.machines, 'machine')}"
+        text += f", {_time(cost.seconds)} of machine time, {wall}"
     else:
-        text += "; how long they take is not known without the timestamps of a --pilot"
+        text += "; add a --pilot with timestamps for an estimate of the time"
     console.print(text, markup=False)
 
 

@@ -29,30 +29,28 @@ def report(
         typer.Option(
             "--to",
             metavar="FILE",
-            help="Where to. A report: .html, .md, .json; a paper's table: .tex, .csv; a statement of methods: .txt.",
+            help="Output file. A report: .html, .md, .json; a paper's table: .tex, .csv; a methods statement: .txt.",
         ),
     ] = Path("report.html"),
     form: Annotated[
         Literal["report", "table", "methods"] | None,
-        typer.Option(
-            "--as", help="What to write, where the suffix can be several: .md any, .tex any.", show_default=False
-        ),
+        typer.Option("--as", help="What to write where the suffix does not decide (.md, .tex).", show_default=False),
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="NAME", help="The method others are compared with; the last if not given."),
+        typer.Option("--baseline", metavar="NAME", help="Method to compare the others with (default: the last)."),
     ] = None,
     title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help="What the report is called; a table's caption.")
+        str | None, typer.Option("--title", metavar="TEXT", help="Title of the report, or caption of the table.")
     ] = None,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write what lifetimes show: verdicts, tables, figures, definitions, checklist and provenance.
+    """Write a report: verdicts, tables, figures, definitions, checklist and provenance.
 
-    --to table.tex is a table for a paper: methods by metrics, mean and interval, the best in bold, marks where a method
-    differs from the baseline. --as methods is a statement of methods to paste.
-    Exit status 0: everything given is in it; 1: something was left out; 2: nothing could be reported.
+    --to table.tex writes a table for a paper: methods by metrics, mean and interval, the best in bold, marks where a
+    method differs from the baseline. --as methods writes a statement of methods to paste.
+    Exit status 0: everything was reported; 1: something was left out; 2: nothing could be reported.
     """
     import shlex
     import sys

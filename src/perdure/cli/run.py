@@ -16,43 +16,46 @@ __all__ = ["EXAMPLE", "run"]
 
 EXAMPLE = "perdure run protocol.toml --into runs/mine --workers 2"
 
-File = Annotated[Path, typer.Argument(metavar="PROTOCOL", help="A protocol in TOML.", show_default=False)]
+File = Annotated[Path, typer.Argument(metavar="PROTOCOL", help="The protocol, a TOML file.", show_default=False)]
 Into = Annotated[
     str,
-    typer.Option("--into", metavar="DIR", help="The run folder, or its URL (s3://…); one that exists is completed."),
+    typer.Option("--into", metavar="DIR", help="Run folder or its URL (s3://…); an existing one is completed."),
 ]
 Workers = Annotated[
     int | None,
     typer.Option(
         "--workers",
         min=0,
-        help="Processes; one per core if not given, 0 for none but this. On a cluster, lives at once.",
+        help="Number of processes (default: one per core; 0: this one). On a cluster: lifetimes at once.",
         show_default=False,
     ),
 ]
 Only = Annotated[
-    list[str] | None, typer.Option("--only", metavar="ID", help="Only this life (life-007) or pattern. Repeatable.")
+    list[str] | None,
+    typer.Option("--only", metavar="ID", help="Run only this lifetime (life-007) or pattern. Repeatable."),
 ]
 ShardOption = Annotated[
     str | None,
     typer.Option(
         "--shard",
         metavar="I/N",
-        help="Only part I of N; the others may run at the same time, elsewhere, in the same folder.",
+        help="Run only part I of N; other parts can run at the same time, on other machines, in this folder.",
         show_default=False,
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show the plan; live nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show the plan; run nothing.")]
 L2Data = Annotated[
     Path | None,
-    typer.Option("--l2data", metavar="DIR", help="Write lives and experts there as well, as the 2019 tools read them."),
+    typer.Option(
+        "--l2data", metavar="DIR", help="Also write lifetimes and experts there in the format of the 2019 tools."
+    ),
 ]
 Engine = Annotated[
     str,
     typer.Option(
         "--engine",
         metavar="local|ray|batched",
-        help="Where to live: in processes of this machine, on a cluster, or all at once in one program (JAX).",
+        help="Run in processes on this machine, on a Ray cluster, or all at once in one program (JAX).",
     ),
 ]
 Ray = Annotated[bool, typer.Option("--ray", help="The same as --engine ray.")]
@@ -72,9 +75,9 @@ def run(
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Live all lives and experts of a protocol that are missing, then score them.
+    """Run every missing lifetime and expert of a protocol, then score them.
 
-    Exit status 0: everything was lived; 1: something failed or is left to do; 2: nothing could be done.
+    Exit status 0: everything is finished; 1: something failed or is missing; 2: nothing could be run.
     """
     from perdure.cli.console import Console
     from perdure.cli.running import (
@@ -120,7 +123,7 @@ def run(
         show_plan(console, plan, missing, count)
         for scenario, metrics in gaps.items():
             if metrics:
-                console.print(f"  {scenario} cannot answer {', '.join(metrics)} (see perdure lint)", style="yellow")
+                console.print(f"  {scenario} cannot measure {', '.join(metrics)} (see perdure lint)", style="yellow")
         if of_experts:
             console.print(f"  {of_experts}", style="yellow", soft_wrap=True)
     facts = {**plan_facts(plan, missing), "unanswered": gaps, "few_experts": of_experts or None}
@@ -144,7 +147,7 @@ def run(
         show_failures(console, result)
         show_notes(console, result)
         if not quiet and not missing and PRE_DEPLOYMENT not in (only or ()):
-            console.print(f"  {into}: nothing is missing, so nothing was run")
+            console.print(f"  {into}: everything is already finished; nothing was run")
     if l2data is not None and result.finished_lives:
         _as_in_2019(home, l2data, quiet=quiet or json == "-")
     whole = not only and part is None
@@ -155,7 +158,7 @@ def run(
         if away is not None:
             away.bring([page])
         if json != "-" and not quiet:
-            console.print(f"{page if away is None else f'{into}/report.html'}")
+            console.print(f"report: {page if away is None else f'{into}/report.html'}", soft_wrap=True)
     if json:
         emit_json(
             {

@@ -40,7 +40,8 @@ __all__ = [
 ]
 
 _ENOUGH_S = 2.0  # to judge a speed by
-_MOST_BARS = 8  # of a cluster's lives; the others share them
+_MOST_BARS = 8  # of a cluster's lifetimes; the others share them
+_STEPS = 10  # lines of progress, where no bar can be drawn
 
 
 def plan_facts(plan: Plan, missing: Sequence[Job]) -> dict[str, Any]:
@@ -65,41 +66,38 @@ def plan_facts(plan: Plan, missing: Sequence[Job]) -> dict[str, Any]:
 def show_plan(
     console: Console, plan: Plan, missing: Sequence[Job], workers: int | None, *, brief: bool = False
 ) -> None:
-    """Say what will be lived: learner, scenarios, lives, experts, experiences; scenarios are drawn unless `brief`."""
+    """Print what will be run: learner, scenarios, lifetimes, experts, experiences; scenarios unless `brief`."""
     from rich.markup import escape
 
     from perdure.scenario.draw import lifetime_legend, lifetime_line
 
     protocol, lives = plan.protocol, plan.lives
-    console.print(f"[bold]{escape(protocol.name)}[/]: {escape(protocol.title)} in {cost_of((plan,))}", soft_wrap=True)
+    console.print(f"[bold]{escape(protocol.name)}[/]: {escape(protocol.title)}, {cost_of((plan,))}", soft_wrap=True)
     for scenario in () if brief else protocol.scenarios:
         life = next(job for job in lives if job.scenario == scenario.name)
-        size = f"{len(life.syllabus.scenario.blocks)} blocks, {life.experiences:,} experiences"
-        console.print(f"  {escape(scenario.name)}: {_many(protocol.lifetimes, 'life', 'lives')} of {size}")
+        size = f"{_many(len(life.syllabus.scenario.blocks), 'block')}, {_many(life.experiences, 'experience')}"
+        console.print(f"  {escape(scenario.name)}: {_many(protocol.lifetimes, 'lifetime')} of {size}")
         console.print("  ", lifetime_line(life.syllabus.scenario, 70), end="\n")
     if not brief:
         console.print("  ", lifetime_legend(lives[0].syllabus.scenario))
     if plan.pre_deployment is not None:
         console.print(f"  pre-deployment: {plan.pre_deployment.experiences:,} experiences, once")
-    there = len(plan.jobs) - len(missing)
-    if there:
-        console.print(f"  {there} of {len(plan.jobs)} are there already")
-    if missing:
-        by = "on a cluster" if workers is None else f"by {_many(max(workers, 1), 'worker')}"
-        console.print(f"  {_many(len(missing), 'is', 'are')} to be lived, {by}")
+    by = "on a cluster" if workers is None else f"with {_many(max(workers, 1), 'worker')}"
+    size = _many(sum(job.experiences for job in missing), "experience")
+    console.print(f"  {len(missing):,} of {len(plan.jobs):,} to run" + (f", {size}, {by}" if missing else ""))
 
 
 def cost_of(plans: Sequence[Plan]) -> str:
-    """What protocols cost, in words: lives, experts, twins, and the experiences of all."""
+    """What protocols cost, in words: lifetimes, experts, twins, and the experiences of all."""
     kinds = ("lives", "experts", "twins")
     lives, experts, twins = ([job for plan in plans for job in getattr(plan, kind)] for kind in kinds)
     here, beside, again = (sum(job.experiences for job in jobs) for jobs in (lives, experts, twins))
     each = {plan.protocol.experts for plan in plans}
     per = f" ({each.pop()} per task)" if experts and len(each) == 1 else ""
-    share = f", {beside:,} of them the experts'" if experts else ""
-    counted = [_many(len(lives), "life", "lives"), _many(len(experts), "expert") + per]
+    share = f", {beside:,} of them by experts" if experts else ""
+    counted = [_many(len(lives), "lifetime"), _many(len(experts), "expert") + per]
     counted += [_many(len(twins), "twin")] if twins else []
-    return f"{', '.join(counted[:-1])} and {counted[-1]}, {here + beside + again:,} experiences{share}"
+    return f"{', '.join(counted[:-1])} and {counted[-1]}: {here + beside + again:,} experiences{share}"
 
 
 def expert_gap(protocol: Protocol, settings: Settings) -> str:
@@ -114,17 +112,17 @@ def expert_gap(protocol: Protocol, settings: Settings) -> str:
         return ""
     here, which = _many(protocol.experts, "expert") + " per task", " and ".join(beside)
     if not protocol.experts:
-        return f"no experts: {which} will have no value; {FEW_EXPERTS} per task are run where none are named"
+        return f"no experts: {which} will have no value; set experts = {FEW_EXPERTS} in the protocol"
     if settings.preset != STANDARD:
         return ""  # papers take experts as constants
     if protocol.experts < TOO_FEW_EXPERTS:
-        least = f"from {TOO_FEW_EXPERTS} there is one, from {FEW_EXPERTS} unflagged"
+        least = f"a verdict needs {TOO_FEW_EXPERTS}, and {FEW_EXPERTS} to carry no flag"
         return f"{here}: too few for a verdict on {which}; {least}"
-    return f"{here}: a verdict on {which} will be flagged 'few experts'; from {FEW_EXPERTS} it is not"
+    return f"{here}: the verdict on {which} will be flagged 'few experts'; run {FEW_EXPERTS} to avoid that"
 
 
 def scored_by(protocol: Protocol) -> Settings:
-    """How a protocol's lives are scored; what is wrong with that is said before any is lived."""
+    """How a protocol's lifetimes are scored; what is wrong with that is said before any is run."""
     from perdure.metrics.engine.score import Scorer
     from perdure.settings import Settings
 
@@ -160,10 +158,13 @@ def progress_of(jobs: Sequence[Job], workers: int | None, *, quiet: bool) -> Ite
 
     from perdure.cli.console import Console
 
-    columns = (TextColumn("{task.description:<24}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    columns = (TextColumn("{task.description:<24}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    left = (TimeRemainingColumn(), TextColumn("left"))
     console = Console(stderr=True, highlight=False)
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=_unseen()) as bar:
-        yield _Bars(bar, console, jobs, _MOST_BARS if workers is None else workers).tell
+    with Progress(*columns, *left, console=console, transient=True, disable=_unseen()) as bar:
+        bars = _Bars(bar, console, jobs, _MOST_BARS if workers is None else workers)
+        yield bars.tell
+    bars.end()
 
 
 class _Bars:
@@ -172,11 +173,14 @@ class _Bars:
         self._console = console
         self._jobs = {job.id: job for job in jobs}
         self._done = dict.fromkeys(self._jobs, 0)
+        self._finished: set[str] = set()
+        self._failed: set[str] = set()
         self._total = sum(job.experiences for job in jobs)
+        self._began = time.monotonic()
         self._started: float | None = None
         self._done_by_then = 0
-        self._estimated = False
-        self._all: TaskID = bar.add_task(f"{len(jobs)} to live", total=self._total)
+        self._step = 0
+        self._all: TaskID = bar.add_task(self._counted(), total=self._total)
         self._workers = [bar.add_task("", total=None, visible=False) for _ in range(max(1, min(workers, len(jobs))))]
 
     def tell(self, event: Event) -> None:
@@ -187,30 +191,38 @@ class _Bars:
             return
         if event.kind == "progress":
             self._done[event.id] = event.done
-            self._estimate(job, event.done)
         elif event.kind in ("done", "failed"):
             self._done[event.id] = job.experiences
+            (self._finished if event.kind == "done" else self._failed).add(event.id)
         if event.kind == "failed":
             self._console.print(f"[red]failed[/] {event.id}:", event.why, markup=True, soft_wrap=True)
         mine = self._workers[event.worker % len(self._workers)]
         self._bar.update(
             mine, description=event.id, completed=self._done[event.id], total=job.experiences, visible=True
         )
-        self._bar.update(self._all, completed=sum(self._done.values()))
+        self._bar.update(self._all, completed=sum(self._done.values()), description=self._counted())
+        if self._bar.disable:
+            self._say_progress()
 
-    def _estimate(self, job: Job, done: int) -> None:
-        """Once the first block of any life is over, say how long all of it will take."""
+    def end(self) -> None:
+        """Say what was finished, and how long it took."""
+        failed = f", {len(self._failed):,} failed" if self._failed else ""
+        self._console.print(f"{self._counted()}{failed}, {duration(time.monotonic() - self._began)}")
+
+    def _counted(self) -> str:
+        return f"{len(self._finished):,} of {len(self._jobs):,} finished"
+
+    def _say_progress(self) -> None:
+        """A line for each further tenth, with the time left, where a bar cannot be drawn: in a file, on a cluster."""
         now, so_far = time.monotonic(), sum(self._done.values())
         if self._started is None:  # only now: until here processes were starting
             self._started, self._done_by_then = now, so_far
-        passed = now - self._started
-        first = job.syllabus.scenario.blocks[0].length or 1
-        if self._estimated or done < first or passed < _ENOUGH_S:
+        passed, step = now - self._started, so_far * _STEPS // max(self._total, 1)
+        if step <= self._step or passed < _ENOUGH_S or not self._done_by_then < so_far < self._total:
             return
-        self._estimated = True
-        rate = (so_far - self._done_by_then) / passed
-        if rate > 0:
-            self._console.print(f"about {duration(self._total / rate)} in all, by what was lived so far")
+        self._step = step
+        left = duration((self._total - so_far) * passed / (so_far - self._done_by_then))
+        self._console.print(f"{self._counted()}, {so_far / self._total:.0%}, about {left} left".replace("%", " %"))
 
 
 @contextmanager
@@ -225,15 +237,15 @@ def resumable(into: Path | str, folder: RunFolder, plan: Plan) -> Iterator[None]
     except (KeyboardInterrupt, Stopped) as stop:
         left = sum(not folder.is_finished(job) for job in plan.jobs)
         typer.echo(
-            f"perdure: stopped; {left} still to be lived in {into}. Nothing that was finished is lost: "
-            "the same command goes on from here",
+            f"perdure: stopped; {left} left to run in {into}. Finished results are kept; "
+            "run the same command again to continue",
             err=True,
         )
         raise typer.Exit(stop.code if isinstance(stop, Stopped) else 130) from None
 
 
 def reported(result: RunResult, surveyed: Survey) -> Path:
-    """Write what the lives show to report.html in the run folder."""
+    """Write what the lifetimes show to report.html in the run folder."""
     from perdure.report import write_report
 
     to = result.folder.path / "report.html"
@@ -243,12 +255,12 @@ def reported(result: RunResult, surveyed: Survey) -> Path:
         write_report(surveyed, to, title=title)
     except OSError as problem:
         why = problem.strerror or problem
-        raise PerdureError(f"{to}: the disk refuses the report: {why}; make room, and run again") from problem
+        raise PerdureError(f"{to}: the report cannot be written: {why}; free some space, and run again") from problem
     return to
 
 
 def show_failures(console: Console, result: RunResult) -> None:
-    """Each life that failed, why, and where its traceback is."""
+    """Each lifetime that failed, why, and where its traceback is."""
     from rich.markup import escape
 
     for identity, why in result.failed.items():
@@ -260,7 +272,7 @@ def show_failures(console: Console, result: RunResult) -> None:
 
 
 def show_notes(console: Console, result: RunResult) -> None:
-    """What is odd about the lives that were lived."""
+    """What is odd about the lifetimes that were run."""
     from rich.markup import escape
 
     for note in result.notes:

@@ -26,17 +26,21 @@ def score(
     experts: Experts = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Write metrics, blocks, settings and prepared data there."),
+        typer.Option(
+            "--out", metavar="DIR", help="Also write metrics, blocks, settings and prepared data to this folder."
+        ),
     ] = None,
     over_time: Annotated[
         bool,
-        typer.Option("--over-time", help="Show the values behind maintenance, transfer, recovery (or --metrics)."),
+        typer.Option(
+            "--over-time", help="Also show each value behind maintenance, transfer and recovery (or --metrics)."
+        ),
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="Show every metric that has a value.")] = False,
     why: Annotated[
-        bool, typer.Option("--why", help="Show why metrics have no value, and what is to be known of those that have.")
+        bool, typer.Option("--why", help="Show why metrics have no value, and remarks on those that have one.")
     ] = False,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes for many lifetimes.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Number of processes.")] = None,
     for_spreadsheets: ForSpreadsheets = False,
     engine: Annotated[
         Literal["local", "ray"], typer.Option("--engine", help="Score in processes here, or on a Ray cluster.")
@@ -45,7 +49,7 @@ def score(
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Measure lifetimes: each metric's value, or the reason why it has none.
+    """Score lifetimes: whether the learner keeps what it learns, and the metrics that show it.
 
     Exit status 0: everything was scored; 1: something was left out; 2: nothing could be scored.
     """

@@ -33,7 +33,7 @@ LOG_HELP = "Logs, folders of logs, run folders, tables of lifetimes or of scores
 Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help=LOG_HELP, show_default=False)]
 Experts = Annotated[
     list[Path] | None,
-    typer.Option("--experts", metavar="PATH...", help="Logs of experts, folders of them, or taskinfo/info.json."),
+    typer.Option("--experts", metavar="PATH...", help="Logs of experts, folders of logs, or taskinfo/info.json."),
 ]
 
 

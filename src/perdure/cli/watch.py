@@ -24,22 +24,27 @@ def watch(
     logs: Logs,
     settings: Settings,
     experts: Experts = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Where to serve; 0 finds a free port.")] = 0,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the page; 0 finds a free one.")] = 0,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    terminal: Annotated[bool, typer.Option("--terminal", help="Show it here instead of serving a page.")] = False,
-    once: Annotated[bool, typer.Option("--once", help="Say where everything stands, and end.")] = False,
+    terminal: Annotated[
+        bool, typer.Option("--terminal", help="Show progress in the terminal instead of serving a page.")
+    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Show the current state once and exit.")] = False,
     host: Annotated[
-        str, typer.Option("--host", metavar="NAME", help="Serve to others too; needs --token.")
+        str,
+        typer.Option(
+            "--host", metavar="NAME", help="Host name or address to serve on; other than localhost needs --token."
+        ),
     ] = "127.0.0.1",
     token: Annotated[
-        str | None, typer.Option("--token", metavar="TEXT", help="What others must know; 16 characters or more.")
+        str | None, typer.Option("--token", metavar="TEXT", help="Password of the page, at least 16 characters.")
     ] = None,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Follow lifetimes while they are written: progress, growing curves, metrics as soon as there are any, warnings.
+    """Follow lifetimes while they run: progress, curves, metrics so far, and warnings.
 
-    Nothing is written to the logs. The page is served to this machine alone, unless --host and --token say otherwise.
+    It writes nothing to the logs. Only this machine can open the page, unless --host and --token are given.
     """
     from perdure.watch.follow import Follower
 

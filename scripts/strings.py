@@ -1,0 +1,100 @@
+"""List every string that a user of Perdure can see, so that each is read before it is shown.
+
+Any text of several words in the code counts, whichever way it reaches a person; of docstrings, those of verbs, metrics,
+learners and tasks, which become help and tables; of templates, what stands between the tags. Holes are shown as {…}.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+__all__ = ["LIST", "text"]
+
+LIST = Path(__file__).parents[1] / "tests" / "strings.txt"
+_SOURCE = Path(__file__).parents[1] / "src" / "perdure"
+_SAYS = re.compile(r"[A-Za-z…}%’)\"']{2,}[,;:.!?)]* +[({“'\"]?[A-Za-z0-9{<]|^\W*[A-Za-z]{3,}\W*…")
+_SHOWN = {"metric", "layout", "task", "learner"}
+"""Decorators whose function's docstring becomes a line of a table."""
+_Holder = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def text() -> str:
+    """The list as its file holds it: a heading for each file, and its strings, sorted."""
+    parts = []
+    for path in sorted((*_SOURCE.rglob("*.py"), *_SOURCE.rglob("*.j2"))):
+        found = _of_code(path) if path.suffix == ".py" else _of_template(path)
+        lines = sorted(
+            {" ".join(one.split()) for one in found if _SAYS.search(one)}, key=lambda one: (one.lower(), one)
+        )
+        if lines:
+            parts.append("\n".join([f"== {path.relative_to(_SOURCE).as_posix()}", *lines]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _of_code(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, _Holder):
+            said = ast.get_docstring(node)
+            if said and _becomes_help(node, path):
+                yield said.partition("\n\n")[0] if path.parent.name != "cli" else said
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            skipped.add(id(node.value))  # a docstring, of whatever
+        elif isinstance(node, ast.Assert) and node.msg is not None:
+            skipped.update(id(one) for one in ast.walk(node.msg))  # about our own reasoning
+        elif isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in skipped:
+            if (said := _read(node)) is not None:
+                yield said
+            skipped.update(id(one) for one in getattr(node, "values", ()) if isinstance(one, ast.Constant))
+
+
+def _becomes_help(node: _Holder, path: Path) -> bool:
+    if isinstance(node, ast.Module):
+        return False
+    if isinstance(node, ast.ClassDef):
+        return path.parent == _SOURCE / "learners" and path.stem != "interface"
+    if path.parent.name == "cli" and node.name == path.stem:
+        return True
+    names = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
+    return any(ast.unparse(name).rpartition(".")[2] in _SHOWN for name in names)
+
+
+def _read(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_read(one) or "{…}" for one in node.values)
+    return None
+
+
+class _Text(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._within: str = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._within = tag
+        self.found += [said for name, said in attrs if said and name in ("title", "alt", "aria-label", "placeholder")]
+
+    def handle_data(self, data: str) -> None:
+        if self._within not in ("script", "style"):
+            self.found.append(data)
+
+
+def _of_template(path: Path) -> Iterator[str]:
+    source = path.read_text(encoding="utf-8")
+    source = re.sub(r"\{[%#].*?[%#]\}", "\n\n", source, flags=re.DOTALL)
+    reader = _Text()
+    reader.feed(re.sub(r"\{\{.*?\}\}", "{…}", source, flags=re.DOTALL))
+    for one in reader.found:
+        yield from one.split("\n\n")
+
+
+if __name__ == "__main__":
+    LIST.write_text(text(), encoding="utf-8")
