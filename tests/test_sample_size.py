@@ -40,7 +40,12 @@ def test_an_effect_for_which_n_are_just_enough_takes_n(n: int, alpha: float, bet
 
 @pytest.mark.parametrize(
     ("k", "alpha", "beta", "said"),
-    [(0, 0.05, 0.1, "k is 0"), (1, 0, 0.1, "alpha is 0"), (1, 0.05, 1, "beta is 1"), (1, 0.6, 0.5, "knows nothing")],
+    [
+        (0, 0.05, 0.1, "k is 0"),
+        (1, 0, 0.1, "alpha is 0"),
+        (1, 0.05, 1, "beta is 1"),
+        (1, 0.6, 0.5, "choose smaller ones"),
+    ],
 )
 def test_nonsense_is_refused_in_words(k: float, alpha: float, beta: float, said: str) -> None:
     with pytest.raises(PerdureError, match=said):

@@ -118,7 +118,7 @@ def plan(
         beside = Beside(each, tasks, expert_sd) if expert_sd is not None else None
         return make_plan(1.0 if k is None else k, alpha, beta, question=question, beside=beside, lifetimes=lifetimes)
     if k is not None or expert_sd is not None:
-        raise PerdureError("a pilot knows its own spread and its experts'; say the effect by `detect`, without k")
+        raise PerdureError("a pilot has its own spread and experts; give the effect with `detect`, not k")
     import numpy as np
 
     pool, sides = _pilot_sides(_surveyed(pilot, experts, settings), settings, scenario, question)
@@ -205,7 +205,7 @@ def _pilot_sides(
     parts = split(lives, settings.group, pool=settings.pool)
     most = 1 if question == "threshold" else 2
     if not 1 <= len(parts) <= most:
-        what = "one learner" if most == 1 else "one learner, or the two that are to be compared"
+        what = "one learner" if most == 1 else "one learner, or the two learners to compare"
         raise PerdureError(
             f"--pilot: {len(parts)} groups ({'; '.join(parts)}); a pilot is {what}, in one scenario type: "
             "give the paths of those alone"
@@ -213,7 +213,7 @@ def _pilot_sides(
     for name, part in parts.items():
         check_poolable(part, "--pilot")
         if len(part) < 2:
-            raise PerdureError(f"--pilot: one lifetime ({name}) has no spread; give two or more, better eleven")
+            raise PerdureError(f"--pilot: one lifetime ({name}) has no spread; give two or more, ideally eleven")
     named = replace(found, name=" and ".join(parts), left_out=(*found.left_out, *partial))
     return named, list(parts.values())
 
@@ -239,10 +239,10 @@ def _notes(
     from perdure.words import plural
 
     n = sum(map(len, sides))
-    range_of = "from the number at the sd as seen to the larger of two at its upper 97.5 % bound"
+    range_of = "from the number at the pilot's sd to the larger of two numbers at its upper 97.5 % bound"
     said = [
         f"pilot: {name}, {plural(n, 'lifetime')}",
-        f"Lifetimes: {range_of}, by the noncentral t and with the pilot's values redrawn.",
+        f"Lifetimes: {range_of}, by the noncentral t and by resampling the pilot's values.",
     ]
     said += [
         f"{metric}: to be seen is its margin, that a learner which loses nothing keeps what it learned."
@@ -268,7 +268,7 @@ def _notes(
             "four in five or more really have 80 % power."
         )
         said.append(
-            f"A pilot of {few} misses a group of 10 % of lifetimes in {0.9**few:.0%} of cases; no plan sees it."
+            f"A pilot of {few} misses a group of 10 % of lifetimes in {0.9**few:.0%} of cases; no plan can see it."
         )
     return tuple(said)
 

@@ -72,7 +72,7 @@ def test_the_guard_adds_a_table_without_what_was_not_learned(capsys: Capture) ->
 
 def test_a_partial_life_is_named(capsys: Capture) -> None:
     text = shown(capsys, pool(life("cut", complete=False), life("whole")))
-    assert "left out: cut: it did not reach its end" in text
+    assert "left out: cut: it is incomplete" in text
 
 
 def test_brackets_in_names_are_no_markup_and_escapes_are_not_sent(capsys: Capture) -> None:

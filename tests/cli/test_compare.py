@@ -68,7 +68,7 @@ def test_three_systems_make_an_ablation_table(runs: Path) -> None:
     assert "keeping (baseline)" in done.output
     assert "middling against keeping" in done.output
     assert "forgetful against keeping" in done.output
-    assert "not paired, as asked" in done.output
+    assert "not paired, as requested" in done.output
 
 
 def test_score_files_are_compared_as_folders_are(runs: Path, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_partial_life_is_left_out_and_the_exit_status_says_so(runs: Path, tmp_
     blocks.write_text("\n".join(blocks.read_text().splitlines()[:-1]) + "\n")
     done = run_verb("compare", tmp_path / "keeping", runs / "forgetful")
     assert done.exit_code == 1
-    assert f"left out: {tmp_path / 'keeping/lives/keeping-3'}: it did not reach its end" in done.output
+    assert f"left out: {tmp_path / 'keeping/lives/keeping-3'}: it is incomplete" in done.output
     assert "not paired: 5 of 5 and 6 lifetimes match" in done.output
 
 

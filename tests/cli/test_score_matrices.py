@@ -52,7 +52,7 @@ def test_a_matrix_of_one_task_is_one_number(logs: Path) -> None:
 def test_experts_beside_a_matrix_are_said_to_be_unused(logs: Path) -> None:
     (logs / "matrix.csv").write_text("90,80\n,70\n")
     notes = as_json(logs / "matrix.csv", "--experts", logs / "experts")["lifetimes"][0]["notes"]
-    assert "experts say nothing about a matrix, and were not used" in notes
+    assert "experts do not apply to a matrix and were not used" in notes
     assert perdure.score(logs / "matrix.csv", settings=Settings(metrics="bwt"))["bwt"] == -10.0
 
 

@@ -294,7 +294,7 @@ def test_a_score_per_syllabus_is_averaged_to_a_score_per_core_capability(data: P
 def test_a_life_cut_short_counts_for_no_capability_and_its_group_keeps_its_preset(data: Path) -> None:
     stated(data, {"Pong": 4.0, "Breakout": 8.0})
     plain = [("train" if p.endswith("train") else "test", t, values) for p, t, _, values in subtype_b()]
-    for name in ("one", "two"):  # a manifest, and nothing that says the journal was closed: it did not reach its end
+    for name in ("one", "two"):  # a manifest, and nothing that says the journal was closed: it is incomplete
         log(data / "mine", name, plain, learner="mine", info={"scenario_type": "ANT-B"})
     made = cli("score", data / "mine", "--preset", "framework-2019", status=1)
     found = {one["capability"]: one for one in made["capabilities"]}

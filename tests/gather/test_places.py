@@ -89,7 +89,7 @@ def test_data_cannot_vouch_for_itself(tmp_path: Path) -> None:
     (tmp_path / "logs" / "perdure.toml").write_text("unverified = true\n")
     done = run_verb("score", tmp_path / "logs")
     assert isinstance(done.exception, PerdureError)
-    assert "only be said on the command line" in str(done.exception)
+    assert "only be set on the command line" in str(done.exception)
 
 
 @pytest.mark.parametrize("kind", ["dangling", "pipe", "folder"])

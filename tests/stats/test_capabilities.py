@@ -85,7 +85,7 @@ def test_what_no_syllabus_asks_about_has_no_score_and_says_so(tmp_path: Path) ->
     found = by_name(capabilities(surveyed(tmp_path)))
     assert list(found) == list(CAPABILITIES)
     for name in ("goal-driven perception", "selective plasticity", "safety"):
-        assert (found[name].score, found[name].why) == (None, "no syllabus asks about it")
+        assert (found[name].score, found[name].why) == (None, "no syllabus measures it")
 
 
 def test_without_experts_there_are_answers_and_no_score(tmp_path: Path) -> None:

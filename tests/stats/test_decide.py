@@ -154,7 +154,7 @@ def test_what_looks_at_lives_alone_is_not_given_where_the_choice_of_experts_move
 
 def test_an_interval_that_takes_experts_as_given_says_so() -> None:
     made = lives([1.2, 1.3, 1.1], "relative_reward_final")
-    about = "the interval is about these experts, not about others"
+    about = "the interval holds for these experts only"
     assert about in decide(lives([1.2, 1.3, 1.4], "relative_performance"), "relative_performance", RP).notes
     assert about in decide(made, "relative_reward_final", Bar(expert=True)).notes
     assert about not in decide(made, "relative_reward_final", Bar()).notes
@@ -165,7 +165,7 @@ def test_a_verdict_that_rests_on_experts_being_alike_says_so() -> None:
     tables = {"a": 0.10 + rng.normal(0, 0.12, (12, 1)) + rng.normal(0, 1e-4, (12, 3))}
     found = decide(beside_experts(tables), "relative_performance", RP)
     assert found.word == "more"
-    assert "would not stand if experts differed as much as lives do" in found.notes
+    assert "would not hold if experts differed as much as lifetimes do" in found.notes
 
 
 # --- words ----------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_a_group_that_keeps_although_some_collapsed_says_how_many_and_not_that_n
 def test_what_loses_across_the_margin_is_undecided_and_says_what_would_decide() -> None:
     found = kept([-3.0, -8.0, -2.0, -7.0, -4.5])
     assert (found.word, found.verdict, found.against) == ("loses", "undecided", 0.0)
-    assert "whether 5 or more is open" in found.says
+    assert "whether it is 5 or more is undecided" in found.says
     wide = kept([-9.0, 8.0, 3.0, -7.0, 2.5])
     assert (wide.word, wide.against) == ("undecided", -5.0)
     assert wide.more is not None

@@ -94,7 +94,7 @@ def test_a_copied_manifest_is_the_same_lifetime_under_another_path() -> None:
 
 def test_partial_lifetimes_are_left_out_and_counted() -> None:
     (group,) = groups(pool(life("whole", complete=True), life("unknown"), life("cut", complete=False)))
-    assert (group.n, group.left_out) == (2, (("cut", "it did not reach its end"),))
+    assert (group.n, group.left_out) == (2, (("cut", "it is incomplete"),))
 
 
 def test_the_guard_shows_the_group_with_and_without_what_was_not_learned() -> None:

@@ -64,7 +64,7 @@ def test_a_clear_change_is_told_and_a_slight_one_is_not_and_no_p_is_given() -> N
         made = decide((lived({3: before, 6: before[::-1] + shift}),), "performance_maintenance", PM)
         assert (made.verdict, made.p, made.word, made.low) == (verdict, None, None, None)
         assert "one lifetime" in made.flags
-        assert "one lifetime says nothing of the next" in made.notes
+        assert "one lifetime does not predict the next" in made.notes
 
 
 def test_what_one_lifetime_cannot_say_is_left_open_with_the_reason() -> None:

@@ -36,13 +36,13 @@ def test_lives_without_seeds_are_paired_by_id_only_when_asked() -> None:
 
 
 def test_no_means_no() -> None:
-    assert pair(OURS, THEIRS, "no").told == "not paired, as asked"
+    assert pair(OURS, THEIRS, "no").told == "not paired, as requested"
 
 
 def test_a_seed_that_is_there_twice_cannot_be_paired() -> None:
     again = (*OURS[:2], altered(OURS[2], seed=0))
-    assert "there twice" in pair(again, THEIRS).told
-    with pytest.raises(PerdureError, match="there twice"):
+    assert "occurs twice" in pair(again, THEIRS).told
+    with pytest.raises(PerdureError, match="occurs twice"):
         pair(again, THEIRS, "yes")
 
 

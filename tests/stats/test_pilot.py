@@ -149,7 +149,7 @@ def test_experts_of_a_pilot_add_their_part_and_more_of_them_help() -> None:
 def test_one_expert_says_nothing_of_others() -> None:
     one = pilot_metrics(crossing(6, 1), BESIDE, 11, detect={RP: 2.0})[RP]
     assert one.lifetimes is None
-    assert "does not say how much experts differ" in (one.why or "")
+    assert "does not show how much experts differ" in (one.why or "")
 
 
 def test_a_table_without_experts_is_planned_with_a_word_of_warning() -> None:

@@ -97,7 +97,7 @@ def test_partial_lives_are_left_out_and_counted() -> None:
     ours = place("a", 0)
     ours = (altered(ours[0], complete=False), *ours[1:])
     found = compare_systems(of(ours, place("b", 0)))
-    assert found.left_out == (("life-000", "it did not reach its end"),)  # by its path
+    assert found.left_out == (("life-000", "it is incomplete"),)  # by its path
 
 
 def test_headline_metrics_are_compared_and_what_is_shown_changes_no_p() -> None:

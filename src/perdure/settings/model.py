@@ -29,7 +29,11 @@ class Settings:
     """How lifetimes are read, scored and pooled; what is None comes from the log or the preset."""
 
     preset: str = option(
-        "standard", "--preset", kinds.text("NAME"), "How to score; see `perdure list presets`.", decides=False
+        "standard",
+        "--preset",
+        kinds.text("NAME"),
+        "How to score; `perdure list presets` lists the presets.",
+        decides=False,
     )
     measure: str | None = option(
         None,
@@ -45,12 +49,12 @@ class Settings:
         (),
         "--metrics",
         kinds.names("ID|FILE.py..."),
-        "Only these metrics; a Python file adds those it declares.",
+        "Score only these metrics; a Python file adds the ones it declares.",
         decides=False,
     )
     """Ids, which restrict what is scored, and Python files, which add to it."""
     aggregate: Literal["mean", "median"] = option(
-        "mean", "--aggregate", kinds.choice("mean", "median"), "Over tasks, or over pairs.", METRICS
+        "mean", "--aggregate", kinds.choice("mean", "median"), "Average over tasks or over pairs.", METRICS
     )
     expert_average: Literal["metrics", "time"] = option(
         "metrics",
@@ -72,7 +76,7 @@ class Settings:
         None,
         "--variants",
         kinds.choice("name", "params", "agnostic", also={"aware": "name"}),
-        "What is a task of its own: each name (aware), each parameter set, or no variant.",
+        "What counts as a task: each name (aware), each parameter set, or no variant.",
         PREPARATION,
         otherwise="log",
         prepares=True,
@@ -81,7 +85,7 @@ class Settings:
         None,
         "--lower-is-better/--higher-is-better",
         kinds.yes_no(),
-        "The measure is an error, a cost, …, whatever the log says.",
+        "Treat lower values as better, such as for an error or a cost.",
         PREPARATION,
         otherwise="log",
     )
@@ -89,7 +93,7 @@ class Settings:
         None,
         "--scale",
         kinds.choice("task", "run", "none"),
-        "One range per task, one for all, or as measured.",
+        "Scale each task by its own range, all by one, or not at all.",
         PREPARATION,
         prepares=True,
     )
@@ -114,7 +118,7 @@ class Settings:
         None,
         "--width",
         kinds.width(),
-        "Its length in experiences, or as a share of the block (a fifth).",
+        "Window length in experiences, or as a share of the block (a fifth).",
         PREPARATION,
         prepares=True,
     )
@@ -130,7 +134,7 @@ class Settings:
         None,
         "--clamp/--no-clamp",
         kinds.yes_no(),
-        "Cut at the 10th and 90th percentile, or the bounds.",
+        "Clip values at the 10th and 90th percentile, or at the bounds.",
         PREPARATION,
         prepares=True,
     )
@@ -151,7 +155,7 @@ class Settings:
         None,
         "--shape",
         kinds.choice("long", "wide", "triplets"),
-        "How a table is laid out, where its header does not tell.",
+        "Layout of a table, if its header does not show it.",
         READING,
         otherwise="log",
     )
@@ -159,14 +163,14 @@ class Settings:
         False,
         "--unverified/--verified",
         kinds.yes_no(),
-        "Score also what is not as its ledger says.",
+        "Also score logs that fail their integrity check.",
         READING,
     )
     rows: Literal["evaluated", "learned"] | None = option(
         None,
         "--rows",
         kinds.choice("evaluated", "learned"),
-        "What the rows of a matrix are (--transposed: learned).",
+        "What the rows of a matrix stand for (--transposed: learned).",
         MATRICES,
         otherwise="log",
         also={"--transposed": "learned"},
@@ -175,12 +179,17 @@ class Settings:
         None,
         "--unit",
         kinds.choice("percent", "fraction", "raw"),
-        "Of accuracies; percent where one exceeds 1.",
+        "Unit of accuracies (default: percent if one exceeds 1).",
         MATRICES,
         otherwise="log",
     )
     as_given: bool = option(
-        False, "--as-given/--no-as-given", kinds.yes_no(), "Zeros in a matrix were measured.", MATRICES, otherwise="log"
+        False,
+        "--as-given/--no-as-given",
+        kinds.yes_no(),
+        "Treat zeros in a matrix as measured.",
+        MATRICES,
+        otherwise="log",
     )
     random_init: Baseline | None = option(
         None,
@@ -202,7 +211,7 @@ class Settings:
         None,
         "--group",
         kinds.text("PATTERN", "a regular expression"),
-        "A regular expression; what its first bracket matches in ids names groups.",
+        "Group lifetimes by the first bracket of this regular expression in their ids.",
         STATISTICS,
         otherwise="log",
         decides=False,
@@ -219,7 +228,7 @@ class Settings:
         0.95,
         "--level",
         kinds.number(0.5, 0.999),
-        "Of intervals and verdicts (0.95).",
+        "Confidence level of intervals and verdicts (0.95).",
         STATISTICS,
         decides=False,
     )
@@ -227,7 +236,7 @@ class Settings:
         {},
         "--margin",
         kinds.named_numbers("ID=X", "forward_transfer=0.05"),
-        "Subtract X from a threshold. Repeatable.",
+        "Margin X to subtract from a threshold. Repeatable.",
         STATISTICS,
         decides=False,
     )
@@ -335,7 +344,7 @@ def checked(content: Mapping[str, Any], where: str, lines: Mapping[str, int] | N
         if key not in OPTIONS:
             raise PerdureError(f"{at}: unknown key {key!r}; {nearest(key, OPTIONS)}")
         if key == "unverified":
-            raise PerdureError(f"{at}: {key!r} can only be said on the command line: data cannot vouch for itself")
+            raise PerdureError(f"{at}: {key!r} can only be set on the command line, not in a file beside the data")
         try:
             found[key] = OPTIONS[key].kind.read(value)
         except ValueError:

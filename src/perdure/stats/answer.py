@@ -82,7 +82,8 @@ def in_parts(group: Group) -> tuple[str, str]:
     if made.word == "forgets":
         return f"{who} forgets", f": it loses {lost}"
     if made.word == "loses":
-        return f"{who} loses", f" {lost}; whether that is {number(made.margin)} or more is open{_more(made.more)}"
+        open_ = f"; whether it is {number(made.margin)} or more is undecided{_more(made.more)}"
+        return f"{who} loses", f" {lost}{open_}"
     if made.word == "gains":
         gained = f"between {interval(made.low, made.high, ' and ')}{points}"
         return f"{who} gets better at what it learned", f": it gains {gained}"

@@ -125,7 +125,7 @@ def _capability(learner: str, name: str, scores: Sequence[Score]) -> Capability:
             syllabi.setdefault(key, []).append(one)
     made = tuple(_syllabus(lives) for lives in syllabi.values())
     if not made:
-        why = "no lifetime that asks about it reached its end" if asked else "no syllabus asks about it"
+        why = "no lifetime that measures it is complete" if asked else "no syllabus measures it"
         return Capability(learner, name, None, why)
     questions = _QUESTIONS.get(name) or {key: one for each in _QUESTIONS.values() for key, one in each.items()}
     answers = []

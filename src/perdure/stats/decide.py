@@ -46,8 +46,8 @@ FEWEST = 3
 """Lifetimes; of two there are values only."""
 EQUAL = "all equal, untested"
 _MOST_MORE = 10_000
-_THESE_EXPERTS = "the interval is about these experts, not about others"
-_ONE = "one lifetime says nothing of the next"
+_THESE_EXPERTS = "the interval holds for these experts only"
+_ONE = "one lifetime does not predict the next"
 
 
 def leads(bar: Bar, lives: Sequence[Score]) -> bool:
@@ -316,7 +316,7 @@ def _checks(made: Decision, p: float, n: int) -> tuple[str, ...]:
     otherwise = [f"{name} test (p = {other:.2g})" for name, other in beside if other is not None and other < alpha <= p]
     if otherwise:
         verb = "says" if len(otherwise) == 1 else "say"
-        return (f"the {' and the '.join(otherwise)} {verb} otherwise: a few lifetimes weigh much in the mean",)
+        return (f"the {' and the '.join(otherwise)} {verb} otherwise: a few lifetimes dominate the mean",)
     silent = [f"{name} test (p = {other:.2g})" for name, other in beside if other is not None and p < alpha <= other]
     return (f"not confirmed by the {' and the '.join(silent)}",) if silent and surest < alpha else ()
 
@@ -330,7 +330,7 @@ def _fragile(made: Decision, found: Interval, sample: Sample, sign: float, less:
     ends = sorted((sign * (wider.low - less), sign * (wider.high - less)))
     if ends[0] > none or ends[1] < -none:
         return ()
-    return ("would not stand if experts differed as much as lives do",)
+    return ("would not hold if experts differed as much as lifetimes do",)
 
 
 def _more(sample: Sample, gap: float, n: int, level: float) -> int | None:
@@ -373,4 +373,4 @@ def _alone(life: Score, metric: str, bar: Bar, start: Decision, level: float) ->
         return replace(start, verdict="met", notes=(_ONE,))
     if found.side(-none) < 0 and ahead < 0:
         return replace(start, verdict="not met", notes=(_ONE,))
-    return replace(start, notes=("the spread of its own evaluations does not rule chance out", _ONE))
+    return replace(start, notes=("its own evaluations vary too much to rule out chance", _ONE))

@@ -333,7 +333,7 @@ def differing(first: str, second: str) -> str:
 def usable(lives: Sequence[Score]) -> tuple[tuple[Score, ...], tuple[tuple[str, str], ...]]:
     """The lives that count, and those that do not: a life cut short is no sample of whole lives."""
     counted = tuple(life for life in lives if life.complete is not False)
-    partial = tuple((life.id, "it did not reach its end") for life in lives if life.complete is False)
+    partial = tuple((life.id, "it is incomplete") for life in lives if life.complete is False)
     return counted, partial
 
 

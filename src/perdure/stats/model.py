@@ -26,8 +26,8 @@ class Withheld(StrEnum):
     AVERAGED = "undecided: experts averaged first"
     MEDIANS = "undecided: medians over tasks"
     UNKNOWN = "undecided: experts not in the table"
-    NOT_HELD = "undecided: no lifetime was held against experts of every task"
-    FEW_HELD = "undecided: too few lifetimes were held against experts of every task"
+    NOT_HELD = "undecided: no lifetime has experts of every task"
+    FEW_HELD = "undecided: too few lifetimes have experts of every task"
     PARTLY = "undecided: experts partly shared"
     FEW_EXPERTS = "undecided: too few experts"
 
@@ -67,7 +67,7 @@ class Decision:
     p: float | None = None
     tails: Tails = "two"
     more: int | None = None
-    """About how many more lifetimes would decide it, if mean and spread stay as they are."""
+    """About how many more lifetimes would decide it if mean and spread stay the same as they are."""
     above: float | None = None
     """The share of lifetimes beyond the threshold less its margin."""
     above_count: int | None = None

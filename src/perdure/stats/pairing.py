@@ -33,7 +33,7 @@ def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") ->
     leaves the others out, by id where no life states a seed; `no` never pairs.
     """
     if want == "no":
-        return Pairing(False, tuple(ours), tuple(theirs), "not paired, as asked")
+        return Pairing(False, tuple(ours), tuple(theirs), "not paired, as requested")
     stated = all(life.seed is not None for life in (*ours, *theirs))
     partners, repeated = _partners(ours, theirs, by_id=want == "yes" and not stated)
     known = any(life.order for life in (*ours, *theirs))
@@ -45,7 +45,7 @@ def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") ->
             return _matched(partners, f"paired: all {len(ours)} lifetimes match by {by_seed}", ())
         return Pairing(False, tuple(ours), tuple(theirs), _why_not(ours, theirs, partners, stated, repeated))
     if repeated:
-        raise PerdureError(f"--paired yes: {repeated} is there twice on one side, so its partner is not known")
+        raise PerdureError(f"--paired yes: {repeated} occurs twice on one side, so its partner is unknown")
     if len(partners) < 2:
         raise PerdureError(
             f"--paired yes: {len(partners)} of {len(ours)} and {len(theirs)} lifetimes match by {ground}; "
@@ -53,7 +53,7 @@ def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") ->
         )
     matched = {id(life) for couple in partners for life in couple}
     alone = tuple((life.id, f"no partner by {ground}") for life in (*ours, *theirs) if id(life) not in matched)
-    told = f"paired, as asked: {len(partners)} pairs match by {ground}"
+    told = f"paired, as requested: {len(partners)} pairs match by {ground}"
     return _matched(
         partners, told + (f"; {len(alone)} lifetimes without a partner are left out" if alone else ""), alone
     )
@@ -89,7 +89,7 @@ def _why_not(
         without = sum(life.seed is None for life in (*ours, *theirs))
         return f"not paired: {without} of {len(ours) + len(theirs)} lifetimes state no seed (--paired yes pairs by id)"
     if repeated:
-        return f"not paired: {repeated} is there twice on one side"
+        return f"not paired: {repeated} occurs twice on one side"
     return f"not paired: {len(partners)} of {len(ours)} and {len(theirs)} lifetimes match by seed and task order" + (
         " (--paired yes pairs those and leaves the others out)" if len(partners) > 1 else ""
     )

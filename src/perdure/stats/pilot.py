@@ -132,7 +132,7 @@ def pilot_metrics(
     asks = is_judged if question == "threshold" else leads
     shown = [name for name, bar in bars.items() if asks(bar, every)]
     if not shown:
-        raise PerdureError("the pilot has no headline metric that a verdict could be planned for")
+        raise PerdureError("the pilot has no headline metric with a verdict to plan for")
     wanted = {METRICS.canonical(name): effect for name, effect in (detect or {}).items()}
     if unknown := set(wanted) - set(shown):
         raise PerdureError(f"{', '.join(sorted(unknown))}: not among the pilot's headline metrics ({', '.join(shown)})")
@@ -188,7 +188,7 @@ class _Ask:
             return _Seen((sample.values,), sample.scale, why=lost)
         if self.question == "paired":
             if len(found) < 2:
-                raise PerdureError("paired learners differ by the spread of their differences; give a pilot of both")
+                raise PerdureError("a paired plan needs the spread of the differences; give a pilot of both learners")
             matched = pair(found[0], found[1], "yes")
             found = (matched.ours, matched.theirs)
         together = np.array([life.values[name] for one in found for life in one], dtype=np.float64)
@@ -201,14 +201,14 @@ class _Ask:
         experts = tuple(one for one in held_by if one.sharing == "shared")
         known = all(one.sharing in ("shared", "own") for one in held_by)
         return _Seen(
-            sides, scale, experts, None if known else "how experts vary is not known; planned as if they did not"
+            sides, scale, experts, None if known else "the spread between experts is unknown; planned without it"
         )
 
     def _numbers(self, made: PilotMetric, seen: _Seen, sign: float, wanted: float | None) -> PilotMetric:
         bound, logs = spread_bound(seen.freedom), seen.scale == "log"
         upper = bound * seen.sd
         if any(one.fewest < 2 for one in seen.experts):
-            return replace(made, sd_upper=upper, why="one expert of a task does not say how much experts differ; run 3")
+            return replace(made, sd_upper=upper, why="one expert per task does not show how much experts differ; run 3")
         spreads = [float(table.mean(axis=0).std(ddof=1)) for one in seen.experts for table in one.tables]
         tasks = max((len(one.tables) for one in seen.experts), default=0)
         plain_beside = upper_beside = None
@@ -222,9 +222,9 @@ class _Ask:
         if wanted is None:
             return made
         if logs and wanted <= 1:
-            raise PerdureError(f"{made.metric}={wanted:g}: a ratio is seen as a factor above 1, such as 1.2")
+            raise PerdureError(f"{made.metric}={wanted:g}: for a ratio, give a factor above 1, such as 1.2")
         if not (0 < wanted < math.inf):
-            raise PerdureError(f"{made.metric}={wanted:g}: the effect to be seen is a positive number")
+            raise PerdureError(f"{made.metric}={wanted:g}: the effect to detect is a positive number")
         effect = math.log(wanted) if logs else wanted
 
         def reached(count: int, sd: float, beside: Beside | None) -> float:

@@ -113,7 +113,7 @@ def meaning(metric: str, made: Decision, n: int) -> str:
         assert made.low is not None
         assert made.high is not None
         between = f"loses between {interval(-made.high, -made.low, ' and ')}{points}"
-        return f"{between}; whether {margin} or more is open{_would_decide(made)}"
+        return f"{between}; whether it is {margin} or more is undecided{_would_decide(made)}"
     if word == "undecided":
         return _would_decide(made).removeprefix("; ")
     return _MEANS.get((metric, word), "")
@@ -121,15 +121,15 @@ def meaning(metric: str, made: Decision, n: int) -> str:
 
 def _would_decide(made: Decision) -> str:
     if made.more is None:
-        return "; more lifetimes alone would hardly decide it" if made.sd else ""
-    return f"; about {plural(made.more, 'more lifetime')} would decide it, if mean and spread stay"
+        return "; more lifetimes alone are unlikely to decide it" if made.sd else ""
+    return f"; about {plural(made.more, 'more lifetime')} would decide it if mean and spread stay the same"
 
 
 def sentence(one: Difference, system: str, baseline: str) -> str:
     """What the comparison says about one metric."""
     name = one.metric.replace("_", " ")
     if one.difference is None:
-        return f"{name}: nothing can be said ({one.why or 'no values'})."
+        return f"{name}: not compared ({one.why or 'no values'})."
     ratio = one.scale == "ratio"
     found = f"{'ratio' if ratio else 'difference'} {number(one.difference, one.width)}"
     spread = "" if one.low is None else f", {one.level:.0%} interval {interval(one.low, one.high, ' to ')}"
@@ -147,11 +147,12 @@ def sentence(one: Difference, system: str, baseline: str) -> str:
         return f"{name}: {system} does {side} than {baseline} {by} ({facts}{tested}{size}{_shares(one)}{without})."
     if one.word in ("likely better", "likely worse"):
         return (
-            f"{name}: {system} likely does {side} than {baseline} {by} ({p_words(one.p)} alone), not shown after "
+            f"{name}: {system} likely does {side} than {baseline} {by} ({p_words(one.p)} alone), not significant after "
             f"correcting for {plural(one.family, 'metric')} ({facts}{tested}{without})."
         )
     given = plural(one.n, "pair") if one.paired else f"{one.n} against {plural(one.baseline_n, 'lifetime')}"
-    return f"{name}: {given} do not tell {system} and {baseline} apart ({found}{spread}{tested}{without})."
+    facts = f"{given}: {found}{spread}{tested}{without}"
+    return f"{name}: no significant difference between {system} and {baseline} ({facts})."
 
 
 def _factor(one: Difference) -> str:
@@ -167,4 +168,4 @@ def _shares(one: Difference) -> str:
         return ""
     said = f"; better in {one.improvement:.0%} of {plural(one.n, 'pair') if one.paired else 'match-ups'}"
     against = not math.isclose(one.improvement, 0.5) and (one.improvement > 0.5) != (one.ahead > 0)
-    return said + (", so a few lifetimes weigh much in the mean" if against else "")
+    return said + (", so a few lifetimes dominate the mean" if against else "")

@@ -242,7 +242,7 @@ def test_an_expert_that_cannot_serve_is_noted_by_the_function_too() -> None:
 
 def test_a_life_that_did_not_reach_its_end_is_noted() -> None:
     life = replace(lifetime_of([Block("learn", "a", 4)]), complete=False)
-    assert "this life did not reach its end" in score(life).notes
+    assert "this lifetime is incomplete" in score(life).notes
 
 
 def test_bounds_in_the_manifest_scale_a_lifetime_except_as_old_tools_did(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ from perdure.settings import UNDECIDING
 
 __all__ = ["DEFINITIONS", "Score", "Scorer", "deciding", "prepared_table", "protocol_name"]
 
-_NO_EXPERTS = "experts say nothing about a matrix, and were not used"
-_UNFINISHED = {True: ("this life did not reach its end",), False: ()}
+_NO_EXPERTS = "experts do not apply to a matrix and were not used"
+_UNFINISHED = {True: ("this lifetime is incomplete",), False: ()}
 
 
 DEFINITIONS = 2
@@ -409,7 +409,7 @@ def _unused(learned: Mapping[str, float], scenario: Scenario) -> Iterator[str]:
     strange = [task for task in learned if task.lower() not in known]
     if strange:
         tasks = ", ".join(task.label for task in scenario.tasks)
-        yield f"--learned speaks of {', '.join(strange)}, no task of this life (its tasks: {tasks})"
+        yield f"--learned speaks of {', '.join(strange)}, which is not a task of this lifetime (its tasks: {tasks})"
 
 
 def _not_learned(curves: Curves, learned: Mapping[str, float]) -> tuple[str, ...]:
