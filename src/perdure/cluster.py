@@ -45,7 +45,7 @@ def joined(address: str | None, purpose: str) -> Iterator[Any]:
     except (ray.exceptions.RayError, ConnectionError) as problem:
         said = (str(problem).strip().splitlines() or [""])[0]
         raise PerdureError(
-            f"the Ray cluster is gone: {type(problem).__name__}: {said[:500]}; what came back is kept: run again"
+            f"the Ray cluster is gone: {type(problem).__name__}: {said[:500]}; results that arrived are kept; run again"
         ) from problem
     finally:
         if ours:

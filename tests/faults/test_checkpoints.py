@@ -85,7 +85,7 @@ def test_without_any_sound_state_a_life_starts_again_from_its_seed(tmp_path: Pat
     assert same(tmp_path)
     if damage == "both altered":
         assert len(result.notes) == 3
-        assert result.notes[-1] == "life-000 was lived again from its seed"
+        assert result.notes[-1] == "life-000 was run again from its seed"
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_a_disk_that_is_full_when_the_learner_is_kept_costs_nothing_that_was_kep
     file = write_protocol(tmp_path, "Big", "pause = 0.0")
     result = run_protocol(file, tmp_path / "run", workers=0)
     why = result.failed["life-000"]
-    assert "the learner could not be kept after 3 blocks (No space left on device); make room, and run again" in why
-    assert "the life then goes on after block 1" in why
+    assert "state could not be saved after 3 blocks (No space left on device); make room, and run again" in why
+    assert "the lifetime then goes on after block 1" in why
     assert not (states(tmp_path) / "after-3-blocks").exists()
     (tmp_path / "mark").touch()
     assert run_protocol(file, tmp_path / "run", workers=0).notes == ()
@@ -163,7 +163,7 @@ def test_a_folder_that_is_removed_under_a_run_is_said_and_nothing_is_made_in_its
     if what != "run/.run/states":
         assert status == 1
         assert "removed" in said
-        assert "see that nothing removes it" in said
+        assert "make sure that nothing removes it" in said
         assert "are intact" not in said
     assert run_protocol(file, tmp_path / "run", workers=0).missing == ()
     run_protocol(file, tmp_path / "whole", workers=0)

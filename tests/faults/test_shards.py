@@ -75,18 +75,18 @@ def test_who_would_live_the_same_lives_at_once_is_refused(tmp_path: Path, monkey
         folder.claim(read_protocol(file), alone=alone)
 
     with folder.locked(Shard(1, 4), claim):
-        with pytest.raises(ProtocolError, match=r"at work here \(process \d+ on .*, the first of 4 shards\)"):
+        with pytest.raises(ProtocolError, match=r"active here \(process \d+ on .*, the first of 4 shards\)"):
             run_protocol(file, into, workers=0)
-        with pytest.raises(ProtocolError, match=r"another perdure run is at work here \(process"):
+        with pytest.raises(ProtocolError, match=r"another perdure run is active here \(process"):
             run_protocol(file, into, workers=0, shard=Shard(1, 4))
-        with pytest.raises(ProtocolError, match=r"a run in 4 shards is at work here .* and this is one of 3"):
+        with pytest.raises(ProtocolError, match=r"a run in 4 shards is active here .* and this is one of 3"):
             run_protocol(file, into, workers=0, shard=Shard(2, 3))
         other = write_protocol(tmp_path, lifetimes=5)
         with pytest.raises(ProtocolError, match="with another protocol, which differs in lifetimes"):
             run_protocol(other, into, workers=0, shard=Shard(2, 4))
         file = write_protocol(tmp_path, lifetimes=4)
         assert run_protocol(file, into, workers=0, shard=Shard(2, 4)).lived == ("life-001",)
-    with folder.locked(), pytest.raises(ProtocolError, match="another perdure run is at work here"):
+    with folder.locked(), pytest.raises(ProtocolError, match="another perdure run is active here"):
         run_protocol(file, into, workers=0, shard=Shard(3, 4))
 
 

@@ -113,14 +113,14 @@ def test_a_sound_learner_passes() -> None:
     [
         (Seedless, "cannot be made with seed="),
         (Actless, r"has neither act\(observation\) nor live\(life\)"),
-        (Unseeded, "two lives from seed 3 differ, first at experience"),
+        (Unseeded, "two lifetimes from seed 3 differ, first at experience"),
         (Wide, "action 3 .* is not in Discrete"),
         (Writes, "the learner wrote into an observation; copy it first"),
         (LearnsAnyway, "the learner changed while it was evaluated"),
         (Forgetting, "restore gives another fingerprint"),
         (Half, "has save and no restore"),
         (Restless, "fingerprint differs between two calls"),
-        (Blind, "a life that was broken off and taken up from the saved state differs"),
+        (Blind, "a lifetime resumed from the saved state differs"),
     ],
 )
 def test_each_breach_is_said_in_words(learner: Any, message: str) -> None:

@@ -320,7 +320,7 @@ def test_a_learner_that_returns_early_is_refused(tmp_path: Path) -> None:
                     play(episode)
                 return
 
-    with pytest.raises(LearnerError, match=r"Lazy.live returned before the life was over"):
+    with pytest.raises(LearnerError, match=r"Lazy.live returned before the lifetime was over"):
         lead(live(games(), tmp_path, "lazy"), Lazy())
 
 

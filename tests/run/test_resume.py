@@ -90,7 +90,7 @@ def test_a_fresh_learner_on_an_old_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PowerCut):
         lived(tmp_path, stop=9)
     States(tmp_path / "states").forget()
-    with pytest.raises(LogError, match=r"no state of its learner was kept.*a fresh learner cannot go on with it"):
+    with pytest.raises(LogError, match=r"no state of its learner was kept.*a new learner cannot continue it"):
         lived(tmp_path)
 
 
@@ -165,7 +165,7 @@ def test_two_states_are_kept_and_one_that_was_altered_is_refused(tmp_path: Path)
     file = next(one for one in found[1].rglob("*") if one.is_file())
     file.write_bytes(file.read_bytes() + b"x")
     assert not states.is_sound()
-    with pytest.raises(LogError, match=f"is not what was kept: {file.name} was altered"):
+    with pytest.raises(LogError, match=f"differs from what was saved: {file.name} was altered"):
         lived(tmp_path)
     assert states.drop_latest()
     lived(tmp_path)  # from the one before

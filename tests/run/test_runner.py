@@ -75,10 +75,10 @@ def test_more_lifetimes_complete_the_same_folder(tmp_path: Path, write_protocol:
 
 def test_another_protocols_folder_is_refused(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     run_protocol(write_protocol(), tmp_path / "run", workers=0)
-    with pytest.raises(ProtocolError, match=r"holds the lives of another protocol, 'small', which differs in learner"):
+    with pytest.raises(ProtocolError, match=r"lifetimes of another protocol, 'small', which differs in learner"):
         run_protocol(write_protocol("keeping-q"), tmp_path / "run", workers=0)
     shutil.copytree(tmp_path / "run" / "lives", tmp_path / "found" / "lives")
-    with pytest.raises(ProtocolError, match=r"holds lives, and no protocol\.json says of which protocol"):
+    with pytest.raises(ProtocolError, match=r"holds lifetimes, but no protocol\.json says of which protocol"):
         run_protocol(write_protocol(), tmp_path / "found", workers=0)
 
 
@@ -193,7 +193,7 @@ def test_two_runs_at_once_in_one_folder_are_refused(
 ) -> None:
     monkeypatch.setattr("perdure.run.lock._PATIENCE_S", 0.1)
     folder = RunFolder(tmp_path / "run")
-    with folder.locked(), pytest.raises(ProtocolError, match="another perdure run is at work here"):
+    with folder.locked(), pytest.raises(ProtocolError, match="another perdure run is active here"):
         run_protocol(write_protocol(), tmp_path / "run", workers=0)
 
 
@@ -316,7 +316,7 @@ def test_a_disk_that_takes_no_more_is_named(
     assert done.returncode == 0, done.stderr
     assert "File too large" in done.stdout
     assert "died" not in done.stdout
-    assert ("the disk refuses to hold this run" in done.stdout) == (limit == 100)
+    assert ("this run cannot be written to disk" in done.stdout) == (limit == 100)
 
 
 def test_a_worker_that_cannot_write_its_output_says_so_and_goes_on(
@@ -325,7 +325,7 @@ def test_a_worker_that_cannot_write_its_output_says_so_and_goes_on(
     for name in ("life-000.txt", "worker-0.txt"):
         (tmp_path / "run" / ".run" / "output" / name).mkdir(parents=True)
     result = run_protocol(write_protocol("toys:Still", lifetimes=2), tmp_path / "run", workers=1)
-    assert "life-000.txt: the disk refuses: a folder, where a regular file is expected" in result.failed["life-000"]
+    assert "life-000.txt: cannot be written: a folder, where a regular file is expected" in result.failed["life-000"]
     assert result.lived == ("life-001",)
 
 
@@ -340,7 +340,7 @@ def test_a_failure_that_cannot_be_noted_is_still_told(tmp_path: Path, write_prot
 
 def test_a_place_that_is_no_folder_is_refused(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ProtocolError, match="the disk refuses to hold this run: Not a directory"):
+    with pytest.raises(ProtocolError, match="this run cannot be written to disk: Not a directory"):
         run_protocol(write_protocol(), tmp_path / "file" / "run", workers=0)
 
 

@@ -78,7 +78,7 @@ def test_next_batch_after_the_last_is_an_error() -> None:
     one.get_labels(batch["id"], [0] * 32)
     with pytest.raises(TaskError, match="no batch is left after 1"):
         one.next_batch()
-    with pytest.raises(TaskError, match="reset after 1 batches; a block is lived once"):
+    with pytest.raises(TaskError, match="reset after 1 batches; a block runs once"):
         one.reset()
 
 
@@ -153,7 +153,7 @@ def test_an_unknown_parameter_of_the_task_is_refused_before_anything_is_lived() 
 
 
 def test_an_episode_task_has_no_batches() -> None:
-    with pytest.raises(TaskError, match="'pong' is lived in episodes"):
+    with pytest.raises(TaskError, match="'pong' runs in episodes"):
         Dataset(Task("pong"), [])
 
 

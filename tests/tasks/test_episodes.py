@@ -156,7 +156,7 @@ def test_an_unknown_parameter_is_refused_before_anything_is_lived() -> None:
 
 
 def test_a_batch_task_has_no_episodes() -> None:
-    with pytest.raises(TaskError, match="'digits' is lived in batches"):
+    with pytest.raises(TaskError, match="'digits' comes in batches"):
         Episodes(Task("digits"))
 
 

@@ -17,7 +17,7 @@ __all__ = ["Consolidating"]
 
 
 class Consolidating(Naive):
-    """Naive with springs: each weight is pulled to where the last task left it, by how much that task needed it."""
+    """Naive with elastic weights: each is pulled to its value after the last task, by its importance for that task."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ LEARNERS: Registry[Maker] = Registry("learner", "perdure.learners")
 def find_learner(name: str) -> Maker:
     """The maker of a learner: a reference learner, a plug-in's, or `package.module:Class`."""
     if name.startswith(_BATCHED):
-        raise LearnerError(f"{name} lives thousands of lives in one program; run it with --engine batched")
+        raise LearnerError(f"{name} runs thousands of lifetimes in one program; use --engine batched")
     if ":" in name:
         return _imported(name)
     if name in REFERENCE:
@@ -111,7 +111,7 @@ def _check_params(name: str, maker: Maker, params: Mapping[str, Any]) -> None:
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values()):
         return
     if "seed" not in taken:
-        raise LearnerError(f"{name}: takes no 'seed'; a learner is made with seed=…, so that a life can be repeated")
+        raise LearnerError(f"{name}: takes no 'seed'; a learner takes seed=…, so that a lifetime can be repeated")
     own = [one for one in taken if one != "seed"]
     for key in params:
         if key not in own:

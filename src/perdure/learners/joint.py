@@ -10,7 +10,7 @@ _EVERYTHING = 1_000_000
 
 
 class Joint(Replay):
-    """Replay without a limit that recalls much more; a yardstick rather than a lifelong learner."""
+    """Replay with unlimited memory and more recall: an upper baseline, not a lifelong learner."""
 
     def __init__(
         self,

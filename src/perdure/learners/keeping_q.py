@@ -16,7 +16,7 @@ NOTHING = np.zeros((ROWS, 0))
 
 
 class KeepingQ(ForgetfulQ):
-    """ForgetfulQ with parts: what one task teaches is never overwritten by another.
+    """ForgetfulQ with separate weights per task: no task overwrites what another taught.
 
     A task that was never learned is met with what was learned last, which is where skills carry over.
     """

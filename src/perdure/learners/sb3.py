@@ -21,7 +21,7 @@ _ENDLESS = 10**9  # steps; the block's end stops the learning
 
 
 class PPOLearner:
-    """PPO (Schulman et al. 2017) that owns its loop: it learns in learning blocks, and plays its best in the others.
+    """PPO (Schulman et al. 2017) with its own loop: it learns in learning blocks and acts greedily in the others.
 
     Observations become flat vectors, a MiniGrid picture cell by cell as ones and zeros. All tasks must
     have the same spaces. Further parameters are those of `stable_baselines3.PPO`.

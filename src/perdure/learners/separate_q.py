@@ -9,7 +9,7 @@ __all__ = ["SeparateQ"]
 
 
 class SeparateQ(KeepingQ):
-    """A null: each task is learned as its expert learns it, so that whatever a metric says of it is chance."""
+    """A null learner: it learns each task exactly as that task's expert does, so any effect is chance."""
 
     def beginning(self) -> Table:
         """What a task that was never learned begins with: an empty table."""

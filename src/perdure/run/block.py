@@ -93,7 +93,7 @@ class LifeBlock:
             done = self._lived if self.length is not None else self._steps_used
             raise LearnerError(
                 f"left after {done} of {of}",
-                "a life is lived whole, so go through all of "
+                "a lifetime has to be run in full, so go through all of "
                 f"{'dataset.next_batch()' if self.is_batches else 'block.episodes()'}",
                 file=self.where,
             )

@@ -63,7 +63,7 @@ def check_learner(
         second = _lived(name, make(seed), syllabus, Path(folder), "second", seed)
         _require(
             first.equals(second),
-            f"{name}: two lives from seed {seed} differ, first at experience {_first_difference(first, second)}; "
+            f"{name}: two lifetimes from seed {seed} differ, first at experience {_first_difference(first, second)}; "
             "let every random number come from the seed that the learner is made with",
         )
         if isinstance(made, Saved):
@@ -124,7 +124,7 @@ def _check_saving(
     resumed = _lived(name, make(seed), syllabus, folder, "broken", seed, states)
     _require(
         resumed.equals(whole),
-        f"{name}: a life that was broken off and taken up from the saved state differs from one without a break, "
+        f"{name}: a lifetime resumed from the saved state differs from an uninterrupted one, "
         f"first at experience {_first_difference(whole, resumed)}; save everything that decides what comes next, "
         "the state of random numbers included",
     )

@@ -40,7 +40,7 @@ class Failures:
             return None
         return (
             f"the first {self._early.total()} all failed in the same way in their first block, so the other {left} "
-            f"were not begun: {next(iter(self.by_id.values()))}; mend it, and run again"
+            f"were not started: {next(iter(self.by_id.values()))}; fix it, and run again"
         )
 
 

@@ -49,12 +49,12 @@ class RunFolder:
             theirs = self.protocol()
             if theirs.digest != protocol.digest and self.is_lived_in:
                 raise ProtocolError(
-                    f"{self.path}: holds the lives of another protocol, {theirs.name!r}, which differs in "
+                    f"{self.path}: holds the lifetimes of another protocol, {theirs.name!r}, which differs in "
                     f"{_difference(theirs.document, protocol.document)}; choose another folder, or remove this one"
                 )
         elif any((self.path / part).exists() for part in ("lives", "experts")):
             raise ProtocolError(
-                f"{self.path}: holds lives, and no {_PROTOCOL} says of which protocol; choose another folder"
+                f"{self.path}: holds lifetimes, but no {_PROTOCOL} says of which protocol; choose another folder"
             )
 
     def planned(self, protocol: Protocol) -> Protocol:
@@ -82,7 +82,7 @@ class RunFolder:
                     return
                 if not alone:
                     raise ProtocolError(
-                        f"{self.path}: other shards are at work here with another protocol, which differs in "
+                        f"{self.path}: other shards are running here with another protocol, which differs in "
                         f"{_difference(theirs.document, protocol.document, ())}; give all shards the same file"
                     )
                 if theirs.digest != protocol.digest:  # failed before its first experience: what is left says nothing
@@ -101,8 +101,8 @@ class RunFolder:
         """Refuse to go on in a folder that was removed under a run: what would be made anew is nobody's."""
         if not (self.path / _PROTOCOL).exists():
             raise ProtocolError(
-                f"{self.path}: was removed while a run was at work in it; "
-                "see that nothing removes it, and run again, which begins anew"
+                f"{self.path}: was removed during a run; "
+                "make sure that nothing removes it, and run again from the start"
             )
 
     @property
@@ -145,7 +145,7 @@ class RunFolder:
 
     def _refused(self, problem: OSError) -> ProtocolError:
         why = problem.strerror or problem
-        return ProtocolError(f"{self.path}: the disk refuses to hold this run: {why}; {files.remedy(problem)}")
+        return ProtocolError(f"{self.path}: this run cannot be written to disk: {why}; {files.remedy(problem)}")
 
     # -- what is in it --------------------------------------------------------------------------
 

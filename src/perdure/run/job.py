@@ -61,9 +61,9 @@ def _begun(
             notes.append(f"{job.id} did not go on from its state after {kept[0].blocks} blocks: {problem}")
             states.drop_latest()
     if notes:
-        notes.append(f"{job.id} was lived again from its seed")
+        notes.append(f"{job.id} was run again from its seed")
     elif job.id == PRE_DEPLOYMENT and place.exists() and folder.pre_deployed.latest() is not None:
-        notes.append(f"{job.id} was lived again: its kept state was altered")
+        notes.append(f"{job.id} was run again: its saved state was altered")
     if place.exists():
         folder.start_again(job)
     return (*_opened(protocol, job, folder, progress), tuple(notes))

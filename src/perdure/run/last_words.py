@@ -26,7 +26,7 @@ def last_words(*outputs: Path) -> str:
         if stacks:  # Python's own account of a crash, or of a hang: the thread that is to blame, else the main one
             _, name, line, function = next((one for one in stacks if one[0].startswith("C")), stacks[-1])
             return f"; it was at {Path(name).name}:{line}, in {function}"
-        return f"; its last words: {said.splitlines()[-1][:500]}"
+        return f"; its last output: {said.splitlines()[-1][:500]}"
     return ""
 
 

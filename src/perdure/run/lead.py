@@ -25,7 +25,7 @@ def lead(life: Life, learner: Any) -> None:
             learner.live(life)
             if not life.over:
                 raise LearnerError(
-                    f"{type(learner).__name__}.live returned before the life was over",
+                    f"{type(learner).__name__}.live returned before the lifetime was over",
                     "go through every block: for block in life: …",
                     file=life.name,
                 )

@@ -140,7 +140,7 @@ class Life:
 
     def __iter__(self) -> Iterator[LifeBlock]:
         if self._iterated:
-            raise LearnerError("a life is lived once", "make another with perdure.live", file=self.name)
+            raise LearnerError("a lifetime can be run only once", "make another with perdure.live", file=self.name)
         self._iterated = True
         try:
             for index in range(self._blocks_done, len(self.scenario.blocks)):
@@ -151,7 +151,7 @@ class Life:
                 if not block.learning and self._fingerprint() != self._frozen:
                     raise LearnerError(
                         "the learner changed while it was evaluated (its fingerprint differs)",
-                        "nothing may be learned from an evaluation: check what act and block_ended change",
+                        "a learner must not learn from an evaluation: check what act and block_ended change",
                         file=block.where,
                     )
                 self._blocks_done = index + 1
@@ -204,7 +204,7 @@ class Life:
         strange = [name for name in values if name not in self._columns]
         if strange:
             raise ScenarioError(
-                f"{block.where}: this task logs {', '.join(strange)}, which the first one of this life does not; "
+                f"{block.where}: this task logs {', '.join(strange)}, which the first task of this lifetime does not; "
                 "let all tasks of a scenario log the same columns beside their measures"
             )
         columns: dict[str, Any] = {name: values.get(name) for name in self._columns}

@@ -73,7 +73,7 @@ def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None])
     count = _named(lock).get("of")
     if count not in (None, shard.count):
         raise ProtocolError(
-            f"{folder}: a run in {count} shards is at work here{_who(lock)}, and this is one of {shard.count}; "
+            f"{folder}: a run in {count} shards is active here{_who(lock)}, and this is one of {shard.count}; "
             "wait for it, or give all shards one count"
         )
     claim(False)
@@ -103,7 +103,7 @@ def _wait_for(descriptor: int, how: int, folder: Path) -> None:
     while not _taken(descriptor, how):
         if time.monotonic() > patience:
             raise ProtocolError(
-                f"{folder}: another perdure run is at work here{_who(descriptor)}; wait for it, or stop it first"
+                f"{folder}: another perdure run is active here{_who(descriptor)}; wait for it, or stop it first"
             )
         time.sleep(0.1)
 

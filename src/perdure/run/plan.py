@@ -104,7 +104,7 @@ class Plan:
             return self.pre_deployment
         by_id = {job.id: job for job in self.jobs}
         if identity not in by_id:
-            raise UnknownName(f"life of {self.protocol.name}", identity, by_id)
+            raise UnknownName(f"lifetime of {self.protocol.name}", identity, by_id)
         return by_id[identity]
 
     def chosen(self, patterns: tuple[str, ...]) -> tuple[Job, ...]:
@@ -118,7 +118,7 @@ class Plan:
             if pattern == PRE_DEPLOYMENT and self.pre_deployment is not None:
                 continue
             if not any(fnmatchcase(job.id, pattern) for job in self.jobs):
-                raise UnknownName(f"life of {self.protocol.name}", pattern, [job.id for job in self.jobs])
+                raise UnknownName(f"lifetime of {self.protocol.name}", pattern, [job.id for job in self.jobs])
         return tuple(job for job in self.jobs if any(fnmatchcase(job.id, pattern) for pattern in patterns))
 
     def _job(self, identity: str, role: Role, plan: ScenarioPlan, number: int) -> Job:

@@ -182,7 +182,7 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         lifetimes = lifetimes_by_rule(power.get("effect", 1.0), power.get("alpha", 0.05), 1 - power.get("power", 0.9))
     if lifetimes * len(plans) > MOST_LIVES:
         raise ProtocolError(
-            f"{lifetimes:,} lifetimes of each of {len(plans)} scenarios are more than {MOST_LIVES:,} lives",
+            f"{lifetimes:,} lifetimes of each of {len(plans)} scenarios are more than {MOST_LIVES:,} lifetimes",
             "ask for fewer, or for a larger effect in [power]",
             file=where,
         )

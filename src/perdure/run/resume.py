@@ -105,8 +105,8 @@ class States:
         before = self.latest()
         going_on = "starts again from its seed" if before is None else f"goes on after block {before[0].blocks - 1}"
         return WriteError(
-            f"{place}: the learner could not be kept after {blocks} blocks ({problem.strerror or problem}); "
-            f"{files.remedy(problem)}, and run again: the life then {going_on}"
+            f"{place}: the learner's state could not be saved after {blocks} blocks ({problem.strerror or problem}); "
+            f"{files.remedy(problem)}, and run again: the lifetime then {going_on}"
         )
 
     def latest(self) -> tuple[Checkpoint, Path] | None:
@@ -134,24 +134,24 @@ class States:
         found = self.latest()
         if found is None or not isinstance(learner, Saved):
             raise LogError(
-                f"{life}: was begun, and no state of its learner was kept in {self.folder}; "
-                "a fresh learner cannot go on with it: remove the folder to start this life again"
+                f"{life}: was started, but no state of its learner was saved in {self.folder}; "
+                "a new learner cannot continue it: remove the folder to start this lifetime again"
             )
         checkpoint, place = found
         if (checkpoint.life, checkpoint.seeds) != (name, seeds):
             raise LogError(
-                f"{self.folder}: the state of another life ({checkpoint.life}, seeds {checkpoint.seeds.as_json()}) "
+                f"{self.folder}: the state of another lifetime ({checkpoint.life}, seeds {checkpoint.seeds.as_json()}) "
                 f"cannot go on with {name} ({seeds.as_json()})"
             )
         if (damage := self._damage(place)) is not None:
-            raise LogError(f"{place}: {damage}; remove it to go on from the state before")
+            raise LogError(f"{place}: {damage}; remove it to continue from the previous state")
         if problems := verify(life, lambda closed: closed.block_num < checkpoint.blocks):
-            raise refusal(life, problems, "remove the folder to start this life again")
+            raise refusal(life, problems, "remove the folder to start this lifetime again")
         rows = _rows_before(life, checkpoint.blocks)
         if rows != checkpoint.rows:
             raise LogError(
                 f"{life}: holds {rows} records of the {checkpoint.blocks} blocks that its learner has lived, not "
-                f"{checkpoint.rows}; the log was changed: remove the folder to start this life again"
+                f"{checkpoint.rows}; the log was changed: remove the folder to start this lifetime again"
             )
         self._restore(learner, place, checkpoint.fingerprint)
         _cut(life, checkpoint.blocks)
@@ -194,7 +194,7 @@ class States:
             names = (
                 sorted(name for name in {*held, *said.files} if held.get(name) != said.files.get(name)) if said else []
             )
-            return f"is not what was kept: {', '.join(names[:3]) or 'its pointer'} was altered, added or removed"
+            return f"differs from what was saved: {', '.join(names[:3]) or 'its pointer'} was altered, added or removed"
         return None
 
     def _remove(self, pointer: Path) -> None:

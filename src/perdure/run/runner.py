@@ -131,7 +131,7 @@ def run_protocol(
                 )
             failed = live((first,), work)
             if failed:
-                raise PerdureError(f"pre-deployment failed, so nothing else can be lived: {failed[first.id]}")
+                raise PerdureError(f"pre-deployment failed, so nothing else can be run: {failed[first.id]}")
         missing = tuple(job for job in chosen if not folder.is_finished(job))
         if missing:
             failed = live(missing, work)

@@ -52,7 +52,7 @@ def main() -> None:
         try:
             _redirect(output)
         except OSError as problem:  # most often a full disk: a life could not be logged there either
-            why = f"{output}: the disk refuses: {problem.strerror or problem}; {files.remedy(problem)}, and run again"
+            why = f"{output}: cannot be written: {problem.strerror or problem}; {files.remedy(problem)}, and run again"
             _answer(answers, {"event": "failed", "id": identity, "why": why})
             continue
         _answer(answers, _lived(plan, folder, identity, answers))

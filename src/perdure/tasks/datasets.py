@@ -68,7 +68,7 @@ class Dataset:
     ) -> None:
         found = kind or task_kind(task)
         if not isinstance(found, BatchTask):
-            raise TaskError(f"the task {task.label!r} is lived in episodes; give it a learner that acts")
+            raise TaskError(f"the task {task.label!r} runs in episodes; use a learner that acts")
         self.task = task
         self.kind = found
         self.mode = mode
@@ -99,7 +99,7 @@ class Dataset:
         if self._number:
             raise TaskError(
                 f"the dataset {self.task.label!r}: reset after {self._number} batches; "
-                "a block is lived once, take the next dataset"
+                "a block runs once; take the next dataset"
             )
         self._was_reset = True
 

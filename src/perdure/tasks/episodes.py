@@ -38,7 +38,7 @@ class Episodes:
     ) -> None:
         found = kind or task_kind(task)
         if not isinstance(found, EpisodeTask):
-            raise TaskError(f"the task {task.label!r} is lived in batches; give it a learner that classifies")
+            raise TaskError(f"the task {task.label!r} comes in batches; use a learner that classifies")
         if step_limit < 1:
             raise TaskError(f"the step limit of {task.label!r} is {step_limit}; an episode has at least one step")
         self.kind = found

@@ -55,7 +55,7 @@ def kind_named(text: str) -> TaskKind:
     if not wrappers:
         return kind
     if not isinstance(kind, EpisodeTask):
-        raise TaskError(f"{text!r}: {name!r} is lived in batches, and wrappers are for environments; remove them")
+        raise TaskError(f"{text!r}: {name!r} comes in batches, and wrappers are for environments; remove them")
     from perdure.tasks.gymnasium import Wrapped
 
     return Wrapped(kind, tuple(imported(wrapper, "the wrapper") for wrapper in wrappers), text)

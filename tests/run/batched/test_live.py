@@ -148,18 +148,18 @@ def test_where_memory_is_short_chunks_are_halved_and_that_is_noted(
     found = live(program, program.plan.experts[:1], tmp_path, size=32)
     assert tried == [32, 16, 8]
     assert len(found.notes) == 2
-    assert "32 lives at once do not fit" in found.notes[0]
+    assert "32 lifetimes at once do not fit" in found.notes[0]
     assert found.chunks[0].facts.size == 8
 
 
 def test_what_the_engine_cannot_live_is_refused_with_what_can() -> None:
-    with pytest.raises(LearnerError, match=r"'forgetful-q' lives one life at a time.*batched:q"):
+    with pytest.raises(LearnerError, match=r"'forgetful-q' runs one lifetime at a time.*batched:q"):
         _ = Program(plan(learner={"use": "forgetful-q"})).learner
     with pytest.raises(LearnerError, match=r"unknown method 'naivee'; did you mean 'naive'"):
         _ = Program(plan(learner={"use": "batched:q", "params": {"method": "naivee"}})).learner
     with pytest.raises(LearnerError, match="takes no parameter 'ratee'; did you mean 'rate'"):
         _ = Program(plan(learner={"use": "batched:q", "params": {"ratee": 1}})).learner
-    with pytest.raises(ProtocolError, match="lives no twins"):
+    with pytest.raises(ProtocolError, match="does not support twins"):
         Program(plan(twin=True))
     rooms = Program(plan(scenarios=[{"layout": "condensed", "tasks": ["minigrid5x5"], "learn": 2}], tasks={}))
     with pytest.raises(TaskError, match=r"no family for the task 'minigrid5x5'.*--engine local"):

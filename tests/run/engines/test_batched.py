@@ -88,14 +88,14 @@ def test_a_life_that_is_no_number_any_more_fails_alone(tmp_path: Path) -> None:
     protocol = plan(learner={"use": "tests.run.batched.test_live:fragile"}, lifetimes=4, experts=1).protocol
     result = run_protocol(protocol, tmp_path / "run", engine="batched")
     assert 0 < len(result.failed) < len(result.plan.jobs)
-    assert all("not a number any more; lower its rate" in why for why in result.failed.values())
+    assert all("not finite any more; lower its rate" in why for why in result.failed.values())
     assert set(result.missing) == set(result.failed)
     kept = [one.id for one in lifetimes(tmp_path / "run" / "lives" / "batch-000.parquet", Options())]
     assert not set(kept) & set(result.failed)
 
 
 def test_engines_and_learners_that_do_not_fit_say_so(tmp_path: Path) -> None:
-    with pytest.raises(ProtocolError, match=r"'forgetful-q' lives one life at a time.*batched:q"):
+    with pytest.raises(ProtocolError, match=r"'forgetful-q' runs one lifetime at a time.*batched:q"):
         run_protocol(plan(learner={"use": "forgetful-q"}).protocol, tmp_path / "a", engine="batched")
     with pytest.raises(PerdureError, match=r"batched:q lives thousands .* run it with --engine batched"):
         run_protocol(plan().protocol, tmp_path / "b")

@@ -111,7 +111,7 @@ def test_a_life_that_did_not_arrive_whole_is_not_believed(tmp_path: Path, write_
     here = home(tmp_path, "home")
     pieces = list(outbox(far, job).pieces(over=True))
     Inbox(here, job).take(piece for piece in pieces if "blocks.jsonl" not in piece[0])
-    with pytest.raises(LogError, match="is said to be finished"):
+    with pytest.raises(LogError, match="is reported as finished"):
         believed(here, job)
     Inbox(here, job).take(pieces)
     believed(here, job)
@@ -128,5 +128,5 @@ def test_what_is_no_part_of_the_life_is_not_taken(tmp_path: Path, write_protocol
     file = write_protocol()
     run_protocol(file, tmp_path / "far", workers=0)
     here, job = home(tmp_path, "home"), Plan(read_protocol(file)).lives[0]
-    with pytest.raises(PerdureError, match="no part of its life; not taken"):
+    with pytest.raises(PerdureError, match="not part of its lifetime; rejected"):
         Inbox(here, job).take([(path, 0, b"x", True)])

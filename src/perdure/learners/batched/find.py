@@ -31,7 +31,7 @@ def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> Lear
     """The learner that a protocol names, for tasks of this setting; `method` is one of its parameters."""
     if not name.startswith(PREFIX) and ":" not in name:
         raise LearnerError(
-            f"the learner {name!r} lives one life at a time, so the batched engine cannot take it; "
+            f"the learner {name!r} runs one lifetime at a time, so the batched engine cannot use it; "
             f"{', '.join(PREFIX + one for one in CORES)} can, with method = "
             f"{', '.join(repr(one) for one in METHODS)}; or run it with --engine local"
         )

@@ -72,7 +72,7 @@ class _Told:
         done, passed = sum(self._done.values()), time.monotonic() - self._start
         left = passed / done * (self._total - done) if done else 0.0
         so_far = f"{done / self._total:.0%} of all, {passed:.0f} s, about {left:.0f} s left"
-        print(f"{len(jobs)} lives, block {blocks}: {so_far}", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"{len(jobs)} lifetimes, block {blocks}: {so_far}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

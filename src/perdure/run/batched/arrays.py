@@ -69,7 +69,7 @@ class Chunk:
             content = json.loads(files.read_bytes(self.folder / _FACTS))
             return Facts(**{**content, "jobs": tuple(content["jobs"])})
         except (OSError, ValueError, KeyError, TypeError) as problem:
-            raise LogError(f"{self.folder}: no chunk of lives: {problem}; remove it, and run again") from problem
+            raise LogError(f"{self.folder}: not a chunk of lifetimes: {problem}; remove it, and run again") from problem
 
     @property
     def lived(self) -> int:

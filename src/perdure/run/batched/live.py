@@ -69,7 +69,7 @@ def live(
                 raise
             smaller = max(_SMALLEST, size // 2)
             notes.append(
-                f"{size} lives at once do not fit the memory of this {jax.default_backend()}: lived {smaller} at once; "
+                f"{size} lifetimes at once do not fit the memory of this {jax.default_backend()}: ran {smaller}; "
                 "last bits may differ from those of other sizes"
             )
             size = smaller

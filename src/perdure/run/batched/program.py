@@ -35,7 +35,7 @@ class Program:
         if protocol.pre_deployment is not None or protocol.twin:
             what = "pre-deployment" if protocol.pre_deployment is not None else "twins"
             raise ProtocolError(
-                f"{protocol.name}: the batched engine lives no {what}; remove it, or use --engine local"
+                f"{protocol.name}: the batched engine does not support {what}; remove it, or use --engine local"
             )
         for job in self.plan.jobs:
             for at, block in enumerate(job.syllabus.scenario.blocks):

@@ -90,7 +90,7 @@ def convert(plan: Plan, folder: RunFolder, wanted: set[str] | None = None) -> di
         if unknown:
             raise ProtocolError(
                 f"{chunk.folder}: holds {unknown[0]}, which the protocol does not plan; "
-                "ask for as many lifetimes and experts as were lived"
+                "ask for at least as many lifetimes and experts as were run"
             )
         done.append(chunk)
         for job, values, why in _lived(chunk, [jobs[identity] for identity in facts.jobs]):
@@ -177,8 +177,8 @@ def _lived(chunk: Chunk, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, n
             if found["unsound"][row]:
                 block = job.syllabus.scenario.blocks[at]
                 why = (
-                    f"{job.id}: block {at} ({block.mode} {block.task}): what it has learned is not a number any more; "
-                    "lower its rate; the other lives are not touched"
+                    f"{job.id}: block {at} ({block.mode} {block.task}): its weights are not finite any more; "
+                    "lower its rate; other lifetimes are not affected"
                 )
                 break
         names = [name for name in blocks[0] if name != "unsound"]

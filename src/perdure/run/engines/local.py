@@ -199,7 +199,7 @@ class _Pool:
             return None
         spent = time.monotonic() - worker.since
         if worker.job is None:
-            return "has nothing left to do, and does not end" if spent > _LEAVE_PATIENCE_S else None
+            return "has finished its work but does not exit" if spent > _LEAVE_PATIENCE_S else None
         seconds, gigabytes = self.limits.seconds_per_life, self.limits.gigabytes_per_life
         if seconds is not None and spent > seconds + _GRACE_S:
             return out_of_time(worker.job, seconds, worker.done) + last_words(self.work.folder.output(worker.job.id))

@@ -153,7 +153,7 @@ class _Fleet:
                 said = self.ray.get(answer)
             except self.ray.exceptions.RayTaskError as problem:  # our own code, or what it stands on, is not in order
                 self.end(one)
-                self.fail(one, f"its machine could not live it: {_last_line(problem)}", str(problem))
+                self.fail(one, f"its machine could not run it: {_last_line(problem)}", str(problem))
             except self.ray.exceptions.RayError as problem:
                 self.end(one)
                 self.lost(one, f"{type(problem).__name__}: {_first_line(problem)}")
@@ -172,7 +172,7 @@ class _Fleet:
             one.inbox.take(pieces)
         except OSError as problem:
             self.end(one)
-            why = f"{self.work.folder.path}: the disk refuses: {problem.strerror or problem}; {files.remedy(problem)}"
+            why = f"{self.work.folder.path}: cannot be written: {problem.strerror or problem}; {files.remedy(problem)}"
             self.fail(one, f"{why}, and run again")
             return
         except PerdureError as problem:
@@ -192,7 +192,7 @@ class _Fleet:
         with suppress(Exception):
             self.ray.wait([self.left(one)], timeout=_STOP_PATIENCE_S)
         self.end(one)
-        kind, why, notes = one.ending or ("lost", "it ended without a word", ())
+        kind, why, notes = one.ending or ("lost", "it ended without a message", ())
         if kind == "failed":
             self.fail(one, why)
         elif kind == "done":
@@ -224,7 +224,7 @@ class _Fleet:
         if tries >= _TRIES:
             self.fail(one, f"was lost {tries} times without getting any further; the last time: {where}{why}")
             return
-        self.work.tell(Event("waiting", job.id, why=f"{job.id} was lost ({where}{why}); it is taken up again"))
+        self.work.tell(Event("waiting", job.id, why=f"{job.id} was lost ({where}{why}); it is resumed"))
         self.not_before[job.id] = time.monotonic() + _BACK_OFF_S[min(tries, len(_BACK_OFF_S)) - 1]
         self.waiting.append(job)
 

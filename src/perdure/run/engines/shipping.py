@@ -54,7 +54,7 @@ def believed(folder: RunFolder, job: Job) -> None:
     if problems := verify(place):
         raise refusal(place, problems)
     if not folder.is_finished(job):
-        raise LogError(f"{place}: is said to be finished, and its {BLOCKS_FILE} does not say so")
+        raise LogError(f"{place}: is reported as finished, but its {BLOCKS_FILE} does not say so")
 
 
 class Outbox:
@@ -163,7 +163,9 @@ class Inbox:
         relative = PurePosixPath(path)
         target = self._folder.path / relative
         if ".." in relative.parts or not any(target == one or target.is_relative_to(one) for one in self._mine):
-            raise PerdureError(f"{self._folder.path}: a node sent {path!r}, which is no part of its life; not taken")
+            raise PerdureError(
+                f"{self._folder.path}: a node sent {path!r}, which is not part of its lifetime; rejected"
+            )
         return target
 
     def _leave_no_empty(self, place: Path) -> None:

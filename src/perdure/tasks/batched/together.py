@@ -28,7 +28,7 @@ class Together:
             ):
                 raise TaskError(
                     f"{first.name!r} and {one.name!r} differ in what is seen or answered, or in their batches; "
-                    "the batched engine lives one kind of task in a protocol: divide it"
+                    "the batched engine runs one kind of task per protocol: split the protocol"
                 )
         self.families = tuple(families)
         self.first = first

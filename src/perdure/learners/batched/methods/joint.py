@@ -11,6 +11,6 @@ _STEPS = 50  # of an episode, on average; room for more would be room for nothin
 
 
 def make(core: Core, setting: Setting, *, recalled: int | None = None) -> Method:
-    """Replay without a limit that recalls much more; a yardstick rather than a lifelong learner."""
+    """Replay with unlimited memory and more recall: an upper baseline, not a lifelong learner."""
     everything = setting.experiences * (setting.batch or _STEPS)
     return replay.make(core, setting, capacity=everything, recalled=recalled or (256 if setting.batch else 16))
