@@ -272,8 +272,8 @@ def test_no_number_of_random_flips_gives_a_p_of_0_because_the_one_observed_is_co
 
 def test_hedges_g_by_hand() -> None:
     # Means 2 and 4, both variances 1, n = 3 each: d = −2, correction 1 − 3/(4·4 − 1) = 0.8
-    assert hedges_g(np.array([1.0, 2.0, 3.0]), np.array([3.0, 4.0, 5.0])) == pytest.approx(-1.6)
-    assert hedges_g(np.ones(3), np.ones(3)) is None
+    assert hedges_g(np.array([1.0, 2.0, 3.0]), np.array([3.0, 4.0, 5.0]), 1.0) == pytest.approx(-1.6)
+    assert hedges_g(np.ones(3), np.ones(3), 1.0) is None
 
 
 def test_lower_is_better_turns_effect_sizes_but_not_the_difference() -> None:
