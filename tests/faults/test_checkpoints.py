@@ -129,7 +129,7 @@ def test_a_damaged_pre_deployed_learner_is_made_again(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "run" / "lives")
     result = run_protocol(file, tmp_path / "run", workers=0)
     assert result.lived == ("life-000",)
-    assert "pre-deployment was lived again" in result.notes[0]
+    assert "pre-deployment was run again" in result.notes[0]
     assert same(tmp_path)
 
 
@@ -163,7 +163,7 @@ def test_a_folder_that_is_removed_under_a_run_is_said_and_nothing_is_made_in_its
     if what != "run/.run/states":
         assert status == 1
         assert "removed" in said
-        assert "make sure that nothing removes it" in said
+        assert "that nothing removes it" in said
         assert "are intact" not in said
     assert run_protocol(file, tmp_path / "run", workers=0).missing == ()
     run_protocol(file, tmp_path / "whole", workers=0)
