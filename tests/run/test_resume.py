@@ -90,7 +90,7 @@ def test_a_fresh_learner_on_an_old_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PowerCut):
         lived(tmp_path, stop=9)
     States(tmp_path / "states").forget()
-    with pytest.raises(LogError, match=r"no state of its learner was kept.*a new learner cannot continue it"):
+    with pytest.raises(LogError, match=r"no state of its learner was saved.*a new learner cannot continue it"):
         lived(tmp_path)
 
 
