@@ -262,8 +262,8 @@ def python() -> str:
 
 def _described(name: str, one: Any) -> str:
     if not callable(one):
-        listed = ", ".join(f"`{key}`" for key in one)
-        return f"\n### {name}\n\n{'By name' if isinstance(one, dict) else 'Declared'}: {listed}.\n"
+        listed = ", ".join(f"`{getattr(each, 'name', each)}`" for each in one)
+        return f"\n### {name}\n\nBy name: {listed}.\n"
     text = inspect.getdoc(one) or ""
     parts = [f"\n### {name}\n\n```text\n{name}{_signature(one)}\n```\n\n{text}\n"]
     if inspect.isclass(one) and not issubclass(one, Exception):
