@@ -154,8 +154,8 @@ def _preset(one: Preset) -> str:
             by_reason.setdefault(why, []).append(f"`{key}`")
         fixed = table(("key", "why"), ((", ".join(keys), why) for why, keys in by_reason.items()))
         parts.append(f"\n### What it fixes\n\nGiven as an option or in a file, it is refused.\n\n{fixed}")
-    differs = [(one.where, one.document, one.here, one.because) for one in one.departures]
-    parts.append("\n### Where it differs\n\n" + table(("where", "the document", "here", "because"), differs))
+    departures = [(each.where, each.document, each.here, each.because) for each in one.departures]
+    parts.append("\n### Where it differs\n\n" + table(("where", "the document", "here", "because"), departures))
     return "".join(parts)
 
 
