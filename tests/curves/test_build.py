@@ -337,3 +337,16 @@ def test_measures_of_their_own_share_no_range() -> None:
 def test_a_value_that_cannot_be_averaged_is_refused_with_its_block(value: float) -> None:
     with pytest.raises(LogError, match=r"block 0 \(a\): a value of .*e\+30.*divide all values by a constant"):
         curves(life(a=[1.0, value, 2.0]))
+
+
+def test_experts_averaged_over_time_are_one_as_long_as_the_shortest() -> None:
+    long, short = NOISY, NOISY[::-1][:25]
+
+    def beside(*values: np.ndarray) -> tuple[object, ...]:
+        experts = [
+            lifetime_of([Block("learn", "a", len(one))], values=[one], name=f"e{at}") for at, one in enumerate(values)
+        ]
+        (found,) = curves(life(a=NOISY.tolist()), Prep(bounds={"a": (0.0, 10.0)}), experts).beside("a", (0,), "time")
+        return found[1:]  # all but what the expert is called
+
+    assert beside(long, short) == beside((long[:25] + short) / 2)

@@ -198,3 +198,38 @@ def test_what_the_data_span_are_no_bounds(logs: Path) -> None:
     made = groups(found)[0].estimates["performance_maintenance"].decision
     assert made.margin == 0
     assert any("bounds are not known" in note for note in made.notes)
+
+
+def test_a_margin_that_was_given_is_known_to_be_and_one_that_is_declared_is_not(tmp_path: Path) -> None:
+    names = ("performance_maintenance", "forward_transfer")
+    one = {"id": "a", "metrics": {name: {"value": 1.0} for name in names}}
+    file = tmp_path / "scores.json"
+    file.write_text(json.dumps({"preset": "standard", "lifetimes": [one], "settings": {"margins": {names[0]: 3.0}}}))
+    bars = read_score_file(file).bars
+    assert (bars[names[0]].margin, bars[names[0]].margin_given) == (3.0, True)
+    assert not bars[names[1]].margin_given
+    overruled = read_score_file(file, margins={names[0]: 7.0, names[1]: 0.5}).bars
+    assert [(overruled[name].margin, overruled[name].margin_given) for name in names] == [(7.0, True), (0.5, True)]
+
+
+def test_experiences_that_nobody_counted_are_none(tmp_path: Path) -> None:
+    file = tmp_path / "scores.json"
+    one: dict[str, Any] = {"id": "a", "metrics": {"forward_transfer": {"value": 1.0}}}
+    for counted in ({}, {"learning_experiences": None, "evaluation_experiences": None}):
+        file.write_text(json.dumps({"preset": "standard", "lifetimes": [one | counted]}))
+        (score,) = read_score_file(file).scores
+        assert (score.learning_experiences, score.evaluation_experiences) == (0, 0)
+
+
+def test_of_l2metrics_json_the_metrics_that_stand_there_are_read_and_no_others(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.json"
+    first = {"run_id": "one", "forward_transfer_ratio": 1.5, "sample_efficiency": None, "num_lx": 30, "num_ex": 12}
+    file.write_text(json.dumps([first, {"perf_recovery": -2.0}]))
+    assert is_score_file(file)
+    one, other = read_score_file(file).scores
+    assert one.values == {"forward_transfer": 1.5, "sample_efficiency": None}
+    assert one.why["sample_efficiency"] == "blank in theirs.json"
+    assert (one.id, one.preset) == ("one", "l2metrics-3.1")
+    assert (one.learning_experiences, one.evaluation_experiences) == (30, 12)
+    assert other.values == {"performance_recovery": -2.0}
+    assert (other.learning_experiences, other.evaluation_experiences) == (0, 0)

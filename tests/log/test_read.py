@@ -99,6 +99,15 @@ def test_a_folder_of_unclaimed_tables_says_what_to_do(tmp_path: Path) -> None:
         recognise(tmp_path)
 
 
+def test_a_folder_that_is_no_log_names_up_to_six_of_its_files_and_says_where_there_are_more(tmp_path: Path) -> None:
+    for count, end in ((6, "f5.md"), (7, "f5.md, …")):
+        for at in range(count):
+            put(tmp_path / f"f{at}.md")
+        with pytest.raises(NotALog) as caught:
+            recognise(tmp_path)
+        assert f"(found: f0.md, f1.md, f2.md, f3.md, f4.md, {end})" in str(caught.value)
+
+
 def test_a_path_that_is_nowhere_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(NotALog, match="no such file or folder"):
         locate(tmp_path / "absent")

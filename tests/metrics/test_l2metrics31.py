@@ -20,12 +20,13 @@ import pytest
 
 import perdure
 from perdure.curves.experts import Experts
+from perdure.curves.prepare import smooth
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
-from perdure.metrics.l2metrics31 import PREP
+from perdure.metrics.l2metrics31 import PREP, by_experience, saturation_of
 from perdure.scenario.model import Block
 
 SHARED = Path(__file__).parents[2].parent / "shared"
@@ -313,3 +314,37 @@ def test_rows_of_one_experience_are_averaged_before_smoothing_here_and_after_it_
     ours, theirs = score(shared), score(shared, settings=Settings(preset="l2metrics-3.1"))
     assert ours.blocks[0].block.length == 30
     assert ours["mean_learning_performance"] != pytest.approx(theirs["mean_learning_performance"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ([0, 1, 2, 3], [1.0, 2.0, 4.0, 8.0]),
+        ([0, 1, 1, 2], [1.0, 3.0, 8.0]),
+        ([0, 0, 0, 0], [3.75]),
+        ([3, 2, 1, 0], [1.0, 2.0, 4.0, 8.0]),
+        ([1, 0, 1, 0], [5.0, 2.5]),
+    ],
+    ids=["as counted", "one twice", "all one", "out of order", "out of order and twice"],
+)
+def test_an_experience_has_one_value_and_rows_stay_as_they_are_where_none_repeats(
+    numbers: list[int], expected: list[float]
+) -> None:
+    found = by_experience(np.array([1.0, 2.0, 4.0, 8.0]), np.array(numbers))
+    assert found.tolist() == expected
+
+
+def test_a_series_saturates_where_its_smoothed_self_is_highest_for_the_first_time() -> None:
+    series = np.random.default_rng(0).normal(size=60).cumsum()
+    peak, at = saturation_of(series)
+    again = smooth(series, np.array([0, 60]), (0,), alignment="lagging")
+    assert (peak, at) == (again.max(), int(np.flatnonzero(again == again.max())[0]))
+    assert peak != series.max()
+
+
+def test_blocks_that_l2metrics_does_not_see_have_no_mean_and_every_other_has() -> None:
+    asleep = Block("evaluate", "a", None, subtype="sleep", group=3)
+    _, awake = both([learn("a", 0), evaluate("a", 1), evaluate("a", 2)], [[0.0, 1.0], [1.0], [0.5]])
+    assert [one.mean is None for one in awake.blocks] == [False, False, False]
+    _, theirs = both([learn("a", 0), evaluate("a", 1), evaluate("a", 2), asleep], [[0.0, 1.0], [1.0], [0.5], [0.2]])
+    assert [one.mean is None for one in theirs.blocks] == [False, True, True, False]

@@ -57,6 +57,14 @@ def test_a_zip_of_none_or_several_is_refused(members: dict[str, str], what: str,
         TABLE.read(file, Options())
 
 
+def test_a_zip_without_a_table_names_up_to_six_of_its_files_and_says_where_there_are_more(tmp_path: Path) -> None:
+    for count, end in ((6, "f5.md"), (7, "f5.md, …")):
+        file = zipped(tmp_path / f"{count}.zip", **{f"f{at}.md": "" for at in range(count)})
+        with pytest.raises(LogError) as caught:
+            TABLE.read(file, Options())
+        assert f"(found: f0.md, f1.md, f2.md, f3.md, f4.md, {end})" in str(caught.value)
+
+
 def test_an_error_in_a_packed_table_names_its_line(tmp_path: Path) -> None:
     file = tmp_path / "runs.csv.gz"
     file.write_bytes(gzip.compress(TEXT.replace("2", "two").encode()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +19,7 @@ from perdure.log import text as delimited_text
 from perdure.log.delimited import tables
 from perdure.log.export import WRITERS as EXPORTS
 from perdure.log.export import export
-from perdure.log.formats.table import TABLE
+from perdure.log.formats.table import TABLE, frame_lifetimes
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.read import Options
 from perdure.testing import check_reader
@@ -293,6 +294,7 @@ def test_a_binary_file_cut_anywhere_is_refused(suffix: str, frame: pl.DataFrame,
         ("a.csv", "env,phase,score\n", True),
         ("a.TSV", "env\tphase\n", True),
         ("a.csv", "0.9,0.8\n0.7,0.6\n", False),
+        ("a.csv", "0.9,inf\n0.7,word\n", False),
         ("a.csv", "", False),
         ("a.csv", ",,\n", False),
         ("a.txt", "env,phase,score\n", False),
@@ -358,3 +360,18 @@ def test_any_text_that_polars_writes_is_laid_out_as_polars_reads_it(
 def test_a_matrix_with_names_about_it_is_told_how_a_matrix_looks(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="an accuracy matrix is numbers alone, or JSON"):
         read(put(tmp_path, "task,a,b\na,90,85\nb,10,80\n"), {})
+
+
+def test_a_gap_in_a_frame_of_pandas_is_no_value_whatever_its_column_holds() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not among what Perdure needs")
+    columns = {
+        "block_type": ["train"] * 3,
+        "task_name": ["a"] * 3,
+        "reward": [1.0, math.nan, 3.0],
+        "remark": ["x", math.nan, None],
+        "count": pandas.array([1, None, 3], dtype="Int64"),
+    }
+    (found,) = frame_lifetimes(pandas.DataFrame(columns), Options())
+    assert found.experiences["reward"].to_list() == [1.0, None, 3.0]
+    assert found.experiences["remark"].to_list() == ["x", None, None]
+    assert found.experiences["count"].to_list() == [1.0, None, 3.0]

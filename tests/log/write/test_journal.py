@@ -453,3 +453,15 @@ def test_a_worker_that_cannot_be_closed_does_not_keep_the_others_open(
     assert failed
     assert '"worker":"b"' in (tmp_path / "life" / "blocks.jsonl").read_text()
     assert not journal._syncer.is_alive()
+
+
+def test_truths_are_written_the_same_one_by_one_and_at_once(tmp_path: Path) -> None:
+    truths = [True, False, True]
+    with perdure.Journal(tmp_path, "one") as journal:
+        for at, truth in enumerate(truths):
+            journal.log(**{**RECORD, "exp_num": at, "reward": truth, "solved": truth})
+    with perdure.Journal(tmp_path, "many") as journal:
+        journal.log_many(**{**RECORD, "exp_num": range(3), "reward": truths, "solved": truths})
+    one, many = (perdure.read(tmp_path / name).experiences.drop("timestamp") for name in ("one", "many"))
+    assert one.equals(many)
+    assert many["reward"].to_list() == [1.0, 0.0, 1.0]

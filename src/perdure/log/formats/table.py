@@ -140,8 +140,11 @@ def _as_polars(frame: Any) -> pl.DataFrame:
         found = pl.from_arrow(frame)
         assert isinstance(found, pl.DataFrame)
         return found
-    columns = {str(name): frame[name].tolist() for name in frame.columns}  # pandas; its index is no column
-    return pl.DataFrame(columns, strict=False, nan_to_null=True)
+    columns = {}  # pandas; its index is no column, and a gap is NaN there in a column of text too
+    for name in frame.columns:
+        cells_and_gaps = zip(frame[name].tolist(), frame[name].isna().tolist(), strict=True)
+        columns[str(name)] = [None if gap else cell for cell, gap in cells_and_gaps]
+    return pl.DataFrame(columns, strict=False)
 
 
 def _named(

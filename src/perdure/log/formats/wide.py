@@ -200,7 +200,7 @@ def _hole(name: str, task: str, separators: str) -> tuple[str, str] | None:
         return None
     before, after = name[:at], name[at + len(task) :]
     alone = (not before or before[-1] in separators) and (not after or after[0] in separators)
-    return (before, after) if alone and (separators or not (before or after)) else None
+    return (before, after) if alone else None
 
 
 def _numbered(columns: Sequence[str], said: Sequence[str]) -> _Tasks:
