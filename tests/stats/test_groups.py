@@ -116,6 +116,16 @@ def test_json_is_what_the_contract_says() -> None:
     json.dumps(facts, allow_nan=False)
 
 
+def test_other_tasks_and_other_arguments_make_groups_unless_pooling_is_asked_for() -> None:
+    three = (
+        life("1", learner="ewc", tasks=("a", "b")),
+        life("2", learner="ewc", tasks=("a", "c")),
+        life("3", learner="ewc", tasks=("a", "b"), argument="elsewhere"),
+    )
+    assert [len(part) for part in split(three).values()] == [1, 1, 1]
+    assert [len(part) for part in split(three, pool=True).values()] == [3]
+
+
 def test_systems_may_be_pooled_only_on_request() -> None:
     both = (life("1", protocol="a"), life("1", protocol="b"))
     with pytest.raises(PerdureError, match="--across"):

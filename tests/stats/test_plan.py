@@ -85,6 +85,7 @@ def test_the_picture_is_well_formed_and_draws_the_curve() -> None:
 def test_bars_grow_with_power() -> None:
     assert bars(0.0).strip() == ""
     assert bars(1.0, 4) == "████"
+    assert bars(1.0) == 20 * "█"
     assert all(len(bars(float(p), 8)) == 8 for p in np.linspace(0, 1, 17))
 
 
