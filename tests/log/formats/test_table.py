@@ -168,6 +168,20 @@ def test_a_byte_order_mark_windows_line_ends_and_blanks_after_commas_change_noth
     assert read(put(tmp_path, spaced)).experiences.equals(expected)
 
 
+def test_a_column_of_dates_or_of_structures_is_no_measure(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "task_name": ["a", "a"],
+            "block_type": ["train", "train"],
+            "day": [datetime(2026, 1, 2)] * 2,
+            "shape": [{"width": 1}, {"width": 2}],
+            "score": [0.5, 0.6],
+        }
+    )
+    frame.write_parquet(tmp_path / "runs.parquet")
+    assert list(TABLE.read(tmp_path / "runs.parquet", Options()).measures) == ["score"]
+
+
 def test_dates_and_categories_of_parquet_become_text(tmp_path: Path) -> None:
     frame = pl.DataFrame(
         {
