@@ -267,6 +267,9 @@ def versions(python: str, names: Sequence[str]) -> str:
     return done.stdout.strip() or "not installed"
 
 
+_APART = "\n# Measured apart"
+
+
 def page(place: Place, lines: Sequence[Line], unfinished: Sequence[tuple[str, str]], load: float) -> str:
     """The results in Markdown."""
     rows = "\n".join(f"| {one.what} | {one.asked} | {one.measured} | {one.ours} | {one.theirs} |" for one in lines)
@@ -322,7 +325,9 @@ def main() -> None:
             except (Unfinished, SystemExit, OSError) as why:
                 unfinished.append((name, str(why)))
                 print(f"{name}: {why}", flush=True)
-        asked.to.write_text(page(place, lines, unfinished, load))
+        # What was measured by other means stands below, and is kept.
+        before = asked.to.read_text() if asked.to.exists() else ""
+        asked.to.write_text(page(place, lines, unfinished, load) + before[before.find(_APART) :] * (_APART in before))
 
 
 if __name__ == "__main__":
