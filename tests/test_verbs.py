@@ -91,7 +91,7 @@ def test_lint_takes_a_path_a_text_or_a_syllabus_and_answers_its_metrics(tmp_path
 
 
 def test_a_plan_from_a_pilot_takes_no_second_word_on_its_spread(frame: pl.DataFrame) -> None:
-    with pytest.raises(perdure.PerdureError, match="say the effect by `detect`"):
+    with pytest.raises(perdure.PerdureError, match="give the effect with `detect`"):
         perdure.plan(1.0, pilot=frame)
 
 
