@@ -173,7 +173,7 @@ def _say_absent(group: Group, absent: dict[tuple[int, str], list[str]]) -> None:
 
 def _of_all(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
     """What is to be said of the lifetimes together, each thing once."""
-    from perdure.stats.sentences import rule_of
+    from perdure.stats.sentences import decides, rule_of
 
     lives = scores.scores
     dropped, where = sum(one.dropped_rows for one in lives), sum(bool(one.dropped_rows) for one in lives)
@@ -184,13 +184,15 @@ def _of_all(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
     unlearned = [one.id for one in lives if one.not_learned]
     if unlearned:
         say(f"at least one task was never learned in: {', '.join(unlearned)}", "yellow")
+    presets = dict.fromkeys(group.preset for group in groups)
+    for preset in presets:
+        if depth.why or not decides(preset):  # that nothing is decided is not left to be guessed
+            say(rule_of(preset), "grey")
     if not depth.why and len(lives) > 1:
         return
     notes = Counter(note for one in lives for note in one.notes)
     for note, count in notes.items():
         say(f"note: {note}" + ("" if count == len(lives) else f" ({count} of {len(lives)} lifetimes)"), "grey")
-    for preset in () if not depth.why else dict.fromkeys(group.preset for group in groups):
-        say(rule_of(preset), "grey")
 
 
 def _relearned(group: Group, one: Estimate) -> bool:
