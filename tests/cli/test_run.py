@@ -106,7 +106,7 @@ def test_a_dry_run_refuses_what_the_run_would_refuse_before_it_shows_a_plan(prot
     protocol.write_text(PROTOCOL.format(use="keeping-q", learn=8))
     other = called(protocol, "--into", tmp_path / "run", "--dry-run")
     assert isinstance(other.exception, ProtocolError)
-    assert "holds the lives of another protocol" in str(other.exception)
+    assert "holds the lifetimes of another protocol" in str(other.exception)
     assert other.stdout == ""
     protocol.write_text(PROTOCOL.format(use="forgetful-p", learn=8).replace("bot/paddle", "bot/padle"))
     wrong = called(protocol, "--into", tmp_path / "new", "--dry-run")

@@ -40,7 +40,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
     [
         ("lifetimes = 2", "lifetimes = 1000000000", "'lifetimes' is 1000000000; expected a whole number, 1 to 100,000"),
         ("experts = 1", "experts = 1000000000", "'experts' is 1000000000; expected a whole number, 0 to 100,000"),
-        ("lifetimes = 2", 'lifetimes = "auto"\npower = { effect = 1e-9 }', "are more than 100,000 lives"),
+        ("lifetimes = 2", 'lifetimes = "auto"\npower = { effect = 1e-9 }', "are more than 100,000 lifetimes"),
         ("learn = 3", "learn = 10000000000000000", "give a whole number from 1 to 1,000,000,000"),
         ("learn = 3", "learn = 3\nsuperblocks = 1000000000", "cannot be divided among 1000000000 superblocks"),
         ("params = {}", f"params = {{ a = {DEEP} }}", "nested too deep to be read"),

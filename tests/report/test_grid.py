@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from perdure.report import gather, report_of
+from perdure.report import gather
 from perdure.report.draw import KINDS
 from perdure.report.formats.pictures import opening
 from perdure.report.grid import Grid, grids
 from perdure.report.material import Material
-from perdure.report.methods import methods
 from perdure.words import number
 
 Tell = Callable[..., Material]
@@ -90,20 +89,6 @@ def test_the_lifetime_shown_is_in_the_middle_of_its_group(told: Tell) -> None:
     )
     (shown,) = opening(material)
     assert f"{values[2][1]}, the middle one of 5 by performance maintenance" in shown.caption
-
-
-def test_the_statement_of_methods_names_counts_definitions_tests_and_versions(told: Tell) -> None:
-    from perdure import __version__
-
-    report = report_of(told(3, 4))
-    said = methods(report.material, report.comparisons)
-    for group in report.material.groups:
-        assert f"{group.group} (n = 4)" in said
-    for name in ("performance_maintenance", "sample_efficiency"):
-        assert report.material.survey.metrics[name].summary[1:].rstrip(".") in said
-    assert "paired t tests, adjusted by Holm's method over 5 headline metrics" in said
-    assert f"Perdure {__version__} (preset standard)" in said
-    assert "numpy" in said
 
 
 def test_every_kind_is_known_by_what_it_shows() -> None:

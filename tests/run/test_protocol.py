@@ -121,7 +121,7 @@ def test_a_protocol_and_a_plan_take_one_number_by_the_rule() -> None:
 
 
 def test_power_that_no_test_could_miss_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="knows nothing"):
+    with pytest.raises(ProtocolError, match="choose smaller ones"):
         parse_protocol({**MINIMAL, "lifetimes": "auto", "power": {"alpha": 0.9, "power": 0.01}})
 
 

@@ -97,7 +97,7 @@ def test_a_chunk_of_another_size_is_another_chunk(tmp_path: Path) -> None:
     assert one.folder == again.folder != other.folder
     assert one.facts == FACTS
     (one.folder / "chunk.json").write_text("{")
-    with pytest.raises(LogError, match="no chunk of lives"):
+    with pytest.raises(LogError, match="not a chunk of lifetimes"):
         _ = one.facts
 
 
