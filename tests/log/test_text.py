@@ -62,7 +62,11 @@ def test_a_header_is_read_past_its_byte_order_mark_quotes_and_carriage_return() 
 
 def test_no_other_module_takes_delimited_text_apart() -> None:
     source = Path(perdure.__file__).parent
-    may = {"log/text.py": {"csv", "read_csv"}, "watch/tail.py": {"read_csv"}, "report/formats/paper.py": {"csv"}}  # which writes
+    may = {
+        "log/text.py": {"csv", "read_csv"},
+        "watch/tail.py": {"read_csv"},
+        "report/formats/paper.py": {"csv"},
+    }  # which writes
     for file in source.rglob("*.py"):
         nodes = list(ast.walk(ast.parse(file.read_text())))
         used = {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}

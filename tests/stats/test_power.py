@@ -126,7 +126,12 @@ def test_values_are_redrawn_the_same_for_the_same_seed() -> None:
 
 @pytest.mark.parametrize(
     ("k", "alpha", "beta", "said"),
-    [(0, 0.05, 0.1, "k is 0"), (1, 0, 0.1, "alpha is 0"), (1, 0.05, 1, "beta is 1"), (1, 0.6, 0.5, "choose smaller ones")],
+    [
+        (0, 0.05, 0.1, "k is 0"),
+        (1, 0, 0.1, "alpha is 0"),
+        (1, 0.05, 1, "beta is 1"),
+        (1, 0.6, 0.5, "choose smaller ones"),
+    ],
 )
 def test_nonsense_is_refused_in_words(k: float, alpha: float, beta: float, said: str) -> None:
     with pytest.raises(PerdureError, match=said):
