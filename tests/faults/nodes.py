@@ -44,6 +44,10 @@ class Nodes:
 @contextmanager
 def cluster(home: Path, count: int = NODES) -> Iterator[Nodes]:
     """A cluster of `count` nodes, with a home folder of its own: Ray writes there."""
+    if "jax" in sys.modules:
+        pytest.skip(
+            "JAX was loaded in this process: Ray forks, and a fork beside JAX's threads may hang; run this alone"
+        )
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's own
         patch.setenv("HOME", str(home))
