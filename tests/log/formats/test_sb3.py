@@ -34,11 +34,11 @@ def blocks(life: perdure.Lifetime) -> list[tuple[str, str, int | None]]:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that Stable-Baselines3 wrote: 300 steps of a task, evaluated every 100."""
-    pytest.importorskip("stable_baselines3", reason="the files are made by the library")
+    library: Any = pytest.importorskip("stable_baselines3", reason="the files are made by the library")
     import gymnasium
-    from stable_baselines3 import DQN
-    from stable_baselines3.common.callbacks import EvalCallback
-    from stable_baselines3.common.monitor import Monitor
+
+    DQN, Monitor = library.DQN, library.common.monitor.Monitor  # noqa: N806
+    EvalCallback = library.common.callbacks.EvalCallback  # noqa: N806
 
     folder = tmp_path_factory.mktemp("written") / "seed0"
     folder.mkdir()
