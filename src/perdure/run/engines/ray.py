@@ -211,6 +211,7 @@ class _Fleet:
             self.work.folder.start_again(one.job)
             self.lost(one, str(problem))
             return
+        self.work.folder.states(one.job).forget()  # what a machine that was killed sent last may have stayed
         self.failures.note_progress(one.job, one.done)
         self.work.tell(Event("done", one.job.id, one.slot, one.done, notes=notes))
 
