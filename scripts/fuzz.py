@@ -64,6 +64,9 @@ def seeds(into: Path) -> None:
         for number in range(40):
             block, mode, task = number // 8, "test" if number // 8 % 2 == 0 else "train", "ab"[number // 16 % 2]
             journal.log(block_num=block, exp_num=number, block_type=mode, task_name=task, reward=float(number))
+    manifest = logs / "l2logger" / "life" / "manifest.json"  # what is kept says nothing of where it was made
+    told = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({key: told[key] for key in told if key not in ("command", "git", "machine")}))
     perdure.write_learnkit(lives[0], logs / "learnkit", "life")
     for suffix in ("csv", "tsv", "parquet", "json"):
         (logs / suffix).mkdir()
