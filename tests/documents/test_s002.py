@@ -167,7 +167,7 @@ def test_the_four_combinations_are_called_what_the_page_calls_them(
 ) -> None:
     assert f"| {called} |" in document(2)
     (tmp_path / "m.json").write_text(json.dumps({"matrix": matrix}))
-    plain = " ".join(spoken("score", tmp_path / "m.json", "--why").split())
+    plain = " ".join(spoken("score", tmp_path / "m.json").split())
     assert called.lower() in plain
     assert called.lower() in ContinualLearningMetrics(matrix).report()
     report = tmp_path / "report.md"

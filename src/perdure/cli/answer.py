@@ -62,7 +62,7 @@ def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:
 
     say(name or title(group), "bold")
     if not name:
-        for line in (answer(group), *(reading(group, scores.metrics) if depth.why else ())):
+        for line in (answer(group), *reading(group, scores.metrics)[: None if depth.why else 1]):
             say(line) if line else None
     questions = {} if depth.ids else asked(group)
     known = [one for one in group.estimates.values() if one.n and not _relearned(group, one)]
