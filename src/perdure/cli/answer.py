@@ -77,7 +77,7 @@ def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:
         questions["More"] = rest
     _table(questions)
     for line in _notes(group, shown) if not depth.quiet else ():
-        say(line, "grey", indent=_INDENT)
+        say(f"note: {line}", "grey", indent=" ")
     if group.learned_only is not None:
         left = group.n - group.learned_only.n
         _show(scores, group.learned_only, depth, f"without {left} that did not learn every task")
