@@ -1,4 +1,4 @@
-"""`perdure export`: a log as one table, as a tree of 2019, or what experts achieve as its `info.json`."""
+"""`perdure export`: a log as one table, into a tracker, or as what the tools of 2019 read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from perdure.cli.options import ForSpreadsheets, Json, Log, Quiet, emit_json, with_settings
+from perdure.words import plural
 
 if TYPE_CHECKING:
     from perdure.gather.l2data import Written
@@ -21,8 +22,9 @@ To = Annotated[
     str,
     typer.Option(
         "--to",
-        metavar="FILE|learnkit|taskinfo",
-        help="Table file (.parquet, .arrow, .csv or .tsv), or logs or expert saturations for the 2019 tools.",
+        metavar="FILE|TRACKER:WHERE|learnkit|taskinfo",
+        help="Table file (.parquet, .arrow, .csv or .tsv); a tracker: tensorboard:DIR, mlflow:URI, wandb:PROJECT or "
+        "aim:REPOSITORY; or logs or expert saturations for the 2019 tools.",
     ),
 ]
 Into = Annotated[
@@ -43,8 +45,9 @@ def export(
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Export a log as one table, or into the data folder of the 2019 framework.
+    """Export a log as one table, into a tracker, or into the data folder of the 2019 framework.
 
+    TRACKER:WHERE: adds a run per lifetime, with its records and what it scored. W&B is written offline.
     learnkit: writes every lifetime to DIR/logs/NAME/<worker>/<phase>/<task>/data-log.tsv.
     taskinfo: writes the saturation of each task's experts to DIR/taskinfo/info.json.
     """
@@ -53,6 +56,11 @@ def export(
         return
     if into is not None:
         raise typer.BadParameter("--into only applies to --to learnkit and --to taskinfo; leave it out")
+    from perdure.log.write.trackers import is_tracker
+
+    if is_tracker(to):
+        _into_tracker(log, settings, to, json, quiet)
+        return
     from perdure.log.export import export as write
     from perdure.log.read import read
 
@@ -64,6 +72,22 @@ def export(
         emit_json({"file": to, "rows": lifetime.experiences.height, "notes": list(lifetime.notes)}, json)
     elif not quiet:
         typer.echo(f"{to}: {lifetime.experiences.height} records, {len(lifetime.experiences.columns)} columns")
+
+
+def _into_tracker(log: Path, settings: Settings, to: str, json: str | None, quiet: bool) -> None:
+    from perdure.gather.trackers import send
+
+    sent = send(log, to, settings)
+    if json:
+        left_out = [{"path": path, "why": why} for path, why in sent.left_out]
+        emit_json({"to": to, "runs": dict(sent.runs), "left_out": left_out}, json)
+    for _, why in sent.left_out:
+        typer.echo(f"left out: {why}", err=True)
+    if not quiet and json != "-":
+        for run, count in sent.runs.items():
+            typer.echo(f"{run}: {plural(count, 'record')}")
+        typer.echo(f"{plural(len(sent.runs), 'run')} in {to}")
+    raise typer.Exit(1 if sent.left_out else 0)
 
 
 def _into_data_folder(log: Path, settings: Settings, to: str, into: Path | None, json: str | None, quiet: bool) -> None:

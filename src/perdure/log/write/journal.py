@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from perdure.errors import LogError, PerdureError, RecordError
 from perdure.log.formats.l2logger import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
@@ -34,6 +34,9 @@ from perdure.log.write.record import (
 from perdure.log.write.stream import Stream
 from perdure.scenario.model import UNSAFE_PATH, Scenario
 
+if TYPE_CHECKING:
+    from perdure.log.write.trackers import Mirror
+
 __all__ = ["Journal"]
 
 _SYNC_EVERY_S = 0.5  # at most one second may be lost to a power cut; this leaves the disk half of it
@@ -49,6 +52,9 @@ class Journal:
     or processes) write the same lifetime, each under its own `worker_id`. When `log` returns, the
     record is with the kernel and survives the death of this process; it is on the platter within a
     second, and at each block's end.
+
+    `mirror` shows the records in a tracker as well, while they are written: `tensorboard:FOLDER`,
+    `mlflow:URI`, `wandb:PROJECT` (offline) or `aim:REPOSITORY`.
     """
 
     def __init__(
@@ -64,11 +70,15 @@ class Journal:
         *,
         role: Role = "life",
         protocol: Mapping[str, Any] | str | None = None,
+        mirror: str | None = None,
     ) -> None:
         self.measures = declared_measures(measures)
         if role not in ("life", "expert", "twin"):
             raise RecordError(f"role is {role!r}; expected 'life', 'expert' or 'twin'")
+        if mirror is not None and join:
+            raise RecordError("a journal that joins a lifetime cannot mirror it; give mirror to the first alone")
         self.path = Path(into) / _folder_name(name)
+        self._mirror: Mirror | None = None
         self._lock = threading.Lock()
         self._streams: dict[str, Stream] = {}
         self._columns: tuple[str, ...] | None = None  # fixed by the first record
@@ -101,6 +111,10 @@ class Journal:
                 write_text(self.path / file, text)
         else:
             self._join()
+        if mirror is not None:
+            from perdure.log.write.trackers import Mirror
+
+            self._mirror = Mirror(mirror, name, list(self.measures), {"method": learner, "seed": seed})
         self._stop = threading.Event()
         _open_journals.add(self)
         self._syncer = threading.Thread(
@@ -164,6 +178,8 @@ class Journal:
                 self._fix(columns)
             line = f"{block_num}\t{exp_num}\t{self._words_text}\t{self._now()}{cells}\n"
             stream.write(line.encode(), block_num, exp_num, block_type)
+            if self._mirror is not None:
+                self._mirror.add(block_type, task_name, exp_status, values)
 
     def log_many(
         self,
@@ -208,6 +224,8 @@ class Journal:
             self._fix(columns)
             for piece in pieces:
                 self._streams[piece.worker].write_many(piece)
+            if self._mirror is not None:
+                self._mirror.add_many(block_type, task_name, exp_status, values)
 
     def sync(self) -> None:
         """Put everything on the platter now."""
@@ -234,6 +252,8 @@ class Journal:
                     stream.close(interrupted)
                 except PerdureError as problem:  # the other workers are closed all the same
                     problems.append(problem)
+            if self._mirror is not None:
+                self._mirror.close()
         self._stop.set()
         if self._syncer is not threading.current_thread():
             self._syncer.join(timeout=5)

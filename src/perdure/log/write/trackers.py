@@ -1,0 +1,296 @@
+"""Trackers: a lifetime's records as scalars in TensorBoard, MLflow, Weights & Biases or Aim.
+
+Tags are `train/TASK/MEASURE` and `eval/TASK/MEASURE`, which is what our own readers of trackers take for granted;
+a step is the number of a record.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from perdure.errors import LogError, MissingExtra
+from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
+from perdure.log.write.events import EventFile, records
+
+__all__ = ["TRACKERS", "Mirror", "Scalars", "Tracker", "is_tracker", "open_tracker", "scalars_of"]
+
+_MODES = {"train": "train", "test": "eval"}
+_METRICS = "perdure"  # before the ids of metrics
+_TIMESTAMP = TIMESTAMP_FORMAT.replace(".%f", "%.f")  # as Polars has it
+_AT_ONCE = 1000
+_MIRROR_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Scalars:
+    """Records as a tracker takes them, in their order."""
+
+    tags: tuple[tuple[str, ...], ...]
+    """Per kind of record, the tag of each measure."""
+    which: npt.NDArray[np.int64]
+    """Row → kind."""
+    steps: npt.NDArray[np.int64]
+    moments: npt.NDArray[np.float64]
+    """Seconds since 1970."""
+    values: npt.NDArray[np.float64]
+    """Rows × measures; NaN where nothing was measured."""
+
+
+class Tracker(Protocol):
+    """One run in a tracker."""
+
+    def put(self, scalars: Scalars) -> None:
+        """Add records."""
+
+    def close(self, metrics: Mapping[str, float], step: int) -> None:
+        """End the run, with what it scored."""
+
+
+def scalars_of(lifetime: Lifetime) -> Scalars:
+    """Every complete record of a lifetime that is of learning or evaluation."""
+    rows = lifetime.experiences.with_row_index("row", offset=0)
+    rows = rows.filter(pl.col("block_type").cast(pl.String).is_in(list(_MODES)))
+    if "exp_status" in rows.columns:
+        rows = rows.filter(pl.col("exp_status").cast(pl.String) == "complete")
+    kinds = rows.select(pl.struct(pl.col("block_type", "task_name").cast(pl.String)).alias("kind")).to_series()
+    known = kinds.unique(maintain_order=True)
+    which = rows.select(kinds.replace_strict(known, pl.Series(range(len(known))), return_dtype=pl.Int64))
+    measures = list(lifetime.measures)
+    return Scalars(
+        tuple(_tags(one["block_type"], one["task_name"], measures) for one in known.to_list()),
+        which.to_series().to_numpy(),
+        rows["row"].cast(pl.Int64).to_numpy(),
+        _moments(rows),
+        rows.select(pl.col(measures).cast(pl.Float64).fill_null(np.nan)).to_numpy(),
+    )
+
+
+def _tags(block_type: str, task: str, measures: Sequence[str]) -> tuple[str, ...]:
+    """As logs are read: the names of tasks in small letters."""
+    named = task.lower().replace("/", "_")
+    return tuple(f"{_MODES[block_type]}/{named}/{measure.replace('/', '_')}" for measure in measures)
+
+
+def _moments(rows: pl.DataFrame) -> npt.NDArray[np.float64]:
+    if "timestamp" not in rows.columns:
+        return np.zeros(rows.height)
+    parsed = rows["timestamp"].cast(pl.String).str.to_datetime(_TIMESTAMP, strict=False)
+    return (parsed.dt.timestamp("us").cast(pl.Float64) / 1e6).fill_null(0.0).to_numpy()
+
+
+# -- the trackers ---------------------------------------------------------------------------------
+
+
+class _TensorBoard:
+    def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:  # noqa: ARG002  (it keeps no settings)
+        folder = Path(where).expanduser() / run
+        try:
+            if any(folder.glob("events.out.tfevents.*")):
+                raise LogError("holds a run already", "choose another folder", file=folder)
+            self._file = EventFile(folder)
+        except OSError as problem:
+            raise LogError(f"cannot be written: {problem.strerror}", file=folder) from problem
+
+    def put(self, scalars: Scalars) -> None:
+        self._file.append(records(scalars.tags, scalars.which, scalars.steps, scalars.moments, scalars.values))
+
+    def close(self, metrics: Mapping[str, float], step: int) -> None:
+        if metrics:
+            tags = (tuple(f"{_METRICS}/{name}" for name in metrics),)
+            self.put(
+                Scalars(
+                    tags,
+                    np.zeros(1, np.int64),
+                    np.array([step]),
+                    np.array([time.time()]),
+                    np.array([[*metrics.values()]]),
+                )
+            )
+
+
+class _MLflow:
+    def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:
+        client = _library("mlflow.tracking", "mlflow").MlflowClient(tracking_uri=where)
+        self._metric = _library("mlflow.entities", "mlflow").Metric
+        found = client.get_experiment_by_name("perdure")
+        experiment = found.experiment_id if found is not None else client.create_experiment("perdure")
+        self._client = client
+        self._run = client.create_run(experiment, run_name=run).info.run_id
+        for name, value in facts.items():
+            client.log_param(self._run, name, value)
+
+    def put(self, scalars: Scalars) -> None:
+        self._send(
+            [self._metric(_plain(tag), value, int(moment * 1000), step) for tag, value, step, moment in _each(scalars)]
+        )
+
+    def _send(self, metrics: list[Any]) -> None:
+        for begin in range(0, len(metrics), _AT_ONCE):
+            self._client.log_batch(self._run, metrics=metrics[begin : begin + _AT_ONCE])
+
+    def close(self, metrics: Mapping[str, float], step: int) -> None:
+        now = int(time.time() * 1000)
+        self._send([self._metric(f"{_METRICS}/{name}", value, now, step) for name, value in metrics.items()])
+        self._client.set_terminated(self._run)
+
+
+class _WandB:
+    def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:
+        wandb = _library("wandb", "wandb")
+        self._run = wandb.init(
+            project=where or "perdure", name=run, config=dict(facts), mode="offline", reinit="create_new"
+        )
+
+    def put(self, scalars: Scalars) -> None:
+        row: dict[str, float] = {}
+        last = -1
+        for tag, value, step, _ in _each(scalars):
+            if row and step != last:
+                self._run.log(row, step=last)
+                row = {}
+            row[tag] = value
+            last = step
+        if row:
+            self._run.log(row, step=last)
+
+    def close(self, metrics: Mapping[str, float], step: int) -> None:  # noqa: ARG002  (a summary has no step)
+        self._run.summary.update({f"{_METRICS}/{name}": value for name, value in metrics.items()})
+        self._run.finish()
+
+
+class _Aim:
+    def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:
+        self._run = _library("aim", "aim").Run(repo=where or None, experiment="perdure")
+        self._run.name = run
+        for name, value in facts.items():
+            self._run[name] = value
+
+    def put(self, scalars: Scalars) -> None:
+        for tag, value, step, _ in _each(scalars):
+            self._run.track(value, name=tag, step=step)
+
+    def close(self, metrics: Mapping[str, float], step: int) -> None:
+        for name, value in metrics.items():
+            self._run.track(value, name=f"{_METRICS}/{name}", step=step)
+        self._run.close()
+
+
+def _each(scalars: Scalars) -> list[tuple[str, float, int, float]]:
+    """Tag, value, step and moment of every number there is, record after record."""
+    row, column = np.nonzero(~np.isnan(scalars.values))
+    tags = [scalars.tags[kind][at] for kind, at in zip(scalars.which[row].tolist(), column.tolist(), strict=True)]
+    numbers = scalars.values[row, column].tolist()
+    return list(zip(tags, numbers, scalars.steps[row].tolist(), scalars.moments[row].tolist(), strict=True))
+
+
+def _plain(tag: str) -> str:
+    """A tag in the characters that MLflow allows."""
+    return re.sub(r"[^\w\-. :/]", "_", tag, flags=re.ASCII)
+
+
+def _library(module: str, name: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as problem:
+        raise MissingExtra(name, name, f"sending records to {name}") from problem
+
+
+TRACKERS: Mapping[str, Callable[[str, str, Mapping[str, Any]], Tracker]] = {
+    "tensorboard": _TensorBoard,
+    "mlflow": _MLflow,
+    "wandb": _WandB,
+    "aim": _Aim,
+}
+"""Name → what opens a run there, given where, the run's name, and what is known of it."""
+
+
+def is_tracker(target: str) -> bool:
+    """Whether a target names a tracker, as `tensorboard:runs` does."""
+    kind, colon, _ = target.partition(":")
+    return bool(colon) and kind in TRACKERS
+
+
+def open_tracker(target: str, run: str, facts: Mapping[str, Any]) -> Tracker:
+    """A new run at `target`, TRACKER:WHERE; what is None among the facts is not known."""
+    kind, _, where = target.partition(":")
+    return TRACKERS[kind](where, run, {name: value for name, value in facts.items() if value is not None})
+
+
+# -- while it is lived ----------------------------------------------------------------------------
+
+
+class Mirror:
+    """What a journal writes, in a tracker too, a second later at most; a tracker that fails never stops a journal."""
+
+    def __init__(self, target: str, run: str, measures: Sequence[str], facts: Mapping[str, Any]) -> None:
+        if not is_tracker(target):
+            known = ", ".join(f"{name}:…" for name in TRACKERS)
+            raise LogError(f"mirror is {target!r}", f"expected one of {known}")
+        self._tracker: Tracker | None = open_tracker(target, run, facts)
+        self._target = target
+        self._measures = tuple(measures)
+        self._kinds: dict[tuple[str, str], int] = {}
+        self._waiting: list[tuple[int, float, tuple[float, ...]]] = []
+        self._step = 0
+        self._sent = time.monotonic()
+
+    def add(self, block_type: str, task: str, exp_status: str, values: Mapping[str, Any]) -> None:
+        """Take one record; the number of a record counts all, also those that are not shown."""
+        if block_type in _MODES and exp_status == "complete":
+            kind = self._kinds.setdefault((block_type, task), len(self._kinds))
+            numbers = tuple(np.nan if values.get(name) is None else float(values[name]) for name in self._measures)
+            self._waiting.append((kind, time.time(), (self._step, *numbers)))
+        self._step += 1
+        if len(self._waiting) >= _AT_ONCE or time.monotonic() - self._sent > _MIRROR_EVERY_S:
+            self.send()
+
+    def add_many(self, block_type: Any, task: Any, exp_status: Any, values: Mapping[str, Any]) -> None:
+        """Take records from columns, or single values that hold for all of them."""
+        columns = [block_type, task, exp_status, *values.values()]
+        size = max((len(one) for one in columns if not isinstance(one, str) and hasattr(one, "__len__")), default=1)
+        each = [[one] * size if isinstance(one, str) or not hasattr(one, "__len__") else list(one) for one in columns]
+        for kind, name, status, *numbers in zip(*each, strict=True):
+            self.add(kind, name, status, dict(zip(values, numbers, strict=True)))
+
+    def send(self) -> None:
+        """Hand over what is waiting."""
+        waiting, self._waiting = self._waiting, []
+        self._sent = time.monotonic()
+        if not waiting or self._tracker is None:
+            return
+        tags = tuple(_tags(*kind, self._measures) for kind in self._kinds)
+        rows = np.array([row for _, _, row in waiting], np.float64)
+        which = np.array([kind for kind, _, _ in waiting], np.int64)
+        moments = np.array([moment for _, moment, _ in waiting])
+        scalars = Scalars(tags, which, rows[:, 0].astype(np.int64), moments, rows[:, 1:])
+        self._try(lambda tracker: tracker.put(scalars))
+
+    def close(self) -> None:
+        """Hand over the rest, and end the run."""
+        self.send()
+        self._try(lambda tracker: tracker.close({}, self._step))
+        self._tracker = None
+
+    def _try(self, act: Callable[[Tracker], None]) -> None:
+        if self._tracker is None:
+            return
+        try:
+            act(self._tracker)
+        except Exception as problem:  # a tracker may raise anything, and the record is on disk already
+            self._tracker = None
+            warnings.warn(
+                f"{self._target} takes no more ({type(problem).__name__}: {problem}); the log goes on without it, "
+                f"and perdure export LOG --to {self._target} can send all of it later",
+                stacklevel=4,
+            )
