@@ -9,10 +9,10 @@ import pytest
 from tests.cli.verbs import run_verb
 
 from perdure.errors import PerdureError
-from perdure.report.write import FORMATS
+from perdure.report.write import REPORTS
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("suffix", REPORTS.names())
 def test_one_file_in_the_form_of_its_suffix(life: Path, tmp_path: Path, suffix: str) -> None:
     target = tmp_path / f"report{suffix}"
     done = run_verb("report", life, "--to", target, "--as", "report")

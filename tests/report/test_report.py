@@ -27,7 +27,7 @@ from perdure.report.formats.markdown import escaped as markdown_escaped
 from perdure.report.formats.markdown import markdown
 from perdure.report.material import Material
 from perdure.report.model import Report
-from perdure.report.write import FORMATS, as_text
+from perdure.report.write import REPORTS, as_text
 from perdure.words import p_text
 
 Tell = Callable[..., Material]
@@ -130,7 +130,7 @@ def test_only_the_papers_five_decide(report: Report) -> None:
     )
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("suffix", REPORTS.names())
 def test_every_form_tells_every_verdict(report: Report, suffix: str) -> None:
     text = as_text(report, suffix)
     for one in report.verdicts:
@@ -267,7 +267,7 @@ def test_lifetimes_of_different_measures_are_shown_but_not_pooled(tmp_path: Path
 
 def test_an_accuracy_matrix_alone_makes_a_report(tmp_path: Path) -> None:
     (tmp_path / "matrix.csv").write_text("98.5,62.3,55.1\n,97.8,58.6\n,,98.2\n")
-    for suffix in FORMATS:
+    for suffix in REPORTS.names():
         write_report(tmp_path / "matrix.csv", tmp_path / f"report{suffix}")
     assert "average_accuracy" in (tmp_path / "report.md").read_text().replace("\\", "")
 

@@ -28,6 +28,7 @@ VERBS = (
     "export",
     "info",
     "list",
+    "new",
 )
 
 

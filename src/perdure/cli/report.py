@@ -58,7 +58,6 @@ def report(
     from perdure.cli.answer import say
     from perdure.cli.scoring import progress_bar
     from perdure.report.write import form_of, write_report
-    from perdure.stats.answer import answer
 
     command = shlex.join(["perdure", *sys.argv[1:]])
     with progress_bar(quiet) as progress:
@@ -77,11 +76,8 @@ def report(
         emit_json(made.as_json(), json)
     if not quiet and json != "-":
         if form_of(to, form) == "report":
-            several = len({group.scenario_type for group in made.material.groups}) > 1
-            for line in made.leads:
+            for line in made.answers:
                 say(line)
-            for group in made.material.groups:
-                say(f"{group.scenario_type}: {answer(group)}" if several else answer(group))
         say(str(to), fold=False)
     for name, why in made.material.left_out:
         typer.echo(f"left out: {name}: {why}", err=True)

@@ -14,6 +14,7 @@ from perdure.report.conditions import CONDITION_RULE, Verdict, leads, verdicts
 from perdure.report.material import Material
 from perdure.report.methods import methods
 from perdure.report.paper import against, alike, compared
+from perdure.stats.answer import answer
 from perdure.stats.compare import Comparison
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
@@ -55,6 +56,14 @@ class Report:
             for name in self.material.survey.metrics
             if any(name in one.score.metrics and one.score.metrics[name].value is not None for one in lives)
         )
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What is said of accuracy matrices, then a sentence per learner and scenario."""
+        groups = self.material.groups
+        several = len({group.scenario_type for group in groups}) > 1
+        told = (f"{one.scenario_type}: {answer(one)}" if several else str(answer(one)) for one in groups)
+        return (*self.leads, *told)
 
     @property
     def methods(self) -> str:

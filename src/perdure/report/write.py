@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,43 +10,29 @@ from pathlib import Path
 from typing import Any, Literal
 
 from perdure import files
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, UnknownName
 from perdure.gather.model import Survey
 from perdure.gather.survey import Source
 from perdure.metrics.engine.settings import Settings
+from perdure.registry import Registry
 from perdure.report.material import gather, material
 from perdure.report.model import Report, report_of
 from perdure.report.paper import PaperTable, paper_tables
 
-__all__ = ["FORMATS", "FORMS", "Form", "as_text", "form_of", "table_text", "write_report"]
+__all__ = ["REPORTS", "Form", "as_text", "form_of", "table_text", "write_report"]
 
 Form = Literal["report", "table", "methods"]
 
 
-def _html(report: Report) -> str:
-    from perdure.report.formats.html import html
-
-    return html(report)
-
-
-def _markdown(report: Report) -> str:
-    from perdure.report.formats.markdown import markdown
-
-    return markdown(report)
-
-
-def _latex(report: Report) -> str:
-    from perdure.report.formats.latex import latex
-
-    return latex(report)
-
-
-def _json(report: Report) -> str:
-    return json.dumps(report.as_json(), ensure_ascii=False, allow_nan=False, indent=2, default=str) + "\n"
-
-
-FORMATS: Mapping[str, Callable[[Report], str]] = {".html": _html, ".md": _markdown, ".json": _json, ".tex": _latex}
-"""Suffix → what writes it."""
+REPORTS: Registry[Callable[[Report], str]] = Registry("report format", "perdure.reports")
+"""Suffix → what writes a report of it."""
+for _suffix, _function in (
+    (".html", "html:html"),
+    (".md", "markdown:markdown"),
+    (".json", "document:document"),
+    (".tex", "latex:latex"),
+):
+    REPORTS.add_later(_suffix, f"perdure.report.formats.{_function}")
 
 
 def _latex_table(tables: Sequence[PaperTable], about: str) -> str:
@@ -73,12 +58,6 @@ TABLES: Mapping[str, Callable[[Sequence[PaperTable], str], str]] = {
     ".md": _markdown_table,
     ".csv": _csv_table,
 }
-FORMS: Mapping[Form, tuple[str, ...]] = {
-    "report": tuple(FORMATS),
-    "table": tuple(TABLES),
-    "methods": (".txt", ".md", ".tex"),
-}
-"""What is written → the suffixes that it may have."""
 _USUAL: Mapping[str, Form] = {".tex": "table", ".csv": "table", ".txt": "methods"}
 
 
@@ -86,17 +65,22 @@ def form_of(target: Path, form: Form | None = None) -> Form:
     """What is written to a file of this name: .tex and .csv are a paper's table unless something else is asked for."""
     suffix = target.suffix.lower()
     chosen = form or _USUAL.get(suffix, "report")
-    if suffix not in FORMS[chosen]:
+    others: Mapping[Form, tuple[str, ...]] = {"table": tuple(TABLES), "methods": (".txt", ".md", ".tex")}
+    suffixes = others.get(chosen) or REPORTS.names()
+    if suffix not in suffixes:
         what = {"report": "a report", "table": "a table", "methods": "a statement of methods"}[chosen]
-        raise PerdureError(f"{target}: {what} is written as {', '.join(FORMS[chosen])}, by its suffix")
+        raise PerdureError(f"{what} is written as {', '.join(suffixes)}, by its suffix", file=target)
     return chosen
 
 
 def as_text(report: Report, suffix: str) -> str:
-    """The report as a page, Markdown, JSON or LaTeX."""
-    if suffix not in FORMATS:
-        raise PerdureError(f"a report is written as {', '.join(FORMATS)}, by its suffix; found {suffix!r}")
-    return FORMATS[suffix](report)
+    """The report as a page, Markdown, JSON, LaTeX, or what a plug-in writes."""
+    try:
+        return REPORTS.get(suffix)(report)
+    except UnknownName:
+        raise PerdureError(
+            f"a report is written as {', '.join(REPORTS.names())}, by its suffix; found {suffix!r}"
+        ) from None
 
 
 def table_text(tables: Sequence[PaperTable], suffix: str, about: str = "") -> str:

@@ -1,0 +1,83 @@
+"""Starters: a plug-in of each kind as a small package with its test, written for people to change."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from perdure import files
+from perdure.errors import PerdureError
+
+__all__ = ["KINDS", "Kind", "write_starter"]
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of plug-in."""
+
+    group: str
+    """Of entry points."""
+    offered: str
+    """What the entry point names, in the module."""
+    entry: str = "$module"
+    """What it is called there."""
+    tried: str = ""
+    """How it is used once it is installed."""
+
+
+KINDS: Mapping[str, Kind] = {
+    "metric": Kind("perdure.metrics", "$module", tried="perdure score LOGS --metrics $module"),
+    "task": Kind("perdure.tasks", "$Class", "$name", "perdure compose condensed --task $name --learn 9 --evaluate 9"),
+    "learner": Kind(
+        "perdure.learners", "$Class", "$name", 'perdure run PROTOCOL.toml --into runs   # with learner = "$name"'
+    ),
+    "reader": Kind("perdure.readers", "READER", "$name", "perdure score FILE.$module"),
+    "report": Kind("perdure.reports", "written", ".$module", "perdure report LOGS --to report.$module"),
+}
+"""What can be begun, and how Perdure finds it."""
+
+
+def write_starter(kind: str, name: str, into: str | Path = ".") -> tuple[Path, ...]:
+    """A package called `name` in a new folder of that name: module, test, pyproject.toml; the files written."""
+    words = _words(kind, name)
+    folder = Path(into) / words["name"]
+    if folder.exists():
+        raise PerdureError("is there already", "choose another name, or another place with --into", file=folder)
+    about = KINDS[kind]
+    said = {key: Template(getattr(about, key)).substitute(words) for key in ("group", "offered", "entry", "tried")}
+    texts = {
+        f"{words['module']}.py": _template(f"{kind}.py"),
+        f"test_{words['module']}.py": _template(f"test_{kind}.py"),
+        "pyproject.toml": _template("pyproject.toml"),
+        "README.md": _template("README.md"),
+    }
+    try:
+        folder.mkdir(parents=True)
+        for file, text in texts.items():
+            files.deliver(folder / file, text.substitute(words, kind=kind, **said).encode())
+    except OSError as problem:
+        raise PerdureError(f"cannot be written ({problem.strerror or problem})", file=folder) from problem
+    return tuple(folder / file for file in texts)
+
+
+def _words(kind: str, name: str) -> dict[str, str]:
+    """The name as a package, a module and a class have it."""
+    if kind not in KINDS:
+        raise PerdureError(f"there is no starter for {kind!r}", f"choose one of {', '.join(KINDS)}")
+    parts = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)
+    module = "_".join(parts).lower()
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) or not module.isidentifier() or keyword.iskeyword(module):
+        raise PerdureError(
+            f"{name!r} cannot name a package", "use letters, digits and hyphens, beginning with a letter"
+        )
+    return {"name": module.replace("_", "-"), "module": module, "Class": "".join(one.capitalize() for one in parts)}
+
+
+def _template(name: str) -> Template:
+    return Template((_TEMPLATES / f"{name}.txt").read_text(encoding="utf-8"))
