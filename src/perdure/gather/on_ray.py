@@ -185,15 +185,16 @@ class Scoring:
         """The places of a handful, scored, under the paths that they have at home."""
         found, files = pickle.loads(packed)
         _laid_out(self._below, files)
-        made = [self._scored(one) for one in found]
+        here = [one if one.lifetime is not None else replace(one, path=Path(self._here(one.path))) for one in found]
+        made = [self._sent(one, done) for one, done in zip(found, self._score(here), strict=True)]
         for name in files:
             (self._below / name.lstrip("/")).unlink()
         return pickle.dumps(made)
 
-    def _scored(self, found: Found) -> Done:
+    def _sent(self, found: Found, done: Done) -> Done:
+        """What was made of a place, as it is told at home."""
         if found.lifetime is not None:
-            return self._score(found)
-        done = self._score(replace(found, path=Path(self._here(found.path))))
+            return done
         return Done(
             tuple((replace(one, path=found.path), life) for one, life in done.lives),
             self._at_home(done.left_out),

@@ -39,19 +39,22 @@ def worked(
     progress: Progress | None = None,
     *,
     here: Callable[[Item], Done] | None = None,
+    size: Callable[[Item], int] = lambda _: 1,
 ) -> list[Done]:
     """What `start(how)` makes of each item, in order, by `count` processes that each start once.
 
     This process is one of them: it is at work while the others start, and does what they cannot,
     because they do not start, die, or do not know a plug-in that was registered here. `here` is what
-    was started in it already.
+    was started in it already. `progress` is told how much of how much is done, by the `size` of items.
     """
     work = here or start(how)
     done: dict[int, Done] = {}
+    so_far, whole = 0, sum(map(size, items))
     for at, made in _shared(start, how, items, work, count - 1) if count > 1 else _alone(items, work):
         done[at] = made
+        so_far += size(items[at])
         if progress:
-            progress(len(done), len(items))
+            progress(so_far, whole)
     return [done[at] for at in range(len(items))]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -45,6 +45,7 @@ Look = Callable[[Curves, int], Any]
 
 _ROWS_AT_ONCE = 200_000
 _WORTH_A_POOL = 8  # fewer lifetimes are scored before a second process has started
+_HANDFUL, _TURNS = 32, 8  # places that a process takes at once; how often it comes back for more, at least
 
 
 def survey(
@@ -96,7 +97,7 @@ def survey(
 
         done = scored_on_ray(how, found, address, progress, jobs)
     else:
-        done = worked(Surveyor, how, found, count, progress, here=surveyor) if found else []
+        done = _shared_out(how, found, count, progress, surveyor) if found else []
     lives = _told_apart(_beside_joint(how, list(zip(found, done, strict=True)), count))
     lives += _scored_before([score for one in kept for score in one.scores], {one.id for one in lives}, settings)
     problems = [pair for one in done for pair in one.left_out] + [pair for one in kept for pair in one.left_out]
@@ -155,10 +156,23 @@ def _beside_joint(how: How, places: Sequence[tuple[Found, Done]], count: int) ->
 
     def again(found: Sequence[Found], settings: Settings, look: Look | None) -> list[Sequence[tuple[Found, Life]]]:
         wanted = replace(how, settings=settings, look=look)
-        return [one.lives for one in worked(Surveyor, wanted, found, min(count, len(found)))]
+        return [one.lives for one in _shared_out(wanted, found, min(count, len(found)))]
 
     told = [(found, done.lives) for found, done in places]
     return beside_joint(told, how.settings, needing(Scorer(how.settings).metrics), again)
+
+
+def _shared_out(
+    how: How,
+    found: Sequence[Found],
+    count: int,
+    progress: Callable[[int, int], None] | None = None,
+    here: Surveyor | None = None,
+) -> list[Done]:
+    """What a `Surveyor` makes of each place, in order: neighbours go to one process, which measures them together."""
+    size = max(1, min(_HANDFUL, len(found) // (_TURNS * count)))
+    handfuls = [found[at : at + size] for at in range(0, len(found), size)]
+    return [one for some in worked(Surveyor, how, handfuls, count, progress, here=here, size=len) for one in some]
 
 
 def described(settings: Settings, scorer: Scorer, experts: Sequence[str]) -> dict[str, Any]:
@@ -281,22 +295,26 @@ class Surveyor:
         self.raised: PerdureError | None = None
         """The last reason for leaving something out, as it was raised."""
 
-    def __call__(self, found: Found) -> Done:
-        """Every lifetime there, told; those that cannot be are left out with the reason."""
-        lives: list[tuple[Found, Life]] = []
-        left_out: list[tuple[str, str]] = []
-        served: tuple[str, ...] = ()
-        unserved: tuple[tuple[str, str], ...] = ()
-        try:
-            scorer = self.scorer(found.run)
-            for some in _in_pieces(self.read(found)):
-                self._tell(some, scorer, lives, left_out)
-            served, unserved = tuple(scorer.served), tuple(scorer.left_out.items())
-        except Exception as problem:
-            left_out.append((found.identity.source or found.identity.id, self._why(found, problem)))
-        # What goes to another process is what is known of the place, not what was read from it.
-        kept = tuple((replace(one, lifetime=None), life) for one, life in lives)
-        return Done(kept, tuple(left_out), unserved, served)
+    def __call__(self, places: Sequence[Found]) -> list[Done]:
+        """Every lifetime at each place, told; those that cannot be are left out with the reason.
+
+        Neighbours that share their experts and blocks are measured together.
+        """
+        telling = [_Telling(one) for one in places]
+        for some in _in_pieces(self._each(telling)):
+            self._tell(some)
+        return [one.done() for one in telling]
+
+    def _each(self, telling: Sequence[_Telling]) -> Iterator[_Read]:
+        """The lifetimes at the places, read as they are asked for."""
+        for one in telling:
+            try:
+                one.scorer = self.scorer(one.place.run)
+                for found, lifetime in self.read(one.place):
+                    yield one, found, lifetime
+            except Exception as problem:
+                one.scorer = None
+                one.leave_out(one.place, self._why(one.place, problem))
 
     def scorer(self, run: Path | None) -> Scorer:
         """The scorer of a run folder's or a file's lifetimes, with its own experts and those given."""
@@ -316,27 +334,23 @@ class Surveyor:
             elif one.role != "expert":
                 yield found.inside(one.inside), one
 
-    def _tell(
-        self,
-        some: Sequence[tuple[Found, Lifetime]],
-        scorer: Scorer,
-        lives: list[tuple[Found, Life]],
-        left_out: list[tuple[str, str]],
-    ) -> None:
+    def _tell(self, some: Sequence[_Read]) -> None:
         """Score lifetimes together or, where one of them cannot be, each by itself."""
-        told: list[Life] = []
+        scorer = self.scorer(some[0][0].place.run)
         try:
-            scored = scorer.scored_together((lifetime, one.identity) for one, lifetime in some)
-            told = [self._life(*made, lifetime) for made, (_, lifetime) in zip(scored, some, strict=True)]
+            scored = scorer.scored_together((lifetime, found.identity) for _, found, lifetime in some)
+            told = [self._life(*made, lifetime) for made, (_, _, lifetime) in zip(scored, some, strict=True)]
         except Exception as problem:
             if len(some) == 1:
-                one = some[0][0]
-                left_out.append((one.identity.source or one.identity.id, self._why(one, problem)))
+                telling, found, _ = some[0]
+                telling.leave_out(found, self._why(found, problem))
             else:
                 for each in some:
-                    self._tell([each], scorer, lives, left_out)
+                    self._tell([each])
             return
-        lives += [(one, life) for (one, _), life in zip(some, told, strict=True)]
+        for (telling, found, _), life in zip(some, told, strict=True):
+            # What goes to another process is what is known of the place, not what was read from it.
+            telling.lives.append((replace(found, lifetime=None), life))
 
     def _life(self, made: Score, curves: Curves, lifetime: Lifetime) -> Life:
         if self.how.look is None:
@@ -352,16 +366,39 @@ class Surveyor:
         return as_text(f"{found.path}: internal error: {type(problem).__name__}: {problem}")
 
 
-def _in_pieces(lives: Iterable[tuple[Found, Lifetime]]) -> Iterator[list[tuple[Found, Lifetime]]]:
+@dataclass
+class _Telling:
+    """One place, while its lifetimes are read and scored."""
+
+    place: Found
+    scorer: Scorer | None = None
+    """Whose experts serve it; None where it could not be read."""
+    lives: list[tuple[Found, Life]] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+    def leave_out(self, found: Found, why: str) -> None:
+        self.left_out.append((found.identity.source or found.identity.id, why))
+
+    def done(self) -> Done:
+        served, unserved = (self.scorer.served, self.scorer.left_out) if self.scorer else ((), {})
+        return Done(tuple(self.lives), tuple(self.left_out), tuple(unserved.items()), tuple(served))
+
+
+_Read = tuple[_Telling, Found, Lifetime]
+"""A lifetime, and the place that it was read from."""
+
+
+def _in_pieces(lives: Iterable[_Read]) -> Iterator[list[_Read]]:
     """Neighbours that are scored in one go: some thousands of rows, so that long lives are held one at a time."""
-    some: list[tuple[Found, Lifetime]] = []
+    some: list[_Read] = []
     rows = 0
-    for one, lifetime in lives:
-        if some and rows + lifetime.experiences.height > _ROWS_AT_ONCE:
+    for one in lives:
+        here = one[2].experiences.height
+        if some and (rows + here > _ROWS_AT_ONCE or one[0].place.run != some[0][0].place.run):
             yield some
             some, rows = [], 0
-        some.append((one, lifetime))
-        rows += lifetime.experiences.height
+        some.append(one)
+        rows += here
     if some:
         yield some
 

@@ -222,7 +222,7 @@ class Follower:
         mark = (state.st_size, state.st_mtime_ns)
         if found.path in self.still and self.still[found.path][0] == mark:
             return False
-        self.still[found.path] = (mark, self._surveyor(found))
+        self.still[found.path] = (mark, self._surveyor([found])[0])
         self.scored += 1
         return True
 
@@ -247,7 +247,7 @@ class Follower:
                 continue
             whole = one.blocks
             started = time.perf_counter()
-            done = self._surveyor(self._read(one))
+            (done,) = self._surveyor([self._read(one)])
             if done.lives:
                 one.told, one.problem = done.lives[0][1], None
                 self.scored += 1
