@@ -104,15 +104,16 @@ def test_the_command_line_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize("stub", list(SOURCE.rglob("__init__.pyi")), ids=lambda stub: stub.parent.name)
 def test_what_loads_on_first_use_is_what_type_checkers_are_told(stub: Path) -> None:
     package = importlib.import_module(".".join(("perdure", *stub.parent.relative_to(SOURCE).parts)))
-    told = set()
+    told: dict[str, object] = {}
     for node in ast.parse(stub.read_text()).body:
-        if isinstance(node, ast.ImportFrom) and node.names[0].asname:
-            public = node.names[0].asname
-            assert getattr(package, public) is getattr(importlib.import_module(str(node.module)), node.names[0].name)
-            told.add(public)
+        if isinstance(node, ast.ImportFrom):
+            home = importlib.import_module(str(node.module))
+            told |= {one.asname or f"({one.name})": getattr(home, one.name) for one in node.names}
         elif isinstance(node, ast.Assign):
-            told.add(ast.unparse(node.targets[0]))
-    assert told == set(package.__all__)
+            told[ast.unparse(node.targets[0])] = told[f"({ast.unparse(node.value)})"]
+    public = {name: thing for name, thing in told.items() if not name.startswith("(")}
+    assert public.keys() == set(package.__all__)
+    assert all(getattr(package, name) is thing for name, thing in public.items())
 
 
 def _said(file: Path) -> str:

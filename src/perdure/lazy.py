@@ -1,24 +1,22 @@
-"""Public names that load on first use, so that importing a package costs nothing."""
+"""Public names that load on first use, so that importing a package costs nothing.
+
+A package's stub, `__init__.pyi`, says where each name is from, to type checkers and, read as text, to Python: one
+statement for both. `from a.b import c as c` is a name; `d = c` after a bare import makes it public under another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
 __all__ = ["loading"]
 
 
-def loading(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """The `__getattr__`, `__dir__` and `__all__` of a package: module of it → the names that it gives, by spaces.
-
-    A name that is public under another is written `there:here`.
-    """
-    found = {
-        each.rpartition(":")[2]: (f"{package}.{module}", each.partition(":")[0])
-        for module, names in homes.items()
-        for each in names.split()
-    }
+def loading(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The `__getattr__`, `__dir__` and `__all__` of the package at `file`, by the stub beside it."""
+    with open(f"{file.rpartition('.')[0]}.pyi", encoding="utf-8") as stub:  # `pathlib` takes milliseconds
+        found = _names(stub)
 
     def load(name: str) -> Any:
         if name not in found:
@@ -27,3 +25,18 @@ def loading(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any
         return getattr(import_module(module), there)
 
     return load, lambda: sorted(found), sorted(found)
+
+
+def _names(stub: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Public name → its module, and what it is called there."""
+    homes: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
+    for line in stub:
+        match line.replace(",", "").split():
+            case ["from", module, "import", there, "as", here]:
+                found[here] = module, there
+            case ["from", module, "import", *names]:
+                homes |= dict.fromkeys(names, module)
+            case [here, "=", there]:
+                found[here] = homes[there], there
+    return found

@@ -2,10 +2,4 @@
 
 from perdure.lazy import loading
 
-__getattr__, __dir__, __all__ = loading(
-    __name__,
-    {
-        "interface": "Answer Fingerprinted Learner LearnerError Maker Saved SelfLed Situation Transition",
-        "sb3": "PPOLearner",
-    },
-)
+__getattr__, __dir__, __all__ = loading(__name__, __file__)

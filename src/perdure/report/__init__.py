@@ -2,12 +2,4 @@
 
 from perdure.lazy import loading
 
-__getattr__, __dir__, __all__ = loading(
-    __name__,
-    {
-        "material": "Material gather",
-        "model": "Report report_of",
-        "sketch": "sketched",
-        "write": "as_text write_report",
-    },
-)
+__getattr__, __dir__, __all__ = loading(__name__, __file__)

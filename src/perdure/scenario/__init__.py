@@ -2,10 +2,4 @@
 
 from perdure.lazy import loading
 
-__getattr__, __dir__, __all__ = loading(
-    __name__,
-    {
-        "distributions": "episodes",
-        "model": "Block Scenario Task",
-    },
-)
+__getattr__, __dir__, __all__ = loading(__name__, __file__)

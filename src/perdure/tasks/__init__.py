@@ -2,13 +2,4 @@
 
 from perdure.lazy import loading
 
-__getattr__, __dir__, __all__ = loading(
-    __name__,
-    {
-        "datasets": "Dataset",
-        "episodes": "Episodes",
-        "interface": "TASKS BatchTask EpisodeTask Parameter TaskError TaskKind",
-        "resolve": "kind_of",
-        "table": "parameter_table task_table",
-    },
-)
+__getattr__, __dir__, __all__ = loading(__name__, __file__)

@@ -5,9 +5,4 @@ Nothing here, and nothing that it imports, needs more than JAX and NumPy.
 
 from perdure.lazy import loading
 
-__getattr__, __dir__, __all__ = loading(
-    __name__,
-    {
-        "interface": "Core",
-    },
-)
+__getattr__, __dir__, __all__ = loading(__name__, __file__)
