@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypedDict
 
@@ -61,6 +61,8 @@ class AccuracyMatrix:
     seconds: tuple[float, ...] = ()
     """How long each task was learned, as far as it is recorded; so with the most memory used, in MB."""
     memory_mb: tuple[float, ...] = ()
+    others: Mapping[str, Array] = field(default_factory=dict)
+    """Tasks that were never learned → their evaluations, column by column as in `values`."""
     negated: bool = False
     """Whether lower was better, and every value here is negated; baselines are given as measured."""
     flags: tuple[str, ...] = ()
@@ -86,6 +88,7 @@ def negated(matrix: AccuracyMatrix) -> AccuracyMatrix:
         matrix,
         values=values,
         **extremes(values),
+        others={task: -one for task, one in matrix.others.items()},
         random_init=matrix.random_init and tuple(-one for one in matrix.random_init),
         joint=matrix.joint and tuple(-one for one in matrix.joint),
         negated=True,
@@ -146,9 +149,9 @@ def passage_of(matrix: AccuracyMatrix, name: str) -> MatrixPassage:
         if column:
             blocks.append(Block("learn", matrix.tasks[column - 1], None, group=2 * column - 1))
             starts.append(len(values))
-        for row in np.flatnonzero(~np.isnan(matrix.values[:, column])):
-            blocks.append(Block("evaluate", matrix.tasks[row], 1, group=2 * column))
-            values.append(float(matrix.values[row, column]))
+        for task, value in _evaluated(matrix, column):
+            blocks.append(Block("evaluate", task, 1, group=2 * column))
+            values.append(value)
             starts.append(len(values))
     return MatrixPassage(
         scenario=Scenario.of(name, blocks),
@@ -160,6 +163,11 @@ def passage_of(matrix: AccuracyMatrix, name: str) -> MatrixPassage:
         dropped={},
         matrix=matrix,
     )
+
+
+def _evaluated(matrix: AccuracyMatrix, column: int) -> Iterator[tuple[str, float]]:
+    rows = zip((*matrix.tasks, *matrix.others), (*matrix.values, *matrix.others.values()), strict=True)
+    yield from ((task, float(values[column])) for task, values in rows if not np.isnan(values[column]))
 
 
 class Extremes(TypedDict):

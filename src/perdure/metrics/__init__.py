@@ -4,7 +4,7 @@ Importing this package registers them all, in the order in which tables show the
 """
 
 # isort: off
-from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, twin
+from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, general, twin
 from perdure.metrics.matrix import common, cited
 from perdure.metrics import framework2019, transfer2019
 
@@ -25,6 +25,7 @@ __all__ = [
     "declaring",
     "efficiency",
     "framework2019",
+    "general",
     "learning",
     "maintenance",
     "metric",

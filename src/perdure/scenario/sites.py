@@ -344,3 +344,22 @@ def last_evaluations_of_unseen(scenario: Scenario) -> Iterator[Site]:
     """a task that is evaluated and never learned"""
     learned = {block.task for block in scenario.blocks if block.mode == "learn"}
     return (site for site in last_evaluations(scenario) if site.key not in learned)
+
+
+def general_abilities(scenario: Scenario) -> Iterator[Site]:
+    """a task never learned, evaluated before any learning and after the last"""
+    learning = [index for index, block in enumerate(scenario.blocks) if block.mode == "learn"]
+    if not learning:
+        return
+    learned = {scenario.blocks[index].task for index in learning}
+    before: dict[str, int] = {}
+    after: dict[str, int] = {}
+    for index in visible_evaluations(scenario):
+        task = scenario.blocks[index].task
+        if index < learning[0]:
+            before[task] = index
+        elif index > learning[-1]:
+            after.setdefault(task, index)
+    for task, first in before.items():
+        if task in after and task not in learned:
+            yield Site(task, {"first": (first,), "last": (after[task],)})

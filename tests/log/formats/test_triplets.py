@@ -74,11 +74,12 @@ def test_values_that_nobody_can_choose_between_are_asked_for(tmp_path: Path) -> 
         read(put(tmp_path, ["0,0,1,2"], "eval_exp,training_exp,left,right"))
 
 
-def test_what_was_never_trained_is_left_out_and_what_was_evaluated_again_counts_last(tmp_path: Path) -> None:
+def test_what_was_never_trained_stands_apart_and_what_was_evaluated_again_counts_last(tmp_path: Path) -> None:
     lifetime = read(put(tmp_path, [*ROWS, "7,1,0.3,1,0", "1,1,0.85,1,0"]))
     assert lifetime.matrix.values[1, 2] == 0.85
     notes = " ".join(lifetime.notes)
-    assert "left out, evaluated and never trained: 7" in notes
+    assert lifetime.matrix.others["7"][2] == 0.3
+    assert "1 task never learned (7)" in notes
     assert "1 cells were evaluated again" in notes
 
 

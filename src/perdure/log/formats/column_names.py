@@ -72,6 +72,10 @@ _NUMBERS = (
     *("task_index", "task_num", "task_number"),
 )
 _MEMORY = ("memory", "memory_mb", "peak_memory_mb")
+_SPENT = (
+    *("tokens", "total_tokens", "input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"),
+    *("cost", "costs", "cost_usd", "usd", "price"),
+)
 _SEEDS = ("random_seed", "env_seed", "rng_seed", "seeds")
 _BOOKKEEPING = frozenset(
     (
@@ -79,6 +83,7 @@ _BOOKKEEPING = frozenset(
         *_TIMES,
         *_NUMBERS,
         *_MEMORY,
+        *_SPENT,
         *_SEEDS,
         *ACTIVE_TASK,
         *(name for names in IDENTITY.values() for name in names),

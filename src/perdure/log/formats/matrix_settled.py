@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, get_args
 
 import numpy as np
@@ -77,12 +78,25 @@ def accuracy_matrix(
 
 
 def matrix_of_cells(
-    values: Array, tasks: Sequence[str], unit: Unit | None = None, source: str = "matrix"
+    values: Array,
+    tasks: Sequence[str],
+    unit: Unit | None = None,
+    source: str = "matrix",
+    others: Mapping[str, Array] = MappingProxyType({}),
 ) -> AccuracyMatrix:
-    """A matrix whose every cell is known for what it is: one row per task, column 0 from before any learning."""
-    known: Unit = unit or ("percent" if (values > 1.0).any() else "fraction")
-    note = f"an accuracy matrix in {known}: {_counted(len(values))}"
-    return _checked(values, _names(tasks, len(values), source), known, (note,), source)
+    """A matrix whose every cell is known for what it is: one row per task, column 0 from before any learning.
+
+    `others` are the evaluations of tasks that were never learned, column by column alike.
+    """
+    every = np.vstack([values, *others.values()])
+    known: Unit = unit or ("percent" if (every > 1.0).any() else "fraction")
+    general = f", and {_counted(len(others))} never learned ({', '.join(others)})" if others else ""
+    note = f"an accuracy matrix in {known}: {_counted(len(values))}{general}"
+    names = _names((*tasks, *others), len(every), source)
+    made = _checked(values, names[: len(values)], known, (note,), source)
+    if others:
+        _checked(every[len(values) :], names[len(values) :], known, (), source)
+    return replace(made, others={name.lower(): one for name, one in others.items()})
 
 
 def accuracy_matrices(

@@ -77,21 +77,20 @@ def _matrix(rows: pl.DataFrame, options: Options, source: str, chosen: str) -> A
     if not tasks:
         raise LogError("training_exp is blank in every row", "nothing was learned", file=source)
     notes = []
-    untrained = [one for one in rows["evaluated"].unique(maintain_order=True).to_list() if one not in tasks]
-    if untrained:
-        notes.append(f"left out, evaluated and never trained: {', '.join(untrained)}")
-        rows = rows.filter(~pl.col("evaluated").is_in(untrained))
-    at = {task: number for number, task in enumerate(tasks)}
+    others = [one for one in rows["evaluated"].unique(maintain_order=True).to_list() if one not in tasks]
+    at = {task: number for number, task in enumerate((*tasks, *others))}
     row = rows["evaluated"].replace_strict(at, return_dtype=pl.Int64).to_numpy()
     column = rows["trained"].replace_strict(at, default=-1, return_dtype=pl.Int64).to_numpy() + 1
     again = rows.height - rows.select("evaluated", "trained").n_unique()
     if again:
         notes.append(f"{again} cells were evaluated again; the last value of each counts")
-    values = np.full((len(tasks), len(tasks) + 1), np.nan)
+    values = np.full((len(at), len(tasks) + 1), np.nan)
     values[row, column] = rows["value"].to_numpy()  # numpy keeps the last of several
     unit = options.unit or (None if plain(chosen).endswith(("accuracy", "acc")) else "raw")
     names, renamed = _names(tasks)
-    made = matrix_of_cells(values, names, unit, source)
+    made = matrix_of_cells(
+        values[: len(tasks)], names, unit, source, dict(zip(others, values[len(tasks) :], strict=True))
+    )
     return replace(made, notes=(*notes, *renamed, *made.notes))
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "RELEARNED",
     "SINCE",
     "Cell",
+    "Change",
     "Evaluations",
     "Learning",
     "Place",
@@ -285,7 +286,7 @@ def _lower(curves: Curves) -> bool:
 
 def reads_matrix(metric: Metric) -> bool:
     """Whether a metric is one of accuracy matrices."""
-    return not {AccuracyMatrix, Place}.isdisjoint(metric.roles.values())
+    return not {AccuracyMatrix, Place, Change}.isdisjoint(metric.roles.values())
 
 
 def _place(curves: Curves, site: Site, context: Context) -> Place:
@@ -308,6 +309,20 @@ def _learning(curves: Curves, site: Site, _context: Context) -> Learning:
     return Learning(site.task or LIFETIME, curves.measured_over(site.blocks["learned"]))
 
 
+@dataclass(frozen=True)
+class Change:
+    """Two evaluations of one task, as measured; turned about where lower is better."""
+
+    first: float
+    last: float
+
+
+def _change(curves: Curves, site: Site, _context: Context) -> Change:
+    first, last = (curves.measured_mean(site.blocks[role][0]) for role in ("first", "last"))
+    return Change(first, last)
+
+
 ADAPTERS[Learning] = _learning
+ADAPTERS[Change] = _change
 ADAPTERS[AccuracyMatrix] = lambda curves, _site, context: _matrix(curves, context)
 ADAPTERS[Place] = _place
