@@ -1,0 +1,111 @@
+"""Thousands of lives of a protocol in memory, by the batched engine's own programs; needs JAX and NumPy alone.
+
+`perdure run --engine batched` keeps every record and every state. Here neither is kept: what is lived goes to the
+summaries as it comes, and 10 000 lives with a memory of everything need no disk. Lives are the engine's own, from the
+same seeds through the same programs in chunks of one size: the very lives that a run folder would hold.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from perdure.run.batched.devices import compiled, prepare_devices
+from perdure.run.plan import Job, Plan
+from perdure.run.protocol import Protocol
+
+__all__ = ["Lived", "live_all"]
+
+
+@dataclass(frozen=True)
+class Lived:
+    """Lives of one layout, in the order of the plan: what they were through, and what came of it."""
+
+    order: np.ndarray
+    """Lives × learning blocks: the number of the task, in the order in which evaluations show them."""
+    learned: np.ndarray
+    """Lives × learning blocks × experiences."""
+    evaluated: np.ndarray
+    """Lives × evaluations of all tasks × tasks × experiences."""
+    sound: np.ndarray
+    """Of each life, whether its weights stayed numbers."""
+
+
+def live_all(protocol: Protocol, size: int) -> tuple[dict[str, Lived], np.ndarray, dict[str, float]]:
+    """Every layout's lives by name; what experts learned, tasks × experts × experiences; and how long it took."""
+    prepare_devices()
+    start = time.monotonic()
+    from perdure.run.batched.program import Program
+
+    plan = Plan(protocol)
+    program = Program(plan)
+    seconds = {"plan": 0.0, "compile": 0.0, "live": 0.0}
+    layouts = {one.name: [job for job in plan.lives if job.scenario == one.name] for one in protocol.scenarios}
+    tasks = _shown(plan.lives[0])
+    by_task: dict[str, list[Job]] = {task: [] for task in tasks}
+    for job in plan.experts:
+        by_task[job.syllabus.scenario.blocks[0].task].append(job)
+    seconds["plan"] = time.monotonic() - start
+    lives = {name: _lived(program, several, size, seconds) for name, several in layouts.items()}
+    experts = _lived(program, [job for several in by_task.values() for job in several], size, seconds).learned
+    return lives, experts.reshape(len(tasks), -1, experts.shape[-1]), seconds
+
+
+def _shown(job: Job) -> list[str]:
+    """The tasks in the order in which evaluations show them."""
+    return list(dict.fromkeys(block.task for block in job.syllabus.scenario.blocks if block.mode == "evaluate"))
+
+
+def _lived(program: Any, jobs: Sequence[Job], size: int, seconds: dict[str, float]) -> Lived:
+    parts = [_chunk(program, jobs[at : at + size], size, seconds) for at in range(0, len(jobs), size)]
+    return Lived(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _chunk(program: Any, jobs: Sequence[Job], size: int, seconds: dict[str, float]) -> tuple[np.ndarray, ...]:
+    """Lives of one kind, filled up to `size`, block after block."""
+    import jax
+
+    from perdure.run.batched.block import begin_lives, block_of, unsound
+    from perdure.run.batched.program import is_learned
+
+    def ready(which: bool | str, made: Any, *arguments: Any) -> Any:
+        if which not in program.ready:
+            start = time.monotonic()
+            donated = (0,) if which is True else ()
+            program.ready[which] = compiled(jax.jit(made, donate_argnums=donated).lower(*arguments))
+            seconds["compile"] += time.monotonic() - start
+        return program.ready[which]
+
+    blocks = jobs[0].syllabus.scenario.blocks
+    shown = _shown(jobs[0]) or list(program.tasks)
+    lives = len(jobs)
+    keys = jax.device_put(program.keys(jobs, size))
+    learnt = ready("begin", begin_lives(program.learner), keys)(keys)
+    order, learned, evaluated = [], [], []
+    limit = program.plan.protocol.limits.steps_per_episode
+    for at, block in enumerate(blocks):
+        learning = is_learned(jobs[0], at)
+        spec = jax.device_put(program.spec(jobs, at, size))
+        made = block_of(program.learner, program.together, program.longest[learning], limit, learning)
+        step = ready(learning, made, learnt, spec)
+        start = time.monotonic()
+        if learning:
+            learnt, records = step(learnt, spec)
+            order.append([shown.index(job.syllabus.scenario.blocks[at].task) for job in jobs])
+        else:
+            records = step(learnt, spec)
+            assert all(job.syllabus.scenario.blocks[at].task == block.task for job in jobs), (
+                "evaluations differ in order"
+            )
+        name = "accuracy" if program.together.first.is_batches else "reward"
+        values = np.asarray(records[name])[:lives, : block.length]
+        (learned if learning else evaluated).append(values)
+        seconds["live"] += time.monotonic() - start
+    bad = np.asarray(ready("look", unsound, learnt)(learnt))[:lives]
+    together = np.stack(evaluated, axis=1) if evaluated else np.zeros((lives, 0, 1), np.float32)
+    shape = (lives, -1 if evaluated else 0, len(shown), together.shape[2])
+    return np.array(order, dtype=np.int8).T, np.stack(learned, axis=1), together.reshape(shape), ~bad

@@ -1,0 +1,118 @@
+"""The study's summaries are what `perdure score` says, and its page says what its results say."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perdure.gather.survey import survey
+from perdure.log.model import Lifetime
+from perdure.log.read import lifetimes
+from perdure.metrics.engine.settings import Settings
+from perdure.run.protocol import parse_protocol
+from perdure.run.runner import run_protocol
+
+pytest.importorskip("jax")
+
+STUDY = Path(__file__).parents[1] / "studies" / "ten-thousand-lives"
+sys.path.insert(0, str(STUDY))
+live_all = import_module("living").live_all
+summaries = import_module("summaries").summaries
+EXPERTS: tuple[int, ...] = import_module("summaries").EXPERTS
+GROUP: int = import_module("summaries").GROUP
+MOST: int = import_module("summaries").MOST
+
+HEADLINE = {
+    "pm": "performance_maintenance",
+    "ft": "forward_transfer",
+    "bt": "backward_transfer",
+    "rp": "relative_performance",
+    "se": "sample_efficiency",
+}
+MATRIX = ("average_accuracy", "learning_accuracy", "bwt", "forgetting", "fwt")
+LIVES = 100  # of each of two layouts
+SIZE = 64
+
+
+def small() -> dict[str, Any]:
+    """The study's Gaussian protocol, shorter."""
+    document = tomllib.loads((STUDY / "gaussians.toml").read_text(encoding="utf-8"))
+    document |= {"lifetimes": LIVES, "experts": MOST * -(-LIVES // GROUP), "limits": {"lives_at_once": SIZE}}
+    for scenario in document["scenarios"]:
+        scenario |= {"learn": 45, "evaluate": 6}
+    document["learner"]["params"] |= {"method": "replay", "capacity": 64, "recalled": 8}
+    return document
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, list[Lifetime]]]:
+    """The summaries of 200 lives, by layout; and the very lives and experts as the batched engine keeps them."""
+    protocol = parse_protocol(small())
+    found, experts, _ = live_all(protocol, SIZE)
+    made = {name: summaries(one.order, one.learned, one.evaluated, experts, (0.0, 1.0)) for name, one in found.items()}
+    folder = tmp_path_factory.mktemp("study") / "run"
+    assert not run_protocol(protocol, folder, engine="batched").missing
+    held: dict[str, list[Lifetime]] = {"experts": list(lifetimes(folder / "experts" / "batch-000.parquet"))}
+    for life in lifetimes(folder / "lives" / "batch-000.parquet"):
+        held.setdefault(str(life.scenario_type), []).append(life)
+    for several in held.values():
+        several.sort(key=lambda life: int(life.id.rsplit("-", 1)[1]))
+    return made, held
+
+
+def scored(held: dict[str, list[Lifetime]], layout: str, group: int, k: int, preset: str) -> dict[str, np.ndarray]:
+    """What `perdure score` says of a group's lives beside its first k experts of each task, a row per life."""
+    lives = held[layout][group * GROUP : (group + 1) * GROUP]
+    first = group * MOST
+    experts = [one for one in held["experts"] if first <= int(one.id.rsplit("-", 1)[1]) < first + k]
+    found = survey(lives, experts, Settings(preset=preset), jobs=1)
+    values = [life.score.values for life in found.lives if life.score]
+    assert len(values) == len(lives)
+    return {name: np.array([one.get(name) for one in values], dtype=np.float64) for name in values[0]}
+
+
+def agree(ours: Any, theirs: Any) -> None:
+    assert np.isfinite(theirs).any()
+    np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=2e-6)  # they leave as numbers of 32 bits
+
+
+@pytest.mark.parametrize("layout", ["condensed", "dispersed"])
+def test_summaries_are_what_score_says_of_200_whole_lives(layout: str, both: Any) -> None:
+    made, held = both
+    ours = made[layout]
+    for group in range(-(-LIVES // GROUP)):
+        rows = slice(group * GROUP, (group + 1) * GROUP)
+        theirs = scored(held, layout, group, 5, "standard")
+        agree(ours["pm"][rows], theirs[HEADLINE["pm"]])
+        for name in ("ft", "bt"):
+            agree(ours[name][rows], np.log(theirs[HEADLINE[name]]))
+        agree(ours["se_5"][rows], np.log(theirs[HEADLINE["se"]]))
+        experts = ours["experts"][:, group * MOST : group * MOST + 5]
+        agree((ours["learned"][rows] - experts.mean(axis=1)).mean(axis=1), np.log(theirs[HEADLINE["rp"]]))
+        for name in MATRIX:
+            agree(ours[name][rows], theirs[name])
+
+
+@pytest.mark.parametrize("k", EXPERTS)
+@pytest.mark.parametrize("layout", ["condensed", "dispersed"])
+@pytest.mark.parametrize("preset", ["baker-2023", "new-2022"])
+def test_the_papers_presets_are_summed_up_as_score_does_it(preset: str, layout: str, k: int, both: Any) -> None:
+    made, held = both
+    theirs = scored(held, layout, 1, k, preset)
+    for name in HEADLINE:
+        column = f"{preset.partition('-')[0]}_{k}_{name}" if name != "rp" else f"baker_{k}_rp"
+        agree(made[layout][column][GROUP : 2 * GROUP], theirs[HEADLINE[name]])
+
+
+@pytest.mark.parametrize("k", EXPERTS)
+def test_efficiency_is_summed_up_for_any_number_of_experts(k: int, both: Any) -> None:
+    made, held = both
+    for layout in ("condensed", "dispersed"):
+        theirs = scored(held, layout, 2, k, "standard")
+        agree(made[layout][f"se_{k}"][2 * GROUP : 3 * GROUP], np.log(theirs[HEADLINE["se"]]))
