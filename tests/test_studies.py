@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perdure.gather.model import Survey
 from perdure.gather.survey import survey
 from perdure.log.model import Lifetime
 from perdure.log.read import lifetimes
 from perdure.metrics.engine.settings import Settings
 from perdure.run.protocol import parse_protocol
 from perdure.run.runner import run_protocol
+from perdure.stats.groups import groups
 
 pytest.importorskip("jax")
 
@@ -27,6 +29,7 @@ summaries = import_module("summaries").summaries
 EXPERTS: tuple[int, ...] = import_module("summaries").EXPERTS
 GROUP: int = import_module("summaries").GROUP
 MOST: int = import_module("summaries").MOST
+judging: Any = import_module("judging")
 
 HEADLINE = {
     "pm": "performance_maintenance",
@@ -66,14 +69,17 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict
     return made, held
 
 
-def scored(held: dict[str, list[Lifetime]], layout: str, group: int, k: int, preset: str) -> dict[str, np.ndarray]:
-    """What `perdure score` says of a group's lives beside its first k experts of each task, a row per life."""
-    lives = held[layout][group * GROUP : (group + 1) * GROUP]
+def surveyed(held: dict[str, list[Lifetime]], layout: str, group: int, n: int, k: int, preset: str) -> Survey:
+    """A group's first n lives beside its first k experts of each task."""
+    lives = held[layout][group * GROUP : (group + 1) * GROUP][:n]
     first = group * MOST
     experts = [one for one in held["experts"] if first <= int(one.id.rsplit("-", 1)[1]) < first + k]
-    found = survey(lives, experts, Settings(preset=preset), jobs=1)
-    values = [life.score.values for life in found.lives if life.score]
-    assert len(values) == len(lives)
+    return survey(lives, experts, Settings(preset=preset), jobs=1)
+
+
+def scored(held: dict[str, list[Lifetime]], layout: str, group: int, k: int, preset: str) -> dict[str, np.ndarray]:
+    """What `perdure score` says of a group's lives beside its first k experts of each task, a row per life."""
+    values = [life.score.values for life in surveyed(held, layout, group, GROUP, k, preset).lives if life.score]
     return {name: np.array([one.get(name) for one in values], dtype=np.float64) for name in values[0]}
 
 
@@ -116,3 +122,20 @@ def test_efficiency_is_summed_up_for_any_number_of_experts(k: int, both: Any) ->
     for layout in ("condensed", "dispersed"):
         theirs = scored(held, layout, 2, k, "standard")
         agree(made[layout][f"se_{k}"][2 * GROUP : 3 * GROUP], np.log(theirs[HEADLINE["se"]]))
+
+
+@pytest.mark.parametrize("k", EXPERTS)
+@pytest.mark.parametrize("n", [3, 11])
+@pytest.mark.parametrize("preset", ["standard", "baker-2023", "new-2022"])
+def test_groups_are_judged_as_the_decision_layer_judges_them(preset: str, n: int, k: int, both: Any) -> None:
+    made, held = both
+    (group,) = groups(surveyed(held, "dispersed", 1, n, k, preset))
+    for name, metric in HEADLINE.items():
+        told = group.estimates[metric].decision
+        ours = judging.said(made["dispersed"], preset, name, n, k)
+        verdict = {1: "met", -1: "not met", 0: "undecided"}[int(ours.verdict[1])]
+        assert verdict == told.verdict, (name, told)
+        back = np.exp if preset == "standard" and name != "pm" else float
+        agree(back(ours.mean[1]), told.estimate)
+        if np.isfinite(ours.low[1]):
+            agree([back(ours.low[1]), back(ours.high[1])], [told.low, told.high])
