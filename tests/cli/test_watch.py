@@ -30,6 +30,21 @@ def test_the_same_facts_as_json(life: Path) -> None:
     assert (one["id"], one["state"], one["done"]) == ("logs/small", "done", 14)
 
 
+def test_lifetimes_that_a_protocol_plans_are_counted_before_they_begin(tmp_path: Path) -> None:
+    (tmp_path / "protocol.toml").write_text(
+        'lifetimes = 3\nexperts = 2\n[learner]\nuse = "forgetful-q"\n[[scenarios]]\nlayout = "condensed"\n'
+        'tasks = ["pong"]\nlearn = 4\nevaluate = 2\n'
+    )
+    run_verb("run", tmp_path / "protocol.toml", "--into", tmp_path / "run", "--workers", 0, "--only", "life-000")
+    totals = json.loads(run_verb("watch", tmp_path / "run", "--json", "-").stdout)["totals"]
+    assert (totals["lifetimes"], totals["states"]) == (3, {"done": 1})
+    assert totals["experts"] == {"done": 0, "total": 2}
+    assert totals["total"] == 3 * totals["done"]
+    said = run_verb("watch", tmp_path / "run", "--terminal", "--once").stdout
+    assert "2 not begun, 1 of 3 lifetimes done · 0 of 2 experts done · 33 %" in said
+    assert "So far, from 1 of 3 lifetimes:" in said
+
+
 def test_an_empty_folder_is_waited_for(tmp_path: Path) -> None:
     done = run_verb("watch", tmp_path, "--json", "-")
     assert json.loads(done.stdout)["lifetimes"] == []

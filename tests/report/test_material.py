@@ -108,7 +108,7 @@ def test_experts_serve_the_lifetimes_of_their_own_run_folder_alone(two_runs: Run
 
 
 def test_watching_tells_lifetimes_that_share_an_id_apart(two_runs: Runs) -> None:
-    from perdure.watch.serve import state
+    from perdure.watch.page import state
 
     follower = Follower([two_runs[0].parent])
     follower.settle()

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import perdure
+from perdure.curves.model import Prep
+from perdure.curves.prepare import smooth
 from perdure.errors import LogError
 from perdure.watch.tail import Bins, Tail
 
@@ -154,3 +156,26 @@ def test_rows_that_do_not_count_are_not_drawn_and_nonsense_is_survived(life: Pat
 def test_a_file_without_the_measure_is_named(life: Path) -> None:
     with pytest.raises(LogError, match="no column score"):
         Tail(life, "score").look()
+
+
+@given(st.integers(1, 3000), st.integers(0, 2**32))
+def test_a_block_that_is_not_folded_is_smoothed_as_a_report_smooths_it(count: int, seed: int) -> None:
+    values = np.random.default_rng(seed).normal(size=count)
+    bins = Bins(1 << 12)
+    bins.add(values)
+    x, y = bins.smoothed(Prep())
+    assert np.array_equal(x, np.arange(count))
+    assert np.allclose(y, smooth(values, np.array([0, count]), (0,)))
+
+
+@given(st.integers(500, 5000), st.integers(0, 2**32))
+def test_a_long_block_smoothed_stays_near_what_a_report_shows(count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = np.linspace(0, 1, count) + rng.normal(0, 0.1, size=count)
+    bins = Bins(240)
+    for part in np.array_split(values, 7):
+        bins.add(part)
+    x, y = bins.smoothed(Prep())
+    whole = smooth(values, np.array([0, count]), (0,))
+    assert len(x) <= 240
+    assert np.abs(np.interp(x, np.arange(count), whole) - y).max() < 0.1

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
 from perdure.cli.scoring import Experts, Logs, Variadic
+from perdure.errors import PerdureError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from perdure.settings import Settings
     from perdure.watch.follow import Follower
+    from perdure.watch.totals import Planned
 
 __all__ = ["COMMAND", "EXAMPLE", "watch"]
 
@@ -48,7 +53,7 @@ def watch(
     """
     from perdure.watch.follow import Follower
 
-    follower = Follower(logs, experts or (), settings)
+    follower = Follower(logs, experts or (), settings, planned=_planned)
     if once or json:
         _once(follower, json, quiet)
     elif terminal:
@@ -57,17 +62,33 @@ def watch(
         _served(follower, host, port, token, open_page, quiet)
 
 
+def _planned(run: Path) -> Planned | None:
+    """How much a run folder's protocol asks for; nothing where there is none that can be read."""
+    try:
+        return _asked_for(run, (run / "protocol.json").stat().st_mtime_ns)
+    except (OSError, PerdureError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def _asked_for(run: Path, _changed: int) -> Planned:
+    from perdure.run.folder import RunFolder
+    from perdure.run.plan import Plan
+    from perdure.watch.totals import Planned
+
+    protocol = RunFolder(run).protocol()
+    return Planned(protocol.lifetimes * len(protocol.scenarios), len(Plan(protocol).experts))
+
+
 def _once(follower: Follower, json: str | None, quiet: bool) -> None:
     from perdure.cli.console import Console
-    from perdure.watch.serve import state
+    from perdure.watch.page import facts
     from perdure.watch.terminal import table
 
     follower.settle()
     if json:
-        facts = state(follower)
         left_out = [{"path": path, "why": why} for path, why in follower.left_out()]
-        shown = {name: facts[name] for name in ("warnings", "lifetimes")}
-        emit_json({**follower.how, **shown, "left_out": left_out}, json)
+        emit_json({**follower.how, **facts(follower), "left_out": left_out}, json)
     if not quiet and json != "-":
         Console().print(table(follower))
     for path, why in follower.left_out():

@@ -11,23 +11,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from perdure.curves.model import Prep
 from perdure.errors import PerdureError
 from perdure.gather.find import Found, find_lifetimes, named_apart
 from perdure.gather.model import Survey
 from perdure.gather.serving import OwnExpert
-from perdure.gather.survey import Done, How, Surveyor, described, renamed
+from perdure.gather.survey import How, Surveyor, described, renamed
 from perdure.log.formats.l2logger import L2Logger, ended
 from perdure.log.read import find, locate, recognise
 from perdure.metrics.engine.declare import Metric
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.report.material import Material, material, sketched
+from perdure.stats.answer import answer
+from perdure.stats.answers import answers
 from perdure.stats.decide import decide
-from perdure.stats.groups import split, usable
+from perdure.stats.groups import alone
 from perdure.stats.model import Verdict
-from perdure.stats.sentences import MARKS
 from perdure.watch.followed import Followed, Progress
-from perdure.words import number, plural, short
+from perdure.watch.still import Still
+from perdure.watch.totals import Planned, Totals, totals
 
 __all__ = ["Follower"]
 
@@ -47,13 +50,14 @@ class Follower:
         settings: Settings | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
+        planned: Callable[[Path], Planned | None] = lambda _: None,
     ) -> None:
         self.logs = [locate(log) for log in logs]
         self.settings = settings or Settings()
         self.clock = clock
         self.lives: dict[Path, Followed] = {}
-        self.still: dict[Path, tuple[tuple[int, int], Done]] = {}
-        """What does not grow record by record, as tables and matrices: told anew when its file changes."""
+        self.still: dict[Path, Still] = {}
+        """What does not grow record by record, as tables and matrices: told anew when its files change."""
         self.version = 0
         """Raised whenever anything has grown."""
         self.scored = 0
@@ -68,9 +72,17 @@ class Follower:
         self._searched = -1e9
         self._score_from = 0.0
         self._verdicts: dict[str, tuple[Score, Mapping[str, Verdict]]] = {}
-        self._stands: tuple[int, tuple[str, ...]] = (-1, ())
+        self._planned = planned
+        self._runs: dict[Path, Planned] = {}
+        self._found_experts = 0
+        self._said: tuple[Score | None, str] = (None, "")
         self._told: Material | None = None
         self._told_version = -1
+
+    @property
+    def prep(self) -> Prep:
+        """How curves are smoothed."""
+        return self._scorer.prep
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -104,23 +116,35 @@ class Follower:
         while any(one.tail and one.tail.behind for one in self.lives.values()) or self._unscored():
             self._score_from = 0.0
             self.poll()
+        self.published = self.scored
 
     def _unscored(self) -> bool:
         return any(one.due for one in self.lives.values())
 
     def spent(self, seconds: float) -> None:
-        """Writing the report took so long; the next one waits until that is a small share of the time."""
-        self._publish_from = self.clock() + seconds * (1 / _SHARE - 1)
+        """A part of the report took so long; the next one waits until that is a small share of the time."""
+        self._publish_from = max(self._publish_from, self.clock()) + seconds * (1 / _SHARE - 1)
 
     def progress(self) -> tuple[Progress, ...]:
-        """Where every lifetime stands."""
+        """Where every lifetime stands, those that run first."""
         now = self.clock()
-        followed = (
+        found = [
             replace(one.progress(now, self.metrics), verdicts=self._decided(one.told.score) if one.told else {})
             for one in self.lives.values()
+        ]
+        for place in self.still.values():
+            found += [replace(place.progress(one.score, now), verdicts=self._decided(one.score)) for one in place.lives]
+        return tuple(sorted(found, key=lambda one: one.state != "running"))
+
+    def totals(self, lives: Sequence[Progress]) -> Totals:
+        """How far they all are, given where each stands; planned ones that have not begun are counted too."""
+        runs = self._runs
+        outside = sum(one.found.run not in runs for one in self.lives.values())
+        outside += sum(len(one.lives) for one in self.still.values() if one.found.run not in runs)
+        planned = Planned(
+            sum(one.lifetimes for one in runs.values()) + outside, sum(one.experts for one in runs.values())
         )
-        still = (life.score for _, done in self.still.values() for _, life in done.lives)
-        return (*followed, *(replace(_ended(one), verdicts=self._decided(one)) for one in still))
+        return totals(lives, planned, (len(self._known_experts), self._found_experts))
 
     def _decided(self, score: Score) -> Mapping[str, Verdict]:
         """What a lifetime's own spread decides, once for every score."""
@@ -135,32 +159,30 @@ class Follower:
         return known[1]
 
     def standing(self) -> tuple[str, ...]:
-        """What the lifetimes that have ended say together so far, a line for each group; none for single ones."""
-        if self._stands[0] != self.scored:
-            scores = [one.told.score for one in self.lives.values() if one.told is not None]
-            scores += [life.score for _, done in self.still.values() for _, life in done.lives]
-            try:
-                groups = split(scores, self.settings.group) if scores else {}
-            except PerdureError:  # none of its lifetimes has a name yet that the pattern finds
-                groups = {}
-            ended_ones = ((name, usable(lives)[0]) for name, lives in groups.items())
-            said = tuple(self._said(name, lives) for name, lives in ended_ones if len(lives) > 1)
-            self._stands = (self.scored, tuple(one for one in said if one))
-        return self._stands[1]
+        """What the lifetimes that have ended say so far: the answers of a report, a sentence for each learner."""
+        told = self.material()
+        return tuple(one.sentence for one in answers(told.groups)) if told else ()
 
-    def _said(self, group: str, lives: Sequence[Score]) -> str:
-        found: list[str] = []
-        for name, metric in self.metrics.items():
-            made = decide(lives, name, metric.held_against, self.settings.level)
-            if made.verdict and made.estimate is not None:
-                word = f" {made.word}" if made.word not in (None, "undecided") else ""
-                found.append(f"{short(name)} {number(made.estimate, made.width)} {MARKS[made.verdict]}{word}")
-        return f"{group}, {plural(len(lives), 'lifetime')} so far: {', '.join(found)}" if found else ""
+    def said(self, lifetime: str) -> str:
+        """What one lifetime says by itself so far, in a sentence; nothing before its first values."""
+        told = self.material()
+        one = next((life for life in told.lives if life.id == lifetime), None) if told else None
+        if told is None or one is None:
+            return ""
+        if self._said[0] is not one.score:
+            said = answer(alone(told.survey, one.score))
+            if one.score.complete is False:
+                said = said.replace(" in this lifetime", " in this lifetime so far")
+            self._said = (one.score, said)
+        return self._said[1]
 
     def left_out(self) -> tuple[tuple[str, str], ...]:
         """What was given and cannot be scored, with the reason."""
         told = [(str(one.path), one.problem) for one in self.lives.values() if one.problem]
-        return (*told, *(pair for _, done in self.still.values() for pair in done.left_out))
+        return (*told, *self._unread())
+
+    def _unread(self) -> list[tuple[str, str]]:
+        return [pair for place in self.still.values() for pair in place.done.left_out]
 
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with the place rather than with a lifetime."""
@@ -173,18 +195,20 @@ class Follower:
                 continue
             if free < _LOW_DISK:
                 found.append(f"{place}: the disk is filling, {free / 1e6:.0f} MB are left")
-        return (*found, *(f"{path}: {why}" for _, done in self.still.values() for path, why in done.left_out))
+        return (*found, *(why if path in why else f"{path}: {why}" for path, why in self._unread()))
 
     def material(self) -> Material | None:
-        """What the lifetimes that hold something came to, as a report takes it; None while there is nothing."""
-        if self._told_version != self.scored:
+        """What the lifetimes that hold something came to when last published, as a report takes it; None of nothing."""
+        if self._told_version != self.published:
+            started = time.perf_counter()
             grown = (renamed(one.told, one.id) for one in self.lives.values() if one.told is not None)
-            lives = (*grown, *(life for _, done in self.still.values() for _, life in done.lives))
+            lives = (*grown, *(life for place in self.still.values() for life in place.lives))
             scorer, how = self._scorer, self.how
             # Lives that still run are shown as they stand, though no group counts them.
             survey = Survey(lives, (), how["settings"], scorer.preset.name, scorer.metrics, how["settings_from"])
             self._told = material(survey) if lives else None
-            self._told_version = self.scored
+            self._told_version = self.published
+            self.spent(time.perf_counter() - started)
         return self._told
 
     def _search(self, now: float) -> bool:
@@ -200,12 +224,15 @@ class Follower:
         for one in named_apart(found):
             if one.path in self.lives:
                 self.lives[one.path].id = one.identity.id
-            elif one.path.is_dir() and any(find(one.path)):
-                self.lives[one.path] = Followed(one, now, self.settings.measure)
+            elif one.path not in self.still and (not one.path.is_dir() or any(find(one.path))):
+                self._follow(one, now)
                 changed = True
-            elif one.part in (None, "") or one.path not in self.still:
-                changed = self._tell(replace(one, part=None)) or changed
+        changed = self._tell(now) or changed
         experts = tuple((path, run) for path, run in own if ended(Path(path)))
+        self._found_experts = len(own)
+        for run in {*(place.resolve() for place in places), *(one.run for one in found if one.run)}:
+            if (plan := self._planned(run)) is not None:  # more lifetimes may be asked for while it runs
+                self._runs[run] = plan
         if experts != self._known_experts:
             self._known_experts = experts
             self._surveyor = self._with(experts)
@@ -213,18 +240,31 @@ class Follower:
                 followed.told_blocks = -1
         return changed
 
-    def _tell(self, found: Found) -> bool:
-        """Score what lies in a file, unless it was scored as it is now."""
+    def _follow(self, found: Found, now: float) -> None:
+        """Follow a journal record by record, and anything else as it changes."""
         try:
-            state = found.path.stat()
-        except OSError:
-            return False
-        mark = (state.st_size, state.st_mtime_ns)
-        if found.path in self.still and self.still[found.path][0] == mark:
-            return False
-        self.still[found.path] = (mark, self._surveyor([found])[0])
-        self.scored += 1
-        return True
+            grows = type(recognise(found.path)) is L2Logger
+        except PerdureError:
+            grows = False
+        if grows:
+            self.lives[found.path] = Followed(found, now, self.settings.measure)
+        else:
+            self.still[found.path] = Still(found)
+
+    def _tell(self, now: float) -> bool:
+        """Score what changed as a whole, the first time at once, and later within the share of time."""
+        told = False
+        for place in self.still.values():
+            if (place.told and now < self._score_from) or not place.changed():
+                continue
+            started, again = time.perf_counter(), place.told
+            place.tell(self._surveyor, now)
+            self.scored += 1
+            told = True
+            if again:
+                now = self.clock()
+                self._score_from = now + (time.perf_counter() - started) * (1 / _SHARE - 1)
+        return told
 
     def _with(self, found: Sequence[OwnExpert]) -> Surveyor:
         """What scores lifetimes beside the experts that are there by now; nothing is written beside a log."""
@@ -266,18 +306,10 @@ class Follower:
         """
         others = sum(other.growing.size for other in self.lives.values() if other is not one)
         large = one.tail is None or one.tail.size + others > _KEPT
-        if large or one.over or type(recognise(one.path)) is not L2Logger:
+        if large or one.over:
             one.growing.forget()
             return one.found
         try:
             return replace(one.found, lifetime=one.growing.read(one.path, self._surveyor.options))
         except Exception:  # the survey says what is wrong with it
             return one.found
-
-
-def _ended(score: Score) -> Progress:
-    """Where a lifetime stands that a file holds whole."""
-    count = score.learning_experiences + score.evaluation_experiences
-    return Progress(
-        score.id, "done", count, count, "", None, learner=score.learner, seed=score.seed, values=score.values
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,9 +17,11 @@ from perdure.scenario.model import Block, Scenario
 from perdure.stats.model import Verdict
 from perdure.watch.tail import BlockSoFar, Tail
 
-__all__ = ["Followed", "Progress", "waits_for"]
+__all__ = ["QUIET_S", "Followed", "Progress", "waits_for"]
 
-_QUIET_S = 60.0
+_ENOUGH_S = 2.0  # to judge a speed by
+QUIET_S = 60.0
+"""What does not grow for so long is no longer said to run."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Progress:
     total: int | None
     block: str
     left_s: float | None
+    per_s: float | None = None
+    """Experiences a second, while it runs."""
     warnings: tuple[str, ...] = ()
     learner: str | None = None
     seed: int | None = None
@@ -103,8 +108,9 @@ class Followed:
             self.growing.forget()
             self.told_blocks = -1
         if grew:
-            if self._first[1] == 0:
+            if self._first[1] == 0 or self.tail.behind:  # what was there before says nothing of its speed
                 self._first = (now, self.tail.rows)
+                now -= max(0.0, time.time() - self.tail.written)  # its worker may have died long ago
             self._last = (now, self.tail.rows)
             self.version += 1
         return grew
@@ -144,6 +150,7 @@ class Followed:
         total = self._total()
         over = self.over
         state = self._state(now, over, bool(blocks))
+        speed = self._speed() if state == "running" else None
         score = self.told.score if self.told else None
         values = {name: one.value for name, one in score.metrics.items()} if score else {}
         if self._waits is None:
@@ -155,7 +162,8 @@ class Followed:
             done=done,
             total=total,
             block=_block_words(blocks, over),
-            left_s=None if over or state != "running" else self._left(done, total),
+            left_s=max(0, total - done) / speed if total is not None and speed else None,
+            per_s=speed,
             warnings=tuple(self._warnings(blocks, state, now)),
             learner=self.manifest.get("learner"),
             seed=self.manifest.get("seed"),
@@ -176,13 +184,11 @@ class Followed:
             return "failed"
         if not begun:
             return "waiting"
-        return "quiet" if now - self._last[0] > _QUIET_S else "running"
+        return "quiet" if now - self._last[0] > QUIET_S else "running"
 
-    def _left(self, done: int, total: int | None) -> float | None:
+    def _speed(self) -> float | None:
         seconds, rows = self._last[0] - self._first[0], self._last[1] - self._first[1]
-        if total is None or seconds <= 0 or rows <= 0:
-            return None
-        return max(0.0, (total - done) * seconds / rows)
+        return rows / seconds if seconds >= _ENOUGH_S and rows > 0 else None
 
     def _warnings(self, blocks: Sequence[BlockSoFar], state: str, now: float) -> list[str]:
         found: list[str] = []

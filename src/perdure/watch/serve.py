@@ -6,31 +6,24 @@ import asyncio
 import contextlib
 import hmac
 import socket
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import msgspec
 
 from perdure.errors import MissingExtra, PerdureError
-from perdure.report.draw.data.lives import Evaluated, Learned, LifetimeData, Span, Stroke
-from perdure.report.draw.svg.lives import lifetime
-from perdure.report.draw.svg.paper import Paper
-from perdure.report.formats.html import body, html, template
-from perdure.report.model import report_of
-from perdure.report.palette import looks
 from perdure.watch.follow import Follower
-from perdure.watch.followed import Followed, Progress
+from perdure.watch.page import page, state, written
 
 if TYPE_CHECKING:
     import uvicorn
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["Guard", "app", "configured", "growing", "serve", "state"]
+__all__ = ["Guard", "app", "configured", "serve"]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LONGEST_ADDRESS = 2048
@@ -129,8 +122,8 @@ def app(follower: Follower, *, token: str | None = None, poll_s: float = _POLL_S
     async def done(work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(worker, work)
 
-    async def page(_: Request) -> Response:
-        return HTMLResponse(await done(partial(_page, follower)))
+    async def front(_: Request) -> Response:
+        return HTMLResponse(await done(partial(page, follower)))
 
     async def now(request: Request) -> Response:
         since = request.query_params.get("since", "-1")
@@ -139,7 +132,7 @@ def app(follower: Follower, *, token: str | None = None, poll_s: float = _POLL_S
         return Response(msgspec.json.encode(facts), media_type="application/json")
 
     async def whole(_: Request) -> Response:
-        facts = await done(partial(_report, follower))
+        facts = await done(partial(written, follower))
         return Response(msgspec.json.encode(facts), media_type="application/json")
 
     async def keep_polling() -> None:
@@ -157,92 +150,8 @@ def app(follower: Follower, *, token: str | None = None, poll_s: float = _POLL_S
             await task
         worker.shutdown(cancel_futures=True)
 
-    routes = [Route("/", page), Route("/state", now), Route("/report", whole)]
+    routes = [Route("/", front), Route("/state", now), Route("/report", whole)]
     return Guard(Starlette(routes=routes, lifespan=living), token=token)
-
-
-def state(follower: Follower, *, since: int = -1, of: str | None = None) -> dict[str, Any]:
-    """What the page asks for once a second; nothing but the version where nothing is new."""
-    if since == follower.version:
-        return {"version": follower.version, "scored": follower.published}
-    lives = follower.progress()
-    chosen = next((one for one in follower.lives.values() if one.id == of), None)
-    chosen = chosen or next(iter(follower.lives.values()), None)
-    return {
-        "version": follower.version,
-        "scored": follower.published,
-        "warnings": follower.warnings(),
-        "lifetimes": [_progress(one) for one in lives],
-        "figure": growing(chosen) if chosen else None,
-    }
-
-
-def _progress(one: Progress) -> dict[str, Any]:
-    values = {name: value for name, value in one.values.items() if value is not None}
-    return {
-        "id": one.id,
-        "state": one.state,
-        "done": one.done,
-        "total": one.total,
-        "block": one.block,
-        "left_s": one.left_s,
-        "warnings": one.warnings,
-        "values": values,
-        "verdicts": one.verdicts,
-        "waits": one.waits,
-    }
-
-
-def growing(life: Followed) -> str:
-    """A lifetime's curves as far as they were logged, as SVG; nothing before its first experience."""
-    blocks = [one for one in (life.tail.ordered() if life.tail else []) if one.count]
-    if not blocks or life.tail is None:
-        return ""
-    spans: list[Span] = []
-    learning: list[Learned] = []
-    tested: list[Evaluated] = []
-    learned: dict[str, int] = {}
-    first = 0.0
-    for one in blocks:
-        learns = one.mode == "learn"
-        mode: Literal["learn", "evaluate"] = "learn" if learns else "evaluate"
-        spans.append(Span(one.task, mode, False, first, first + one.count, one.count))
-        if learns:
-            x, y = one.bins.line()
-            line = Stroke(first + x, y)
-            learning.append(Learned(one.task, line, line))
-            learned[one.task] = learned.get(one.task, 0) + 1
-        else:
-            reach = one.half_width or None
-            low, high = (None, None) if reach is None else (one.mean - reach, one.mean + reach)
-            run, ahead = learned.get(one.task, 0), one.task not in learned
-            tested.append(Evaluated(one.task, first + one.count / 2, one.mean, low, high, one.count, run, ahead))
-        first += one.count
-    tasks = tuple(dict.fromkeys([one.task for one in blocks if one.mode == "learn"] + [one.task for one in blocks]))
-    shown = LifetimeData(
-        life.id, "experiences", life.tail.measure or "", tasks, tuple(spans), tuple(learning), tuple(tested)
-    )
-    return lifetime(shown, looks(tasks), Paper(width=880, size=12, title="")).inline()
-
-
-def _page(follower: Follower) -> str:
-    from perdure.gather.model import Survey
-    from perdure.report.material import Material
-
-    found = follower.material()
-    nothing = Material(Survey((), (), {}, follower.settings.preset, follower.metrics), ())
-    title = f"Watching {', '.join(place.name for place in follower.logs)}"
-    return html(report_of(found or nothing, title=title), live=True, more_scripts=(template("live.js"),))
-
-
-def _report(follower: Follower) -> dict[str, Any]:
-    found = follower.material()
-    if found is None:
-        return {"body": "", "facts": {"tasks": [], "tables": {}}}
-    started = time.perf_counter()
-    main, facts = body(report_of(found))
-    follower.spent(time.perf_counter() - started)
-    return {"body": main, "facts": facts}
 
 
 def configured(served: Application, at_once: int = 32, head_s: float = 10.0) -> uvicorn.Config:

@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 
 from perdure import files
-from perdure.curves.model import Array
+from perdure.curves.model import Array, Prep
+from perdure.curves.prepare import smooth, width_for
 from perdure.errors import LogError
 from perdure.log.text import header_names, records
 from perdure.log.tsv import DATA_FILE
@@ -35,7 +36,7 @@ Key = tuple[int, str, str, str]
 
 
 class Bins:
-    """The lowest and highest value of each stretch of a block, in at most `most` stretches however long it gets."""
+    """Lowest, highest and mean value of each stretch of a block, in at most `most` stretches however long it gets."""
 
     def __init__(self, most: int = _BINS) -> None:
         self.most = most
@@ -43,6 +44,7 @@ class Bins:
         self.count = 0
         self._low = np.full(most, np.inf)
         self._high = np.full(most, -np.inf)
+        self._sum = np.zeros(most)
 
     def add(self, values: Array) -> None:
         """Further values, in order."""
@@ -51,6 +53,7 @@ class Bins:
         where = (self.count + np.arange(len(values))) // self.width
         np.minimum.at(self._low, where, values)
         np.maximum.at(self._high, where, values)
+        np.add.at(self._sum, where, values)
         self.count += len(values)
 
     def line(self) -> tuple[Array, Array]:
@@ -62,12 +65,27 @@ class Bins:
         x = np.stack([first, first + self.width / 2], axis=1).ravel()
         return x, np.stack([self._low[:used], self._high[:used]], axis=1).ravel()
 
+    def smoothed(self, prep: Prep) -> tuple[Array, Array]:
+        """Where and how high the block is once smoothed; exactly as a report has it while a stretch is one value."""
+        used = -(-self.count // self.width)
+        counts = np.full(used, float(self.width))
+        counts[-1:] = self.count - self.width * (used - 1)
+        means = self._sum[:used] / counts
+        wide = width_for(self.count, prep.width) // self.width
+        made = means
+        if wide >= 3:
+            ends = np.array([0, used])
+            made = smooth(means, ends, (0,), window=prep.window, width=wide, alignment=prep.alignment)
+        return np.arange(used) * self.width + (counts - 1) / 2, made
+
     def _fold(self) -> None:
         half = self.most // 2
         low, high = np.full(self.most, np.inf), np.full(self.most, -np.inf)
         low[:half] = self._low.reshape(half, 2).min(axis=1)
         high[:half] = self._high.reshape(half, 2).max(axis=1)
-        self._low, self._high = low, high
+        total = np.zeros(self.most)
+        total[:half] = self._sum.reshape(half, 2).sum(axis=1)
+        self._low, self._high, self._sum = low, high, total
         self.width *= 2
 
 
@@ -132,6 +150,8 @@ class Tail:
         """Whether a last line is waiting for its end."""
         self.behind = False
         """Whether there is more to read than one look takes."""
+        self.written = 0.0
+        """When its newest file was last written, by the clock of its disk."""
         self._files: dict[str, Seen] = {}
         self._listed: dict[str, tuple[int, list[str]]] = {}
         self._looks = 0
@@ -198,6 +218,7 @@ class Tail:
         for name, state in found.items():
             if state is None:
                 continue
+            self.written = max(self.written, state.st_mtime)
             seen = self._files.setdefault(name, Seen(state.st_ino))
             if state.st_size > seen.offset and state.st_size != seen.size:
                 grew = self._read_file(name, seen) or grew

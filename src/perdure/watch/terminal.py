@@ -1,4 +1,4 @@
-"""A run in the terminal: progress, a sparkline per lifetime, in a table that fits 80 columns."""
+"""A run in the terminal: totals, a sparkline per lifetime, the answers so far, in a table that fits 80 columns."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ import numpy as np
 from perdure.stats.sentences import MARKS
 from perdure.watch.follow import Follower
 from perdure.watch.followed import Followed, Progress
-from perdure.words import number
+from perdure.watch.totals import called, headline, kept_words, so_far, time_left
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Group
 
-__all__ = ["sparkline", "table", "time_left"]
+__all__ = ["sparkline", "table"]
 
-_MAINTAINED = "performance_maintenance"
 _BARS = "▁▂▃▄▅▆▇█"
 _STATES = {
     "running": "green",
@@ -40,24 +39,16 @@ def sparkline(values: Sequence[float], width: int = 16) -> str:
     return "".join(_BARS[round(step)] for step in steps)
 
 
-def time_left(seconds: float | None) -> str:
-    """`45 s`, `12 min`, `3.4 h`; nothing where it is not known."""
-    if seconds is None:
-        return ""
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 90
-        else f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.1f} h"
-    )
+def table(follower: Follower, *, rows: int = 40) -> Group:
+    """How far all are, every lifetime on a line, those that run first, and what is decided so far.
 
-
-def table(follower: Follower, *, rows: int = 40) -> Table:
-    """Every lifetime on one line, those that run first; ids stand whole, on a line of their own if they are long."""
+    Names stand whole, on lines of their own if they are long.
+    """
     from rich import box
+    from rich.console import Group
     from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
     shown.add_column("lifetime", overflow="fold", max_width=22)
@@ -67,29 +58,31 @@ def table(follower: Follower, *, rows: int = 40) -> Table:
     shown.add_column("learning", no_wrap=True)
     shown.add_column("PM", justify="right", no_wrap=True)
     followed = {one.id: one for one in follower.lives.values()}
-    found = ((one, followed.get(one.id)) for one in follower.progress())
-    pairs = sorted(found, key=lambda pair: pair[0].state != "running")
-    for one, life in pairs[:rows]:
+    lives = follower.progress()
+    whole, names = follower.totals(lives), called([one.id for one in lives])
+    for one in lives[:rows]:
+        life = followed.get(one.id)
         colour = _STATES.get(one.state, "white")
-        value = one.values.get(_MAINTAINED)
         shown.add_row(
-            escape(one.id),
+            escape(names[one.id]),
             f"[{colour}]{one.state}[/]",
             _done(one),
             time_left(one.left_s),
             sparkline(_learning(life) if life else ()),
-            "…" if value is None else f"{number(value)} {MARKS.get(one.verdicts.get(_MAINTAINED, ''), ' ')}",
+            kept_words(one, follower.metrics) or "…",
         )
-    said = [f"{one.id}: {warning}" for one, _ in pairs for warning in one.warnings] + list(follower.warnings())
-    if len(pairs) > rows:
-        said.append(f"and {len(pairs) - rows} more lifetimes")
+    said = [f"{names[one.id]}: {warning}" for one in lives for warning in one.warnings] + list(follower.warnings())
+    if len(lives) > rows:
+        said.append(f"and {len(lives) - rows} more lifetimes")
     said = [*said[:8], *([f"and {len(said) - 8} more warnings"] if len(said) > 8 else [])]
-    if any(one.verdicts for one, _ in pairs):
+    standing = follower.standing()
+    if standing:
+        said += [f"{so_far(whole)}:"] if so_far(whole) else []
+        said += standing
+    if any(one.verdicts for one in lives):
         marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
-        said += [*follower.standing(), f"{marks}: of one lifetime by its own spread, of several by their interval"]
-    shown.caption = escape("\n".join(said))
-    shown.caption_justify = "left"
-    return shown
+        said.append(f"({marks}; of one lifetime by the spread of its own evaluations)")
+    return Group(Text(headline(whole), style="bold"), shown, *map(Text, said))
 
 
 def _done(one: Progress) -> str:

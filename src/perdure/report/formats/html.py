@@ -51,9 +51,9 @@ _SECTIONS = (
 )
 
 
-def html(report: Report, *, live: bool = False, more_scripts: Sequence[str] = ()) -> str:
-    """The whole page."""
-    main, facts = body(report)
+def html(report: Report, *, live: str | None = None, more_scripts: Sequence[str] = ()) -> str:
+    """The whole page; `live` while lifetimes still run: how many of them it is of."""
+    main, facts = body(report, live=live)
     scripts = [template("report.js"), *more_scripts]
     return str(
         _environment()
@@ -62,17 +62,17 @@ def html(report: Report, *, live: bool = False, more_scripts: Sequence[str] = ()
             report=report,
             body=main,
             facts=facts,
-            policy=policy(scripts, live=live),
-            css=template("report.css") + _dark(),
+            policy=policy(scripts, live=live is not None),
+            css=template("report.css") + _dark() + (template("live.css") if live is not None else ""),
             scripts=scripts,
-            subtitle="kept up to date while logs grow" if live else _subtitle(report),
+            subtitle=_subtitle(report) if live is None else "",
             version=__version__,
-            live=live,
+            live=live is not None,
         )
     )
 
 
-def body(report: Report) -> tuple[str, dict[str, Any]]:
+def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any]]:
     """What stands between header and footer, and the facts that its script shows: tasks, and tables of lifetimes."""
     material = report.material
     said = answers(material.groups)
@@ -99,7 +99,8 @@ def body(report: Report) -> tuple[str, dict[str, Any]]:
             opening=shown_first,
             legend=_legend(material, len(shown_first)),
             tasks=[(task, look.colour, look.shade) for task, look in material.looks.items()],
-            warned=_warned(material),
+            so_far=live or "",
+            warned=_warned(material, runs=live is not None),
             sections=[
                 (at, *(one.format(**about) for one in said)) for at, *said in _SECTIONS if at in always or at in shown
             ],
@@ -213,14 +214,17 @@ def _legend(material: Material, figures: int) -> str:
     return f"{said} · one scale" if figures > 1 else said
 
 
-def _warned(material: Material) -> list[str]:
+def _warned(material: Material, *, runs: bool = False) -> list[str]:
     """What keeps lifetimes from counting: that belongs beside the answer."""
     short = [group for group in material.groups if group.left_out]
     said = [material.apart] if material.apart and material.groups else []
-    said += [
-        f"{one.group}: {plural(len(one.left_out), 'lifetime')} did not reach the end and are not counted."
-        for one in short
-    ]
+    for one in short:
+        count = len(one.left_out)
+        why = "has not ended" if runs else "did not reach the end"
+        if count > 1:
+            why = "have not ended" if runs else why
+        verb = "is" if count == 1 else "are"
+        said.append(f"{one.group}: {plural(count, 'lifetime')} {why} and {verb} not counted{' yet' * runs}.")
     unread = len(material.survey.left_out)
     return [*said, f"{unread} of what was given could not be read and is left out."] if unread else said
 

@@ -19,7 +19,7 @@ from perdure.stats.answer import keeping
 from perdure.stats.model import Group
 from perdure.words import plural
 
-__all__ = ["Picture", "life_pictures", "opening", "sections"]
+__all__ = ["Picture", "life_pictures", "opening", "picture_of", "sections"]
 
 _PAPER = Paper(width=600, size=12, title="", legend=False, spread=1.5)
 """All figures of a page are as wide, so that their words are of one size, also on a telephone."""
@@ -68,6 +68,18 @@ def life_pictures(material: Material) -> Iterator[tuple[Life, Picture]]:
     limits = _limits([one for one in drawn.values() if isinstance(one, LifetimeData)])
     for life in material.lives:
         yield life, _of_life(life, limits, material)
+
+
+def picture_of(material: Material, name: str) -> Picture:
+    """One lifetime's figure: its accuracy matrix, where it is one."""
+    life = material.life(name)
+    if life is None:
+        return Picture("")
+    if life.score.identity.unit:
+        found = data.accuracy(material, View(lifetime=life.id), MOST)
+        if isinstance(found, data.AccuracyData):
+            return Picture(accuracy(found, material.looks, _PAPER).inline(), found.caption)
+    return _of_life(life, {}, material)
 
 
 def sections(material: Material) -> dict[str, list[tuple[str, list[Picture]]]]:

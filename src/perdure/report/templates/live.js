@@ -1,55 +1,60 @@
 "use strict";
-// The live page: asks its own server once a second what is new, and puts it in place of what was there.
+// The live page: asks its own server once a second what is new, and puts it in place of what was there. Words are the server's.
 (() => {
-  const now = document.getElementById("now"), report = document.getElementById("report");
+  const now = document.getElementById("now"), report = document.getElementById("report"), title = document.title;
   const token = new URLSearchParams(location.search).get("token");
   const address = (path, more) => path + "?" + new URLSearchParams(Object.assign(token ? { token } : {}, more));
-  let seen = -1, reported = -1, chosen = null, missed = 0;
+  let seen = -1, reported = -1, picked = null, missed = 0;
 
   const make = (name, text, kind) => { const one = document.createElement(name); if (text !== undefined) one.textContent = text; if (kind) one.className = kind; return one; };
-  const time = (seconds) => seconds === null ? "" : seconds < 90 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+  const put = (place, text) => { if (place.textContent !== text) place.textContent = text; };
+  const bar = (share, words) => { const one = make("progress"); one.max = 1; one.value = share; one.setAttribute("aria-label", words); return one; };
 
-  const heading = make("h2", "Now"), state = make("p", "connecting …", "soft"), warnings = make("ul"), holder = make("div", undefined, "scroll");
-  const table = make("table"), figure = make("figure"), plot = make("div"), words = make("figcaption"), waiting = make("ul");
-  const columns = ["lifetime", "state", "progress", "time left", "block", "performance maintenance", "warnings"];
-  now.className = "now"; state.setAttribute("role", "status"); holder.tabIndex = 0; holder.setAttribute("role", "region"); holder.setAttribute("aria-label", "Progress of every lifetime");
-  table.append(make("caption", "Choose a lifetime to see it grow."));
-  const head = table.createTHead().insertRow();
-  for (const name of columns) { const one = make("th", name); one.scope = "col"; head.append(one); }
-  const body = table.createTBody();
-  holder.append(table); figure.append(plot, words); now.append(heading, state, warnings, holder, figure, waiting);
+  const headline = make("p", "connecting …", "headline"), whole = bar(0, "all lifetimes"), warnings = make("ul", undefined, "warnings");
+  const both = make("div", undefined, "both"), list = make("div"), heads = make("p", undefined, "heads"), lives = make("ul", undefined, "lives"), figure = make("figure"), plot = make("div", undefined, "plot");
+  const caption = make("figcaption"), who = make("p"), said = make("p", "", "said"), folded = make("details"), waits = make("summary"), waiting = make("ul");
+  heads.append(make("span", "lifetime"), make("span", "points kept or lost"));
+  headline.setAttribute("role", "status"); lives.setAttribute("aria-label", "Lifetimes, those that run first"); both.hidden = true; whole.hidden = true; folded.hidden = true;
+  folded.append(waits, waiting); caption.append(said, folded); figure.append(who, plot, caption); list.append(heads, lives); both.append(list, figure); now.append(headline, whole, warnings, both);
 
-  const marks = { met: "✓", "not met": "✗", undecided: "?" };
-  const row = (one) => {
-    const made = document.createElement("tr"), name = make("th"), pick = make("button", one.id);
-    name.scope = "row"; name.className = "id"; pick.type = "button"; pick.setAttribute("aria-pressed", String(one.id === chosen));
-    pick.addEventListener("click", () => { chosen = one.id; seen = -1; ask(); });
-    name.append(pick);
-    const bar = make("td"), done = one.total ? `${one.done} of ${one.total}` : `${one.done}`;
-    if (one.total) { const inside = make("progress"); inside.max = one.total; inside.value = Math.min(one.done, one.total); inside.setAttribute("aria-label", `${one.id}: ${done}`); bar.append(inside, " "); }
-    bar.append(done);
-    const value = one.values.performance_maintenance, waits = one.waits.performance_maintenance;
-    made.append(name, make("td", one.state), bar, make("td", time(one.left_s)), make("td", one.block),
-      make("td", value === null || value === undefined ? waits || "" : `${Number(value).toPrecision(4)} ${marks[one.verdicts.performance_maintenance] || ""}`), make("td", one.warnings.join("; "), "warning"));
+  const far = (one) => one.state === "running" || one.state === "quiet" ? [one.total ? `${Math.floor(100 * Math.min(1, one.done / one.total))} %` : `${one.done} experiences`, one.left && `${one.left} left`].filter(Boolean).join(" · ") : one.state === "done" ? "" : one.state;
+  const row = (one, chosen) => {
+    const made = make("li"), pick = make("button", undefined, `life ${one.state}`);
+    pick.type = "button"; pick.dataset.id = one.id; pick.title = one.id; pick.setAttribute("aria-pressed", String(one.id === chosen));
+    pick.addEventListener("click", () => { picked = one.id; seen = -1; ask(); });
+    const kept = make("span", one.kept, `kept ${one.verdict.replace(" ", "-")}`);
+    kept.title = one.kept ? `performance maintenance${one.state === "done" ? "" : " so far"}: ${one.verdict || "no verdict"}` : "";
+    pick.append(make("span", one.name, "name"), kept);
+    if (one.state !== "done") {
+      pick.append(make("small", one.block), make("small", far(one), "far"));
+      if (one.total) pick.append(bar(Math.min(1, one.done / one.total), `${one.id}: ${one.done} of ${one.total} experiences`));
+    } else pick.setAttribute("aria-label", `${one.name}, done, ${one.kept}`);
+    for (const words of one.warnings) pick.append(make("span", words, "warning"));
+    made.append(pick);
     return made;
   };
   const show = (facts) => {
-    if (chosen === null && facts.lifetimes.length) chosen = facts.lifetimes[0].id;
-    const counts = {};
-    for (const one of facts.lifetimes) counts[one.state] = (counts[one.state] || 0) + 1;
-    state.textContent = facts.lifetimes.length ? Object.entries(counts).map(([name, count]) => `${count} ${name}`).join(", ") : "No lifetime here yet; waiting.";
+    put(headline, facts.headline);
+    document.title = facts.share === null || facts.over ? title : `${Math.floor(100 * facts.share)} % · ${title}`;
+    whole.hidden = facts.share === null; whole.value = facts.share ?? 0; both.hidden = !facts.lifetimes.length;
     warnings.replaceChildren(...facts.warnings.map((text) => make("li", text, "warning")));
-    const focused = document.activeElement && body.contains(document.activeElement) ? document.activeElement.textContent : null;
-    body.replaceChildren(...facts.lifetimes.map(row));
-    if (focused) for (const one of body.querySelectorAll("button")) if (one.textContent === focused) one.focus();
-    const mine = facts.lifetimes.find((one) => one.id === chosen);
-    words.textContent = chosen ? `${chosen}: ${mine ? mine.block : "gone"}` : "";
-    waiting.replaceChildren(...(mine ? Object.entries(mine.waits) : []).map(([name, why]) => make("li", `${name.replaceAll("_", " ")}: ${why}`, "note")));
-    if (facts.figure) plot.innerHTML = facts.figure;
+    const focused = document.activeElement && lives.contains(document.activeElement) ? document.activeElement.dataset.id : null, at = lives.scrollTop;
+    lives.replaceChildren(...facts.lifetimes.map((one) => row(one, facts.chosen)));
+    if (facts.more) lives.append(make("li", `and ${facts.more} more lifetimes`, "soft"));
+    lives.scrollTop = at;
+    if (focused) for (const one of lives.querySelectorAll("button")) if (one.dataset.id === focused) one.focus();
+    const mine = facts.lifetimes.find((one) => one.id === facts.chosen);
+    who.replaceChildren(make("b", mine ? mine.name : ""), mine && mine.block ? ` · ${mine.block}` : "");
+    put(said, facts.said);
+    const open = mine ? Object.entries(mine.waits) : [];
+    folded.hidden = !open.length;
+    put(waits, open.length === 1 ? "1 metric without a value yet" : `${open.length} metrics without a value yet`);
+    waiting.replaceChildren(...open.map(([name, why]) => make("li", `${name.replaceAll("_", " ")}: ${why}`)));
+    plot.innerHTML = facts.figure;
   };
   const ask = async () => {
     try {
-      const answer = await fetch(address("state", { since: String(seen), of: chosen || "" }), { cache: "no-store" });
+      const answer = await fetch(address("state", { since: String(seen), ...(picked ? { of: picked } : {}) }), { cache: "no-store" });
       if (!answer.ok) throw new Error(answer.statusText);
       const facts = await answer.json();
       missed = 0;
@@ -60,7 +65,7 @@
         perdure.replace(report, given.body, given.facts);
       }
     } catch (problem) {
-      if (++missed > 2) state.textContent = "The server does not answer; was perdure watch stopped?";
+      if (++missed > 2) put(headline, "The server does not answer; was perdure watch stopped?");
     }
   };
   ask();

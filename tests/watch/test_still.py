@@ -1,0 +1,124 @@
+"""Sources that do not grow record by record: whatever the survey reads is watched, and scored alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.report.conftest import write_life
+from tests.watch.conftest import Clock
+
+import perdure
+from perdure.gather.l2data import write_trees
+from perdure.gather.survey import survey
+from perdure.scenario.model import Block, Scenario
+from perdure.watch.follow import Follower
+from perdure.watch.page import state
+
+
+def table(root: Path) -> Path:
+    """Two methods by two seeds in one file."""
+    rows = ["method,seed,task_name,block_type,step,reward"]
+    for method, gain in {"ewc": 2.0, "der": 3.0}.items():
+        for seed in (0, 1):
+            for task, mode in [("pong", "train"), ("pong", "eval"), ("freeway", "train"), ("pong", "eval")]:
+                rows += [f"{method},{seed},{task},{mode},{step},{gain * step + seed}" for step in range(5)]
+    (root / "study.csv").write_text("\n".join(rows) + "\n")
+    return root / "study.csv"
+
+
+def matrices(root: Path) -> Path:
+    for seed in range(2):
+        cells = np.tril(np.full((3, 3), 0.8 - 0.1 * seed)) + 0.05 * np.eye(3)
+        np.savetxt(root / f"seed{seed}.csv", cells, delimiter=",", fmt="%.3f")
+    return root
+
+
+def bulk(root: Path) -> Path:
+    blocks = [Block("evaluate", "a", 5), Block("learn", "a", 20), Block("evaluate", "a", 5), Block("learn", "b", 20)]
+    blocks.append(Block("evaluate", "a", 5))
+    rewards = np.random.default_rng(0).normal(size=(4, 55))
+    scenario = Scenario.of("two", blocks)
+    return perdure.write_lives(root / "many.parquet", values=rewards, scenario=scenario, learner="toy")
+
+
+def trees(root: Path) -> Path:
+    """The folders of the 2019 tools."""
+    write_life(root / "logs", "life-0", ["a", "b"])
+    write_trees(root / "logs", root / "data")
+    return root / "data"
+
+
+def monitors(root: Path) -> Path:
+    """What Stable-Baselines3 leaves."""
+    rows = "".join(f"{at % 7},10,{at}\n" for at in range(1, 40))
+    (root / "run").mkdir()
+    (root / "run" / "0.monitor.csv").write_text(f'#{{"t_start": 1.0, "env_id": "Pong-v1"}}\nr,l,t\n{rows}')
+    return root / "run"
+
+
+def scores(root: Path) -> Path:
+    write_life(root / "logs", "life-0", ["a", "b"])
+    made = survey([root / "logs"])
+    (root / "scores.json").write_text(json.dumps(made.as_json()))
+    return root / "scores.json"
+
+
+@pytest.mark.parametrize("source", [table, matrices, bulk, trees, monitors, scores])
+def test_what_is_watched_is_scored_as_the_survey_scores_it(source: Callable[[Path], Path], tmp_path: Path) -> None:
+    place = source(tmp_path)
+    follower = Follower([place])
+    follower.settle()
+    material = follower.material()
+    assert material is not None
+    assert follower.left_out() == ()
+    expected = {one.id: one.score.values for one in survey([place]).lives}
+    assert {one.id: one.score.values for one in material.lives} == expected
+    assert [one.state for one in follower.progress()] == ["done"] * len(expected)
+    told = state(follower)
+    assert told["headline"] == f"{len(expected)} of {len(expected)} lifetime{'s' * (len(expected) > 1)} done"
+    assert bool(told["figure"]) is (source is not scores)  # of scores alone there is nothing to draw
+
+
+def test_a_file_that_grows_is_told_anew_and_runs_until_it_rests(tmp_path: Path) -> None:
+    file = monitors(tmp_path) / "0.monitor.csv"
+    clock = Clock()
+    follower = Follower([tmp_path / "run"], clock=clock)
+    follower.settle()
+    (before,) = follower.progress()
+    with file.open("a") as more:
+        more.write("".join(f"9,10,{at}\n" for at in range(40, 60)))
+    clock.now += 100
+    follower.settle()
+    (grown,) = follower.progress()
+    assert (before.state, grown.state) == ("done", "running")
+    assert grown.done == before.done + 20
+    clock.now += 100
+    follower.settle()
+    assert follower.progress()[0].state == "done"
+
+
+def test_a_file_that_cannot_be_read_is_warned_of_and_hides_no_other(tmp_path: Path) -> None:
+    good = table(tmp_path)
+    bad = tmp_path / "bad.csv"
+    bad.write_text("nothing,here\n1\n")
+    follower = Follower([good, bad])
+    follower.settle()
+    assert len(follower.progress()) == 4
+    assert any("bad.csv" in one for one in follower.warnings())
+
+
+def test_a_folder_with_nothing_in_it_yet_is_waited_for(tmp_path: Path) -> None:
+    clock = Clock()
+    follower = Follower([tmp_path], clock=clock)
+    follower.settle()
+    assert follower.progress() == ()
+    assert follower.warnings() == ()
+    with perdure.Journal(tmp_path, "life", ["reward"]) as journal:
+        journal.log_many(block_num=0, exp_num=np.arange(3), block_type="train", task_name="a", reward=np.arange(3.0))
+        clock.now += 10
+        follower.poll()
+        assert [one.state for one in follower.progress()] == ["running"]
