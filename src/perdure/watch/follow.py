@@ -23,7 +23,7 @@ from perdure.metrics.engine.declare import Metric
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.report.material import Material, material, sketched
-from perdure.stats.answer import answer
+from perdure.stats.answer import answer, keeping
 from perdure.stats.answers import answers
 from perdure.stats.decide import decide
 from perdure.stats.groups import alone
@@ -170,9 +170,10 @@ class Follower:
         if told is None or one is None:
             return ""
         if self._said[0] is not one.score:
-            said = answer(alone(told.survey, one.score))
-            if one.score.complete is False:
-                said = said.replace(" in this lifetime", " in this lifetime so far")
+            group = alone(told.survey, one.score)
+            said, found = answer(group), keeping(group)
+            if one.score.complete is False:  # what it waits for is said beside it
+                said = said.replace(" in this lifetime", " in this lifetime so far") if found and found.n else ""
             self._said = (one.score, said)
         return self._said[1]
 

@@ -132,8 +132,8 @@ def kept_words(one: Progress, metrics: Mapping[str, Metric]) -> str:
     kept = kept_of(one)
     if kept is None:
         return ""
-    bar = metrics[kept].held_against if kept in metrics else None
-    value = number(one.values[kept], 2 * bar.margin if bar and bar.margin else None)
+    points = kept == "performance_maintenance" and kept in metrics  # a matrix has units of its own
+    value = number(one.values[kept], (2 * metrics[kept].margin or None) if points else None)
     return f"{value} {MARKS.get(one.verdicts.get(kept, ''), '')}".rstrip()
 
 

@@ -53,7 +53,8 @@ _SECTIONS = (
 
 def html(report: Report, *, live: str | None = None, more_scripts: Sequence[str] = ()) -> str:
     """The whole page; `live` while lifetimes still run: how many of them it is of."""
-    main, facts = body(report, live=live)
+    waits = live is not None and not report.material.lives
+    main, facts = ("", {"tasks": [], "tables": {}}) if waits else body(report, live=live)
     scripts = [template("report.js"), *more_scripts]
     return str(
         _environment()
@@ -76,7 +77,9 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
     """What stands between header and footer, and the facts that its script shows: tasks, and tables of lifetimes."""
     material = report.material
     said = answers(material.groups)
-    shown, shown_first = sections(material), opening(material)
+    # While none has ended, the live page shows what runs itself.
+    ended = live is None or any(group.n for group in material.groups)
+    shown, shown_first = sections(material), opening(material) if ended else []
     pages, held = _pages(material)
     named = {group.group: group for group in material.groups}
     about = {

@@ -13,7 +13,7 @@
   const headline = make("p", "connecting …", "headline"), whole = bar(0, "all lifetimes"), warnings = make("ul", undefined, "warnings");
   const both = make("div", undefined, "both"), list = make("div"), heads = make("p", undefined, "heads"), lives = make("ul", undefined, "lives"), figure = make("figure"), plot = make("div", undefined, "plot");
   const caption = make("figcaption"), who = make("p"), said = make("p", "", "said"), folded = make("details"), waits = make("summary"), waiting = make("ul");
-  heads.append(make("span", "lifetime"), make("span", "points kept or lost"));
+  heads.append(make("span", "lifetime"), make("span", "kept or lost"));
   headline.setAttribute("role", "status"); lives.setAttribute("aria-label", "Lifetimes, those that run first"); both.hidden = true; whole.hidden = true; folded.hidden = true;
   folded.append(waits, waiting); caption.append(said, folded); figure.append(who, plot, caption); list.append(heads, lives); both.append(list, figure); now.append(headline, whole, warnings, both);
 
@@ -23,7 +23,7 @@
     pick.type = "button"; pick.dataset.id = one.id; pick.title = one.id; pick.setAttribute("aria-pressed", String(one.id === chosen));
     pick.addEventListener("click", () => { picked = one.id; seen = -1; ask(); });
     const kept = make("span", one.kept, `kept ${one.verdict.replace(" ", "-")}`);
-    kept.title = one.kept ? `performance maintenance${one.state === "done" ? "" : " so far"}: ${one.verdict || "no verdict"}` : "";
+    kept.title = one.kept ? `points kept or lost${one.state === "done" ? "" : " so far"}: ${one.verdict || "no verdict"}` : "";
     pick.append(make("span", one.name, "name"), kept);
     if (one.state !== "done") {
       pick.append(make("small", one.block), make("small", far(one), "far"));
