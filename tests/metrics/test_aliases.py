@@ -12,7 +12,8 @@ import perdure
 from perdure.log.formats.matrix import matrix_lifetime
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.settings import settings_for
-from perdure.report.draw.data import View, shown_metrics
+from perdure.report.draw.data.groups import shown_metrics
+from perdure.report.draw.data.view import View
 from perdure.report.material import gather
 from perdure.settings import Settings
 

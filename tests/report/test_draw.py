@@ -17,8 +17,9 @@ import pytest
 from perdure.errors import PerdureError, UnknownName
 from perdure.gather.model import Survey
 from perdure.report.draw import KINDS, Figure, Nothing, View, draw, save
-from perdure.report.draw.data import AccuracyData, LifetimeData, accuracy
-from perdure.report.draw.data import lifetime as lifetime_data
+from perdure.report.draw.data.lives import LifetimeData
+from perdure.report.draw.data.lives import lifetime as lifetime_data
+from perdure.report.draw.data.matrices import AccuracyData, accuracy
 from perdure.report.material import Material, gather
 from perdure.stats.groups import groups
 

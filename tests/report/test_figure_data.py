@@ -23,10 +23,11 @@ from perdure.gather.model import Life
 from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.measure import Measured
 from perdure.report import tables
-from perdure.report.draw import KINDS, Paper, View, data, draw
-from perdure.report.draw.data import Flagged, Nothing, flags_of, plain_data, shown_metrics
+from perdure.report.draw import KINDS, Paper, View, draw
+from perdure.report.draw.data import groups, lives, matrices
+from perdure.report.draw.data.groups import shown_metrics
 from perdure.report.draw.data.lives import lifetime_of
-from perdure.report.draw.data.view import flags_in
+from perdure.report.draw.data.view import Flagged, Nothing, flags_in, flags_of, plain_data
 from perdure.report.formats import html
 from perdure.report.material import Material, gather, sketched
 from perdure.report.model import report_of
@@ -99,8 +100,8 @@ def test_random_runs_have_values_that_are_absent(material: Material) -> None:
 
 
 def test_a_metric_is_drawn_of_the_lifetimes_that_have_it(material: Material) -> None:
-    found = data.metrics(material)
-    assert isinstance(found, data.MetricsData)
+    found = groups.metrics(material)
+    assert isinstance(found, groups.MetricsData)
     for panel in found.panels:
         for one in panel.values:
             known = valued(material, one.group, panel.metric)
@@ -114,7 +115,7 @@ def test_a_metric_is_drawn_of_the_lifetimes_that_have_it(material: Material) -> 
 
 
 def test_a_share_without_a_value_is_absent_and_not_0(material: Material) -> None:
-    found, declared = data.shares(material), material.survey.metrics
+    found, declared = groups.shares(material), material.survey.metrics
     if isinstance(found, Nothing):
         return
     for one in found.outlines:
@@ -139,8 +140,8 @@ def test_a_point_is_a_lifetime_that_has_both_values(material: Material) -> None:
 
 def test_a_cell_of_transfer_is_the_mean_of_one_metric_alone(material: Material) -> None:
     for group in material.groups:
-        found = data.transfer(material, View(group=group.group))
-        assert isinstance(found, data.TransferData)
+        found = matrices.transfer(material, View(group=group.group))
+        assert isinstance(found, matrices.TransferData)
         for one in found.matrices:
             assert numbers(one.caption) == ends(one.counts)
             for row, learned in enumerate(one.tasks):
@@ -161,9 +162,9 @@ def test_what_backward_transfer_shows_does_not_depend_on_forward_transfer(materi
         )
         for one in material.lives
     )
-    both, alone = data.transfer(material), data.transfer(with_lives(material, gone))
-    assert isinstance(both, data.TransferData)
-    assert isinstance(alone, data.TransferData)
+    both, alone = matrices.transfer(material), matrices.transfer(with_lives(material, gone))
+    assert isinstance(both, matrices.TransferData)
+    assert isinstance(alone, matrices.TransferData)
     (backward,) = (one for one in both.matrices if one.metric == "backward_transfer")
     (left,) = alone.matrices
     assert (left.metric, left.tasks, left.cells, left.counts) == (
@@ -176,8 +177,8 @@ def test_what_backward_transfer_shows_does_not_depend_on_forward_transfer(materi
 
 def test_the_accuracy_matrix_counts_the_lifetimes_of_its_order(material: Material) -> None:
     for group in material.groups:
-        found = data.accuracy(material, View(group=group.group))
-        assert isinstance(found, data.AccuracyData)
+        found = matrices.accuracy(material, View(group=group.group))
+        assert isinstance(found, matrices.AccuracyData)
         same = [
             one.sketch.matrix.after
             for one in material.of_group(group)
@@ -192,7 +193,7 @@ def test_the_accuracy_matrix_counts_the_lifetimes_of_its_order(material: Materia
 
 def test_what_a_task_lost_is_what_bwt_says_it_lost(material: Material) -> None:
     for group in material.groups:
-        found = data.forgetting(material, View(group=group.group))
+        found = matrices.forgetting(material, View(group=group.group))
         if isinstance(found, Nothing):
             continue
         assert numbers(found.caption) == ends(found.counts)
@@ -205,8 +206,8 @@ def test_what_a_task_lost_is_what_bwt_says_it_lost(material: Material) -> None:
 
 
 def test_just_learned_and_at_the_end_are_counted_task_by_task(material: Material) -> None:
-    found = data.learning_final(material)
-    assert isinstance(found, data.LearningFinalData)
+    found = matrices.learning_final(material)
+    assert isinstance(found, matrices.LearningFinalData)
     assert numbers(found.caption) == ends((*found.learned_counts, *found.final_counts))
     for values, counts in ((found.learned, found.learned_counts), (found.final, found.final_counts)):
         assert [value is None for value in values] == [count == 0 for count in counts]
@@ -215,22 +216,22 @@ def test_just_learned_and_at_the_end_are_counted_task_by_task(material: Material
 def test_one_experience_has_no_interval(told: Tell) -> None:
     material = told(2, 1, ("keeper",), evaluate=1)
     found = lifetime_of(material.lives[0].sketch)
-    assert isinstance(found, data.LifetimeData)
+    assert isinstance(found, lives.LifetimeData)
     assert {(one.low, one.high) for one in found.evaluations} == {(None, None)}
     assert "95 % interval" not in draw("lifetime", material).body
 
 
 def test_a_task_that_never_changes_has_no_level_to_end_at(told: Tell) -> None:
     material = told(2, 2, ("keeper",))
-    whole = data.profiles(material)
+    whole = groups.profiles(material)
     still = tuple(
         replace(one, seen=replace(one.sketch, ranges={**one.sketch.ranges, "task00": replace(span, high=span.low)}))
         for one in material.lives
         if (span := one.sketch.ranges["task00"])
     )
-    found = data.profiles(with_lives(material, still))
-    assert isinstance(whole, data.ProfilesData)
-    assert isinstance(found, data.ProfilesData)
+    found = groups.profiles(with_lives(material, still))
+    assert isinstance(whole, groups.ProfilesData)
+    assert isinstance(found, groups.ProfilesData)
     assert [(one.n, one.tasks) for one in whole.profiles] == [(2, 2)]
     assert [(one.n, one.tasks) for one in found.profiles] == [(2, 1)]
 
@@ -240,8 +241,8 @@ def test_crosses_mark_the_best_also_where_lower_is_better(told: Tell) -> None:
     one = material.lives[0]
     lower = with_lives(material, [replace(one, seen=replace(one.sketch, lower=frozenset(one.sketch.tasks)))])
     for given_, choose in ((material, max), (lower, min)):
-        found = data.experts(given_)
-        assert isinstance(found, data.ExpertsData)
+        found = lives.experts(given_)
+        assert isinstance(found, lives.ExpertsData)
         for panel in found.panels:
             assert panel.best[1] == choose(panel.learner.y)
             assert all(expert.best[1] == choose(expert.line.y) for expert in panel.experts)
@@ -311,8 +312,8 @@ def test_many_reasons_for_leaving_values_out_are_counted_as_one() -> None:
 
 
 def test_a_flag_is_in_the_table_of_the_group_and_in_its_figure(material: Material) -> None:
-    found = data.metrics(material)
-    assert isinstance(found, data.MetricsData)
+    found = groups.metrics(material)
+    assert isinstance(found, groups.MetricsData)
     for at, group in enumerate(material.groups):
         judged = tables.metrics(material, group)
         note = judged.note + tables.metrics(material, group, judged=False).note
@@ -345,7 +346,7 @@ def test_no_renderer_sees_the_lifetimes(module: Path) -> None:
 
 
 def test_a_share_that_is_absent_has_no_bar(material: Material) -> None:
-    found = data.shares(material)
+    found = groups.shares(material)
     if isinstance(found, Nothing):
         return
     drawn = draw("shares", material).body
@@ -356,8 +357,8 @@ def test_a_share_that_is_absent_has_no_bar(material: Material) -> None:
 
 
 def test_the_transfer_of_a_pair_forwards_and_backwards_is_two_pictures(material: Material) -> None:
-    found = data.transfer(material)
-    assert isinstance(found, data.TransferData)
+    found = matrices.transfer(material)
+    assert isinstance(found, matrices.TransferData)
     drawn = draw("transfer", material, size=12).body
     for one in found.matrices:
         assert f"{one.metric.partition('_')[0].capitalize()}: {one.meaning}" in drawn

@@ -11,7 +11,9 @@ import perdure
 from perdure.gather.score_files import read_score_file
 from perdure.metrics.engine.settings import Settings
 from perdure.report.draw import KINDS, View, draw
-from perdure.report.draw.data import AnnotatedData, Nothing, OverTimeData, ScatterData, plain_data
+from perdure.report.draw.data.groups import ScatterData
+from perdure.report.draw.data.places import AnnotatedData, OverTimeData
+from perdure.report.draw.data.view import Nothing, plain_data
 from perdure.report.material import Material, gather
 
 # Two tasks as in Fig. 3a: B0 R0 | blue | B1 R1 | red | B2 R2 | blue | B3 R3

@@ -109,14 +109,14 @@ def test_a_sentence_and_the_table_give_the_same_p(report: Report) -> None:
 def test_transfer_that_helps_and_harms_alike_lies_alike_far_from_the_middle(told: Tell) -> None:
     import numpy as np
 
-    from perdure.report.draw import data
+    from perdure.report.draw.data import matrices
     from perdure.report.draw.data.matrices import departures
 
     ahead, ticks = departures(np.array([[np.nan, 4.0], [0.25, np.nan]]), 1.0)
     assert ahead[0, 1] == -ahead[1, 0] == max(ticks) == -min(ticks)
     assert list(ticks.values()) == ["0.25", "0.5", "1", "2", "4"]
-    found = data.transfer(told(3, 2))
-    assert isinstance(found, data.TransferData)
+    found = matrices.transfer(told(3, 2))
+    assert isinstance(found, matrices.TransferData)
     assert [one.metric for one in found.matrices] == ["forward_transfer", "backward_transfer"]
 
 

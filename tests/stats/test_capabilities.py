@@ -11,7 +11,7 @@ import pytest
 import perdure
 from perdure.gather.model import Survey
 from perdure.gather.survey import survey
-from perdure.report.draw import data
+from perdure.report.draw.data.capabilities import capabilities as drawn
 from perdure.report.material import material
 from perdure.report.tables import capabilities as table
 from perdure.settings import Settings
@@ -103,7 +103,7 @@ def test_only_the_preset_of_2019_scores_capabilities(tmp_path: Path) -> None:
 
 def test_table_and_figure_say_the_same(tmp_path: Path) -> None:
     found = material(surveyed(tmp_path))
-    shown: Any = data.capabilities(found)
+    shown: Any = drawn(found)
     heads = {row[1]: row[4] for row in table(found).rows if row[1]}
     assert {one.name: one.score for one in shown.found} == heads
 

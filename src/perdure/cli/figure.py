@@ -69,7 +69,7 @@ def figure(
 
     from perdure.errors import PerdureError, UnknownName
     from perdure.report.draw import KINDS, View, paper_of, save, style_of
-    from perdure.report.draw.data import plain_data
+    from perdure.report.draw.data.view import plain_data
     from perdure.report.material import material, sketched
 
     if kind == "list":

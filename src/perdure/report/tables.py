@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from perdure.gather.model import Life
 from perdure.metrics.engine.declare import Bar, Metric
-from perdure.report.draw.data import Nothing, View, flags_of, shown_metrics
-from perdure.report.draw.data import accuracy as accuracy_data
+from perdure.report.draw.data.groups import shown_metrics
+from perdure.report.draw.data.matrices import accuracy as accuracy_data
+from perdure.report.draw.data.view import Nothing, View, flags_of
 from perdure.report.material import Material
 from perdure.stats.capabilities import capabilities as capabilities_of
 from perdure.stats.compare import Comparison

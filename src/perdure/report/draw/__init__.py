@@ -1,22 +1,24 @@
-"""Every kind of figure: a name, what it shows as data, a function that draws that, and a line that says what it is."""
+"""Figures of lifetimes, by their kinds: drawn, and written to files.
+
+Importing this package declares them all, in the order in which they are listed.
+"""
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from perdure.errors import PerdureError, UnknownName
 from perdure.gather.survey import Source
-from perdure.report.draw import data
-from perdure.report.draw.data import Nothing, View
-from perdure.report.draw.svg import groups, lives, matrices, places
-from perdure.report.draw.svg.axes import Looks
+from perdure.report.draw.data.view import Nothing, View
+from perdure.report.draw.kinds import KINDS, Kind
 from perdure.report.draw.svg.paper import COLUMN, PAGE, Figure, Paper
 from perdure.report.material import Material, gather
+
+# In the order in which figures are listed: importing these declares them.
+from perdure.report.draw.svg import lives, places, matrices, groups  # noqa: F401 # isort: skip
 
 __all__ = [
     "KINDS",
@@ -38,56 +40,6 @@ Size = float | Literal["column", "page"]
 """How wide: a column or a page of a paper, or inches."""
 _NARROWEST, _WIDEST = 2.0, 40.0
 _DPI = 200
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One kind of figure: what it shows, and how that is drawn."""
-
-    name: str
-    data: Callable[[Material, View | None], Any]
-    """What it shows, or that there is nothing; drawing needs nothing else of the lifetimes."""
-    paint: Callable[[Any, Looks, Paper], Figure]
-    summary: str
-
-    def drawn(self, data: Any, looks: Looks, paper: Paper | None = None) -> Figure:
-        """Its data on paper; where there is nothing to draw, that is an error and says why."""
-        if isinstance(data, Nothing):
-            raise PerdureError(f"nothing to draw as {self.name}: {data.why}")
-        return self.paint(data, looks, paper or Paper())
-
-
-def _kind(paint: Callable[[Any, Looks, Paper], Figure], shows: Callable[[Material, View | None], Any]) -> Kind:
-    return Kind(paint.__name__.replace("_", "-"), shows, paint, (inspect.getdoc(paint) or "").partition("\n")[0])
-
-
-KINDS: dict[str, Kind] = {
-    one.name: one
-    for one in (
-        _kind(lives.lifetime, data.lifetime),
-        _kind(lives.raw, data.raw),
-        _kind(lives.evaluations, data.evaluations),
-        _kind(lives.experts, data.experts),
-        _kind(lives.scenario, data.scenario),
-        _kind(places.annotated, data.annotated),
-        _kind(places.over_time, data.over_time),
-        _kind(matrices.transfer, data.transfer),
-        _kind(matrices.accuracy, data.accuracy),
-        _kind(matrices.learning_final, data.learning_final),
-        _kind(matrices.forgetting, data.forgetting),
-        _kind(matrices.trajectories, data.accuracy),
-        _kind(matrices.overview, data.overview),
-        _kind(groups.metrics, data.metrics),
-        _kind(groups.stability_plasticity, data.stability_plasticity),
-        _kind(groups.efficiency_maintenance, data.efficiency_maintenance),
-        _kind(groups.performance_cost, data.performance_cost),
-        _kind(groups.shares, data.shares),
-        _kind(groups.profiles, data.profiles),
-        _kind(groups.power, data.power),
-        _kind(groups.capabilities, data.capabilities),
-    )
-}
-"""Name → kind, in the order in which a report shows them."""
 
 
 def draw(

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from perdure.gather.model import Life
-from perdure.report.draw import KINDS, data
-from perdure.report.draw.data import Flagged, Nothing, View, flags_text
+from perdure.report.draw import KINDS
+from perdure.report.draw.data import matrices
 from perdure.report.draw.data.lives import LifetimeData, lifetime_of, scenario_of, used
+from perdure.report.draw.data.view import Flagged, Nothing, View, flags_text
 from perdure.report.draw.svg.heat import MOST
 from perdure.report.draw.svg.lives import lifetime, scenario, values_of
 from perdure.report.draw.svg.matrices import accuracy
@@ -196,8 +197,8 @@ def _of_life(life: Life, limits: dict[str, tuple[float, float]], material: Mater
 
 def _matrices_of(groups: Sequence[Group], material: Material) -> list[Picture]:
     """Accuracy matrices with the same colours for the same values."""
-    found = [data.accuracy(material, View(group=group.group), MOST) for group in groups]
-    known = [one for one in found if isinstance(one, data.AccuracyData)]
+    found = [matrices.accuracy(material, View(group=group.group), MOST) for group in groups]
+    known = [one for one in found if isinstance(one, matrices.AccuracyData)]
     if not known:
         return []
     limits = min(one.limits[0] for one in known), max(one.limits[1] for one in known)
@@ -213,17 +214,17 @@ def _matrices_of(groups: Sequence[Group], material: Material) -> list[Picture]:
 
 def _matrices(material: Material, view: View) -> Iterator[Picture]:
     """Forgetting, the accuracy matrix, and both kinds of transfer apart."""
-    lost = data.forgetting(material, view)
+    lost = matrices.forgetting(material, view)
     if not isinstance(lost, Nothing):
         yield Picture(
             KINDS["forgetting"].drawn(lost, material.looks, _PAPER).inline(),
             f"What each task lost, just learned less the end; {lost.caption}{_flagged(lost.flags)}.",
         )
-    found = data.accuracy(material, view, MOST)
+    found = matrices.accuracy(material, view, MOST)
     if not isinstance(found, Nothing):
         said = f"How well each task is done after each task was learned; {found.caption}{_flagged(found.flags)}."
         yield Picture(accuracy(found, material.looks, _PAPER).inline(), said)
-    transfers = data.transfer(material, view, MOST)
+    transfers = matrices.transfer(material, view, MOST)
     if isinstance(transfers, Nothing):
         return
     for one in transfers.matrices:

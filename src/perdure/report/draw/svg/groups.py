@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from perdure.report.draw.data import capabilities as learners
+from perdure.report.draw.data import groups
 from perdure.report.draw.data.capabilities import CapabilitiesData
 from perdure.report.draw.data.groups import (
     GroupValue,
@@ -17,6 +19,7 @@ from perdure.report.draw.data.groups import (
     SharesData,
 )
 from perdure.report.draw.data.view import flags_text
+from perdure.report.draw.kinds import figure
 from perdure.report.draw.svg.axes import Entry, Looks, Panel, Scale, compose, frame, grid, margin, scale_over
 from perdure.report.draw.svg.multiples import Cell, multiples
 from perdure.report.draw.svg.paper import Figure, Paper, area, coloured, marker, path, rect, rule, stroke, text
@@ -42,6 +45,7 @@ VERDICTS = {"met": ("good", "circle"), "not met": ("poor", "cross"), "undecided"
 _DASH = "4 3"
 
 
+@figure(groups.metrics)
 def metrics(data: MetricsData, tasks: Looks, paper: Paper) -> Figure:
     """Each metric's mean with its interval, group by group, against its threshold."""
     del tasks
@@ -128,18 +132,21 @@ def _told(one: GroupValue) -> str:
     )
 
 
+@figure(groups.stability_plasticity)
 def stability_plasticity(data: ScatterData, tasks: Looks, paper: Paper) -> Figure:
     """What is kept against what is carried over: performance maintenance and forward transfer, a point per lifetime."""
     del tasks
     return _scatter(data, paper)
 
 
+@figure(groups.efficiency_maintenance)
 def efficiency_maintenance(data: ScatterData, tasks: Looks, paper: Paper) -> Figure:
     """How fast against how lasting: sample efficiency and performance maintenance, a point per lifetime."""
     del tasks
     return _scatter(data, paper)
 
 
+@figure(groups.performance_cost)
 def performance_cost(data: ScatterData, tasks: Looks, paper: Paper) -> Figure:
     """What is achieved against what it costs: relative performance and cost overhead, a point per lifetime."""
     del tasks
@@ -185,6 +192,7 @@ def _scatter(data: ScatterData, paper: Paper) -> Figure:
     return compose(paper, "", f"{names[1]} against {names[0]}, a point per lifetime, the mean larger", draw, entries)
 
 
+@figure(groups.shares)
 def shares(data: SharesData, tasks: Looks, paper: Paper) -> Figure:
     """The share of lifetimes beyond each threshold, metric by metric and group by group."""
     del tasks
@@ -223,6 +231,7 @@ def shares(data: SharesData, tasks: Looks, paper: Paper) -> Figure:
     return compose(paper, "", "The share of lifetimes beyond each threshold", draw, entries)
 
 
+@figure(groups.profiles)
 def profiles(data: ProfilesData, tasks: Looks, paper: Paper) -> Figure:
     """The share of lifetimes and tasks that end above each level, with a 95 % band."""
     del tasks
@@ -257,6 +266,7 @@ def profiles(data: ProfilesData, tasks: Looks, paper: Paper) -> Figure:
     )
 
 
+@figure(groups.power)
 def power(data: PowerData, tasks: Looks, paper: Paper) -> Figure:
     """The chance that so many lifetimes show what these suggest, one panel per group."""
     del tasks
@@ -284,6 +294,7 @@ def power(data: PowerData, tasks: Looks, paper: Paper) -> Figure:
     return multiples(cells, curves, paper, title, label, x="lifetimes", y="power", entries=entries, height=17)
 
 
+@figure(learners.capabilities)
 def capabilities(data: CapabilitiesData, tasks: Looks, paper: Paper) -> Figure:
     """Each learner's score in each Core Capability of 2019, beside experts; points are its syllabi."""
     del tasks

@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from perdure.curves.model import Array
+from perdure.report.draw.data import lives
 from perdure.report.draw.data.lives import (
     Evaluated,
     EvaluationsData,
@@ -20,6 +21,7 @@ from perdure.report.draw.data.lives import (
     Span,
     Stroke,
 )
+from perdure.report.draw.kinds import figure
 from perdure.report.draw.svg.axes import Entry, Looks, Panel, Scale, compose, frame, margin, scale_over, task_entries
 from perdure.report.draw.svg.multiples import Cell, ends_of, multiples
 from perdure.report.draw.svg.paper import Figure, Paper, coloured, marker, path, rect, rule, stroke, text
@@ -39,6 +41,7 @@ _MANY = 8  # tasks; more share their panel with thinner lines
 _KNOWN = 60  # learning blocks; more are not shaded one by one
 
 
+@figure(lives.lifetime)
 def lifetime(data: LifetimeData, looks: Looks, paper: Paper) -> Figure:
     """One lifetime: learning curves in the colour of their task, evaluations as dots with 95 % intervals."""
     return compose(
@@ -80,6 +83,7 @@ def life_panel(data: LifetimeData, looks: Looks, paper: Paper, top: float) -> tu
     return "".join(parts), panel.bottom + paper.small * 3.1, panel
 
 
+@figure(lives.raw)
 def raw(data: RawData, looks: Looks, paper: Paper) -> Figure:
     """What was logged and what smoothing makes of it, one panel per task."""
     shared = [one.measured.y for panel in data.panels for one in panel.learning]
@@ -103,6 +107,7 @@ def raw(data: RawData, looks: Looks, paper: Paper) -> Figure:
     return multiples(cells, drawn, paper, data.id, label, x="learning experiences with the task", y=data.y, key=key)
 
 
+@figure(lives.evaluations)
 def evaluations(data: EvaluationsData, looks: Looks, paper: Paper) -> Figure:
     """How well each task is done over life: every evaluation with its 95 % interval, one panel per task."""
     every = [_reach(one.evaluations) for one in data.panels]
@@ -124,6 +129,7 @@ def evaluations(data: EvaluationsData, looks: Looks, paper: Paper) -> Figure:
     return multiples(cells, drawn, paper, data.id, label, x=data.x, y=data.y, key=key)
 
 
+@figure(lives.experts)
 def experts(data: ExpertsData, looks: Looks, paper: Paper) -> Figure:
     """Each task's learning, stitched together, against its experts; crosses mark where each is first at its best."""
     own = [[one.learner.y, *(each.line.y for each in one.experts)] for one in data.panels]
@@ -162,6 +168,7 @@ def _best(place: tuple[float, float], panel: Panel, shape: str, radius: float, w
     return marker(shape, panel.x(place[0]), panel.y(place[1]), radius, words)
 
 
+@figure(lives.scenario)
 def scenario(data: ScenarioData, looks: Looks, paper: Paper) -> Figure:
     """What is learned and evaluated when: one row per task, learning as bars, evaluations as ticks."""
     learning = sum(one.mode == "learn" for one in data.spans)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from perdure.report.draw.data import matrices
 from perdure.report.draw.data.matrices import (
     AccuracyData,
     ForgettingData,
@@ -17,6 +18,7 @@ from perdure.report.draw.data.matrices import (
     departures,
 )
 from perdure.report.draw.data.view import Nothing
+from perdure.report.draw.kinds import figure
 from perdure.report.draw.svg.axes import (
     Entry,
     Looks,
@@ -40,6 +42,7 @@ __all__ = ["accuracy", "forgetting", "learning_final", "overview", "trajectories
 _PALEST, _DEEPEST = "#f1f5f9", "#0a4f86"
 
 
+@figure(matrices.transfer)
 def transfer(data: TransferData, looks: Looks, paper: Paper) -> Figure:
     """How learning one task (row) changes another (column): not learned yet (forward), learned before (backward)."""
     del looks
@@ -84,6 +87,7 @@ def _transfer(one: TransferMatrix, paper: Paper, top: float) -> tuple[str, float
     return "".join(parts) + body, bottom
 
 
+@figure(matrices.accuracy)
 def accuracy(data: AccuracyData, looks: Looks, paper: Paper) -> Figure:
     """How well each task is done after each task was learned; numbers where the task had been learned."""
     del looks
@@ -103,6 +107,7 @@ def _accuracy(data: AccuracyData, paper: Paper, top: float) -> tuple[str, float]
     return heat(data.tasks, data.cells, data.counts, narrow, top, names, colour, later=True)
 
 
+@figure(matrices.learning_final)
 def learning_final(data: LearningFinalData, looks: Looks, paper: Paper) -> Figure:
     """Each task just after it was learned, and at the end."""
     del looks
@@ -123,6 +128,7 @@ def _learning_final(data: LearningFinalData, paper: Paper, top: float) -> tuple[
     return parts + body, bottom
 
 
+@figure(matrices.forgetting)
 def forgetting(data: ForgettingData, looks: Looks, paper: Paper) -> Figure:
     """What each task lost: just learned, less the end; what lies below 0 was gained."""
     del looks
@@ -142,6 +148,7 @@ def _forgetting(data: ForgettingData, paper: Paper, top: float) -> tuple[str, fl
     )
 
 
+@figure(matrices.accuracy)
 def trajectories(data: AccuracyData, looks: Looks, paper: Paper) -> Figure:
     """Each task from its own learning on: how well it is done after each later task was learned."""
     title = f"Trajectories · {data.caption}"
@@ -149,6 +156,7 @@ def trajectories(data: AccuracyData, looks: Looks, paper: Paper) -> Figure:
     return compose(paper, title, title, lambda inner, top: _trajectories(data, looks, inner, top), entries)
 
 
+@figure(matrices.overview)
 def overview(data: OverviewData, looks: Looks, paper: Paper) -> Figure:
     """The accuracy matrix, just learned against the end, what each task lost, and trajectories, in one figure."""
 

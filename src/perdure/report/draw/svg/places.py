@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from perdure.report.draw.data import places
 from perdure.report.draw.data.places import AnnotatedData, Mark, OverTimeData, OverTimePanel
+from perdure.report.draw.kinds import figure
 from perdure.report.draw.svg.axes import Looks, Panel, compose, task_entries
 from perdure.report.draw.svg.lives import life_panel
 from perdure.report.draw.svg.multiples import Cell, multiples
@@ -20,39 +22,7 @@ __all__ = ["annotated", "over_time"]
 _MOST_WORDS = 30  # more places than this are arrows without numbers
 
 
-def over_time(data: OverTimeData, looks: Looks, paper: Paper) -> Figure:
-    """How the values behind each metric change over a lifetime, one panel per metric, a line per task or pair."""
-    cells = []
-    for panel in data.panels:
-        moments = [one for line in panel.lines for one in line.moments]
-        bar = [] if panel.threshold is None else [panel.threshold]
-        y = np.array([*(one.value for one in moments), *bar])
-        cells.append(Cell(panel.metric.replace("_", " "), [np.array([one.x for one in moments])], [y], panel.unit))
-
-    def drawn(at: int, panel: Panel, inner: Paper) -> str:
-        return _moments(data.panels[at], panel, looks, inner)
-
-    entries = task_entries(data.tasks, looks)
-    label = f"The values behind metrics over {data.id}"
-    return multiples(cells, drawn, paper, data.id, label, x=data.x, y="", entries=entries, height=15)
-
-
-def _moments(panel: OverTimePanel, place: Panel, looks: Looks, paper: Paper) -> str:
-    parts = []
-    if panel.threshold is not None:
-        at = place.y(panel.threshold)
-        parts.append(rule(place.left, at, place.right, at, "axis", 1, "4 3"))
-    for line in panel.lines:
-        look = looks[line.task]
-        x, y = [place.x(one.x) for one in line.moments], [place.y(one.value) for one in line.moments]
-        dots = "".join(
-            marker(look.shape, a, b, paper.size * 0.32, f"{line.key}: {number(one.value)}")
-            for a, b, one in zip(x, y, line.moments, strict=True)
-        )
-        parts.append(coloured(look, stroke(path(x, y), 1.3, dash=look.dash) + dots, task=list(looks).index(line.task)))
-    return "".join(parts)
-
-
+@figure(places.annotated)
 def annotated(data: AnnotatedData, looks: Looks, paper: Paper) -> Figure:
     """One lifetime with the places where PM, FT and BT are read: dashed at what is compared with, an arrow to what is.
 
@@ -98,4 +68,38 @@ def _place(panel: Panel, marks: Sequence[Mark], paper: Paper, *, worded: bool) -
             )
         )
         parts.append(text(left, y, line, small * 0.9))
+    return "".join(parts)
+
+
+@figure(places.over_time)
+def over_time(data: OverTimeData, looks: Looks, paper: Paper) -> Figure:
+    """How the values behind each metric change over a lifetime, one panel per metric, a line per task or pair."""
+    cells = []
+    for panel in data.panels:
+        moments = [one for line in panel.lines for one in line.moments]
+        bar = [] if panel.threshold is None else [panel.threshold]
+        y = np.array([*(one.value for one in moments), *bar])
+        cells.append(Cell(panel.metric.replace("_", " "), [np.array([one.x for one in moments])], [y], panel.unit))
+
+    def drawn(at: int, panel: Panel, inner: Paper) -> str:
+        return _moments(data.panels[at], panel, looks, inner)
+
+    entries = task_entries(data.tasks, looks)
+    label = f"The values behind metrics over {data.id}"
+    return multiples(cells, drawn, paper, data.id, label, x=data.x, y="", entries=entries, height=15)
+
+
+def _moments(panel: OverTimePanel, place: Panel, looks: Looks, paper: Paper) -> str:
+    parts = []
+    if panel.threshold is not None:
+        at = place.y(panel.threshold)
+        parts.append(rule(place.left, at, place.right, at, "axis", 1, "4 3"))
+    for line in panel.lines:
+        look = looks[line.task]
+        x, y = [place.x(one.x) for one in line.moments], [place.y(one.value) for one in line.moments]
+        dots = "".join(
+            marker(look.shape, a, b, paper.size * 0.32, f"{line.key}: {number(one.value)}")
+            for a, b, one in zip(x, y, line.moments, strict=True)
+        )
+        parts.append(coloured(look, stroke(path(x, y), 1.3, dash=look.dash) + dots, task=list(looks).index(line.task)))
     return "".join(parts)
