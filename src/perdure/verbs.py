@@ -1,4 +1,4 @@
-"""The verbs as functions: what the command line does, for scripts and notebooks."""
+"""The verbs that span rooms, as functions: what the command line does, for scripts and notebooks."""
 
 from __future__ import annotations
 

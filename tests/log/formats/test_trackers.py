@@ -22,7 +22,7 @@ from perdure.log.accuracy_matrix import MatrixLifetime
 from perdure.log.formats import protobuf
 from perdure.log.formats.avalanche import AVALANCHE
 from perdure.log.formats.mlflow import MLFLOW
-from perdure.log.formats.scalars import TrackerReader
+from perdure.log.formats.runs import RunReader
 from perdure.log.formats.tensorboard import TENSORBOARD, scalars_in
 from perdure.log.formats.wandb import WANDB
 from perdure.log.read import Options, find
@@ -351,7 +351,7 @@ def test_any_bytes_give_a_log_error_and_nothing_else(content: bytes) -> None:
         metric = Path(folder, "run", "metrics", "eval", "pong", "reward")
         metric.parent.mkdir(parents=True)
         Path(folder, "run", "meta.yaml").write_text("")
-        files: list[tuple[TrackerReader, Path, Path, bytes]] = [
+        files: list[tuple[RunReader, Path, Path, bytes]] = [
             (TENSORBOARD, Path(folder, "tfevents"), Path(folder, "tfevents"), content),
             (TENSORBOARD, Path(folder, "tfevents"), Path(folder, "tfevents"), record(content)),
             (TENSORBOARD, Path(folder, "tfevents"), Path(folder, "tfevents"), record(message(5, message(1, content)))),

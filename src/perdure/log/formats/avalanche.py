@@ -14,7 +14,7 @@ import msgspec
 
 from perdure.errors import LogError
 from perdure.log.delimited import bytes_of
-from perdure.log.formats.scalars import Scalar, TrackerReader
+from perdure.log.formats.runs import RunReader, Scalar
 from perdure.log.formats.shapes import beginning
 
 __all__ = ["AVALANCHE"]
@@ -47,7 +47,7 @@ def _scalars(place: Path, notes: list[str]) -> Iterator[Scalar]:  # noqa: ARG001
     yield from sorted(found, key=lambda one: one.step)
 
 
-AVALANCHE = TrackerReader(
+AVALANCHE = RunReader(
     "avalanche",
     "Avalanche's get_all_metrics() as JSON (its eval_results.csv is a table)",
     _holds,

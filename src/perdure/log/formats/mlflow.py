@@ -14,7 +14,7 @@ from typing import Any
 from perdure import files
 from perdure.errors import LogError
 from perdure.log.delimited import bytes_of
-from perdure.log.formats.scalars import Scalar, TrackerReader, learner_and_seed
+from perdure.log.formats.runs import RunReader, Scalar, learner_and_seed
 
 __all__ = ["MLFLOW"]
 
@@ -76,7 +76,7 @@ def _facts(place: Path) -> Mapping[str, Any]:
     return learner_and_seed(said)
 
 
-MLFLOW = TrackerReader(
+MLFLOW = RunReader(
     "mlflow",
     "a run of MLflow's file store (mlruns/EXPERIMENT/RUN, with meta.yaml and metrics/)",
     _holds,

@@ -24,7 +24,7 @@ from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixLifetime
 from perdure.log.delimited import bytes_of
 from perdure.log.formats.matrix import lifetime_of
 from perdure.log.formats.matrix_settled import RawMatrix, accuracy_matrices, matrix_of_cells
-from perdure.log.formats.scalars import learner_and_seed
+from perdure.log.formats.runs import learner_and_seed
 from perdure.log.places import as_text
 from perdure.log.read import Options
 

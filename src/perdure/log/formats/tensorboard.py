@@ -17,7 +17,7 @@ from perdure.errors import LogError
 from perdure.log.delimited import bytes_of
 from perdure.log.formats import protobuf
 from perdure.log.formats.protobuf import Damaged, fields
-from perdure.log.formats.scalars import Scalar, TrackerReader
+from perdure.log.formats.runs import RunReader, Scalar
 
 __all__ = ["TENSORBOARD", "scalars_in"]
 
@@ -136,7 +136,7 @@ def _run(place: Path, notes: list[str]) -> Iterator[Scalar]:
         yield from scalars_in(file, notes)
 
 
-TENSORBOARD = TrackerReader(
+TENSORBOARD = RunReader(
     "tensorboard",
     "TensorBoard event files (events.out.tfevents.…), or a folder that holds those of a run",
     lambda place: bool(event_files(place)),

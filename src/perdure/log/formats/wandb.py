@@ -20,7 +20,7 @@ from perdure.errors import LogError
 from perdure.log.delimited import bytes_of
 from perdure.log.formats import protobuf
 from perdure.log.formats.protobuf import Damaged, fields
-from perdure.log.formats.scalars import Row, TrackerReader, learner_and_seed
+from perdure.log.formats.runs import Row, RunReader, learner_and_seed
 
 __all__ = ["WANDB"]
 
@@ -157,7 +157,7 @@ def _facts(place: Path) -> Mapping[str, Any]:
     return learner_and_seed(said)
 
 
-WANDB = TrackerReader(
+WANDB = RunReader(
     "wandb",
     "an offline run of Weights & Biases (offline-run-…, with its .wandb file), or a wandb-history.jsonl",
     lambda place: _file(place) is not None,

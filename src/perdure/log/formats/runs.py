@@ -1,4 +1,4 @@
-"""Scalars of a tracker, one after the other, as rows with a column per tag, and these as lifetimes of a table."""
+"""Runs that a tool kept, one lifetime each: a function that gives their rows, or tagged scalars, makes a reader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
 
-__all__ = ["Row", "Scalar", "TrackerReader", "in_rows", "learner_and_seed"]
+__all__ = ["Row", "RunReader", "Scalar", "in_rows", "learner_and_seed"]
 
 Row = Mapping[str, Any]
 _STEP = "step"
@@ -34,8 +34,11 @@ class Scalar(NamedTuple):
 
 
 @dataclass(eq=False)  # not frozen, since the protocol of a reader has plain attributes
-class TrackerReader:
-    """The runs of one tracker: how one is recognised, and its scalars or its rows in the order of their writing."""
+class RunReader:
+    """The runs of one tool: how one is recognised, and its rows or its scalars in the order of their writing.
+
+    Rows have columns as tables have them: `task_name`, `block_type` and a measure, or one per tag.
+    """
 
     name: str
     summary: str
