@@ -286,7 +286,7 @@ def _answered(ids: Sequence[str], bars: Mapping[str, Bar], lives: Sequence[Score
 
 def _valued(bars: Mapping[str, Bar], lives: Sequence[Score]) -> list[str]:
     """The metrics with a threshold that some lifetime has a value of; all that have values where none has one."""
-    valued = [name for name in bars if any(life.values.get(name) is not None for life in lives)]
+    valued = [name for name in bars if any(life.value(name) is not None for life in lives)]
     return [name for name in valued if bars[name].threshold is not None] or valued
 
 

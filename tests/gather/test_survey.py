@@ -110,6 +110,33 @@ def test_a_bad_lifetime_is_left_out_and_the_others_scored(tmp_path: Path) -> Non
     assert why
 
 
+def test_neighbours_taken_in_one_handful_score_as_each_does_alone(tmp_path: Path) -> None:
+    places: list[Path] = []
+    for number in range(26):  # runs with experts of their own, another scenario, one that cannot be read, one too large
+        blocks = LIFE if number % 5 else [*LIFE, ("test", "a_1", [float(number)])]
+        blocks = [(kind, task, [value + number for value in values]) for kind, task, values in blocks]
+        if number == 12:
+            blocks = [("train", "a_1", [1e301, 2.0])]
+        place = written(tmp_path / "all" / f"run{number // 9}" / "lives", f"life{number:02}", blocks)
+        if number == 7:
+            (place / "logger_info.json").write_text("{")
+        places.append(place)
+    written(tmp_path / "all" / "run1" / "experts", "a", [("train", "a_1", [1.0, 2.0, 3.0])], role="expert")
+    together = survey([tmp_path / "all"], jobs=1)
+    assert len(together.left_out) == 2
+    assert len(together.lives) == 24
+    alone = {
+        place: survey([place], [tmp_path / "all/run1/experts"] if "run1" in str(place) else ())
+        for place in places
+        if place not in (places[7], places[12])
+    }
+    for one in together.scores:
+        (other,) = alone[Path(one.identity.source)].scores
+        assert dict(one.metrics) == dict(other.metrics)
+        assert one.blocks == other.blocks
+        assert one.notes == other.notes
+
+
 def test_where_nothing_can_be_scored_the_reason_is_raised(tmp_path: Path) -> None:
     with pytest.raises(NotALog, match="no log that Perdure knows"):
         survey([tmp_path])

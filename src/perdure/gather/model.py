@@ -111,7 +111,7 @@ class Survey(Tabular):
                 "seed": one.seed,
                 "scenario_type": one.scenario_type,
                 "measure": one.measure,
-                **{name: one.values.get(name) for name in self.bars},
+                **{name: one.value(name) for name in self.bars},
             }
             for one in self.scores
         ]

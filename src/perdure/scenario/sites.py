@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 
 from perdure.scenario.model import Block, Scenario
@@ -83,6 +84,7 @@ class Confounded:
     """The learning blocks between them."""
 
 
+@lru_cache(maxsize=1 << 14)  # the same text for the same key: many lives carry it
 def key_text(key: Key) -> str:
     """A task's label, or `a→b` for an ordered pair."""
     return key if isinstance(key, str) else "→".join(key)

@@ -155,7 +155,7 @@ def family_of(bars: Mapping[str, Bar], ours: Sequence[Score], theirs: Sequence[S
         name
         for name, bar in bars.items()
         if leads(bar, (*ours, *theirs))
-        and all(any(life.values.get(name) is not None for life in side) for side in (ours, theirs))
+        and all(any(life.value(name) is not None for life in side) for side in (ours, theirs))
     )
 
 
@@ -180,7 +180,7 @@ def compare_lives(
     for place, (metric, bar) in enumerate(bars.items()):
         if metric not in family and metric not in shown:
             continue
-        there = [any(life.values.get(metric) is not None for life in side) for side in (pairing.ours, pairing.theirs)]
+        there = [any(life.value(metric) is not None for life in side) for side in (pairing.ours, pairing.theirs)]
         if there[0] != there[1]:
             only_in[names[0] if there[0] else names[1]].append(metric)
         if all(there):
@@ -255,7 +255,7 @@ def _scaled(bar: Bar, lives: Sequence[Score], *values: Array) -> tuple[Array, bo
 
 
 def _column(lives: Sequence[Score], metric: str) -> Array:
-    found = (life.values.get(metric) for life in lives)
+    found = (life.value(metric) for life in lives)
     return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
 
 
@@ -305,7 +305,7 @@ def _valued(
     ours: Sequence[Score], theirs: Sequence[Score], metric: str, *, paired: bool
 ) -> tuple[list[Score], list[Score]]:
     def has(life: Score) -> bool:
-        return life.values.get(metric) is not None
+        return life.value(metric) is not None
 
     if not paired:
         return [one for one in ours if has(one)], [one for one in theirs if has(one)]

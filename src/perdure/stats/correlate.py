@@ -116,7 +116,7 @@ def correlate(lives: Sequence[Score], metrics: Sequence[str]) -> tuple[Correlati
 
 
 def _column(lives: Sequence[Score], metric: str) -> Array:
-    found = (life.values.get(metric) for life in lives)
+    found = (life.value(metric) for life in lives)
     return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
 
 

@@ -156,7 +156,7 @@ def decide(lives: Sequence[Score], metric: str, bar: Bar, level: float = LEVEL) 
 
     `level` is of the interval and of the verdict; papers' one-tailed tests have the interval that agrees.
     """
-    found = [life for life in lives if life.values.get(metric) is not None]
+    found = [life for life in lives if life.value(metric) is not None]
     judged = is_judged(bar, lives)
     papers = any(life.preset != STANDARD for life in lives)
     margin, of_margin = margin_of(bar, found)
@@ -165,7 +165,7 @@ def decide(lives: Sequence[Score], metric: str, bar: Bar, level: float = LEVEL) 
         start = replace(start, tails="one")
     if not found:
         return replace(start, notes=("no lifetime has a value",) if judged else ())
-    values = np.array([life.values[metric] for life in found], dtype=np.float64)
+    values = np.array([life.value(metric) for life in found], dtype=np.float64)
     if not np.isfinite(values).all():
         raise PerdureError(f"{metric or 'a metric'}: a value is not finite; leave it out and say why it is missing")
     if len(found) == 1:
@@ -186,7 +186,7 @@ def _level(level: float, papers: bool) -> float:
 
 def sampled(found: Sequence[Score], metric: str, bar: Bar, *, judged: bool, papers: bool) -> Sample:
     """Lifetimes that all have a value, on the scale that decides, with the parts of the variance of their mean."""
-    values = np.array([life.values[metric] for life in found], dtype=np.float64)
+    values = np.array([life.value(metric) for life in found], dtype=np.float64)
     scaled, scale = on_scale(replace(bar, scale="linear") if papers else bar, values)
     lost = ("a ratio of 0 or less has no logarithm, so they are averaged as measured",)
     plain = Sample(scaled, scale, (part_of(scaled),), notes=lost if bar.scale != scale and not papers else ())
@@ -258,7 +258,7 @@ def _place(bar: Bar, margin: float, scale: AveragedAs) -> tuple[float, float]:
 def _counted(start: Decision, lives: Sequence[Score], metric: str, bar: Bar) -> Decision:
     """How many lifetimes lie beyond the threshold less its margin."""
     assert bar.threshold is not None
-    values = np.array([life.values[metric] for life in lives], dtype=np.float64)
+    values = np.array([life.value(metric) for life in lives], dtype=np.float64)
     ahead = bar.sign * (values - bar.threshold) + start.margin
     beyond = int(np.count_nonzero(ahead >= 0 if bar.inclusive else ahead > 0))
     return replace(start, above=beyond / len(values), above_count=beyond)

@@ -52,7 +52,7 @@ def moved(lives: Sequence[Score]) -> tuple[Moved, ...]:
     reasons = CHANGED.get(both[0][1].preset, {}) if both else {}
     found: list[Moved] = []
     for name in names:
-        known = [(before.values.get(name), after.values.get(name)) for before, after in both]
+        known = [(before.value(name), after.value(name)) for before, after in both]
         pairs = np.array([pair for pair in known if None not in pair], dtype=np.float64).reshape(-1, 2)
         if not len(pairs):
             continue

@@ -24,7 +24,7 @@ ENOUGH_FOR_BOOTSTRAP = 10
 
 def defined(lives: Sequence[Score], metric: str) -> Array:
     """The values of `metric` in the lives that have one, in order."""
-    found = (life.values.get(metric) for life in lives)
+    found = (life.value(metric) for life in lives)
     return np.array([value for value in found if value is not None], dtype=np.float64)
 
 
@@ -89,9 +89,8 @@ def estimate(
 
 def _reasons(lives: Sequence[Score], metric: str) -> str:
     """The commonest reason why lives have no value of `metric`, and how many others there are."""
-    counted = Counter(
-        life.why.get(metric) or "it was not scored" for life in lives if life.values.get(metric) is None
-    ).most_common()
+    missing = (life.metrics.get(metric) for life in lives if life.value(metric) is None)
+    counted = Counter((one and one.why) or "it was not scored" for one in missing).most_common()
     if not counted:
         return ""
     others = len(counted) - 1

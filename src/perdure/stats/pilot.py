@@ -157,7 +157,7 @@ class _Ask:
 
     def of(self, name: str, bar: Bar, pilots: Sequence[Sequence[Score]], wanted: float | None) -> PilotMetric:
         """What the pilots say of one metric, whose effect to be seen is `wanted`."""
-        found = [[life for life in one if life.values.get(name) is not None] for one in pilots]
+        found = [[life for life in one if life.value(name) is not None] for one in pilots]
         count = min(len(one) for one in found)
         if count < 2:
             reasons = [why for one in pilots for life in one if (why := life.why.get(name))]
@@ -191,7 +191,7 @@ class _Ask:
                 raise PerdureError("a paired plan needs the spread of the differences; give a pilot of both learners")
             matched = pair(found[0], found[1], "yes")
             found = (matched.ours, matched.theirs)
-        together = np.array([life.values[name] for one in found for life in one], dtype=np.float64)
+        together = np.array([life.value(name) for one in found for life in one], dtype=np.float64)
         scaled, scale = on_scale(replace(bar, scale="linear") if papers else bar, together)
         values = np.split(scaled, np.cumsum([len(one) for one in found])[:-1])
         sides = (values[0] - values[1],) if self.question == "paired" else (values[0], values[-1])

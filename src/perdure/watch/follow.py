@@ -153,7 +153,7 @@ class Follower:
             made = {
                 name: decide((score,), name, metric.held_against, self.settings.level).verdict
                 for name, metric in self.metrics.items()
-                if score.values.get(name) is not None
+                if score.value(name) is not None
             }
             known = self._verdicts[score.id] = (score, {name: one for name, one in made.items() if one})
         return known[1]

@@ -14,7 +14,7 @@ import numpy as np
 from perdure.curves.beside import Beside
 from perdure.curves.model import Curve, Curves, Expert
 from perdure.metrics.engine.declare import ADAPTERS, Aggregate, Context, Metric, NoValue, Site, Value, key_text
-from perdure.metrics.engine.measured import Broken, Measured, Result, combined, restricted
+from perdure.metrics.engine.measured import Broken, Measured, Result, combined, restricted, shared
 from perdure.scenario.model import Scenario
 from perdure.stopping import Stopped
 
@@ -116,7 +116,7 @@ def measure_all(
                 measured.append(combined(metric, results, places, tuple(dict.fromkeys(without)), left_out, aggregate))
             except Exception as problem:
                 measured.append(_failed(metric, found, problem))
-    return measured
+    return [measured[0], *(shared(one, measured[0]) for one in measured[1:])]
 
 
 def _failed(metric: Metric, found: Sequence[Site], problem: Exception) -> Measured:

@@ -131,12 +131,17 @@ class Score(Tabular):
         schema = {"metric": pl.String(), "value": pl.Float64(), "why": pl.String(), "flags": pl.String()}
         return pl.DataFrame(rows, schema=schema, orient="row")
 
-    @cached_property
+    def value(self, metric: str) -> float | None:
+        """The value of a metric, by its id; None where it has none or was not asked for."""
+        found = self.metrics.get(metric)
+        return None if found is None else found.value
+
+    @property  # not kept: ten thousand lives may be
     def values(self) -> dict[str, float | None]:
         """Metric → its value, or None."""
         return {name: one.value for name, one in self.metrics.items()}
 
-    @cached_property
+    @property
     def why(self) -> dict[str, str]:
         """Metric → the reason for its absence."""
         return {name: one.why for name, one in self.metrics.items() if one.why}
