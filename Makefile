@@ -6,7 +6,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-extras kill-nodes check format docs bench fuzz clean
+.PHONY: help demo test test-slow test-extras test-old-tools kill-nodes check format docs bench fuzz clean
 
 help:  ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -45,6 +45,17 @@ test-extras: $(VENV)/installed-extras  ## Run the tests that need PyTorch, Stabl
 	@$(BIN)/python -m pytest -k 's3 or ppo or sb3 or torch' tests/run tests/learners tests/matrix tests/log/formats/test_sb3.py tests/test_docs.py
 	@$(BIN)/python -m pytest tests/run/test_runner.py -k ray
 
+OLD := .venv-old-tools
+$(OLD)/installed: $(VENV)/installed-dev old-tools.txt
+	@echo "Setting up $(OLD) with l2metrics, l2logger and tella as they were (once, about a minute) …"
+	@$(BIN)/python -m pip install --quiet --editable '.[pandas]'
+	@test -x $(OLD)/bin/python || $(PYTHON) -m venv $(OLD)
+	@PIP_CONSTRAINT= $(OLD)/bin/python -m pip install --quiet --requirement old-tools.txt && touch $@ \
+	  || echo "The old tools cannot be had here; their tests will be skipped."
+
+test-old-tools: $(OLD)/installed  ## Run the tests beside l2metrics, l2logger and tella themselves
+	@$(BIN)/python -m pytest -rs tests/compat tests/test_docs.py -k 'compat or l2 or tella'
+
 kill-nodes: $(VENV)/installed-extras  ## Kill nodes of a Ray cluster fifty times, and compare the records (a quarter of an hour)
 	@$(BIN)/python bench/kill_nodes.py 50
 
@@ -68,4 +79,4 @@ fuzz: $(VENV)/installed-dev  ## Damage inputs of every kind for an hour, and kee
 	@$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 clean:  ## Remove what was made
-	rm -rf $(VENV) .bench demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLD) .bench demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -24,13 +24,11 @@ from pathlib import Path
 import score_speed  # type: ignore[import-not-found]
 from score_speed import SCAN, SCORE, TASKS, compile_ours, forget_cache, inside, store_experts, write_lifetime
 
+_OLD = Path(__file__).parents[1] / "old-tools.txt"
 PINS: Mapping[str, tuple[str, ...]] = {
-    "l2": (
-        "l2metrics==3.1.0", "l2logger==1.8.2", "pandas==1.5.3", "numpy==1.23.5", "matplotlib==3.6.3",
-        "seaborn==0.12.2", "scipy==1.10.1", "pyarrow==12.0.1",
-    ),
+    "l2": tuple(one for one in _OLD.read_text().splitlines() if not one.startswith("#")),
     "rliable": ("rliable==1.2.0", "pandas<3"),
-}  # fmt: skip
+}
 """Environment → what it holds. The second has today's pandas too."""
 
 _TRIES = 3

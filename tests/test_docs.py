@@ -16,6 +16,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(?P<kind>[\w ]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN_ONLY = {"json", "text", "toml", "yaml"}
 NEEDS = {
+    "keep-your-l2metrics-metrics.md": ("pandas",),
     "live-thousands-at-once.md": ("jax",),
     "minigrid-ppo.md": ("stable_baselines3", "minigrid"),
     "pytorch.md": ("torch",),

@@ -77,8 +77,8 @@ def picture_of(material: Material, name: str) -> Picture:
     if life is None:
         return Picture("")
     if life.score.identity.unit:
-        found = data.accuracy(material, View(lifetime=life.id), MOST)
-        if isinstance(found, data.AccuracyData):
+        found = matrices.accuracy(material, View(lifetime=life.id), MOST)
+        if isinstance(found, matrices.AccuracyData):
             return Picture(accuracy(found, material.looks, _PAPER).inline(), found.caption)
     return _of_life(life, {}, material)
 
