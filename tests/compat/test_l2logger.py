@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 import perdure
 from perdure.compat.l2logger import DataLogger
 from perdure.log.check import check_l2logger
+from tests.compat.sources import source_of
 
 
 def record(**change: Any) -> dict[str, Any]:
@@ -102,3 +106,22 @@ def test_changed_info_can_be_written_again(tmp_path: Path) -> None:
     logger.scenario_info["a"] = 2
     logger.write_info_files()
     assert json.loads((Path(logger.scenario_dir) / "scenario_info.json").read_text()) == {"a": 2}
+
+
+@pytest.mark.slow
+def test_the_test_of_l2logger_itself_passes(tmp_path: Path) -> None:
+    own = source_of("l2logger", "1.8.2", tmp_path) / "test"
+    # In place of l2logger, the package that its test imports from: this one.
+    (tmp_path / "stand" / "l2logger").mkdir(parents=True)
+    (tmp_path / "stand" / "l2logger" / "__init__.py").write_text("from perdure.compat import l2logger\n")
+    places = [str(tmp_path / "stand"), str(Path(perdure.__file__).parents[1])]
+    done = subprocess.run(
+        [sys.executable, "-m", "unittest", "-v", "test_simple_logging"],
+        cwd=own,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Ran 3 tests" in done.stderr

@@ -97,7 +97,7 @@ class DataLogger:
             self.close()
 
     def _open(self, join: bool) -> Journal:
-        measures = self._logger_info["metrics_columns"]
+        measures = list(dict.fromkeys(self._logger_info["metrics_columns"]))  # l2logger lets one be named twice
         journal = _Lenient(
             self._base, self._name, measures, scenario=self._scenario, info=self._scenario_info, join=join
         )

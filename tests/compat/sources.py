@@ -1,0 +1,28 @@
+"""What the old tools brought along in their source distributions, fetched to be executed, never kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+__all__ = ["source_of"]
+
+
+def source_of(package: str, version: str, into: Path) -> Path:
+    """The unpacked source distribution; where it cannot be had, the test is skipped, and says why."""
+    clean = {name: value for name, value in os.environ.items() if name not in ("PIP_CONSTRAINT", "PYTHONPATH")}
+    fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", package]
+    done = subprocess.run(
+        [*fetch, f"{package}=={version}"], cwd=into, env=clean, capture_output=True, text=True, check=False
+    )
+    archives = list(into.glob(f"{package}-*.tar.gz"))
+    if done.returncode or not archives:
+        pytest.skip(f"the source of {package} {version} cannot be had here: {done.stderr.strip()[-200:]}")
+    with tarfile.open(archives[0]) as archive:
+        archive.extractall(into, filter="data")
+    return into / f"{package}-{version}"
