@@ -8,20 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.metrics import METRICS
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.declare import Bar, Words
 from perdure.stats.answer import answer
 from perdure.stats.answers import alike, answers, better, questions
 from perdure.stats.compare import Comparison, Difference
 from perdure.stats.model import Decision, Estimate, Group
 from perdure.stats.pairing import Pairing
-from perdure.stats.sentences import word_of
+from perdure.stats.sentences import word_of, words_of
 
 BAR = Bar(0, 5, headline="log")
 
 
 def estimated(low: float, high: float, n: int = 11, metric: str = "performance_maintenance") -> Estimate:
     verdict = "met" if low > -5 else "not met" if high < -5 else "undecided"
-    word = word_of(metric, verdict, (low, high), 5, 1e-7)  # type: ignore[arg-type]
+    word = word_of(words_of(metric), verdict, (low, high), 5, 1e-7)  # type: ignore[arg-type]
     made = Decision((low + high) / 2, low, high, margin=5, verdict=verdict, word=word, p=0.01)  # type: ignore[arg-type]
     return Estimate(metric, "g", n, 0, made, bar=BAR)
 
@@ -102,3 +102,11 @@ def test_only_questions_that_somebody_can_answer_are_asked() -> None:
     matrix = group(estimated(-20, -10, metric="bwt"), unit="percent")
     assert [one.metric for one in questions([matrix], declared)] == ["bwt"]
     assert questions([group(None)], declared) == ()
+
+
+def test_a_metric_of_ones_own_has_a_column_where_its_words_ask_for_one() -> None:
+    declared = {"forward_transfer": METRICS.get("forward_transfer")}
+    own = replace(declared["forward_transfer"], name="daring", words=Words(asks="Does it dare?", about="steps"))
+    one = Estimate("daring", "g", 11, 0, Decision(1.2, 1.1, 1.3), bar=own.held_against)
+    (found,) = questions([group(one)], {**declared, "daring": own})
+    assert (found.asks, found.metric, found.about) == ("Does it dare?", "daring", "steps")

@@ -15,7 +15,7 @@ from scipy import stats  # type: ignore[import-untyped]
 from tests.metrics import new_definitions as oracle
 from tests.stats.lives import altered, beside_experts, lives, normal
 
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.declare import Bar, Words
 from perdure.stats.decide import EQUAL, decide
 from perdure.stats.estimate import estimate
 from perdure.stats.model import Decision
@@ -328,3 +328,10 @@ def test_other_presets_know_no_margin_unless_it_is_set_and_experts_are_constants
     assert kept(values, Bar(0.0, 5.0, headline="log", margin_given=True), preset="new-2022").word == "keeps"
     one_expert = beside_experts(drawn(6, 1), preset="l2metrics-3.1")
     assert decide(one_expert, "relative_performance", RP).verdict == "met"
+
+
+@pytest.mark.parametrize(("sign", "word"), [(1, "bolder"), (-1, "shyer")])
+def test_a_metric_of_ones_own_is_judged_in_the_words_of_its_declaration(sign: int, word: str) -> None:
+    bar = Bar(0.0, headline="log", words=Words("bolder", "shyer", "it", "gets {}", "than it was"))
+    made = decide(lives([sign * one for one in (3.0, 4.0, 5.0, 4.0)], "daring"), "daring", bar, 0.95)
+    assert (made.word, made.says) == (word, f"it gets {word} than it was")

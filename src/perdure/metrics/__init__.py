@@ -9,7 +9,7 @@ from perdure.metrics.matrix import common, cited
 from perdure.metrics import framework2019, transfer2019
 
 # isort: on
-from perdure.metrics.engine.declare import METRICS, Metric, NoValue, Preset, Value, declaring, metric
+from perdure.metrics.engine.declare import METRICS, Metric, NoValue, Preset, Value, Words, declaring, metric
 from perdure.scenario.sites import Site
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Preset",
     "Site",
     "Value",
+    "Words",
     "cited",
     "common",
     "cost",

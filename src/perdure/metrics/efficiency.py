@@ -10,13 +10,14 @@ import numpy as np
 from perdure.curves.beside import Beside
 from perdure.curves.model import Curves
 from perdure.metrics.engine.arithmetic import lift, still_rising, theil_sen
-from perdure.metrics.engine.declare import Context, NoValue, Site, Value, metric
+from perdure.metrics.engine.declare import Context, NoValue, Site, Value, Words, metric
 from perdure.scenario import sites
 
 __all__ = ["EXPERT_NOT_SATURATED", "NOT_SATURATED", "plasticity", "relative_performance", "sample_efficiency"]
 
 NOT_SATURATED = "not saturated: the curve still rises at its end, and the paper takes saturated tasks alone"
 EXPERT_NOT_SATURATED = "an expert is not saturated: its curve still rises at its end"
+_THAN = "than experts of single tasks"
 _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does not rise
 
 
@@ -31,6 +32,11 @@ _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does 
     capability="continual learning",
     source="Baker et al. 2023, Alg. 3, averaged as logarithms",
     aliases=("RP",),
+    words=Words(
+        *("more", "less", "it", "achieves {} while learning", _THAN),
+        asks="Beside an expert",
+        about="achieved while learning, ×",
+    ),
 )
 def relative_performance(expert: Beside) -> float | Value:
     r"""How much is achieved while learning a task, beside an expert of that task alone.
@@ -54,6 +60,7 @@ def relative_performance(expert: Beside) -> float | Value:
     capability="continual learning",
     source="after Baker et al. 2023, Alg. 4, by a common target",
     aliases=("SE",),
+    words=Words("faster", "slower", "it", "learns {}", _THAN, asks="How soon", about="speed of learning, ×"),
 )
 def sample_efficiency(expert: Beside) -> float | Value:
     r"""How high and how soon a task's learning ends up, beside an expert of that task alone.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.curves.model import Curve
-from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.declare import Words, metric
 from perdure.scenario import sites
 
 __all__ = ["performance_maintenance", "performance_maintenance_terminal"]
@@ -21,6 +21,7 @@ __all__ = ["performance_maintenance", "performance_maintenance_terminal"]
     source="Baker et al. 2023, Alg. 5",
     aliases=("PM",),
     of_matrix="bwt",
+    words=Words(of_change=True, asks="Keeps what it learns?", about="points kept or lost, of 100"),
 )
 def performance_maintenance(evaluation: Curve, reference: Curve) -> float:
     r"""How much of a task's performance is kept, or gained, while others are learned (0: nothing forgotten).

@@ -5,12 +5,13 @@ from __future__ import annotations
 from perdure.curves.model import Curve
 from perdure.metrics.engine.arithmetic import lift, lift_contrast
 from perdure.metrics.engine.combine import transfer_contrasts, transfer_logarithms
-from perdure.metrics.engine.declare import Value, metric
+from perdure.metrics.engine.declare import Value, Words, metric
 from perdure.scenario import sites
 
 __all__ = ["backward_transfer", "backward_transfer_contrast", "forward_transfer", "forward_transfer_contrast"]
 
 _CONDITION = "Transfer and Adaptation"
+_HELPS = ("helps", "harms", "learning a task")
 
 
 @metric(
@@ -26,6 +27,7 @@ _CONDITION = "Transfer and Adaptation"
     source="Baker et al. 2023, Alg. 1, averaged as logarithms",
     aliases=("FT",),
     of_matrix="fwt",
+    words=Words(*_HELPS, "{} others not learned yet", asks="Helps new tasks?", about="forward transfer, ×"),
 )
 def forward_transfer(before: Curve, after: Curve) -> float | Value:
     r"""How much learning one task lifts another that has not been learned yet.
@@ -73,6 +75,7 @@ def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     source="Baker et al. 2023, Alg. 2, averaged as logarithms",
     aliases=("BT",),
     of_matrix="bwt",
+    words=Words(*_HELPS, "{} others learned before", asks="Helps old tasks?", about="backward transfer, ×"),
 )
 def backward_transfer(before: Curve, after: Curve) -> float | Value:
     r"""How much learning one task lifts another that was learned before.

@@ -16,7 +16,7 @@ from perdure.scenario.model import Subtype
 from perdure.scenario.variants import Mode, Variants
 from perdure.schemas.structs import Part
 from perdure.stats.model import Tails, Verdict
-from perdure.stats.sentences import WORDS
+from perdure.stats.sentences import verdict_words
 
 __all__ = [
     "Answer",
@@ -167,7 +167,8 @@ class Estimate(Part, kw_only=True):
     """Of the signed-rank test, beside p and never deciding."""
     verdict: Verdict | None
     """Null for exploratory metrics."""
-    word: Annotated[str, Meta(extra_json_schema={"enum": [*WORDS]})] | None
+    word: Annotated[str, Meta(examples=[*verdict_words()])] | None
+    """The verdict in the metric's own word; a metric of one's own may have others than these."""
     says: str | UnsetType | None = UNSET
     """What the word means here."""
     more_lifetimes: int | UnsetType | None = UNSET

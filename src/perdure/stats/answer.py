@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from perdure.metrics.engine.declare import METRICS
+from collections.abc import Mapping
+from functools import cache
+
+from perdure.metrics import METRICS
+from perdure.metrics.engine.declare import Headline
 from perdure.metrics.engine.questions import QUESTIONS, Question
 from perdure.stats.model import Estimate, Group
 from perdure.words import interval, listed, number, plural
 
-__all__ = ["answer", "asked", "called", "in_parts", "keeping", "points_of", "title"]
+__all__ = ["answer", "asked", "called", "in_parts", "keeping", "kept_by", "points_of", "title"]
 
 _POINTS = {"percent": " percentage points", "fraction": " of 1"}
 
@@ -54,8 +58,13 @@ def asked(group: Group) -> dict[str, list[Estimate]]:
 
 def keeping(group: Group) -> Estimate | None:
     """What says whether it keeps what it learns: performance maintenance, of a matrix BWT."""
-    name = "bwt" if group.unit else "performance_maintenance"
-    return group.estimates.get(name)
+    return group.estimates.get(kept_by()["matrix" if group.unit else "log"])
+
+
+@cache
+def kept_by() -> Mapping[Headline, str]:
+    """Of a log and of a matrix, the headline metric that says what became of what was learned."""
+    return {one.headline: one.name for one in METRICS if one.headline and one.words and one.words.of_change}
 
 
 def answer(group: Group) -> str:

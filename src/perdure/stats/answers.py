@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from perdure.metrics.engine.declare import Metric
-from perdure.stats.answer import called, in_parts, keeping, points_of
+from perdure.metrics.engine.declare import Metric, Words
+from perdure.stats.answer import called, in_parts, keeping, kept_by, points_of
 from perdure.stats.compare import Comparison, Difference
 from perdure.stats.model import Group
+from perdure.stats.sentences import words_of
 from perdure.words import interval, number, p_words, plural
 
 __all__ = ["Alike", "Answer", "Part", "Question", "alike", "answers", "better", "questions"]
@@ -26,41 +27,26 @@ class Question:
     about: str
 
 
-_KEEPS = "Keeps what it learns?"
-_OF_LOGS = (
-    Question(_KEEPS, "performance_maintenance", "points kept or lost, of 100"),
-    Question("Helps new tasks?", "forward_transfer", "forward transfer, ×"),
-    Question("Helps old tasks?", "backward_transfer", "backward transfer, ×"),
-    Question("Beside an expert", "relative_performance", "achieved while learning, ×"),
-    Question("How soon", "sample_efficiency", "speed of learning, ×"),
-)
-_OF_MATRICES = (
-    Question(_KEEPS, "bwt", "change of earlier tasks (BWT)"),
-    Question("How good at the end?", "average_accuracy", "all tasks (AA)"),
-    Question("How good once learned?", "learning_accuracy", "each task (LA)"),
-    Question("Helps new tasks?", "fwt", "above an untrained learner (FWT)"),
-    Question("How far below its best?", "forgetting", "earlier tasks (FM); noise alone raises it"),
-)
 _UNITS = {"contrast": "a contrast, −1 to 1"}
 _MOST = 6
 
 
 def questions(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[Question, ...]:
     """What these groups can be asked: of logs, or of accuracy matrices; else whatever has a threshold."""
-    asked = _OF_MATRICES if any(group.unit for group in groups) else _OF_LOGS
-    known = [one for one in asked if one.metric in declared]
-    known = [Question(one.asks, one.metric, _about(one, declared[one.metric])) for one in known]
-    valued = [one for one in known if any(_mean(group, one.metric) is not None for group in groups)]
+    kind = "matrix" if any(group.unit for group in groups) else "log"
+    told = {name: words_of(name, one.held_against) for name, one in declared.items() if one.headline == kind}
+    asked = sorted((name for name, words in told.items() if words.asks), key=lambda name: not told[name].of_change)
+    valued = [name for name in asked if any(_mean(group, name) is not None for group in groups)]
     if valued:
-        return tuple(valued)
+        return tuple(Question(told[name].asks, name, _about(told[name], declared[name])) for name in valued)
     others = [name for name, one in declared.items() if one.threshold is not None and not one.variant_of]
     named = [name for name in others if any(_mean(group, name) is not None for group in groups)][:_MOST]
     return tuple(Question(name.replace("_", " "), name, declared[name].unit) for name in named)
 
 
-def _about(one: Question, metric: Metric) -> str:
+def _about(words: Words, metric: Metric) -> str:
     unit = _UNITS.get(metric.unit)
-    return f"{one.about.partition(',')[0]}, {unit}" if unit else one.about
+    return f"{words.about.partition(',')[0]}, {unit}" if unit else words.about
 
 
 def _mean(group: Group, metric: str) -> float | None:
@@ -132,29 +118,14 @@ def _part(group: Group, where: str) -> Part:
     return Part(one.verdict if one else None, one.word if one else None, lead, where, rest)
 
 
-_TOLD = (
-    (
-        "learning a task ",
-        {"forward_transfer": "{} others not learned yet", "backward_transfer": "{} others learned before"},
-        "",
-    ),
-    (
-        "it ",
-        {"relative_performance": "achieves {} while learning", "sample_efficiency": "learns {}"},
-        " than experts of single tasks",
-    ),
-)
-"""How the words of the other decisions make a sentence: its beginning, what each word goes into, its end."""
-
-
 def _further(groups: Sequence[Group]) -> str:
     """What is decided of transfer and beside experts in every group alike, in a sentence."""
-    said = []
-    for begin, phrases, end in _TOLD:
-        found = [phrase.format(word) for metric, phrase in phrases.items() if (word := _agreed(groups, metric))]
-        if found:
-            said.append(f"{begin}{' and '.join(found)}{end}")
-    text = "; ".join(said)
+    said: dict[tuple[str, str], list[str]] = {}
+    for metric, one in groups[0].estimates.items():
+        words, word = words_of(metric, one.bar), _agreed(groups, metric)
+        if words.does and word:
+            said.setdefault((words.who, words.than), []).append(words.does.format(word))
+    text = "; ".join(f"{who} {' and '.join(found)} {than}".rstrip() for (who, than), found in said.items())
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
@@ -206,7 +177,7 @@ def alike(found: Sequence[Answer]) -> tuple[Alike, ...]:
 def better(compared: Comparison, groups: Mapping[str, Group]) -> str:
     """Who keeps more, with the interval and the p of one test; nothing where that was not compared."""
     one = next(
-        (compared.differences[name] for name in ("performance_maintenance", "bwt") if name in compared.differences),
+        (compared.differences[name] for name in kept_by().values() if name in compared.differences),
         None,
     )
     if one is None or one.difference is None:

@@ -22,7 +22,7 @@ from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, cross
 from perdure.stats.interval import Interval, Part, interval_of, part_of, signed_rank_test
 from perdure.stats.model import LEVEL, Array, Decision, Verdict, Withheld
 from perdure.stats.one_lifetime import within_life
-from perdure.stats.sentences import meaning, word_of
+from perdure.stats.sentences import meaning, word_of, words_of
 from perdure.stats.threshold import sign_test, two_sided_sign_test
 
 __all__ = [
@@ -273,7 +273,8 @@ def _verdict(
     ends = sorted((sign * (found.low - threshold), sign * (found.high - threshold)))
     slack = sign * (threshold - less)
     verdict: Verdict = "met" if ends[0] > -slack + none else "not met" if ends[1] < -slack - none else "undecided"
-    word = word_of(metric, verdict, (ends[0], ends[1]), slack, none)
+    words = words_of(metric, bar)
+    word = word_of(words, verdict, (ends[0], ends[1]), slack, none)
     place = threshold if word in ("gains", "loses") else less
     back = math.exp if sample.scale == "log" else float
     away = np.where(np.abs(sample.values - place) <= none, 0.0, sign * (sample.values - place))
@@ -300,7 +301,7 @@ def _verdict(
     if verdict == "undecided" and found.variance:
         gap = sign * (found.mean - less)
         made = replace(made, more=_more(sample, abs(gap), n, made.level) if abs(gap) > none else None)
-    return replace(made, says=meaning(metric, made, n))
+    return replace(made, says=meaning(metric, words, made, n))
 
 
 def _ranked(away: Array, none: float) -> Array:

@@ -6,19 +6,23 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from perdure.metrics import METRICS
+from perdure.metrics.engine.declare import Words
 from perdure.words import interval, number, p_words, plural
 
 if TYPE_CHECKING:
+    from perdure.metrics.engine.declare import Bar
     from perdure.stats.compare import Difference
     from perdure.stats.model import Decision, Verdict
 
 __all__ = [
     "MARKS",
     "RULE",
-    "WORDS",
     "decides",
     "rule_of",
     "sentence",
+    "verdict_words",
+    "words_of",
 ]
 
 MARKS: Mapping[str, str] = {"met": "✓", "not met": "✗", "undecided": "?"}
@@ -38,34 +42,23 @@ _UNDECIDED = {
     "framework-2019": "framework-2019 gives no verdicts. Arithmetic means and 90 % intervals, experts as constants."
 }
 
-_KEEPS = ("performance_maintenance", "bwt")
-_PLAIN, _OPEN = ("above", "below"), "undecided"
-_WORDS: Mapping[str, tuple[str, str]] = {
-    "forward_transfer": ("helps", "harms"),
-    "backward_transfer": ("helps", "harms"),
-    "relative_performance": ("more", "less"),
-    "sample_efficiency": ("faster", "slower"),
-}
-WORDS = (
-    "gains",
-    "keeps",
-    "loses",
-    "forgets",
-    *dict.fromkeys(word for both in _WORDS.values() for word in both),
-    *_PLAIN,
-    _OPEN,
-)
-"""What a verdict may be called."""
-_MEANS: Mapping[tuple[str, str], str] = {
-    ("forward_transfer", "helps"): "learning a task helps others not learned yet",
-    ("forward_transfer", "harms"): "learning a task harms others not learned yet",
-    ("backward_transfer", "helps"): "learning a task helps others learned before",
-    ("backward_transfer", "harms"): "learning a task harms others learned before",
-    ("relative_performance", "more"): "it achieves more while learning than experts of single tasks",
-    ("relative_performance", "less"): "it achieves less while learning than experts of single tasks",
-    ("sample_efficiency", "faster"): "it learns faster than experts of single tasks",
-    ("sample_efficiency", "slower"): "it learns slower than experts of single tasks",
-}
+_OPEN = "undecided"
+_OF_CHANGE = ("gains", "keeps", "loses", "forgets")
+_PLAIN = Words()
+
+
+def words_of(metric: str, bar: Bar | None = None) -> Words:
+    """How a metric's verdict is said, by its declaration, also where only its scores are known."""
+    if bar is not None and bar.words is not None:
+        return bar.words
+    return (METRICS.get(metric).words if metric in METRICS.names() else None) or _PLAIN
+
+
+def verdict_words() -> tuple[str, ...]:
+    """What the verdicts of Perdure's own metrics may be called; one of a user's own may have others."""
+    declared = (one.words for one in METRICS if one.words and not one.words.of_change)
+    either = dict.fromkeys(word for one in (*declared, _PLAIN) for word in (one.better, one.worse))
+    return (*_OF_CHANGE, *either, _OPEN)
 
 
 def rule_of(preset: str) -> str:
@@ -78,9 +71,9 @@ def decides(preset: str) -> bool:
     return preset not in _UNDECIDED
 
 
-def word_of(metric: str, verdict: Verdict, ends: tuple[float, float], slack: float, none: float) -> str:
+def word_of(words: Words, verdict: Verdict, ends: tuple[float, float], slack: float, none: float) -> str:
     """The verdict in the metric's own word; `ends` are the interval's, from the threshold, `slack` is the margin."""
-    if metric in _KEEPS:
+    if words.of_change:
         low, high = ends
         if low > none:
             return "gains"
@@ -88,15 +81,14 @@ def word_of(metric: str, verdict: Verdict, ends: tuple[float, float], slack: flo
             return "keeps"
         if high < -slack - none:
             return "forgets"
-        return "loses" if high < -none else "undecided"
-    better, worse = _WORDS.get(metric, _PLAIN)
-    return {"met": better, "not met": worse}.get(verdict, "undecided")
+        return "loses" if high < -none else _OPEN
+    return {"met": words.better, "not met": words.worse}.get(verdict, _OPEN)
 
 
-def meaning(metric: str, made: Decision, n: int) -> str:
+def meaning(metric: str, words: Words, made: Decision, n: int) -> str:
     """What the word means here, in words, of `n` lifetimes."""
     margin, word = number(made.margin), made.word or ""
-    points = " points" if metric == "performance_maintenance" else ""
+    points = " points" if metric in METRICS.names() and METRICS.get(metric).unit == "points" else ""
     if word == "gains":
         return "it gets better while other tasks are learned"
     if word == "keeps":
@@ -114,9 +106,9 @@ def meaning(metric: str, made: Decision, n: int) -> str:
         assert made.high is not None
         between = f"loses between {interval(-made.high, -made.low, ' and ')}{points}"
         return f"{between}; whether it is {margin} or more is undecided{_would_decide(made)}"
-    if word == "undecided":
+    if word == _OPEN:
         return _would_decide(made).removeprefix("; ")
-    return _MEANS.get((metric, word), "")
+    return words.sentence(word)
 
 
 def _would_decide(made: Decision) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 from perdure.curves.model import Curves, Prep
 from perdure.curves.twin import Twin
 from perdure.errors import MetricError
-from perdure.metrics.engine.questions import Question
+from perdure.metrics.engine.questions import Question, Words
 from perdure.registry import Registry
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import LIFETIME, Key, Site, key_text
@@ -39,6 +39,7 @@ __all__ = [
     "Preset",
     "Site",
     "Value",
+    "Words",
     "declaring",
     "key_text",
     "metric",
@@ -104,6 +105,8 @@ class Bar:
     """Whether its values depend on experts, which are a sample as lifetimes are."""
     margin_given: bool = False
     """Whether somebody set the margin; one that was declared is meant on a scale of 100."""
+    words: Words | None = None
+    """How its verdict is said; None where nobody declared it."""
 
     @property
     def sign(self) -> float:
@@ -174,6 +177,8 @@ class Metric:
     """The metric that asks the same in another way, or nothing."""
     question: Question = ""
     """Which of a reader's questions it answers; those are shown first."""
+    words: Words | None = None
+    """How its verdict is said; None for above and below."""
 
     @cached_property
     def roles(self) -> Mapping[str, Any]:
@@ -222,6 +227,7 @@ class Metric:
             self.scale,
             self.expert,
             self.margin_given,
+            self.words,
         )
 
     @property
@@ -280,6 +286,7 @@ def metric(
     scale: AveragedAs = "linear",
     variant_of: Metric | None = None,
     question: Question = "",
+    words: Words | None = None,
     register: bool = True,
 ) -> Callable[[Callable[..., float | Value]], Metric]:
     """Declare the decorated formula as a metric over `sites`; its parameters are the roles.
@@ -323,6 +330,7 @@ def metric(
             scale=scale,
             variant_of=variant_of.name if variant_of else "",
             question=question,
+            words=words,
         )
         if register:
             _register(made)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from perdure.metrics.engine.combine import flat
-from perdure.metrics.engine.declare import Good, Metric, Value, metric
+from perdure.metrics.engine.declare import Good, Metric, Value, Words, metric
 from perdure.metrics.matrix import sites
 from perdure.metrics.matrix.cells import Place
 
@@ -31,7 +31,14 @@ SQUARED = "in squared units"
 # --- the page's own (S002) ------------------------------------------------------------------------
 
 
-@_headline(sites.at_the_end, source=S002, aliases=("AA",), good=Good("above 80 %", above=80), question="does")
+@_headline(
+    sites.at_the_end,
+    source=S002,
+    aliases=("AA",),
+    good=Good("above 80 %", above=80),
+    question="does",
+    words=Words(asks="How good at the end?", about="all tasks (AA)"),
+)
 def average_accuracy(at: Place) -> float:
     r"""How well all learned tasks are done at the end (AA).
 
@@ -42,7 +49,14 @@ def average_accuracy(at: Place) -> float:
     return at.final
 
 
-@_headline(sites.once_learned, source=S002, aliases=("LA",), good=Good("above 90 %", above=90), question="does")
+@_headline(
+    sites.once_learned,
+    source=S002,
+    aliases=("LA",),
+    good=Good("above 90 %", above=90),
+    question="does",
+    words=Words(asks="How good once learned?", about="each task (LA)"),
+)
 def learning_accuracy(at: Place) -> float:
     r"""How well each task is done once it is learned (LA).
 
@@ -62,6 +76,7 @@ def learning_accuracy(at: Place) -> float:
     source=GEM,
     good=Good("about 0, or positive"),
     question="keeps",
+    words=Words(of_change=True, asks="Keeps what it learns?", about="change of earlier tasks (BWT)"),
 )
 def bwt(at: Place) -> float:
     r"""How much learning the later tasks changed the earlier ones; negative is forgetting (BWT).
@@ -74,7 +89,14 @@ def bwt(at: Place) -> float:
     return at.final - at.learned
 
 
-@_headline(sites.ahead_of_learning, source=GEM, aliases=("fwt_gem",), good=Good("positive", above=0), question="helps")
+@_headline(
+    sites.ahead_of_learning,
+    source=GEM,
+    aliases=("fwt_gem",),
+    good=Good("positive", above=0),
+    question="helps",
+    words=Words(asks="Helps new tasks?", about="above an untrained learner (FWT)"),
+)
 def fwt(at: Place) -> float:
     r"""How far each later task is above an untrained learner just before it is learned: forward transfer (FWT).
 
@@ -101,7 +123,15 @@ def above_chance(at: Place) -> float:
     return at.learned - float(at.random_init[at.row])
 
 
-@_headline(sites.histories, better="lower", source=RIEMANNIAN_WALK, aliases=("FM",), good=Good("low"), question="keeps")
+@_headline(
+    sites.histories,
+    better="lower",
+    source=RIEMANNIAN_WALK,
+    aliases=("FM",),
+    good=Good("low"),
+    question="keeps",
+    words=Words(asks="How far below its best?", about="earlier tasks (FM); noise alone raises it"),
+)
 def forgetting(at: Place) -> Value:
     r"""How far each earlier task fell from its best to the end; noise alone makes it positive, bwt does not (FM).
 
