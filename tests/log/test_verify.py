@@ -260,7 +260,7 @@ def recalled(life: Path) -> bool:
         raise AssertionError("read from the text")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(l2logger, "load", refuse)
+        patch.setattr(l2logger, "pieces", refuse)
         try:
             perdure.read(life)
         except AssertionError:

@@ -292,6 +292,10 @@ class Surveyor:
         self.options = replace(how.settings.reading(), cache=how.cache)
         self.serving = serving or Serving(how.experts, how.own_experts, self.options)
         self._scorers: dict[Path | None, Scorer] = {}
+        settings = how.settings
+        # What others declare, papers' presets and those who look at curves may want any row.
+        plain = settings.preset == "standard" and not settings.metrics and settings.variants in (None, "name", "aware")
+        self._lean = plain and settings.prep is None and how.look is None
         self.raised: PerdureError | None = None
         """The last reason for leaving something out, as it was raised."""
 
@@ -327,7 +331,7 @@ class Surveyor:
         if found.lifetime is not None:
             yield found, found.lifetime
             return
-        options = replace(self.options, rows=self.options.rows or found.rows)
+        options = replace(self.options, rows=self.options.rows or found.rows, lean=self._lean)
         for one in lifetimes(found.path, options, found.part):
             if not one.inside:
                 yield found, one
@@ -393,7 +397,7 @@ def _in_pieces(lives: Iterable[_Read]) -> Iterator[list[_Read]]:
     some: list[_Read] = []
     rows = 0
     for one in lives:
-        here = one[2].experiences.height
+        here = one[2].height
         if some and (rows + here > _ROWS_AT_ONCE or one[0].place.run != some[0][0].place.run):
             yield some
             some, rows = [], 0

@@ -30,6 +30,11 @@ class Alike:
     shared: dict[Any, Passage] = field(repr=False)
     """What the lifetimes found so far, one dictionary for all of them."""
 
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+        return self.rows.height
+
     def passage(
         self, lifetime: Lifetime, measure: str | Mapping[str, str], variants: Mode, settled: Settled | None
     ) -> Passage:

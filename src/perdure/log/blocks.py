@@ -21,7 +21,16 @@ from perdure.scenario.parameters import same_value
 if TYPE_CHECKING:
     from perdure.log.model import Lifetime
 
-__all__ = ["in_order", "parameter_table", "passage"]
+__all__ = [
+    "Facts",
+    "boundaries",
+    "experiences",
+    "in_order",
+    "is_complete",
+    "parameter_table",
+    "passage",
+    "scenario_of",
+]
 
 _MODES: dict[str, Mode] = {"train": "learn", "test": "evaluate"}
 _COMPLETE = EXPERIENCE_STATUSES.index("complete")
@@ -77,7 +86,7 @@ def passage(
         named, made = names(lifetime, settled)
         rows = rows.with_columns(named) if made else rows
         tasks = made
-    complete = rows.get_column("exp_status").to_physical().to_numpy() == _COMPLETE
+    complete = is_complete(rows)
     raw, own = _measured(rows, labels, measure)
     counts = complete & np.isfinite(raw)
     dropped = dict.fromkeys(("incomplete", "missing", "not finite"), 0)
@@ -87,11 +96,11 @@ def passage(
         dropped["not finite"] = int((complete & np.isinf(raw)).sum())
         rows, raw, own = rows.filter(pl.Series(counts)), raw[counts], own[counts]
         labels = labels.filter(pl.Series(counts))
-    row_starts = _boundaries(rows)
+    row_starts = boundaries(rows)
     values, starts = _averaged(rows, raw, row_starts)
-    facts = _Facts.of(rows, labels, row_starts)
+    facts = Facts.of(rows, labels, row_starts)
     noise = {} if facts.plain else settled.noise if variants == "params" and settled else _noise(lifetime)
-    scenario = _scenario(lifetime, facts, np.diff(starts), noise, tasks, as_one=variants == "agnostic")
+    scenario = scenario_of(lifetime, facts, np.diff(starts), noise, tasks, as_one=variants == "agnostic")
     measures = {} if isinstance(measure, str) else _by_task(lifetime, scenario, own[row_starts[:-1]].tolist())
     return Passage(
         scenario=scenario,
@@ -109,13 +118,13 @@ def passage(
 def parameter_table(lifetime: Lifetime) -> ParameterTable:
     """The parameters of the rows that are complete and have a value of some measure, whichever is scored."""
     rows = lifetime.experiences
-    counts = rows.get_column("exp_status").to_physical().to_numpy() == _COMPLETE
+    counts = is_complete(rows)
     values = (rows.get_column(name).to_numpy().astype(np.float64, copy=False) for name in lifetime.measures)
     counts &= np.logical_or.reduce([np.isfinite(one) for one in values]) if lifetime.measures else True
     if not counts.all():
         rows = rows.filter(pl.Series(counts))
-    row_starts = _boundaries(rows)
-    return table_of(rows, row_starts[:-1], _experiences(rows, row_starts), None if counts.all() else counts)
+    row_starts = boundaries(rows)
+    return table_of(rows, row_starts[:-1], experiences(rows, row_starts), None if counts.all() else counts)
 
 
 def _measured(
@@ -149,6 +158,12 @@ def _by_task(lifetime: Lifetime, scenario: Scenario, columns: list[int]) -> dict
     return {task.label: found[task.label] for task in scenario.tasks}
 
 
+def is_complete(rows: pl.DataFrame) -> npt.NDArray[np.bool_]:
+    """Whether each row tells of an experience that came to its end."""
+    complete: npt.NDArray[np.bool_] = rows.get_column("exp_status").to_physical().to_numpy() == _COMPLETE
+    return complete
+
+
 def _changed(rows: pl.DataFrame, *names: str) -> npt.NDArray[np.bool_]:
     """Whether a row differs from the one before it in any of `names`; the first row does."""
     changed = np.ones(rows.height, dtype=bool)
@@ -158,13 +173,13 @@ def _changed(rows: pl.DataFrame, *names: str) -> npt.NDArray[np.bool_]:
     return changed
 
 
-def _boundaries(rows: pl.DataFrame) -> npt.NDArray[np.int64]:
+def boundaries(rows: pl.DataFrame) -> npt.NDArray[np.int64]:
     """Where a block number, mode, subtype or task begins, with the number of rows at the end."""
     changed = _changed(rows, "block_num", "block_type", "block_subtype", "task_name")
     return np.append(np.flatnonzero(changed), rows.height).astype(np.int64)
 
 
-def _experiences(rows: pl.DataFrame, row_starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def experiences(rows: pl.DataFrame, row_starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Where each experience begins: rows that share a number within a block are one."""
     first = _changed(rows, "exp_num")
     first[row_starts[:-1]] = True
@@ -175,7 +190,7 @@ def _averaged(
     rows: pl.DataFrame, raw: npt.NDArray[np.float64], row_starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """One value per experience, and where each block starts among them."""
-    experience_starts = _experiences(rows, row_starts)
+    experience_starts = experiences(rows, row_starts)
     if len(experience_starts) == len(raw):
         return raw, row_starts
     counts = np.diff(np.append(experience_starts, raw.size))
@@ -185,7 +200,7 @@ def _averaged(
 
 
 @dataclass(frozen=True)
-class _Facts:
+class Facts:
     """What each block's first row says, and the parameters of its last."""
 
     kinds: list[str]
@@ -198,7 +213,7 @@ class _Facts:
     """The tasks as logged."""
 
     @classmethod
-    def of(cls, rows: pl.DataFrame, labels: pl.Series, row_starts: npt.NDArray[np.int64]) -> _Facts:
+    def of(cls, rows: pl.DataFrame, labels: pl.Series, row_starts: npt.NDArray[np.int64]) -> Facts:
         # By lists, not arrays: Polars would import numpy.ma to look at an array, 20 ms.
         first, last = row_starts[:-1].tolist(), (row_starts[1:] - 1).tolist()
         names = ("block_type", "task_name", "block_subtype", "block_num", "task_params")
@@ -213,9 +228,9 @@ class _Facts:
         return self.first == self.last and len(texts) == len(set(self.labels))
 
 
-def _scenario(
+def scenario_of(
     lifetime: Lifetime,
-    facts: _Facts,
+    facts: Facts,
     lengths: npt.NDArray[np.int64],
     noise: Mapping[str, frozenset[str]],
     tasks: Mapping[str, Task],

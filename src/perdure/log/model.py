@@ -18,11 +18,10 @@ from perdure.scenario.model import Scenario, Task
 from perdure.scenario.variants import Variants, mode
 
 if TYPE_CHECKING:
+    from perdure.log.alike import Alike
+    from perdure.log.lean import Lean
     from perdure.log.parameters import ParameterTable
     from perdure.log.variants import Sets, Settled
-
-if TYPE_CHECKING:
-    from perdure.log.alike import Alike
 
 __all__ = [
     "BLOCK_SUBTYPES",
@@ -100,13 +99,20 @@ class Lifetime:
     """Its scenario type, where neither `info` nor the manifest states one."""
     variants: Literal["name", "params"] = "name"
     """What its source takes for a task where nobody says otherwise: the label, or the label with its parameters."""
-    alike: Alike | None = field(default=None, repr=False)
-    """What it has in common with the lifetimes beside it, where a reader of many saw it."""
+    alike: Alike | Lean | None = field(default=None, repr=False)
+    """What it has in common with the lifetimes beside it, where a reader of many saw it; or what stands for its rows,
+    where `experiences` are but the first and the last of each block."""
 
     @cached_property
     def scenario(self) -> Scenario:
         """The blocks as lived, derived from the rows that count for the first measure."""
         return self.passage().scenario
+
+    @property
+    def height(self) -> int:
+        """How many rows were recorded, also where not all of them are at hand."""
+        alike = self.alike
+        return alike.height if alike is not None and alike.rows is self.experiences else self.experiences.height
 
     @property
     def scenario_type(self) -> str | None:

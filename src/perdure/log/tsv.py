@@ -6,7 +6,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +26,7 @@ __all__ = [
     "header_of",
     "load",
     "parsed",
+    "pieces",
     "records_in",
     "sources",
 ]
@@ -148,22 +149,36 @@ def load(
     notes: list[str],
     checksums: Checksums,
 ) -> pl.DataFrame | None:
-    """All records of the files as one table; None where there are none.
+    """All records of the files as one table; None where there are none."""
+    frames = list(pieces(found, schema, notes, checksums))
+    if not frames:
+        return None
+    return frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
+
+
+def pieces(
+    found: Sequence[Source],
+    schema: Callable[[tuple[str, ...], Path], Mapping[str, pl.DataType]],
+    notes: list[str],
+    checksums: Checksums,
+) -> Iterator[pl.DataFrame]:
+    """The records of the files in tables of some hundred thousand, none of them empty.
 
     `schema` gives the column types for a header, or raises. A last line without its newline is torn,
     even where it parses: it is left out, and `notes` says so. `checksums` are filled in from the same
     bytes. Raises Unparsed where some line does not fit its types.
     """
-    frames: list[pl.DataFrame] = []
     gathered = io.BytesIO()
     header: tuple[str, ...] = ()
     kinds: Mapping[str, pl.DataType] = {}
 
-    def parse() -> None:
+    def parse() -> Iterator[pl.DataFrame]:
         if gathered.tell():
             gathered.truncate()
-            frames.append(parsed(gathered.getvalue(), kinds))
+            frame = parsed(gathered.getvalue(), kinds)
             gathered.seek(0)
+            if frame.height:
+                yield frame
 
     for source in found:
         if not source.size:
@@ -176,7 +191,7 @@ def load(
                     notes.append(f"{source.relative}:1: the header line is torn, no record in it")
                     continue
                 if names != header or gathered.tell() > _AT_ONCE:
-                    parse()
+                    yield from parse()
                     kinds = schema(names, source.path)  # raises here, where the file is known
                     header = names
                 at = gathered.tell()
@@ -193,11 +208,7 @@ def load(
             line = files.read_bytes(source.name)[: source.size].count(b"\n") + 1
             cut = source.size - start - kept
             notes.append(f"{source.relative}:{line}: the last line is torn ({cut} bytes without a newline); left out")
-    parse()
-    frames = [frame for frame in frames if frame.height]
-    if not frames:
-        return None
-    return frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
+    yield from parse()
 
 
 def _gather(file: io.FileIO, size: int, begun: bytes, gathered: io.BytesIO) -> tuple[int, int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,12 +17,13 @@ from perdure.errors import LogError, nearest
 from perdure.log import cache
 from perdure.log.blocks import in_order
 from perdure.log.cells import folded, typed
+from perdure.log.lean import Lean, NeedsRows, lean
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.problem import Problem
 from perdure.log.read import Options
 from perdure.log.rules import FILLED_COLUMNS, MEASURE, OPTIONAL_COLUMNS, RULES
-from perdure.log.tsv import Checksums, Source, Unparsed, load, sources
+from perdure.log.tsv import Checksums, Source, Unparsed, pieces, sources
 from perdure.log.verify import (
     BLOCKS_FILE,
     Ledger,
@@ -58,6 +60,7 @@ _NO_MANIFEST = (
     "lower is better is not known (--lower-is-better says so)"
 )
 _SUBTYPE = RULES["block_subtype"]
+_LONG = 1 << 29  # bytes of text; the rows of less fit where anything is scored
 _BLOCK_FOLDER = re.compile(r"\d+-(train|test)")
 
 
@@ -83,12 +86,12 @@ class L2Logger:
         manifest = object_in(path / MANIFEST) if (path / MANIFEST).exists() else {}
         info = object_in(path / SCENARIO_INFO) if (path / SCENARIO_INFO).exists() else {}
         measures = options.measures or measures_of(path, manifest)
-        ledger, rows, notes = self._verified(path, measures, options)
+        ledger, found, notes = self._verified(path, measures, options)
         if ledger is not None and not manifest:
             notes = [_NO_MANIFEST, *notes]
         return Lifetime(
             id=str(manifest.get("id") or as_text(path.resolve().name)),
-            experiences=rows,
+            experiences=found if isinstance(found, pl.DataFrame) else found.rows,
             measures=measures,
             learner=manifest.get("learner"),
             seed=manifest.get("seed"),
@@ -98,23 +101,31 @@ class L2Logger:
             info=info,
             manifest=manifest,
             notes=tuple(notes),
+            alike=found if isinstance(found, Lean) else None,
         )
 
     def _verified(
         self, path: Path, measures: Mapping[str, Direction], options: Options, attempts: int = 3
-    ) -> tuple[Ledger | None, pl.DataFrame, list[str]]:
+    ) -> tuple[Ledger | None, pl.DataFrame | Lean, list[str]]:
         """The ledger, the records that it answers for, and what is to be said of them."""
         ledger = ledger_of(path)  # before the files, which only grow
         found = sources(path)
         key = cache.key_of(found, measures, ledger.digest if ledger else None)
-        kept = cache.recall(path, key) if options.cache else None
+        long = options.lean and sum(one.size for one in found) > _LONG
+        kept = cache.recall(path, key) if options.cache and not long else None
         if kept is not None:  # made from text that was verified under the same ledger
-            rows, notes = kept
-            return ledger, rows, [*notes, *notes_on(ledger, found)]
-        notes = []
+            return ledger, kept[0], [*kept[1], *notes_on(ledger, found)]
+        notes: list[str] = []
         closed = ledger.closed if ledger else {}
         checksums = Checksums({file: one.bytes for file, one in closed.items()})
-        rows = self._rows(path, found, measures, notes, checksums)
+        rows: pl.DataFrame | Lean
+        try:
+            if long:
+                rows = self._lean(path, found, measures, notes, checksums, options)
+            else:
+                rows = self._rows(path, found, measures, notes, checksums)
+        except NeedsRows:
+            return self._verified(path, measures, replace(options, lean=False), attempts)
         problems: Sequence[Problem] = ()
         if ledger is not None:
             seen = {one.relative: Seen(one.size, checksums.found.get(one.relative)) for one in found}
@@ -129,7 +140,7 @@ class L2Logger:
             return self._verified(path, measures, options, attempts - 1)  # a journal is at work here: look again
         if problems and options.verified:
             raise refusal(path, problems)
-        if options.cache and not problems:
+        if options.cache and not problems and isinstance(rows, pl.DataFrame):
             cache.keep(path, key, rows, notes)
         return ledger, rows, [*notes, *as_it_stands(problems), *notes_on(ledger, found)]
 
@@ -141,19 +152,49 @@ class L2Logger:
         notes: list[str],
         checksums: Checksums,
     ) -> pl.DataFrame:
+        frames = list(self._pieces(path, found, measures, notes, checksums))
+        rows = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
+        return in_order(self._columns(path, rows, measures))
+
+    def _lean(
+        self,
+        path: Path,
+        found: Sequence[Source],
+        measures: Mapping[str, Direction],
+        notes: list[str],
+        checksums: Checksums,
+        options: Options,
+    ) -> Lean:
+        """What metrics read of a long log, its rows let go piece by piece."""
+
+        def columns() -> Iterator[pl.DataFrame]:
+            for piece in self._pieces(path, found, measures, notes, checksums):
+                if piece.columns != [name for name in piece.columns if name in STANDARD_COLUMNS or name in measures]:
+                    raise NeedsRows  # a metric may read a column of the log's own
+                yield self._columns(path, piece, measures)
+
+        return lean(columns(), tuple(measures), lambda: self.read(path, replace(options, lean=False)))
+
+    def _pieces(
+        self,
+        path: Path,
+        found: Sequence[Source],
+        measures: Mapping[str, Direction],
+        notes: list[str],
+        checksums: Checksums,
+    ) -> Iterator[pl.DataFrame]:
+        """The rows as parsed, some hundred thousand at a time; LogError where there are none, or some cannot be."""
         if not found:
             raise LogError("no data-log.tsv in any folder below", "nothing was logged here", file=path)
-
-        def schema(header: tuple[str, ...], file: Path) -> Mapping[str, pl.DataType]:
-            return schema_of(header, file, measures)
-
+        none = True
         try:
-            rows = load(found, schema, notes, checksums)
+            for piece in pieces(found, lambda header, file: schema_of(header, file, measures), notes, checksums):
+                none = False
+                yield piece
         except Unparsed as problem:
             raise _first_error(path, str(problem)) from problem
-        if rows is None:
+        if none:
             raise LogError(f"no record in any of {len(found)} files ({'; '.join(notes) or 'headers only'})", file=path)
-        return in_order(self._columns(path, rows, measures))
 
     def _columns(self, path: Path, rows: pl.DataFrame, measures: Mapping[str, Direction]) -> pl.DataFrame:
         """The rows as parsed, in the columns and types of a lifetime."""

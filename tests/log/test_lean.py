@@ -1,0 +1,96 @@
+"""A long log whose rows are let go while it is read is scored as with them."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from perdure.errors import LogError
+from perdure.gather.survey import survey
+from perdure.log.formats import l2logger
+from perdure.log.formats.l2logger import L2LOGGER
+from perdure.log.lean import Lean
+from perdure.log.read import Options
+from perdure.metrics.engine.settings import Settings
+
+_HEADER = ["block_num", "exp_num", "worker_id", "block_type", "block_subtype", "task_name", "task_params", "exp_status"]
+_HEADER += ["timestamp", "reward"]
+_ODD = ("incomplete", "missing", "again", "shuffled", "parameters", "column", "workers")
+
+
+def written(place: Path, rng: random.Random, odd: str = "") -> Path:
+    """A life of three tasks, of which a few rows are `odd`."""
+    place.mkdir(parents=True)
+    (place / "logger_info.json").write_text(json.dumps({"metrics_columns": ["reward"], "log_format_version": "1.1"}))
+    experience = 0
+    for block in range(12):
+        kind = "test" if block % 2 == 0 else "train"
+        tasks = ["a", "b", "c_2"] if kind == "test" else [rng.choice(["a", "b", "c_2"])]
+        lines: dict[str, list[list[str]]] = {}
+        for task in tasks:
+            for step in range(rng.randint(3, 30)):
+                strange = rng.random() < 0.1
+                status = "incomplete" if odd == "incomplete" and strange else "complete"
+                value = "" if odd == "missing" and strange else f"{rng.random():.6f}"
+                params = json.dumps({"noise": step}) if odd == "parameters" and strange else "{}"
+                worker = rng.choice("uv") if odd == "workers" else "w"
+                experience += not (odd == "again" and strange)
+                time = f"20240101T{experience // 3600:02}{experience // 60 % 60:02}{experience % 60:02}.000000"
+                line = [str(block), str(experience), worker, kind, "wake", task, params, status, time, value]
+                lines.setdefault(worker, []).append([*line, "0.5"] if odd == "column" else line)
+        for worker, rows in lines.items():
+            if odd == "shuffled":
+                rng.shuffle(rows)
+            folder = place / worker / f"{block}-{kind}"
+            folder.mkdir(parents=True)
+            header = [*_HEADER, "dormant_units"] if odd == "column" else _HEADER
+            (folder / "data-log.tsv").write_text("".join("\t".join(one) + "\n" for one in [header, *rows]))
+    return place
+
+
+@pytest.fixture
+def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every log is long, and a piece is a block or two."""
+    monkeypatch.setattr(l2logger, "_LONG", -1)
+    monkeypatch.setattr("perdure.log.tsv._AT_ONCE", 2000)
+
+
+@pytest.mark.parametrize("odd", ["", *_ODD])
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_without_the_rows_are_those_with_them(tmp_path: Path, odd: str, seed: int) -> None:
+    place = written(tmp_path / "life", random.Random(f"{odd}{seed}"), odd)
+    expected = survey(place).as_json()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(l2logger, "_LONG", -1)
+        patched.setattr("perdure.log.tsv._AT_ONCE", 2000)
+        assert survey(place).as_json() == expected
+        agnostic = survey(place, settings=Settings(variants="agnostic")).as_json()
+    assert agnostic == survey(place, settings=Settings(variants="agnostic")).as_json()
+
+
+@pytest.mark.usefixtures("in_small_pieces")
+@pytest.mark.parametrize("odd", ["", *_ODD])
+def test_rows_are_let_go_where_values_in_order_say_it_all(tmp_path: Path, odd: str) -> None:
+    place = written(tmp_path / "life", random.Random(1), odd)
+    life, whole = (L2LOGGER.read(place, Options(lean=lean)) for lean in (True, False))
+    assert isinstance(life.alike, Lean) == (odd in ("", "incomplete"))
+    assert life.height == whole.height == whole.experiences.height
+    blocks = len(whole.scenario.blocks)
+    assert life.experiences.height == (2 * blocks if odd in ("", "incomplete") else whole.height)
+    for variants in ("name", "agnostic", "params"):
+        ours, theirs = life.passage(variants=variants), whole.passage(variants=variants)
+        assert ours.values.tolist() == theirs.values.tolist()
+        assert ours.scenario == theirs.scenario
+        assert dict(ours.dropped) == dict(theirs.dropped)
+
+
+@pytest.mark.usefixtures("in_small_pieces")
+def test_a_line_that_cannot_be_read_is_named_without_the_rows_too(tmp_path: Path) -> None:
+    place = written(tmp_path / "life", random.Random(1))
+    file = place / "w" / "7-train" / "data-log.tsv"
+    file.write_text(file.read_text().replace("complete", "compleet", 1))
+    with pytest.raises(LogError, match=r"7-train/data-log\.tsv:2: .*compleet"):
+        L2LOGGER.read(place, Options(lean=True))
