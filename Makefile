@@ -6,7 +6,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-extras test-old-tools kill-nodes check format docs bench fuzz clean
+.PHONY: help demo test test-slow test-extras test-old-tools kill-nodes check format docs bench fuzz clean release test-ecosystem
 
 help:  ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -73,6 +73,17 @@ docs: $(VENV)/installed-dev  ## Build the documentation into site/
 
 bench: $(VENV)/installed-dev  ## Measure against peers, side by side, and write bench/RESULTS.md (half an hour)
 	@$(BIN)/python bench/peers.py
+
+test-ecosystem: $(VENV)/installed-extras  ## Run the tests against trackers and trainers, in an environment of their own
+	@$(PYTHON) -m venv .venv-ecosystem
+	@PIP_CONSTRAINT= .venv-ecosystem/bin/pip install --quiet --constraint constraints-cpu.txt --editable '.[dev,torch,wandb,mlflow]' tensorboard lightning transformers accelerate
+	@PIP_CONSTRAINT= .venv-ecosystem/bin/pip install --quiet aim || echo "Aim cannot be installed here; its test is skipped"
+	@.venv-ecosystem/bin/python -m pytest -rs -W default tests/ecosystem
+
+RELEASE_PYTHONS ?= $(PYTHON)
+release:  ## Try wheel and sdist in clean environments, lowest and newest dependencies (RELEASE_PYTHONS="python3.11 python3.13")
+	@$(PYTHON) -m venv .venv-release && PIP_CONSTRAINT= .venv-release/bin/pip install --quiet build uv
+	@PIP_CONSTRAINT= .venv-release/bin/python scripts/release.py $(foreach one,$(RELEASE_PYTHONS),--python $(one))
 
 FUZZ_SECONDS ?= 3600
 fuzz: $(VENV)/installed-dev  ## Damage inputs of every kind for an hour, and keep in tests/corpus what is not answered in words

@@ -6,6 +6,7 @@ from perdure.curves.model import Prep as Prep
 from perdure.curves.prepare import smooth as smooth
 from perdure.errors import LogError as LogError
 from perdure.errors import PerdureError as PerdureError
+from perdure.errors import RecordError as RecordError
 from perdure.gather.model import Survey as Survey
 from perdure.gather.survey import score as score
 from perdure.gather.survey import survey as survey
@@ -20,6 +21,7 @@ from perdure.log.read import lifetimes as lifetimes
 from perdure.log.read import read as read
 from perdure.log.write.bulk import write_lives as write_lives
 from perdure.log.write.journal import Journal as Journal
+from perdure.log.write.recorder import Recorder as Recorder
 from perdure.metrics import METRICS as METRICS
 from perdure.metrics.engine.declare import Metric as Metric
 from perdure.metrics.engine.declare import NoValue as NoValue

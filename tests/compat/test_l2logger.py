@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.compat.sources import source_of
 
 import perdure
 from perdure.compat.l2logger import DataLogger
 from perdure.log.check import check_l2logger
-from tests.compat.sources import source_of
 
 
 def record(**change: Any) -> dict[str, Any]:

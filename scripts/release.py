@@ -1,0 +1,100 @@
+"""Try the wheel and the sdist as a stranger would: clean environments, runtime dependencies alone, lowest and newest.
+
+    python scripts/release.py [--python python3.13 …] [--wheel FILE]
+
+For every Python, and for the lowest and the newest versions that pyproject.toml admits, a new environment gets the
+wheel (and once the sdist) and goes the way from a log to a report. Prints a table; exit status 1 where anything failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+JOURNEY = """
+import perdure
+from perdure.simulate import IdealLearner, lifetime, write_log
+
+tasks = ("pong", "breakout")
+evaluations = [perdure.Block("evaluate", task, 10) for task in tasks]
+blocks = [*evaluations]
+for task in tasks:
+    blocks += [perdure.Block("learn", task, 60), *evaluations]
+scenario = perdure.Scenario.of("two tasks", blocks)
+for name, forgetting in (("forgetful", 0.5), ("keeping", 0.0)):
+    for seed in range(6):
+        learner = IdealLearner(name, forgetting=forgetting, noise=0.05)
+        write_log(lifetime(learner, scenario, seed, id=f"{name}-{seed}"), f"logs/{name}")
+found = perdure.survey("logs")
+assert len(found) == 12, found
+print(perdure.__version__)
+"""
+COMMANDS = (
+    ("score", "logs"),
+    ("compare", "logs"),
+    ("report", "logs", "--to", "report.html"),
+    ("report", "logs", "--to", "table.tex"),
+    ("figure", "trajectories", "logs", "--to", "figure.pdf"),
+    ("export", "logs", "--to", "tensorboard:board"),
+    ("plan", "--pilot", "logs/forgetful", "--detect", "performance_maintenance=5"),
+    ("compose", "condensed", "--task", "pong", "breakout", "--learn", "9", "--evaluate", "9"),
+    ("new", "metric", "mine"),
+    ("demo", "--into", "demo"),
+)
+
+
+def main() -> int:
+    """Build, install, try, tell."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--python", action="append", help="an interpreter (default: this one)")
+    parser.add_argument("--wheel", type=Path, help="a wheel made before; else one is built, and an sdist")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        made = {"wheel": asked.wheel} if asked.wheel else _built(place)
+        ways = [
+            (kind, which) for kind in made for which in ("newest", "lowest") if kind == "wheel" or which == "newest"
+        ]
+        failed = 0
+        for python in asked.python or [sys.executable]:
+            for kind, which in ways:
+                problem = _tried(place / f"{Path(python).name}-{kind}-{which}", python, made[kind], which)
+                failed += bool(problem)
+                print(f"{python:20} {kind:6} {which:7} {problem or 'ok'}", flush=True)
+    return 1 if failed else 0
+
+
+def _built(place: Path) -> dict[str, Path]:
+    _run([sys.executable, "-m", "build", "--outdir", str(place), str(ROOT)], place)
+    return {"wheel": next(place.glob("*.whl")), "sdist": next(place.glob("*.tar.gz"))}
+
+
+def _tried(place: Path, python: str, package: Path, which: str) -> str:
+    """What went wrong; nothing where all is well."""
+    place.mkdir()
+    try:
+        _run([python, "-m", "venv", "env"], place)
+        own = str(place / "env" / "bin" / "python")
+        resolution = ["--resolution", "lowest-direct"] if which == "lowest" else []
+        _run([sys.executable, "-m", "uv", "pip", "install", "-q", "--python", own, *resolution, str(package)], place)
+        _run([own, "-W", "error", "-c", JOURNEY], place)
+        for arguments in COMMANDS:
+            _run([own, "-m", "perdure", *arguments], place)
+    except subprocess.CalledProcessError as problem:
+        said = (problem.stderr or problem.stdout or "").strip().splitlines()
+        return f"{' '.join(problem.cmd[1:5])[:60]}: {said[-1] if said else problem.returncode}"
+    return ""
+
+
+def _run(command: list[str], place: Path) -> None:
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PIP_CONSTRAINT")}
+    subprocess.run(command, cwd=place, env=clean, check=True, capture_output=True, text=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

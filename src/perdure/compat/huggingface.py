@@ -1,0 +1,56 @@
+"""A callback for Hugging Face's Trainer: its logs as learning, its evaluations as evaluations.
+
+For transformers 4 and 5. Give the Trainer `eval_dataset={"TASK": …, …}`, so that its metrics are `eval_TASK_MEASURE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from perdure.errors import MissingExtra, PerdureError
+from perdure.log.write.recorder import Recorder
+
+if TYPE_CHECKING:
+    from perdure.log.write.journal import Journal
+
+    TrainerCallback: Any = object
+else:
+    try:
+        from transformers import TrainerCallback
+    except ImportError as problem:
+        raise MissingExtra("transformers", "transformers", "perdure.compat.huggingface") from problem
+
+__all__ = ["PerdureCallback"]
+
+
+class PerdureCallback(TrainerCallback):  # type: ignore[misc]
+    """Writes what a Trainer logs into a journal.
+
+    `learning` is the task that `train` learns next, which is set before each `train`; `measure` is what both its logs
+    and its evaluations have, "loss" unless compute_metrics gives another.
+    """
+
+    def __init__(self, journal: Journal, measure: str = "loss") -> None:
+        self.recorder = Recorder(journal)
+        self.measure = measure
+        self.learning: str | None = None
+
+    def on_log(self, _args: Any, _state: Any, _control: Any, **given: Any) -> None:
+        """One experience per log of training; `logging_steps` says how often that is."""
+        logs: Mapping[str, Any] = given.get("logs") or {}
+        if self.measure not in logs:
+            return
+        if self.learning is None:
+            raise PerdureError("PerdureCallback does not know what is learned", "set its learning = TASK before train")
+        self._log("learn", self.learning, logs[self.measure])
+
+    def on_evaluate(self, _args: Any, _state: Any, _control: Any, **given: Any) -> None:
+        """One experience per task."""
+        for name, value in (given.get("metrics") or {}).items():
+            task = name.removeprefix("eval_").removesuffix(f"_{self.measure}")
+            if name == f"eval_{task}_{self.measure}":
+                self._log("evaluate", task, value)
+
+    def _log(self, mode: str, task: str, value: Any) -> None:
+        self.recorder.log(mode, task, **{self.measure: float(value)})

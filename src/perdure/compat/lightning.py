@@ -1,0 +1,85 @@
+"""A callback for Lightning's Trainer: batches as they are learned, validations as evaluations.
+
+For Lightning 2 (`lightning.pytorch`). Give a measure that your module logs; per batch where it does, else per epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from perdure.errors import MissingExtra, PerdureError
+from perdure.log.write.recorder import Recorder
+
+if TYPE_CHECKING:
+    from perdure.log.write.journal import Journal
+
+    Callback: Any = object
+else:
+    try:
+        from lightning.pytorch import Callback
+    except ImportError as problem:
+        raise MissingExtra("lightning", "lightning", "perdure.compat.lightning") from problem
+
+__all__ = ["PerdureCallback"]
+
+
+class PerdureCallback(Callback):  # type: ignore[misc]
+    """Writes what a Trainer does into a journal.
+
+    `tasks` names the validation loaders, in their order; `learning` the task that `fit` learns next, which is set
+    before each `fit`. `measure` is what the module logs, under the same name in training and validation.
+    """
+
+    def __init__(self, journal: Journal, tasks: Sequence[str], measure: str = "accuracy") -> None:
+        super().__init__()
+        self.recorder = Recorder(journal)
+        self.tasks = tuple(tasks)
+        self.measure = measure
+        self.learning: str | None = None
+        self._by_batch = False
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:  # noqa: ARG002
+        """One experience per batch."""
+        if self.learning is None:
+            raise PerdureError("PerdureCallback does not know what is learned", "set its learning = TASK before fit")
+        value = trainer.callback_metrics.get(self.measure)
+        if value is None:
+            known = ", ".join(map(str, trainer.callback_metrics)) or "nothing"
+            raise PerdureError(
+                f"{self.measure!r} is not logged in training (found: {known})", "self.log it on every step"
+            )
+        self._log("learn", self.learning, value)
+
+    def on_validation_batch_end(
+        self,
+        trainer: Any,
+        pl_module: Any,  # noqa: ARG002
+        outputs: Any,
+        batch: Any,  # noqa: ARG002
+        batch_idx: int,  # noqa: ARG002
+        dataloader_idx: int = 0,
+    ) -> None:
+        """One experience per batch, where validation_step returns the measure."""
+        if not trainer.sanity_checking and isinstance(outputs, Mapping) and self.measure in outputs:
+            self._log("evaluate", self._task(dataloader_idx), outputs[self.measure])
+            self._by_batch = True
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+        """One experience per loader, where only the mean is known."""
+        if trainer.sanity_checking or self._by_batch:
+            return
+        metrics = trainer.callback_metrics
+        for number, task in enumerate(self.tasks):
+            alone = metrics.get(self.measure) if len(self.tasks) == 1 else None
+            value = metrics.get(f"{self.measure}/dataloader_idx_{number}", alone)
+            if value is not None:
+                self._log("evaluate", task, value)
+
+    def _task(self, number: int) -> str:
+        if number >= len(self.tasks):
+            raise PerdureError(f"validation loader {number} has no name", f"tasks names {len(self.tasks)} of them")
+        return self.tasks[number]
+
+    def _log(self, mode: str, task: str, value: Any) -> None:
+        self.recorder.log(mode, task, **{self.measure: float(value)})
