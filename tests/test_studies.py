@@ -30,6 +30,8 @@ EXPERTS: tuple[int, ...] = import_module("summaries").EXPERTS
 GROUP: int = import_module("summaries").GROUP
 MOST: int = import_module("summaries").MOST
 judging: Any = import_module("judging")
+answers: Any = import_module("answers")
+facts: Any = import_module("facts")
 
 HEADLINE = {
     "pm": "performance_maintenance",
@@ -139,3 +141,62 @@ def test_groups_are_judged_as_the_decision_layer_judges_them(preset: str, n: int
         agree(back(ours.mean[1]), told.estimate)
         if np.isfinite(ours.low[1]):
             agree([back(ours.low[1]), back(ours.high[1])], [told.low, told.high])
+
+
+@pytest.fixture(scope="module")
+def results() -> Any:
+    return facts.Results()
+
+
+@pytest.fixture(scope="module")
+def cells(results: Any) -> dict[tuple[str, str, str], dict[str, np.ndarray]]:
+    """Of every kept life its metrics, in their own units."""
+    steps = import_module("condense").STEPS
+    found = results.lives.group_by("family", "learner", "layout", maintain_order=True)
+    return {cell: {name: some[name].to_numpy() * step for name, step in steps.items()} for cell, some in found}
+
+
+def test_the_page_and_its_figures_say_what_the_results_say(results: Any) -> None:
+    assert (answers.DOCS / f"{answers.PAGE}.md").read_text(encoding="utf-8") == answers.page(results)
+    for name, drawn in answers.figures(results):
+        assert (answers.DOCS / answers.PAGE / f"{name}.svg").read_text(encoding="utf-8") == drawn
+
+
+def test_every_learner_lived_ten_thousand_lives_of_each_layout_in_each_family(cells: Any) -> None:
+    assert len(cells) == 3 * 6 * 2
+    assert {len(one["pm"]) for one in cells.values()} == {10_000}
+
+
+def test_the_truth_is_the_mean_of_the_kept_lives(results: Any, cells: Any) -> None:
+    told = results.truth.filter(preset="standard", k=5)
+    for row in told.iter_rows(named=True):
+        values = cells[row["family"], row["learner"], row["layout"]][row["metric"]]
+        # Of RP the truth counts all experts, and a kept life the first five of its group's ten.
+        allowed = 0.1 * row["sd"] if row["metric"] == "rp" else 1e-4
+        assert abs(values.mean() - row["mean"]) < allowed
+        assert abs(values.std(ddof=1) / row["sd"] - 1) < 0.005
+
+
+def test_the_rates_are_those_of_the_kept_lives(results: Any, cells: Any) -> None:
+    for row in results.rates.filter(preset="standard", learner="separate").iter_rows(named=True):
+        if row["metric"] in ("rp", "se"):
+            continue
+        found = judging.said(
+            cells[row["family"], row["learner"], row["layout"]], "standard", row["metric"], row["n"], 5
+        )
+        # Lives are kept rounded, so that a group that lies on the edge may fall to the other side.
+        assert abs(int((found.verdict == 1).sum()) - row["met"]) <= 2
+        assert abs(int((found.verdict == -1).sum()) - row["not_met"]) <= 2
+
+
+def test_metrics_go_together_in_the_kept_lives_as_the_page_says(results: Any, cells: Any) -> None:
+    for first, second in (("pm", "bt"), ("rp", "se")):
+        ranks = [np.concatenate([one[name] for one in cells.values()]).argsort().argsort() for name in (first, second)]
+        assert abs(np.corrcoef(ranks[0], ranks[1])[0, 1] - facts.correlations(results, first, second)[1]) < 0.002
+
+
+def test_the_separate_learner_is_a_null_in_every_family(cells: Any) -> None:
+    for (_, learner, _), values in cells.items():
+        if learner == "separate":
+            for name in ("pm", "ft", "bt"):
+                assert abs(values[name].mean()) < 4 * values[name].std() / 100
