@@ -25,6 +25,7 @@ from judging import (
     HEADLINE,
     MARGIN,
     PRESETS,
+    among_lives,
     expert_parts,
     groups_of,
     interval,
@@ -150,7 +151,7 @@ def pairs(cells: Cells) -> Iterator[dict[str, Any]]:
                 means = {one: _true(held[one], "standard", metric, k) for one in there}
                 for first, second in combinations(there, 2):
                     apart = means[first] - means[second]
-                    sd = float((values[first] - values[second]).std(ddof=1))
+                    sd = float(among_lives(values[first] - values[second]).std())
                     for n in LIVES:
                         yield {
                             "family": family,
@@ -223,9 +224,9 @@ def components(cells: Cells) -> Iterator[dict[str, Any]]:
         for metric in HEADLINE:
             values = life_values(summed, "standard", metric, 5)
             halves = [summed.get(f"half_{half}_{metric}") for half in (0, 1)]
-            if metric == "rp":
-                values = summed["learned"].astype(np.float64).mean(axis=1)
-            whole = _parts(values, halves, orders)
+            if metric in ("rp", "se"):  # whole groups alone
+                values = among_lives(values)
+            whole = _parts(values, halves, orders[: len(values)])
             count = len(values) // SLICES
             cut = [slice(at * count, (at + 1) * count) for at in range(SLICES)]
             slices = [
@@ -306,7 +307,7 @@ def planned(cells: Cells) -> Iterator[dict[str, Any]]:
         for metric in HEADLINE:
             k = 5
             values = life_values(summed, "standard", metric, k)
-            true, sd = _true(summed, "standard", metric, k), float(values.std(ddof=1))
+            true, sd = _true(summed, "standard", metric, k), float(among_lives(values).std())
             beside = metric in ("rp", "se")
             cut = groups_of(values, count)
             if not beside:  # no experts are shared, so that every eleven lives are a group

@@ -366,3 +366,32 @@ def between(ends: Sequence[str]) -> str:
     if low == high:
         return low
     return f"{low.removesuffix(' %')} to {high}"
+
+
+# --- what a plan carries ---------------------------------------------------------------------------
+
+
+def priors(results: Results) -> dict[str, dict[str, tuple[float, float]]]:
+    """By metric, how much lives, differences of paired lives, and experts of a task differ: half the time, nine in ten."""
+    return {
+        metric: {
+            "lives": _usual(_spreads(results, metric)),
+            "pairs": _usual(results.pairs.filter(metric=metric, n=LIVES[0], k=5)["sd"].to_list()),
+            "experts": _usual(np.sqrt(3 * results.components.filter(metric=metric)["expert"].to_numpy())),
+        }
+        for metric in NAMES
+    }
+
+
+def _spreads(results: Results, metric: str) -> list[float]:
+    """In each cell, the standard deviation among the lives of a group, as they are kept."""
+    from condense import STEPS
+    from judging import among_lives
+
+    cells = results.lives.group_by("family", "learner", "layout", maintain_order=True)
+    return [float(among_lives(some[metric].to_numpy() * STEPS[metric]).std()) for _, some in cells]
+
+
+def _usual(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    middle, high = np.quantile(values, (0.5, 0.9))
+    return float(f"{middle:.2g}"), float(f"{high:.2g}")

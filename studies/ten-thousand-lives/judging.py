@@ -9,7 +9,20 @@ import numpy as np
 from scipy.special import stdtrit
 from summaries import EXPERTS, GROUP, LIVES, MOST
 
-__all__ = ["HEADLINE", "MARGIN", "PRESETS", "Said", "groups_of", "interval", "life_values", "said"]
+__all__ = [
+    "HEADLINE",
+    "MARGIN",
+    "PRESETS",
+    "Said",
+    "among_lives",
+    "expert_parts",
+    "groups_of",
+    "interval",
+    "life_values",
+    "questions",
+    "said",
+    "threshold",
+]
 
 HEADLINE = ("pm", "ft", "bt", "rp", "se")
 PRESETS = ("standard", "baker-2023", "new-2022")
@@ -54,6 +67,13 @@ def groups_of(values: Array, n: int) -> Array:
     """The first n lives of every whole group."""
     whole = len(values) // GROUP
     return values[: whole * GROUP].reshape(whole, GROUP)[:, :n]
+
+
+def among_lives(values: Array) -> Array:
+    """The values less what a group's lives share, its experts: what is left differs as lives of one group do."""
+    shared = groups_of(values, GROUP)
+    left = (shared - shared.mean(axis=1, keepdims=True)) * np.sqrt(GROUP / (GROUP - 1))
+    return left.ravel()
 
 
 def expert_parts(summed: Any, metric: str, n: int, k: int) -> Array:
