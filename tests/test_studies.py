@@ -19,6 +19,7 @@ from perdure.metrics.engine.settings import Settings
 from perdure.run.protocol import parse_protocol
 from perdure.run.runner import run_protocol
 from perdure.stats.groups import groups
+from perdure.stats.priors import PRIORS
 
 pytest.importorskip("jax")
 
@@ -200,3 +201,11 @@ def test_the_separate_learner_is_a_null_in_every_family(cells: Any) -> None:
         if learner == "separate":
             for name in ("pm", "ft", "bt"):
                 assert abs(values[name].mean()) < 4 * values[name].std() / 100
+
+
+def test_plans_carry_what_the_study_found(results: Any) -> None:
+    found = facts.priors(results)
+    for name, metric in HEADLINE.items():
+        prior = PRIORS[metric]
+        held = {"lives": prior.lives, "pairs": prior.pairs, "experts": prior.experts or (0.0, 0.0)}
+        assert held == found[name]

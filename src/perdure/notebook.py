@@ -105,10 +105,11 @@ def _comparisons(found: Comparisons) -> Iterator[str]:
 
 
 def _plan(made: Plan) -> Iterator[str]:
-    planned = {name: one.lifetimes for name, one in made.pilot.items() if one.lifetimes is not None}
+    planned = {name: one.lifetimes for name, one in made.metrics.items() if one.lifetimes is not None}
+    whose = "the pilot's spread" if made.pilot else "the spread in nine of ten kinds of lives studied"
     for name, count in planned.items():
-        yield _line(f"{name.replace('_', ' ')} needs {plural(count, 'lifetime')}, by the pilot's spread.", strong=True)
-    if not made.pilot:
+        yield _line(f"{name.replace('_', ' ')} needs {plural(count, 'lifetime')}, by {whose}.", strong=True)
+    if not made.metrics:
         exact = "no number suffices" if made.exact is None else f"{made.exact} for the test that decides"
         effect = "1 standard deviation" if made.k == 1 else f"{made.k:g} standard deviations"
         yield _line(
@@ -117,7 +118,7 @@ def _plan(made: Plan) -> Iterator[str]:
             strong=True,
         )
     table = _frame(made.table())
-    yield table if made.pilot else _folded("Power by lifetimes", table)
+    yield table if made.metrics else _folded("Power by lifetimes", table)
     yield from map(_line, made.notes)
 
 

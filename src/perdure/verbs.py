@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "correlate", "lint", "plan", "shows_2019"]
 
+_WITHOUT_PILOT = (
+    "There is no pilot, so the spread is that of 36 kinds of lives in a study (Ten thousand lives, in the docs): half "
+    "of them stayed below sd, nine in ten below upper sd. A pilot of your own says more."
+)
+
 Logs = Survey | Source | Sequence[Source] | Frame
 
 
@@ -104,7 +109,8 @@ def plan(
     """How many lifetimes are needed: the paper's rule, and the number for the test that decides.
 
     `k` is the effect in standard deviations. Of a `pilot` only the spread is used, and `detect` says the effect to be
-    seen, metric by metric. `compare` plans for two learners; `expert_sd` and `tasks` for a metric beside experts.
+    seen, metric by metric; without a pilot the spreads of a study stand in. `compare` plans for two learners;
+    `expert_sd` and `tasks` for a metric beside experts.
     """
     from perdure.stats.crossing import FEW_EXPERTS
     from perdure.stats.pilot import pilot_metrics, tails_of
@@ -114,6 +120,10 @@ def plan(
     settings, each = settings or Settings(), experts_per_task or FEW_EXPERTS
     question: Question = compare or "threshold"
     alpha = round(1 - settings.level, 12) if alpha is None else alpha
+    if pilot is None and detect:
+        if k is not None or expert_sd is not None:
+            raise PerdureError("an effect in a metric's unit has a spread and experts of its own; give `detect`, or k")
+        return _from_priors(detect, alpha, beta, question, each, tasks, lifetimes)
     if pilot is None:
         beside = Beside(each, tasks, expert_sd) if expert_sd is not None else None
         return make_plan(1.0 if k is None else k, alpha, beta, question=question, beside=beside, lifetimes=lifetimes)
@@ -216,6 +226,27 @@ def _pilot_sides(
             raise PerdureError(f"--pilot: one lifetime ({name}) has no spread; give two or more, ideally eleven")
     named = replace(found, name=" and ".join(parts), left_out=(*found.left_out, *partial))
     return named, list(parts.values())
+
+
+def _from_priors(
+    detect: Mapping[str, float],
+    alpha: float,
+    beta: float,
+    question: Question,
+    each: int,
+    tasks: int,
+    lifetimes: int | None,
+) -> Plan:
+    from perdure.stats.plan import make_plan
+    from perdure.stats.priors import prior_metrics
+
+    made = make_plan(1.0, alpha, beta, question=question, lifetimes=lifetimes)
+    found = prior_metrics(detect, made.lifetimes, question=question, alpha=alpha, beta=beta, each=each, tasks=tasks)
+    return replace(
+        made,
+        prior=found,
+        notes=(_WITHOUT_PILOT,),
+    )
 
 
 def _bars(pool: Survey, metrics: Sequence[str]) -> dict[str, Bar]:

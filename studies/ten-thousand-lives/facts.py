@@ -372,7 +372,7 @@ def between(ends: Sequence[str]) -> str:
 
 
 def priors(results: Results) -> dict[str, dict[str, tuple[float, float]]]:
-    """By metric, how much lives, differences of paired lives, and experts of a task differ: half the time, nine in ten."""
+    """By metric, how much lives, differences of pairs, and experts of a task differ, in half and nine in ten cells."""
     return {
         metric: {
             "lives": _usual(_spreads(results, metric)),

@@ -203,7 +203,27 @@ def test_at_80_columns_the_pilots_table_is_whole(tmp_path: Path, options: tuple[
     assert all(len(line.rstrip()) <= 80 for line in said.splitlines())
 
 
-@pytest.mark.parametrize("option", [("--scenario", "x"), ("--detect", "forward_transfer=2")])
+def test_without_a_pilot_an_effect_is_planned_by_the_spread_of_lives_studied() -> None:
+    asked = ("plan", "--detect", "performance_maintenance=5", "relative_performance=1.1")
+    facts = json.loads(run_verb(*asked, "--json", "-").stdout)
+    fits("plan", facts)
+    assert facts["pilot"] is None
+    kept, beside = facts["prior"]["performance_maintenance"], facts["prior"]["relative_performance"]
+    assert kept["against"] == -5
+    assert kept["plain"] < kept["lifetimes"]
+    assert beside["dial"]["tasks"] == 3
+    said = " ".join(run_verb(*asked).output.split())
+    assert "from the spread of lives studied" in said
+    assert "A pilot of your own says more" in said
+
+
+def test_an_effect_in_sd_and_one_in_the_metrics_unit_are_not_both_asked_for() -> None:
+    done = run_verb("plan", "--k", "1", "--detect", "performance_maintenance=5")
+    assert done.exit_code == 2
+    assert "--k cannot be combined with --detect" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("option", [("--scenario", "x")])
 def test_what_speaks_of_a_pilot_needs_one(option: tuple[str, ...]) -> None:
     done = run_verb("plan", *option)
     assert done.exit_code == 2

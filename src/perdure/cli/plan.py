@@ -50,7 +50,8 @@ def plan(
         typer.Option(
             "--detect",
             metavar="ID=X...",
-            help="Effect to detect, as the distance from the threshold minus its margin; for a ratio, as a factor.",
+            help="Effect to detect, as the distance from the threshold minus its margin; for a ratio, as a factor. "
+            "Without a --pilot, the spread is that of 360 000 lives in a study.",
         ),
     ] = None,
     scenario: Annotated[
@@ -114,7 +115,8 @@ def plan(
     how = settings_facts(pool, settings) if pool else {}
     left_out = pool.left_out if pool else ()
     if jobs:
-        at = lifetimes or max((one.lifetimes or 0 for one in made.pilot.values()), default=0) or made.exact or made.rule
+        most = max((one.lifetimes or 0 for one in made.metrics.values()), default=0)
+        at = lifetimes or most or made.exact or made.rule
         speed = _seconds_per_experience(pilot) if pilot else None
         made = replace(made, cost=_cost(jobs, at, jobs.protocol.experts if each is None else each, speed, machines))
     if picture:
@@ -143,13 +145,15 @@ def _refuse_idle(
     from perdure.settings import OPTIONS
 
     asked = [OPTIONS[name].flag for name in settings.origins if name != "level"]
-    idle = ["--detect"] * detect + ["--scenario"] * scenario + asked
+    idle = ["--scenario"] * scenario + asked
     if idle and not pilot:
         raise typer.BadParameter(f"{idle[0]} needs a pilot; add --pilot")
     known = ["--k"] * (k is not None) + ["--expert-sd"] * (expert_sd is not None)
     if known and pilot:
         other = "use --detect, in the metric's unit" if known[0] == "--k" else "its own experts are used"
         raise typer.BadParameter(f"{known[0]} cannot be combined with --pilot: {other}")
+    if known and detect:
+        raise typer.BadParameter(f"{known[0]} cannot be combined with --detect, which comes with a spread of its own")
 
 
 def _effects(pairs: list[str] | None) -> dict[str, float]:

@@ -27,7 +27,7 @@ def show_plan(made: Plan, quiet: bool) -> None:
     from perdure.cli.console import Console
 
     console = Console(highlight=False)
-    if made.pilot:
+    if made.metrics:
         _show_pilot(console, made)
     else:
         _show_numbers(console, made, quiet)
@@ -63,7 +63,10 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
     if made.dial:
         _show_dial(console, made.dial, 1 - made.beta)
     if not quiet:
-        said = "These numbers assume normally distributed values. For a skewed metric, plan from a --pilot."
+        said = (
+            "These numbers assume normally distributed values. For a skewed metric, plan from a --pilot; "
+            "for an effect in a metric's unit, add --detect."
+        )
         console.print(said, markup=False, style="bright_black")
 
 
@@ -91,28 +94,31 @@ def _show_pilot(console: Console, made: Plan) -> None:
     from perdure.cli.tables import widest
 
     seen_by, power = f"{made.lifetimes} detect", f"power of {made.lifetimes}"
-    layouts = (
+    layouts: Sequence[list[str]] = (
         ["sd", "upper sd", "effect", "by sd", "by upper sd", "resampled", "lifetimes", power, seen_by],
         ["sd", "upper sd", "effect", "lifetimes", power, seen_by],
         ["effect", "lifetimes", power, seen_by],
         ["effect", "lifetimes", seen_by],
         ["effect", "lifetimes"],
     )
+    if made.prior:  # nothing was redrawn
+        layouts = tuple([heading for heading in layout if heading != "resampled"] for layout in layouts)
     console.print(widest(console, (_pilot_table(made, layout, seen_by, power) for layout in layouts)))
-    for name, one in made.pilot.items():
+    for name, one in made.metrics.items():
         if one.why:
             console.print(f"{name}: {one.why}", markup=False, style="bright_black")
-    if unnamed := [name for name, one in made.pilot.items() if one.detect is None and one.sees is not None]:
+    if unnamed := [name for name, one in made.metrics.items() if one.detect is None and one.sees is not None]:
         example = next((name for name in unnamed if made.pilot[name].scale == "log"), unnamed[0])
-        factor = "=1.2" if made.pilot[example].scale == "log" else "=5"
+        factor = "=1.2" if made.metrics[example].scale == "log" else "=5"
         console.print(
             f"No effect is given for {', '.join(unnamed)}; give one to get a number: --detect {example}{factor}. "
             "Do not take it from the pilot's own mean: only half to four fifths of such plans reach their power.",
             markup=False,
         )
-    for name, one in made.pilot.items():
+    for name, one in made.metrics.items():
         if one.dial and set(one.dial.needed) != {one.lifetimes}:  # else any number of experts does
-            _show_dial(console, one.dial, 1 - made.beta, f"{name}, upper bounds: power")
+            bounds = "upper bounds" if made.pilot else "upper sd"
+            _show_dial(console, one.dial, 1 - made.beta, f"{name}, {bounds}: power")
 
 
 def _pilot_table(made: Plan, layout: Sequence[str], seen_by: str, power: str) -> Table:
@@ -125,9 +131,10 @@ def _pilot_table(made: Plan, layout: Sequence[str], seen_by: str, power: str) ->
         return "–" if value is None else str(value)
 
     what = {"threshold": "lifetimes", "paired": "pairs of lifetimes", "unpaired": "lifetimes of each learner"}
-    title = f"{what[made.question]} for power {1 - made.beta:.0%} at α = {made.alpha:g}, from the pilot's spread"
+    whose = "the pilot's spread" if made.pilot else "the spread of lives studied"
+    title = f"{what[made.question]} for power {1 - made.beta:.0%} at α = {made.alpha:g}, from {whose}"
     table = columns(title, [""], layout)
-    for name, one in made.pilot.items():
+    for name, one in made.metrics.items():
         times = "×" if one.scale == "log" else ""
         cells = {
             "sd": number(one.sd),

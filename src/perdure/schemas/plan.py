@@ -103,6 +103,8 @@ class Plan(Part):
     dial: Dial | None
     """Power by lifetimes (rows) and experts per task (columns)."""
     pilot: dict[str, Pilot] | None
+    prior: dict[str, Pilot] | None
+    """Without a pilot, from a study: half of its kinds of lives stayed below `sd`, nine in ten below `sd_upper`."""
     cost: Cost | None
     notes: list[str]
     settings: dict[str, Any] | UnsetType = UNSET

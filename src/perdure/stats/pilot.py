@@ -21,7 +21,7 @@ from perdure.stats.decide import STANDARD, is_judged, leads, margin_of, on_scale
 from perdure.stats.dial import Dial, dial
 from perdure.stats.model import Array, Tails
 from perdure.stats.pairing import pair
-from perdure.stats.power import Beside, Question, lifetimes_exact, needed, power, redrawn_power
+from perdure.stats.power import Beside, Question, lifetimes_exact, needed, power, redrawn_power, smallest_seen
 from perdure.stats.threshold import constant
 
 __all__ = ["PilotMetric", "pilot_metrics", "spread_bound", "tails_of"]
@@ -270,15 +270,8 @@ class _Ask:
 
     def _sees(self, sd: float, beside: Beside | None, *, logs: bool) -> float | None:
         """The effect that the lifetimes asked about see with the power wanted, to three digits."""
-
-        def enough(thousandths: int) -> bool:
-            found = power(
-                self.lifetimes, thousandths / 1000, self.alpha, self.tails, question=self.question, beside=beside
-            )
-            return found >= 1 - self.beta
-
-        found = needed(enough, 1, 1_000_000)
+        found = smallest_seen(self.lifetimes, self.alpha, self.beta, self.tails, question=self.question, beside=beside)
         if found is None:
             return None
-        effect = found / 1000 * sd
+        effect = found * sd
         return math.exp(effect) if logs and effect < 50 else None if logs else effect

@@ -94,16 +94,23 @@ class Plan(Tabular):
     pilot: Mapping[str, PilotMetric] = field(default_factory=dict, hash=False)
     cost: Cost | None = None
     notes: tuple[str, ...] = ()
+    prior: Mapping[str, PilotMetric] = field(default_factory=dict, hash=False)
+    """What a pilot would say, from the lives of a study, where there is none."""
 
     def __repr__(self) -> str:
         return f"Plan({self.rule} lifetimes by the rule, {self.exact} exactly, for {self.k:g} sd)"
 
+    @property
+    def metrics(self) -> Mapping[str, PilotMetric]:
+        """What is planned metric by metric, from a pilot or for want of one."""
+        return self.pilot or self.prior
+
     def table(self) -> pl.DataFrame:
-        """One row per metric of the pilot; without one, the power curve."""
+        """One row per metric of the pilot, or of what was asked without one; else the power curve."""
         import polars as pl
 
-        if self.pilot:
-            return pl.DataFrame([{"metric": name, **_flat(one.as_json())} for name, one in self.pilot.items()])
+        if self.metrics:
+            return pl.DataFrame([{"metric": name, **_flat(one.as_json())} for name, one in self.metrics.items()])
         return pl.DataFrame(self.curve, schema={"lifetimes": pl.Int64(), "power": pl.Float64()}, orient="row")
 
     def as_json(self) -> dict[str, Any]:
@@ -124,6 +131,7 @@ class Plan(Tabular):
             "curve": [{"lifetimes": count, "power": reached} for count, reached in self.curve],
             "dial": self.dial.as_json() if self.dial else None,
             "pilot": {name: one.as_json() for name, one in self.pilot.items()} or None,
+            "prior": {name: one.as_json() for name, one in self.prior.items()} or None,
             "cost": self.cost.as_json() if self.cost else None,
             "notes": list(self.notes),
         }

@@ -15,7 +15,7 @@ from perdure.stats.crossing import TOO_FEW_EXPERTS
 from perdure.stats.interval import Part, interval_of
 from perdure.stats.model import Array, Tails
 
-__all__ = ["Beside", "Question", "lifetimes_exact", "needed", "power", "redrawn_power"]
+__all__ = ["Beside", "Question", "lifetimes_exact", "needed", "power", "redrawn_power", "smallest_seen"]
 
 Question = Literal["threshold", "paired", "unpaired"]
 """One learner against a threshold less its margin; two whose lifetimes are pairs; two whose are not."""
@@ -95,6 +95,24 @@ def lifetimes_exact(
     if found is None and beside is None:
         raise PerdureError(f"an effect of {k:g} standard deviations needs more than {_MOST:,} lifetimes")
     return found
+
+
+def smallest_seen(
+    lifetimes: int,
+    alpha: float = 0.05,
+    beta: float = 0.1,
+    tails: Tails = "two",
+    *,
+    question: Question = "threshold",
+    beside: Beside | None = None,
+) -> float | None:
+    """The smallest effect, in sd to three digits, that so many lifetimes see with power 1 − β; None if none is."""
+
+    def enough(thousandths: int) -> bool:
+        return power(lifetimes, thousandths / 1000, alpha, tails, question=question, beside=beside) >= 1 - beta
+
+    found = needed(enough, 1, 1_000_000)
+    return None if found is None else found / 1000
 
 
 def needed(reaches: Callable[[int], bool], fewest: int = 3, most: int = _MOST) -> int | None:

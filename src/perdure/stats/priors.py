@@ -1,0 +1,117 @@
+"""How much lifetimes and experts differ, where there is no pilot: as they did in 360 000 lives.
+
+`studies/ten-thousand-lives` lived six learners through three families of tasks in two layouts: 36 kinds of lives. A
+test holds the numbers here to its results.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from perdure.errors import PerdureError, nearest
+from perdure.metrics.engine.declare import METRICS, AveragedAs
+from perdure.stats.crossing import FEW_EXPERTS
+from perdure.stats.dial import dial
+from perdure.stats.pilot import PilotMetric
+from perdure.stats.power import Beside, Question, lifetimes_exact, power, smallest_seen
+
+__all__ = ["PRIORS", "Prior", "prior_metrics"]
+
+Spread = tuple[float, float]
+"""What half of the kinds of lives stayed below, and nine in ten of them."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """How one metric differed, on the scale that decides: points, or logarithms of ratios."""
+
+    scale: AveragedAs
+    lives: Spread
+    """The sd of lifetimes of one learner, held against the same experts."""
+    pairs: Spread
+    """That of the differences of two learners' lifetimes of the same seed and order."""
+    experts: Spread | None = None
+    """That of the experts of one task."""
+
+
+PRIORS: Mapping[str, Prior] = {
+    "performance_maintenance": Prior("linear", (3.5, 10.0), (3.6, 16.0)),
+    "forward_transfer": Prior("log", (0.18, 0.51), (0.15, 0.65)),
+    "backward_transfer": Prior("log", (0.061, 0.38), (0.085, 0.49)),
+    "relative_performance": Prior("log", (0.046, 0.17), (0.053, 0.41), (0.075, 0.18)),
+    "sample_efficiency": Prior("log", (0.19, 0.93), (0.2, 1.3), (0.33, 1.2)),
+}
+"""By metric, to two digits."""
+
+
+def prior_metrics(
+    detect: Mapping[str, float],
+    lifetimes: int,
+    *,
+    question: Question = "threshold",
+    alpha: float = 0.05,
+    beta: float = 0.1,
+    each: int = FEW_EXPERTS,
+    tasks: int = 3,
+) -> dict[str, PilotMetric]:
+    """How many lifetimes, of each learner, show the effects in `detect`, if they differ as those of the study did.
+
+    `sd` is what half of its kinds of lives stayed below and `sd_upper` what nine in ten did; nothing was redrawn.
+    """
+    found: dict[str, PilotMetric] = {}
+    for given, effect in detect.items():
+        name = METRICS.canonical(given)
+        if name not in PRIORS:
+            raise PerdureError(
+                f"{given}: how much its lifetimes differ is not known beforehand; add --pilot; {nearest(name, PRIORS)}"
+            )
+        found[name] = _planned(name, effect, lifetimes, question, alpha, beta, each, tasks)
+    return found
+
+
+def _planned(
+    name: str, wanted: float, lifetimes: int, question: Question, alpha: float, beta: float, each: int, tasks: int
+) -> PilotMetric:
+    prior, declared = PRIORS[name], METRICS.get(name)
+    logs = prior.scale == "log"
+    if logs and wanted <= 1:
+        raise PerdureError(f"{name}={wanted:g}: for a ratio, give a factor above 1, such as 1.2")
+    if not (0 < wanted < math.inf):
+        raise PerdureError(f"{name}={wanted:g}: the effect to detect is a positive number")
+    effect = math.log(wanted) if logs else wanted
+    sds = prior.pairs if question == "paired" else prior.lives
+    besides = [
+        None if prior.experts is None else Beside(each, tasks, experts / sd)
+        for sd, experts in zip(sds, prior.experts or sds, strict=True)
+    ]
+    counts = [
+        lifetimes_exact(effect / sd, alpha, beta, question=question, beside=beside)
+        for sd, beside in zip(sds, besides, strict=True)
+    ]
+    powers = [
+        power(lifetimes, effect / sd, alpha, question=question, beside=beside)
+        for sd, beside in zip(sds, besides, strict=True)
+    ]
+    smallest = smallest_seen(lifetimes, alpha, beta, question=question, beside=besides[1])
+    away = None if smallest is None else smallest * sds[1]
+    threshold = declared.threshold if question == "threshold" else None
+    return PilotMetric(
+        name,
+        0,
+        sd=sds[0],
+        sd_upper=sds[1],
+        scale=prior.scale,
+        against=None if threshold is None else threshold - declared.margin,
+        detect=wanted,
+        k=effect / sds[0],
+        plain=counts[0],
+        upper=counts[1],
+        lifetimes=counts[1],
+        power_plain=powers[0],
+        power_upper=powers[1],
+        sees=math.exp(away) if logs and away is not None and away < 50 else None if logs else away,
+        beside=besides[1],
+        dial=None if besides[1] is None else dial(effect / sds[1], alpha, beta, besides[1], "two", question),
+    )
