@@ -281,7 +281,7 @@ def test_an_altered_file_is_told_from_what_the_journal_wrote(life: Path) -> None
     assert "altered after it was written" in problem.what
     file.unlink()
     (problem,) = check_l2logger(life).problems
-    assert "is gone" in problem.what
+    assert "is missing" in problem.what
 
 
 def test_a_hundred_problems_of_a_kind_are_shown_and_the_rest_counted(tmp_path: Path) -> None:
@@ -363,4 +363,4 @@ def test_records_added_after_the_journal_ended_are_found(life: Path) -> None:
     file = life / "worker-default" / "1-train" / "data-log.tsv"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join([*lines, lines[-1].replace("\t5\t", "\t50\t")]))
-    assert any("bytes more" in problem.what for problem in check_l2logger(life).problems)
+    assert any("bytes longer" in problem.what for problem in check_l2logger(life).problems)

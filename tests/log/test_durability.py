@@ -80,7 +80,7 @@ def test_a_refused_write_leaves_whole_records_and_says_so(tmp_path: Path, monkey
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         monkeypatch.setattr(os, "write", full)
-        with pytest.raises(WriteError, match=r"experience 5 of block 0 .*No space left.* 5 records before .* intact"):
+        with pytest.raises(WriteError, match=r"experience 5 of block 0 .*No space left.* 5 earlier records .* intact"):
             journal.log(block_num=0, exp_num=5, block_type="train", task_name="a_1", reward=1.0)
         with pytest.raises(WriteError, match="experiences 5 to 9"):
             journal.log_many(block_num=0, exp_num=range(5, 10), block_type="train", task_name="a_1", reward=[0.5] * 5)
@@ -112,7 +112,7 @@ def test_a_file_that_can_grow_no_more_keeps_every_record(tmp_path: Path) -> None
     ).stdout
     number = int(said.split()[0])
     assert number > 100
-    assert f"the {number} records before in this file, and all earlier blocks, are intact" in said
+    assert f"the {number} earlier records of this file, and all earlier blocks, are intact" in said
     lifetime = perdure.read(tmp_path / "life", cache=False)
     assert lifetime.experiences["exp_num"].to_list() == list(range(number))
     assert lifetime.notes == ("not verified: there is no blocks.jsonl to compare the records with",)
@@ -147,5 +147,5 @@ def test_a_disk_that_fails_to_sync_is_not_kept_secret(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(os, "fsync", failing)
     journal.sync_waiting()
-    with pytest.raises(perdure.PerdureError, match="does not take what was written"):
+    with pytest.raises(perdure.PerdureError, match="cannot be written to disk"):
         journal.log(block_num=0, exp_num=1, block_type="train", task_name="a_1", reward=1.0)

@@ -128,5 +128,5 @@ def test_a_reader_that_raises_keeps_no_other_from_its_log(tmp_path: Path, monkey
     file = put(tmp_path / "runs.csv")
     assert recognise(file).name == "table"
     assert found(tmp_path) == ["runs.csv"]
-    with pytest.raises(NotALog, match=r"the reader raising failed over it: RuntimeError: what is notes\.txt\?"):
+    with pytest.raises(NotALog, match=r"the reader raising failed on it: RuntimeError: what is notes\.txt\?"):
         recognise(put(tmp_path / "notes.txt", "hello"))

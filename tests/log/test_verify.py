@@ -54,18 +54,21 @@ def without_a_digit(lines: list[bytes]) -> list[bytes]:
 
 DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "a removed block": (lambda life: shutil.rmtree(life / "worker-default" / "2-test"), "2-test/data-log.tsv, a block"),
-    "an altered record": (change(FIRST, without_a_digit), f"{FIRST}: altered.*these are others"),
-    "a record less": (change(MIDDLE, lambda lines: lines[:-1]), f"{MIDDLE}: altered.*bytes less"),
+    "an altered record": (change(FIRST, without_a_digit), f"{FIRST}: altered.*its bytes differ"),
+    "a record less": (change(MIDDLE, lambda lines: lines[:-1]), f"{MIDDLE}: altered.*bytes shorter"),
     "a file cut within a line": (change(MIDDLE, lambda lines: [*lines[:-1], lines[-1][:-3]]), f"{MIDDLE}: altered"),
-    "an extra line": (change(MIDDLE, lambda lines: [*lines, lines[-1]]), f"{MIDDLE}: altered.*bytes more"),
-    "an extra line at the end of the life": (change(LAST, lambda lines: [*lines, lines[-1]]), f"{LAST}.*bytes more"),
+    "an extra line": (change(MIDDLE, lambda lines: [*lines, lines[-1]]), f"{MIDDLE}: altered.*bytes longer"),
+    "an extra line at the end of the life": (change(LAST, lambda lines: [*lines, lines[-1]]), f"{LAST}.*bytes longer"),
     "lines in another order": (change(MIDDLE, lambda lines: [lines[0], *lines[:0:-1]]), f"{MIDDLE}: altered"),
-    "an emptied file": (change(MIDDLE, lambda _: []), f"{MIDDLE}: altered.*bytes less"),
+    "an emptied file": (change(MIDDLE, lambda _: []), f"{MIDDLE}: altered.*bytes shorter"),
     "a swapped pair": (swap, f"{FIRST}: altered"),
-    "a damaged line of the ledger": (change("blocks.jsonl", lambda lines: [b"{x}\n", *lines]), "blocks.jsonl:1: not a"),
+    "a damaged line of the ledger": (
+        change("blocks.jsonl", lambda lines: [b"{x}\n", *lines]),
+        "blocks.jsonl:1: not written by a journal",
+    ),
     "a record more in the ledger's count": (
         change("blocks.jsonl", lambda lines: [lines[0].replace(b'"rows":2', b'"rows":3'), *lines[1:]]),
-        f"{FIRST}: altered.*2 records stand there",
+        f"{FIRST}: altered.*there are 2 records",
     ),
 }
 
@@ -165,7 +168,7 @@ class TestBlocksNotClosed:
         with perdure.Journal(journal.path.parent, "life", join=True) as again:
             again.log(block_num=1, exp_num=6, block_type="train", task_name="a", reward=6)
         change("worker-default/1-train/data-log.tsv", lambda lines: [*lines, lines[-1]])(journal.path)
-        with pytest.raises(Unverified, match=r"1-train.*bytes more"):
+        with pytest.raises(Unverified, match=r"1-train.*bytes longer"):
             perdure.read(journal.path)
 
     def test_only_the_last_block_of_a_worker_that_has_not_ended_may_have_grown_unsaid(
@@ -177,7 +180,7 @@ class TestBlocksNotClosed:
             change(last, lambda lines: [*lines, lines[-1].replace(b"\t5", b"\t6")])(journal.path)
             assert perdure.read(journal.path).experiences.height == 7
             change(before, lambda lines: [*lines, lines[-1]])(journal.path)
-            with pytest.raises(Unverified, match=r"0-train.*bytes more"):
+            with pytest.raises(Unverified, match=r"0-train.*bytes longer"):
                 perdure.read(journal.path)
 
     def test_what_was_closed_before_it_grew_is_verified(self, journal: perdure.Journal) -> None:
@@ -186,7 +189,7 @@ class TestBlocksNotClosed:
             again.log(block_num=1, exp_num=6, block_type="train", task_name="a", reward=6)
             file = journal.path / "worker-default" / "1-train" / "data-log.tsv"
             file.write_bytes(file.read_bytes().replace(b"\t4\n", b"\t7\n"))
-            with pytest.raises(Unverified, match=r"1-train.*these are others"):
+            with pytest.raises(Unverified, match=r"1-train.*its bytes differ"):
                 perdure.read(journal.path)
 
     def test_a_ledger_line_that_a_full_disk_tore_leaves_its_block_open(self, journal: perdure.Journal) -> None:
@@ -311,7 +314,7 @@ def test_a_copy_does_not_outlive_its_ledger_or_a_block(copied: Path) -> None:
     ledger.write_bytes(content)
     assert recalled(copied)
     shutil.rmtree(copied / "worker-default" / "2-test")
-    with pytest.raises(Unverified, match="is gone"):
+    with pytest.raises(Unverified, match="is missing"):
         perdure.read(copied)
 
 

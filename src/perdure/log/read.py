@@ -167,7 +167,7 @@ def _knows(candidate: Reader, place: Path, failed: list[str] | None = None) -> b
         return candidate.recognises(place)
     except Exception as problem:  # a plug-in may raise anything
         if failed is not None:
-            failed.append(f"the reader {candidate.name} failed over it: {type(problem).__name__}: {problem}")
+            failed.append(f"the reader {candidate.name} failed on it: {type(problem).__name__}: {problem}")
         return False
 
 

@@ -88,7 +88,7 @@ def _look_into(top: str, name: str, root: Path, found: list[Source]) -> None:
     while waiting:
         folder, relative, depth = waiting.pop()
         if depth > _DEEPEST:
-            raise LogError(f"folders nested more than {_DEEPEST} deep", "this is no log", file=root)
+            raise LogError(f"folders nested more than {_DEEPEST} deep", "this is not a log", file=root)
         try:
             entries = list(os.scandir(folder))
         except OSError as problem:
@@ -234,7 +234,7 @@ def _gather(file: io.FileIO, size: int, begun: bytes, gathered: io.BytesIO) -> t
 def parsed(body: bytes, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """Records without their header as a table; Unparsed where some line does not fit its types."""
     if b"\x00" in body:
-        raise Unparsed("a NUL byte, which is no text")
+        raise Unparsed("a NUL byte, which is not text")
     try:
         return text.parsed(body, schema, null_values="")
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:

@@ -128,7 +128,7 @@ def ledger_of(place: Path) -> Ledger | None:
 def _unread(number: int, line: bytes, why: str) -> Problem:
     """A line that does not read. A full disk or a power cut may have torn it, so that its block counts as open."""
     if line.endswith(b"}"):
-        return Problem("error", BLOCKS_FILE, number, f"not a line of a journal's: {why}", "remove this line")
+        return Problem("error", BLOCKS_FILE, number, f"not written by a journal: {why}", "remove this line")
     what = "the line is torn, so that the block it closed cannot be verified"
     return Problem(
         "warning", BLOCKS_FILE, number, what, "harmless; a full disk or a power cut leaves such a line", True
@@ -147,31 +147,31 @@ def compared(ledger: Ledger, found: Mapping[str, Seen]) -> Iterator[Problem]:
     for file, closed in ledger.closed.items():
         seen = found.get(file)
         if seen is None:
-            what = f"{file}, a block of {closed.rows} records, is gone"
+            what = f"{file}, a block of {closed.rows} records, is missing"
             yield Problem("error", BLOCKS_FILE, closed.line, what, "restore it from a copy")
         elif said := _difference(closed, seen):
             what = (
-                f"altered after it was written: the journal ended it with {closed.rows} records in {closed.bytes} "
-                f"bytes (checksum {closed.crc32}), and {said}"
+                f"altered after it was written: the journal wrote {closed.rows} records in {closed.bytes} "
+                f"bytes (checksum {closed.crc32}), but {said}"
             )
             yield Problem("error", file, None, what, _RESTORE)
     if ledger.ended and not ledger.problems:
         for file in found:
             if file not in ledger.closed:
-                what = "the journal that ended this log never wrote it"
+                what = "the journal of this log did not write it"
                 yield Problem("error", file, None, what, "remove it, or put it into a log of its own")
 
 
 def _difference(closed: Closed, seen: Seen) -> str | None:
     more = seen.size - closed.bytes
     if more < 0:
-        return f"there are {-more} bytes less"
+        return f"it is {-more} bytes shorter"
     if more and not closed.may_grow:
-        return f"there are {more} bytes more"
+        return f"it is {more} bytes longer"
     if seen.crc32 != closed.crc32:
-        return "these are others"
+        return "its bytes differ"
     if seen.rows is not None and seen.rows != closed.rows:
-        return f"{seen.rows} records stand there"
+        return f"there are {seen.rows} records"
     return None
 
 
@@ -223,7 +223,7 @@ def as_it_stands(problems: Sequence[Problem]) -> list[str]:
 
 
 def refusal(
-    place: Path, problems: Sequence[Problem], otherwise: str = "see it as it stands with --unverified"
+    place: Path, problems: Sequence[Problem], otherwise: str = "read it as it is with --unverified"
 ) -> Unverified:
     """Why a log is not believed, and what to do."""
     first = problems[0]

@@ -302,17 +302,19 @@ def test_nothing_is_left_of_what_cannot_be_written(tmp_path: Path, name: str) ->
         raise LogError("the third is not there")
 
     assert unwritten(path, breaking()) == "the third is not there"
-    assert "no life to write" in unwritten(path, [])
-    assert "no life to write" in unwritten(path, values=array(0), scenario=SCENARIO)
+    assert "no lifetime to write" in unwritten(path, [])
+    assert "no lifetime to write" in unwritten(path, values=array(0), scenario=SCENARIO)
     assert "either lives or values" in unwritten(path)
     assert "give scenario=" in unwritten(path, values=array())
-    assert f"expected a row per life and {LENGTH} columns" in unwritten(path, values=array()[:, 1:], scenario=SCENARIO)
-    assert "3 seeds for more lives" in unwritten(path, values=array(), scenario=SCENARIO, seeds=[1, 2, 3])
-    assert "two lives are called 'life-1'" in unwritten(path, values=array(2), scenario=SCENARIO, seeds=[1, 1])
+    assert f"expected a row per lifetime and {LENGTH} columns" in unwritten(
+        path, values=array()[:, 1:], scenario=SCENARIO
+    )
+    assert "3 seeds for more lifetimes" in unwritten(path, values=array(), scenario=SCENARIO, seeds=[1, 2, 3])
+    assert "two lifetimes are called 'life-1'" in unwritten(path, values=array(2), scenario=SCENARIO, seeds=[1, 1])
     steps = Scenario.of("steps", [Block("learn", "a", None)])
     assert "has no length in experiences" in unwritten(path, values=array(), scenario=steps)
     one, other = several(2)
-    assert "two lives are called" in unwritten(path, [one, one])
+    assert "two lifetimes are called" in unwritten(path, [one, one])
     assert "its measures are" in unwritten(path, [one, replace(other, measures={"reward": "lower"})])
     wider = replace(other, experiences=other.experiences.with_columns(pl.lit(1).alias("steps")))
     assert "differing: steps" in unwritten(path, [one, wider])

@@ -526,7 +526,7 @@ def test_an_existing_folder_and_what_text_cannot_hold_are_refused(tree: Path, tm
     with pytest.raises(LogError, match="'task_name' holds a NUL byte"):
         write_learnkit(Lifetime("n", damaged, lifetime.measures), tmp_path, "c")
     unclear = lifetime.experiences.with_columns(pl.lit("{width").alias("task_params"))
-    with pytest.raises(LogError, match=r"task_params '\{width' is no JSON object"):
+    with pytest.raises(LogError, match=r"task_params '\{width' is not a JSON object"):
         write_learnkit(Lifetime("p", unclear, lifetime.measures), tmp_path, "e")
     owned = lifetime.experiences.with_columns(pl.lit(1.0).alias("task"))
     with pytest.raises(LogError, match="the measure 'task' has the name of a learnkit column"):

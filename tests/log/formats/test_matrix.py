@@ -138,17 +138,17 @@ ZEROS = np.nan_to_num(S002)
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "full": (as_text(FULL), "3 × 3 and every cell is filled.*say --rows evaluated if.*or --rows learned if"),
     "gaps in both halves": ("90,,50\n20,80,60\n,30,70\n", "3 × 3 and gaps in both halves.*say --rows evaluated"),
-    "not square": ("90,50,40,30\n,80,70,60\n", "2 rows × 4 columns is no accuracy matrix"),
-    "one column": ("90\n80\n70\n", "3 rows × 1 columns is no accuracy matrix"),
-    "one row": ("90,80\n", "1 rows × 2 columns is no accuracy matrix"),
+    "not square": ("90,50,40,30\n,80,70,60\n", "2 rows × 4 columns is not an accuracy matrix"),
+    "one column": ("90\n80\n70\n", "3 rows × 1 columns is not an accuracy matrix"),
+    "one row": ("90,80\n", "1 rows × 2 columns is not an accuracy matrix"),
     "ragged": ("90,50\n80\n", ":2: 1 cells where line 1 has 2; keep the delimiters"),
     "blank line between": ("90,50\n\n,80\n", ":2: 0 cells"),
     "above 100": ("90,50\n,101\n", r"A\[2, 2\] is 101, outside 0..100 \(percent\)"),
     "below 0": ("90,-50\n,80\n", r"A\[1, 2\] is -50, outside 0..100"),
-    "a word": ("90,fifty\n,80\n", ":1: cell 2: 'fifty' is no finite number"),
-    "two dashes": ("90,50\n--,80\n", ":2: cell 1: '--' is no finite number.*leave a cell empty"),
+    "a word": ("90,fifty\n,80\n", ":1: cell 2: 'fifty' is not a finite number"),
+    "two dashes": ("90,50\n--,80\n", ":2: cell 1: '--' is not a finite number.*leave a cell empty"),
     "some percent signs": ("90%,50%\n,0.8\n", "'90%' has a percent sign, '0.8' has none"),
-    "inf": ("90,inf\n,80\n", ":1: cell 2: 'inf' is no finite number"),
+    "inf": ("90,inf\n,80\n", ":1: cell 2: 'inf' is not a finite number"),
     "two orders of names": (",a,b\nb,90,50\na,,80\n", "rows name the tasks as b, a, columns as a, b"),
     "a name twice": ("a,A\n90,50\n,80\n", "task 'a' is named twice"),
     "a name missing": (",b\n90,50\n,80\n", "task 1 has no name"),
@@ -156,7 +156,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "only blanks": ("\n \n", "the file is empty"),
     "only delimiters": (",\n,\n", "no cell holds a value"),
     "not text": (b"\xff\xfe9\x000\x00", "byte 0 is not UTF-8"),
-    "a cell without end": ('"' + "9" * 200_000, "cell 1: '9{59} is no finite number"),
+    "a cell without end": ('"' + "9" * 200_000, "cell 1: '9{59} is not a finite number"),
 }
 
 
@@ -556,9 +556,9 @@ def test_lists_and_arrays_in_memory_are_lifetimes_too() -> None:
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        ([[0.9, 0.5], [0.8]], "mine.*no table of numbers"),
+        ([[0.9, 0.5], [0.8]], "mine.*not a table of numbers"),
         ([["a", "b"], ["c", "d"]], "mine.*not numbers"),
-        ([[0.9, "x"], [None, 0.8]], "mine.*no(t| table of) numbers"),
+        ([[0.9, "x"], [None, 0.8]], "mine.*not a table of numbers"),
         (0.5, "0 dimensions"),
         ([], "1 dimensions"),
     ],

@@ -70,8 +70,8 @@ def test_labels_are_left_out_only_where_a_matrix_remains(cells: Any) -> None:
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([["90", "fifty"], ["", "80"]], "m.csv:1: cell 2: 'fifty' is no finite number"),
-        ([["a", "b"], ["90", "x"], ["", "80"]], "m.csv:2: cell 2: 'x' is no finite number"),
+        ([["90", "fifty"], ["", "80"]], "m.csv:1: cell 2: 'fifty' is not a finite number"),
+        ([["a", "b"], ["90", "x"], ["", "80"]], "m.csv:2: cell 2: 'x' is not a finite number"),
         ([["a", "7", "b"], ["9", "8", "7"], ["9", "8", "7"]], "m.csv:1: cell 1: 'a'"),
         ([["90", "50"], ["80"]], "m.csv:2: 1 cells where line 1 has 2; keep the delimiters"),
         ([["word"]], "m.csv:1: cell 1: 'word'"),

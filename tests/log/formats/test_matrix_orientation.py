@@ -88,7 +88,7 @@ def test_a_diagonal_reads_the_same_either_way(cells: Any) -> None:
 
 @pytest.mark.parametrize("shape", [(0, 0), (1, 2), (2, 1), (1, 5), (5, 1), (2, 4), (5, 3)])
 def test_a_shape_that_no_matrix_has_is_refused(shape: tuple[int, int]) -> None:
-    with pytest.raises(LogError, match=f"m.csv: {shape[0]} rows × {shape[1]} columns is no accuracy matrix"):
+    with pytest.raises(LogError, match=f"m.csv: {shape[0]} rows × {shape[1]} columns is not an accuracy matrix"):
         orientation(np.full(shape, 0.5), source="m.csv")
 
 

@@ -198,7 +198,7 @@ class _Part:
             raise LogError(f"was written as {part_name(shared.part)}", "restore the folder from a copy", file=file)
         following = file.with_name(part_name(shared.part + 1))
         if file != self.place and shared.last == following.exists():
-            what = "is no part of this folder" if shared.last else "is missing"
+            what = "is not part of this folder" if shared.last else "is missing"
             raise LogError(what, "restore the folder from a copy", file=following)
         stated = sum(length * count for length, count in shared.lives)
         if stated != rows or not rows or any(length < 1 or count < 1 for length, count in shared.lives):

@@ -56,8 +56,8 @@ SCENARIO_INFO = "scenario_info.json"
 MANIFEST = "manifest.json"
 
 _NO_MANIFEST = (
-    "not verified: a journal wrote this log, and its manifest.json is gone; who learned, with which seed, and whether "
-    "lower is better is not known (--lower-is-better says so)"
+    "not verified: a journal wrote this log, and its manifest.json is missing: the learner, the seed, and whether "
+    "lower is better are not known (set the last with --lower-is-better)"
 )
 _SUBTYPE = RULES["block_subtype"]
 _LONG = 1 << 29  # bytes of text; the rows of less fit where anything is scored

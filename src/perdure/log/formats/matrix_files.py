@@ -253,7 +253,7 @@ def arrays_of(path: Path, content: bytes) -> Mapping[str, npt.NDArray[Any]]:
         raise
     except Exception as problem:  # NumPy raises whatever its parts do: of a zip, of a header that is Python, of memory
         raise LogError(
-            f"no plain NumPy file ({problem})",
+            f"not a plain NumPy file ({problem})",
             "save numbers with numpy.savez, pickled objects are never read",
             file=path,
         ) from problem

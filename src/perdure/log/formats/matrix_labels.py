@@ -79,7 +79,7 @@ def taken_apart(lines: Sequence[Sequence[str]], source: str) -> Labelled:
     if labels is None:
         row, column = _misplaced(words)
         raise LogError(
-            f"cell {column + 1}: {lines[row][column]!r:.60} is no finite number",
+            f"cell {column + 1}: {lines[row][column]!r:.60} is not a finite number",
             "a matrix holds numbers, with names in its first row or column alone; leave a cell empty where a "
             "task was not evaluated",
             file=source,

@@ -40,7 +40,7 @@ def orientation(cells: Array, said: Rows | None = None, source: str = "matrix") 
     shown = f"{source}: {cells.shape[0]} rows × {cells.shape[1]} columns"
     if not fits(*cells.shape):
         raise LogError(
-            f"{shown} is no accuracy matrix; expected as many rows as columns, one task each, or one more row or "
+            f"{shown} is not an accuracy matrix; expected as many rows as columns, one task each, or one more row or "
             "column in front for before any learning"
         )
     shape, square = _by_shape(cells)

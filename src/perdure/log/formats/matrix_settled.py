@@ -129,7 +129,7 @@ def as_numbers(cells: Cells, source: str = "matrix") -> Array:
         return given.astype(np.float64)
     except (TypeError, ValueError) as problem:
         raise LogError(
-            f"no table of numbers ({problem})", "every row is as long as the first, None for none", file=source
+            f"not a table of numbers ({problem})", "every row is as long as the first, None for none", file=source
         ) from problem
 
 

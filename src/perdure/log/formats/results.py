@@ -81,7 +81,7 @@ class _Results:
         """Every run of the file, as the matrix that it tells of."""
         source = _source(path)
         if source is None:
-            raise NotALog("no results of a library", f"expected {self.summary}", file=path)
+            raise NotALog("not the results of a known library", f"expected {self.summary}", file=path)
         found = list(source(path, options))
         if not found:
             raise LogError("no accuracies of single tasks in it", "expected one for each task after each", file=path)
@@ -187,7 +187,9 @@ def _facil(path: Path, options: Options) -> Iterator[_Found]:
         rows = [[float(cell) for cell in line.split()] for line in bytes_of(path).decode("ascii").splitlines() if line]
         cells = np.array(rows, dtype=np.float64)
     except (ValueError, UnicodeDecodeError) as problem:
-        raise LogError(f"no table of numbers ({problem})", "expected one row per task learned", file=path) from problem
+        raise LogError(
+            f"not a table of numbers ({problem})", "expected one row per task learned", file=path
+        ) from problem
     if cells.ndim != 2:
         raise LogError("no table of numbers", "expected one row per task learned", file=path)
     raw = RawMatrix(cells, str(path))

@@ -37,8 +37,9 @@ _EVALUATIONS = "evaluations.npz"
 _TESTED = re.compile(r"(?:^|[^a-z])(?:eval|evaluation|test)(?:[^a-z]|$)", re.IGNORECASE)
 _GENERIC = re.compile(r"monitor|logs?|results?|evals?|evaluations?|tests?|\d+|", re.IGNORECASE)
 _ALONE = (
-    "one task alone was learned: a curve, or an expert's; to measure forgetting, keep the monitors of all tasks of a "
-    "life in one folder, and evaluate earlier tasks while later ones are learned (EvalCallback with log_path LIFE/TASK)"
+    "only one task was learned (a single curve, or an expert); to measure forgetting, keep the monitors of all tasks "
+    "of a lifetime in one folder, and evaluate earlier tasks while later ones are learned (EvalCallback with log_path "
+    "LIFE/TASK)"
 )
 
 
@@ -56,7 +57,7 @@ class _Monitor:
 class _StableBaselines:
     name = "sb3"
     summary = (
-        "Stable-Baselines3: a monitor.csv or evaluations.npz of one task, or a folder with the monitors of a life "
+        "Stable-Baselines3: a monitor.csv or evaluations.npz of one task, or a folder with the monitors of a lifetime "
         "(pong.monitor.csv, …) and a folder of evaluations.npz per task"
     )
 
@@ -204,7 +205,7 @@ def _evaluations(path: Path, task: str) -> pl.DataFrame:
             f"results of {results.shape} for timesteps of {steps.shape}", "expected a row for each", file=path
         )
     if not np.isfinite(results).all():
-        raise LogError("a result that is no finite number", "evaluate again", file=path)
+        raise LogError("a result that is not a finite number", "evaluate again", file=path)
     columns = {"reward": results.ravel()}
     if successes is not None and successes.shape == results.shape:
         columns["success"] = successes.ravel()
@@ -246,7 +247,7 @@ def _life(folder: Path, notes: list[str]) -> pl.DataFrame:
         )
     if len(tasks) > 1:
         notes.append(
-            "evaluations are placed by their timesteps, counted over the whole life (reset_num_timesteps=False)"
+            "evaluations are placed by their timesteps, counted over the whole lifetime (reset_num_timesteps=False)"
         )
     return _ordered([lived, *tested])
 

@@ -44,9 +44,7 @@ def scalars_in(path: Path, notes: list[str]) -> Iterator[Scalar]:
         try:
             yield from _scalars(record)
         except Damaged as problem:
-            raise LogError(
-                f"byte {at}: no event ({problem})", "copy it again from where it was made", file=path
-            ) from None
+            raise LogError(f"byte {at}: no event ({problem})", "copy it again from the original", file=path) from None
 
 
 def _records(path: Path, content: bytes, notes: list[str]) -> Iterator[tuple[int, memoryview]]:
@@ -78,8 +76,8 @@ def _verify(path: Path, content: bytes, starts: list[int], sizes: list[int]) -> 
     wrong = np.flatnonzero(protobuf.masked(protobuf.checksums(content, starts, sizes)) != stored.astype(np.uint32))
     if wrong.size:
         raise LogError(
-            f"byte {starts[wrong[0]]}: the checksum does not fit what it is of",
-            "the file was damaged, or is no event file: copy it again from where it was made",
+            f"byte {starts[wrong[0]]}: the checksum does not match the data",
+            "the file is damaged, or not an event file: copy it again from the original",
             file=path,
         )
 
@@ -122,7 +120,7 @@ def _tensor(message: memoryview) -> float | None:
         elif number in _LISTS and not isinstance(value, int):
             width = np.dtype(_LISTS[number]).itemsize
             if len(value) % width:
-                raise Damaged("a list of numbers that ends within one")
+                raise Damaged("a list of numbers that ends in the middle of one")
             numbers += np.frombuffer(value, _LISTS[number])[:2].tolist()
         elif number in _WHOLE and isinstance(value, int):
             numbers.append(value - (1 << 64) if value >> 63 else value)

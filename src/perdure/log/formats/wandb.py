@@ -60,9 +60,7 @@ def _rows(place: Path, notes: list[str]) -> Iterator[Row]:
                 if number == _RECORD_HISTORY and not isinstance(value, int):
                     yield _said(value, 1)
         except Damaged as problem:
-            raise LogError(
-                f"byte {at}: no record ({problem})", "copy it again from where it was made", file=file
-            ) from None
+            raise LogError(f"byte {at}: no record ({problem})", "copy it again from the original", file=file) from None
 
 
 def json_rows(file: Path, notes: list[str]) -> Iterator[Row]:
@@ -104,7 +102,7 @@ def _records(path: Path, content: bytes, notes: list[str]) -> Iterator[tuple[int
         if size > left - 7 or kind not in (_FULL, _FIRST, _MIDDLE, _LAST):
             raise LogError(f"byte {at}: a piece of {size} bytes, kind {kind}", "the file was damaged", file=path)
         if zlib.crc32(data, zlib.crc32(view[at + 6 : at + 7])) != stored:
-            raise LogError(f"byte {at}: the checksum does not fit what it is of", "the file was damaged", file=path)
+            raise LogError(f"byte {at}: the checksum does not match the data", "the file was damaged", file=path)
         if kind in (_FULL, _FIRST):
             begun, whole = at, bytearray()
         whole += data

@@ -49,12 +49,12 @@ def write_lives(
     """
     target = Path(path)
     if (lives is None) == (values is None):
-        raise LogError(f"{target}: give write_lives either lives or values, as one of the two is written")
+        raise LogError(f"{target}: give write_lives either lives or values, and only one of them")
     if lives is not None:
         source = from_lifetimes(target, iter(lives))
     else:
         if scenario is None:
-            raise LogError(f"{target}: values need the scenario whose blocks they went through; give scenario=")
+            raise LogError(f"{target}: values need the scenario that they come from; give scenario=")
         named = declared_measures((measures,) if isinstance(measures, str) else measures)
         source = from_values(target, values, scenario, named, learner, seeds, role, protocol)
     return _put(target, source)

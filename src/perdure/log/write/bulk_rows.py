@@ -55,7 +55,7 @@ def from_lifetimes(target: Path, lives: Iterator[Lifetime]) -> Source:
     """Lifetimes that agree in their columns; each is looked at when it comes."""
     first = next(lives, None)
     if first is None:
-        raise LogError(f"{target}: there is no life to write; nothing was written")
+        raise LogError(f"{target}: there is no lifetime to write; nothing was written")
     columns = {**STANDARD_COLUMNS, **dict.fromkeys(first.measures, pl.Float64())}
     extras = {name: kind for name, kind in first.experiences.schema.items() if name not in columns}
     if taken := [name for name in extras if name in (*IDENTITY, FACTS)]:
@@ -90,7 +90,7 @@ class _Names:
 
     def add(self, name: str) -> None:
         if name in self._seen:
-            raise LogError(f"two lives are called {name!r}; give them different ids, as in replace(life, id=…)")
+            raise LogError(f"two lifetimes are called {name!r}; give them different ids, as in replace(lifetime, id=…)")
         self._seen.add(name)
 
 
@@ -99,13 +99,13 @@ def _check_alike(life: Lifetime, shared: Shared, columns: Mapping[str, pl.DataTy
         raise LogError(f"{life.id}: has no experiences; leave it out")
     if dict(life.measures) != shared.measures:
         raise LogError(
-            f"{life.id}: its measures are {_said(life.measures)}, and those of the lives before it "
-            f"{_said(shared.measures)}; write them into a file of their own"
+            f"{life.id}: its measures are {_said(life.measures)}, but those of the lifetimes before it are "
+            f"{_said(shared.measures)}; write them to separate files"
         )
     if differing := set(life.experiences.columns) ^ columns.keys():
         raise LogError(
-            f"{life.id}: its columns are not those of the lives before it (differing: {', '.join(sorted(differing))}); "
-            "drop them, or write it into a file of its own"
+            f"{life.id}: its columns differ from those of the lifetimes before it (differing: "
+            f"{', '.join(sorted(differing))}); drop them, or write it to a separate file"
         )
 
 
@@ -248,7 +248,9 @@ def _pieces_of(
             held = len(some[measures[0]])
             own = list(islice(numbers, held))
             if len(own) < held:
-                raise LogError(f"{target}: {done + len(own)} seeds for more lives than that; give each life a seed")
+                raise LogError(
+                    f"{target}: {done + len(own)} seeds for more lifetimes than that; give one seed per lifetime"
+                )
             ids = [f"{learner or 'life'}-{number}" for number in own]
             for name in ids:
                 names.add(name)
@@ -262,7 +264,7 @@ def _pieces_of(
             )
             done += held
     if not done:
-        raise LogError(f"{target}: there is no life to write; nothing was written")
+        raise LogError(f"{target}: there is no lifetime to write; nothing was written")
 
 
 def _batches(target: Path, values: Batches | None, measures: Sequence[str], length: int) -> Iterator[dict[str, Values]]:
@@ -276,5 +278,5 @@ def _batches(target: Path, values: Batches | None, measures: Sequence[str], leng
         shapes = {array.shape for array in arrays.values()}
         if len(shapes) != 1 or any(len(shape) != 2 or shape[1] != length for shape in shapes):
             found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-            raise LogError(f"{target}: the values are {found}; expected a row per life and {length} columns")
+            raise LogError(f"{target}: the values are {found}; expected a row per lifetime and {length} columns")
         yield arrays

@@ -290,7 +290,7 @@ class Journal:
         while not (self.path / MANIFEST).exists():  # another process is making this folder right now
             if time.monotonic() > patience:
                 raise LogError(
-                    f"{self.path}: no manifest.json, so this is no lifetime of Perdure's; choose another name"
+                    f"{self.path}: no manifest.json, so this is not a lifetime written by Perdure; choose another name"
                 )
             time.sleep(0.01)
         theirs = measures_of(self.path, object_in(self.path / MANIFEST))
@@ -336,13 +336,13 @@ class Journal:
                 os.fsync(descriptor)
                 if os.fstat(descriptor).st_nlink == 0:
                     self._refusal = (
-                        f"{self.path}: was removed while it was written, and what was logged there is gone; "
-                        "see that nothing removes it, and live this lifetime again"
+                        f"{self.path}: was removed while it was being written, and its records are gone; "
+                        "make sure that nothing removes it, and run this lifetime again"
                     )
             except OSError as problem:
                 self._refusal = (
-                    f"{self.path}: the disk does not take what was written ({problem.strerror}); "
-                    "records of the last second may be lost"
+                    f"{self.path}: the records cannot be written to disk ({problem.strerror}); "
+                    "those of the last second may be lost"
                 )
             finally:
                 os.close(descriptor)

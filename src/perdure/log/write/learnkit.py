@@ -133,7 +133,7 @@ def _refuse(lifetime: Lifetime, rows: pl.DataFrame) -> None:
         raise LogError(f"{lifetime.id}: no experiences; there is nothing to write")
     for text in rows["task_params"].unique().drop_nulls():
         if text and not is_object(text):
-            raise LogError(f"{lifetime.id}: task_params {text[:60]!r} is no JSON object; repair the log first")
+            raise LogError(f"{lifetime.id}: task_params {text[:60]!r} is not a JSON object; repair the log first")
     for name, column in zip(rows.columns, rows, strict=True):
         if name in lifetime.measures and name in (*_OWNED, "sub_task"):
             raise LogError(f"{lifetime.id}: the measure {name!r} has the name of a learnkit column; rename it")

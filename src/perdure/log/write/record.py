@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, np.ndarray):
         return value.tolist()
-    raise NotImplementedError(f"{type(value).__name__} is no JSON value")
+    raise NotImplementedError(f"{type(value).__name__} is not a JSON value")
 
 
 _encode = msgspec.json.Encoder(enc_hook=_plain).encode
@@ -95,7 +95,7 @@ def value_columns(names: Mapping[str, Any], measures: Mapping[str, Any]) -> tupl
     for name in names:
         if name in STANDARD_COLUMNS or not name or CONTROL.search(name) or '"' in name:
             close = "" if name in STANDARD_COLUMNS else f"; {nearest(name, STANDARD_COLUMNS)}"
-            raise RecordError(f"{name!r} cannot be a column of one's own{close}")
+            raise RecordError(f"{name!r} cannot be a column of your own{close}")
     return tuple(sorted(names))
 
 
@@ -128,7 +128,7 @@ def cell(name: str, value: Any) -> str:
         return measure_cell(name, value)
     text = str(value)
     if _UNREADABLE.search(text):
-        raise RecordError(f"{name} holds a NUL character or half a surrogate pair, which no reader of TSV can take")
+        raise RecordError(f"{name} holds a NUL character or half a surrogate pair, which a TSV file cannot hold")
     return quoted(text)
 
 
@@ -176,5 +176,5 @@ def changed_columns(columns: Sequence[str], values: Mapping[str, Any]) -> str:
     said += [f"with {', '.join(new)}"] if new else []
     return (
         f"this record comes {' and '.join(said)}; every record must have the columns of the first "
-        f"({', '.join(columns)}); give None for what there is no value of"
+        f"({', '.join(columns)}); give None where there is no value"
     )

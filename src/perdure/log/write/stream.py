@@ -123,8 +123,8 @@ class Stream:
                 os.fsync(self._descriptor)
             except OSError as problem:
                 raise WriteError(
-                    f"{self._file}: the disk does not take what was written ({problem.strerror}); "
-                    "records of the last second may be lost"
+                    f"{self._file}: the records cannot be written to disk ({problem.strerror}); "
+                    "those of the last second may be lost"
                 ) from problem
             self.dirty = False
 
@@ -140,7 +140,7 @@ class Stream:
         try:
             self.sync()
             if os.fstat(self._descriptor).st_nlink == 0:
-                raise WriteError(f"{self._file}: was removed while it was written; {self._what_is_safe()}")
+                raise WriteError(f"{self._file}: was removed while it was being written; {self._what_is_safe()}")
         finally:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -276,7 +276,7 @@ class Stream:
                 os.close(ledger)
         except OSError as problem:
             raise WriteError(
-                f"{self._ledger}: the end of a block could not be noted ({problem.strerror}); {self._what_is_safe()}"
+                f"{self._ledger}: the end of a block could not be recorded ({problem.strerror}); {self._what_is_safe()}"
             ) from problem
 
     def _header(self) -> bytes:
@@ -298,7 +298,7 @@ class Stream:
     def _what_is_safe(self) -> str:
         """Which records are where they were written, by looking: every file that was closed, and the one at hand."""
         if not self._lifetime.is_dir():
-            return "the folder of this lifetime is gone, with all that was logged: see that nothing removes it"
+            return "the folder of this lifetime is gone, with all its records: make sure that nothing removes it"
         found = ledger_of(self._lifetime)
         closed = {} if found is None else {file: one.bytes for file, one in found.closed.items()}
         lost = [file for file, size in closed.items() if _size_of(self._lifetime / file) < size]
@@ -306,9 +306,9 @@ class Stream:
             lost.append(self._relative())
         if lost:
             return (
-                f"gone or cut short are {', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}: restore them from a copy"
+                f"missing or cut short: {', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}: restore them from a copy"
             )
-        return f"the {self._rows} records before in this file, and all earlier blocks, are intact"
+        return f"the {self._rows} earlier records of this file, and all earlier blocks, are intact"
 
 
 def _size_of(file: Path) -> int:
