@@ -187,3 +187,28 @@ def test_nobody_takes_words_apart_to_learn_what_happened() -> None:
         if file.relative_to(SOURCE).as_posix() not in THEIRS and _takes_prose_apart(node)
     }
     assert not found, f"errors have file, line, what and fix; notes and flags know their kind: {sorted(found)}"
+
+
+def _starts_with_a_place(node: ast.AST) -> bool:
+    """Whether an error's text begins as `{path}: `, where the error has a `file` to say so."""
+    if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args):
+        return False
+    text, placed = node.exc.args[0], any(one.arg == "file" for one in node.exc.keywords)
+    if placed or ast.unparse(node.exc.func) == "AssertionError" or not isinstance(text, ast.JoinedStr):
+        return False
+    if len(text.values) < 2:
+        return False
+    first, second = text.values[:2]
+    plain = isinstance(first, ast.FormattedValue) and first.conversion == -1 and first.format_spec is None
+    return plain and isinstance(second, ast.Constant) and str(second.value).startswith(": ")
+
+
+@pytest.mark.parametrize("stage", ["log", "gather"])
+def test_where_an_error_is_stands_in_the_error_and_not_in_its_words(stage: str) -> None:
+    found = {
+        f"{file.relative_to(SOURCE).as_posix()}:{getattr(node, 'lineno', 0)}"
+        for file in (SOURCE / stage).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if _starts_with_a_place(node)
+    }
+    assert not found, f"give file= (and line=) instead: {sorted(found)}"

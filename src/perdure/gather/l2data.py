@@ -34,7 +34,7 @@ def write_trees(log: str | Path, folder: Path, options: Options = _DEFAULTS) -> 
     lives = place / "lives" if (place / "lives").is_dir() else place
     found = list(find(lives, options))
     if not found:
-        raise NotALog(f"{place}: no lifetime here; expected a log, or a folder of logs")
+        raise NotALog("no lifetime here", "expected a log, or a folder of logs", file=place)
     written: list[Path] = []
     left_out: list[tuple[str, str]] = []
     for path in found:

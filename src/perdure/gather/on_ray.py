@@ -111,7 +111,7 @@ class _Scattered:
         self.tries[first] += 1
         if self.tries[first] >= _TRIES:
             said = (str(problem).strip().splitlines() or [""])[0]
-            raise PerdureError(f"machines that were to score were lost {_TRIES} times; the last time: {said[:500]}")
+            raise PerdureError(f"machines that were to score were lost {_TRIES} times", f"the last time: {said[:500]}")
         self.again.append(handful)
         return 0 if any(one is who for one, _ in self.out.values()) else 1
 
@@ -179,7 +179,7 @@ class Scoring:
         )
         if unknown := known - registered():
             names = ", ".join(sorted(name for _, name in unknown))
-            raise PerdureError(f"not known on this machine: {names}; install the plug-in there, or score here")
+            raise PerdureError(f"not known on this machine: {names}", "install the plug-in there, or score here")
 
     def score(self, packed: bytes) -> bytes:
         """The places of a handful, scored, under the paths that they have at home."""

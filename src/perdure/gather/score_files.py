@@ -106,7 +106,7 @@ def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str,
     try:
         text = read_bytes(path, SCORES_LIMIT).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
-        raise PerdureError(f"{path}: cannot be read as scores ({problem})") from problem
+        raise PerdureError(f"cannot be read as scores ({problem})", file=path) from problem
     made = _from_json(path, text) if path.suffix == ".json" else ScoreFile(_from_table(path, text))
     _refuse_twice(path, made.scores)
     settings = made.settings
@@ -125,9 +125,9 @@ def _refuse_twice(path: Path, lives: Sequence[Score]) -> None:
     for life in lives:
         if seen.setdefault(life.id, life) is not life:
             raise PerdureError(
-                f"{path}: lifetime {life.id!r} is there twice "
-                f"({seen[life.id].identity.source} and {life.identity.source}); "
-                "a lifetime counts once, so give each a name of its own or leave the copy out"
+                f"lifetime {life.id!r} is there twice ({seen[life.id].identity.source} and {life.identity.source})",
+                "a lifetime counts once, so give each a name of its own or leave the copy out",
+                file=path,
             )
 
 
@@ -169,8 +169,9 @@ def _from_json(path: Path, text: str) -> ScoreFile:
         scores = tuple(_life(path, one, str(facts["preset"]), definitions, how) for one in facts["lifetimes"])
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise PerdureError(
-            f"{path}: not what `perdure score --json` writes ({type(problem).__name__}: {problem}); "
-            "give a folder of logs, or the JSON of a score"
+            f"not what `perdure score --json` writes ({type(problem).__name__}: {problem})",
+            "give a folder of logs, or the JSON of a score",
+            file=path,
         ) from problem
     return ScoreFile(scores, {_now(name, definitions): bar for name, bar in written.items()}, left_out, settings)
 
@@ -270,11 +271,15 @@ def _written_bar(path: Path, name: str, facts: Mapping[str, Any]) -> Bar:
     where = f"the threshold of {name}"
     better, inclusive = facts.get("better", "higher"), facts.get("inclusive", False)
     if better not in ("higher", "lower") or not isinstance(inclusive, bool):
-        raise PerdureError(f"{path}: {where} is {dict(facts)!r}; better is higher or lower, inclusive true or false")
+        raise PerdureError(
+            f"{where} is {dict(facts)!r}", "better is higher or lower, inclusive true or false", file=path
+        )
     margin = _number(path, where, "margin", facts.get("margin", 0.0)) or 0.0
     headline, scale = facts.get("headline", ""), facts.get("scale", "linear")
     if headline not in ("log", "matrix", "") or scale not in ("log", "linear"):
-        raise PerdureError(f"{path}: {where} is {dict(facts)!r}; headline is log, matrix or empty, scale log or linear")
+        raise PerdureError(
+            f"{where} is {dict(facts)!r}", "headline is log, matrix or empty, scale log or linear", file=path
+        )
     threshold = _number(path, where, "value", facts.get("threshold"))
     return Bar(threshold, margin, better, inclusive, headline, scale, bool(facts.get("expert")))
 
@@ -346,7 +351,7 @@ def _settings_beside(table: Path) -> str:
     try:
         found = parse_json(read_bytes(file, HEADER_LIMIT))
     except (OSError, ValueError) as problem:
-        raise PerdureError(f"{file}: cannot be read as the settings of {table.name} ({problem})") from problem
+        raise PerdureError(f"cannot be read as the settings of {table.name} ({problem})", file=file) from problem
     return deciding({name: value for name, value in found.items() if name != "preset"})
 
 
@@ -364,5 +369,5 @@ def _number(path: Path, where: Any, name: str, value: Any) -> float | None:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isinf(value):
-        raise PerdureError(f"{path}: {name} of {where} is {value!r}; expected a finite number, or null")
+        raise PerdureError(f"{name} of {where} is {value!r}", "expected a finite number, or null", file=path)
     return float(value)

@@ -134,7 +134,9 @@ def score(
     found = survey(log, experts, settings)
     if len(found.lives) > 1:
         ids = ", ".join(one.id for one in found.lives[:3])
-        raise PerdureError(f"{_called(log)}: {len(found.lives)} lifetimes ({ids}, …); perdure.survey takes several")
+        raise PerdureError(
+            f"{len(found.lives)} lifetimes ({ids}, …)", "perdure.survey takes several", file=_called(log)
+        )
     made = found.scores[0]
     return replace(made, notes=(*made.notes, *(f"expert left out: {why}" for _, why in found.left_out)))
 

@@ -37,14 +37,14 @@ def export(lifetime: Lifetime, to: Path, *, for_spreadsheets: bool = False) -> N
     """Write every record to `to`; the suffix names the format, and a half-written file never appears."""
     writer = WRITERS.get(to.suffix.lower())
     if writer is None:
-        raise LogError(f"{to}: no format for the suffix {to.suffix!r}; choose one of {', '.join(WRITERS)}")
+        raise LogError(f"no format for the suffix {to.suffix!r}", f"choose one of {', '.join(WRITERS)}", file=to)
     if lifetime.path is not None and to.resolve().is_relative_to(lifetime.path.resolve()):
-        raise LogError(f"{to}: lies in the log itself, which would be overwritten; choose a place outside")
+        raise LogError("lies in the log itself, which would be overwritten", "choose a place outside", file=to)
     if not to.parent.is_dir():
-        raise LogError(f"{to}: cannot be written: there is no folder {to.parent}")
+        raise LogError(f"cannot be written: there is no folder {to.parent}", file=to)
     try:
         with files.replacing(to) as part:
             writer(without_formulas(lifetime.experiences) if for_spreadsheets else lifetime.experiences, part)
     except (OSError, pl.exceptions.PolarsError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
-        raise LogError(f"{to}: cannot be written: {reason}") from problem
+        raise LogError(f"cannot be written: {reason}", file=to) from problem

@@ -40,8 +40,9 @@ def orientation(cells: Array, said: Rows | None = None, source: str = "matrix") 
     shown = f"{source}: {cells.shape[0]} rows × {cells.shape[1]} columns"
     if not fits(*cells.shape):
         raise LogError(
-            f"{shown} is not an accuracy matrix; expected as many rows as columns, one task each, or one more row or "
-            "column in front for before any learning"
+            f"{shown} is not an accuracy matrix",
+            "expected as many rows as columns, one task each, or one more row or column in front for before any "
+            "learning",
         )
     shape, square = _by_shape(cells)
     empty = _by_half(np.isnan(square))
@@ -78,7 +79,7 @@ def orientations(tables: Sequence[tuple[str, Array]], said: Rows | None = None) 
     if len(deciding) > 1:
         first, second = (f"in {deciding[rows]} {ROWS[rows]}" for rows in ROWS)
         raise LogError(
-            f"{first}, {second}; matrices that are read together are one way round: correct one, or read them apart"
+            f"{first}, {second}", "matrices that are read together are one way round: correct one, or read them apart"
         )
     rows, leader = next(iter(deciding.items()), (None, ""))
     return tuple(

@@ -49,12 +49,12 @@ def write_lives(
     """
     target = Path(path)
     if (lives is None) == (values is None):
-        raise LogError(f"{target}: give write_lives either lives or values, and only one of them")
+        raise LogError("give write_lives either lives or values, and only one of them", file=target)
     if lives is not None:
         source = from_lifetimes(target, iter(lives))
     else:
         if scenario is None:
-            raise LogError(f"{target}: values need the scenario that they come from; give scenario=")
+            raise LogError("values need the scenario that they come from", "give scenario=", file=target)
         named = declared_measures((measures,) if isinstance(measures, str) else measures)
         source = from_values(target, values, scenario, named, learner, seeds, role, protocol)
     return _put(target, source)
@@ -88,7 +88,7 @@ def _whole(target: Path, write: Callable[[Path], None]) -> None:
     """Write beside `target` and put it there when it is whole."""
     folder = target.suffix.lower() != SUFFIX
     if folder and target.exists():
-        raise LogError(f"{target}: is there already; remove it, or write to another place")
+        raise LogError("is there already", "remove it, or write to another place", file=target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}{SUFFIX if not folder else '.part'}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ def _whole(target: Path, write: Callable[[Path], None]) -> None:
         temporary.replace(target)
     except (OSError, pl.exceptions.PolarsError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        raise LogError(f"{target}: cannot be written: {reason}") from problem
+        raise LogError(f"cannot be written: {reason}", file=target) from problem
     finally:
         with contextlib.suppress(OSError):
             if temporary.is_dir():

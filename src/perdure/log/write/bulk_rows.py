@@ -55,11 +55,11 @@ def from_lifetimes(target: Path, lives: Iterator[Lifetime]) -> Source:
     """Lifetimes that agree in their columns; each is looked at when it comes."""
     first = next(lives, None)
     if first is None:
-        raise LogError(f"{target}: there is no lifetime to write; nothing was written")
+        raise LogError("there is no lifetime to write; nothing was written", file=target)
     columns = {**STANDARD_COLUMNS, **dict.fromkeys(first.measures, pl.Float64())}
     extras = {name: kind for name, kind in first.experiences.schema.items() if name not in columns}
     if taken := [name for name in extras if name in (*IDENTITY, FACTS)]:
-        raise LogError(f"{first.id}: a column is called {taken[0]!r}, as one of the file's own is; rename it")
+        raise LogError(f"a column is called {taken[0]!r}, as one of the file's own is", "rename it", file=first.id)
     shared = Shared(
         measures=dict(first.measures), manifest=dict(first.manifest), info=dict(first.info), complete=first.complete
     )
@@ -90,22 +90,26 @@ class _Names:
 
     def add(self, name: str) -> None:
         if name in self._seen:
-            raise LogError(f"two lifetimes are called {name!r}; give them different ids, as in replace(lifetime, id=…)")
+            raise LogError(
+                f"two lifetimes are called {name!r}", "give them different ids, as in replace(lifetime, id=…)"
+            )
         self._seen.add(name)
 
 
 def _check_alike(life: Lifetime, shared: Shared, columns: Mapping[str, pl.DataType]) -> None:
     if not life.experiences.height:
-        raise LogError(f"{life.id}: has no experiences; leave it out")
+        raise LogError("has no experiences", "leave it out", file=life.id)
     if dict(life.measures) != shared.measures:
         raise LogError(
-            f"{life.id}: its measures are {_said(life.measures)}, but those of the lifetimes before it are "
-            f"{_said(shared.measures)}; write them to separate files"
+            f"its measures are {_said(life.measures)}, those of the lifetimes before it {_said(shared.measures)}",
+            "write them to separate files",
+            file=life.id,
         )
     if differing := set(life.experiences.columns) ^ columns.keys():
         raise LogError(
-            f"{life.id}: its columns differ from those of the lifetimes before it (differing: "
-            f"{', '.join(sorted(differing))}); drop them, or write it to a separate file"
+            f"its columns differ from those of the lifetimes before it (differing: {', '.join(sorted(differing))})",
+            "drop them, or write it to a separate file",
+            file=life.id,
         )
 
 
@@ -179,7 +183,7 @@ def from_values(
 ) -> Source:
     """Lives through the blocks of one scenario; columns that hold one value are left out."""
     if not scenario.blocks or not all(block.length for block in scenario.blocks):
-        raise LogError(f"{target}: a block of {scenario.name!r} has no length in experiences; give each one")
+        raise LogError(f"a block of {scenario.name!r} has no length in experiences", "give each one", file=target)
     filled: dict[str, str | int | None] = {
         "learner": learner,
         "role": role,
@@ -249,7 +253,7 @@ def _pieces_of(
             own = list(islice(numbers, held))
             if len(own) < held:
                 raise LogError(
-                    f"{target}: {done + len(own)} seeds for more lifetimes than that; give one seed per lifetime"
+                    f"{done + len(own)} seeds for more lifetimes than that", "give one seed per lifetime", file=target
                 )
             ids = [f"{learner or 'life'}-{number}" for number in own]
             for name in ids:
@@ -264,7 +268,7 @@ def _pieces_of(
             )
             done += held
     if not done:
-        raise LogError(f"{target}: there is no lifetime to write; nothing was written")
+        raise LogError("there is no lifetime to write; nothing was written", file=target)
 
 
 def _batches(target: Path, values: Batches | None, measures: Sequence[str], length: int) -> Iterator[dict[str, Values]]:
@@ -273,10 +277,10 @@ def _batches(target: Path, values: Batches | None, measures: Sequence[str], leng
     for batch in several or ():
         named = batch if isinstance(batch, Mapping) else {measures[0]: batch}
         if set(named) != set(measures):
-            raise LogError(f"{target}: values of {', '.join(named)}, and the measures are {', '.join(measures)}")
+            raise LogError(f"values of {', '.join(named)}, and the measures are {', '.join(measures)}", file=target)
         arrays = {name: np.ascontiguousarray(named[name], dtype=np.float64) for name in measures}
         shapes = {array.shape for array in arrays.values()}
         if len(shapes) != 1 or any(len(shape) != 2 or shape[1] != length for shape in shapes):
             found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-            raise LogError(f"{target}: the values are {found}; expected a row per lifetime and {length} columns")
+            raise LogError(f"the values are {found}", f"expected a row per lifetime and {length} columns", file=target)
         yield arrays

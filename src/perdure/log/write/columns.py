@@ -75,14 +75,14 @@ def _length(columns: Mapping[str, Any]) -> int:
     lengths = {name: len(value) for name, value in columns.items() if _many(value)}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise RecordError(f"the columns differ in length ({said}); give as many values of each, or one for all")
+        raise RecordError(f"the columns differ in length ({said})", "give as many values of each, or one for all")
     return next(iter(lengths.values()), 1)
 
 
 def _many(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         if value.ndim > 1:
-            raise RecordError(f"a column has the shape {value.shape}; expected one dimension")
+            raise RecordError(f"a column has the shape {value.shape}", "expected one dimension")
         return value.ndim == 1
     return isinstance(value, (Sequence, pl.Series)) and not isinstance(value, (str, bytes))
 
@@ -123,7 +123,7 @@ def _numbers(name: str, value: Any, length: int) -> pl.Series:
             return pl.Series(name, [], dtype=pl.Int64)
         for one in array.tolist():
             whole_number(name, one)
-        raise RecordError(f"{name} holds {array.dtype} values; expected whole numbers")
+        raise RecordError(f"{name} holds {array.dtype} values", "expected whole numbers")
     if array.size and int(array.min()) < 0:
         whole_number(name, int(array.min()))
     if array.size and int(array.max()) >= BEYOND:
@@ -145,7 +145,7 @@ def _values(name: str, value: Any, length: int, measure: bool) -> pl.Series:
     if column.dtype.is_float():
         if column.is_infinite().any():
             at = int(column.is_infinite().arg_max() or 0)
-            raise RecordError(f"{name}[{at}] is {column[at]}; an infinite value says nothing about performance")
+            raise RecordError(f"{name}[{at}] is {column[at]}", "an infinite value says nothing about performance")
         return column.fill_nan(None)
     return column
 
@@ -165,7 +165,7 @@ def _check_order(table: pl.DataFrame) -> None:
         modes = group.select("block_num", "block_type").unique()
         if modes["block_num"].is_duplicated().any():
             number = modes.filter(pl.col("block_num").is_duplicated())["block_num"][0]
-            raise RecordError(f"block {number} is both train and test; a new mode needs a new block_num")
+            raise RecordError(f"block {number} is both train and test", "a new mode needs a new block_num")
 
 
 def _refuse_fall(numbers: pl.Series) -> None:

@@ -74,9 +74,9 @@ class Journal:
     ) -> None:
         self.measures = declared_measures(measures)
         if role not in ("life", "expert", "twin"):
-            raise RecordError(f"role is {role!r}; expected 'life', 'expert' or 'twin'")
+            raise RecordError(f"role is {role!r}", "expected 'life', 'expert' or 'twin'")
         if mirror is not None and join:
-            raise RecordError("a journal that joins a lifetime cannot mirror it; give mirror to the first alone")
+            raise RecordError("a journal that joins a lifetime cannot mirror it", "give mirror to the first alone")
         self.path = Path(into) / _folder_name(name)
         self._mirror: Mirror | None = None
         self._lock = threading.Lock()
@@ -279,10 +279,10 @@ class Journal:
             if join and self.path.is_dir():
                 return False
             raise LogError(
-                f"{self.path}: exists already; choose another name, or join=True to add a worker to this lifetime"
+                "exists already", "choose another name, or join=True to add a worker to this lifetime", file=self.path
             ) from None
         except OSError as problem:
-            raise LogError(f"{self.path}: cannot be made: {problem.strerror}") from problem
+            raise LogError(f"cannot be made: {problem.strerror}", file=self.path) from problem
         return True
 
     def _join(self) -> None:
@@ -290,12 +290,14 @@ class Journal:
         while not (self.path / MANIFEST).exists():  # another process is making this folder right now
             if time.monotonic() > patience:
                 raise LogError(
-                    f"{self.path}: no manifest.json, so this is not a lifetime written by Perdure; choose another name"
+                    "no manifest.json, so this is not a lifetime written by Perdure",
+                    "choose another name",
+                    file=self.path,
                 )
             time.sleep(0.01)
         theirs = measures_of(self.path, object_in(self.path / MANIFEST))
         if theirs != self.measures:
-            raise LogError(f"{self.path}: this lifetime has the measures {theirs}, not {self.measures}")
+            raise LogError(f"this lifetime has the measures {theirs}, not {self.measures}", file=self.path)
         written = next((one for one in self.path.glob(f"*/*/{DATA_FILE}") if one.stat().st_size), None)
         if written is not None:
             self._fix(tuple(name for name in header_of(written)[0] if name not in STANDARD_COLUMNS))
@@ -360,9 +362,9 @@ def _sync_regularly(journal: weakref.ref[Journal], stop: threading.Event) -> Non
 
 def _folder_name(name: str) -> str:
     if not isinstance(name, str) or not name.strip() or UNSAFE_PATH.search(name) or name == ".":
-        raise RecordError(f"name is {name!r}; expected the name of a folder to be made")
+        raise RecordError(f"name is {name!r}", "expected the name of a folder to be made")
     if any(one in name for one in ("/", "\\", "\x00")) or name.startswith("."):
-        raise RecordError(f"name is {name!r}; expected one folder's name, without '/' and no leading '.'")
+        raise RecordError(f"name is {name!r}", "expected one folder's name, without '/' and no leading '.'")
     return name
 
 

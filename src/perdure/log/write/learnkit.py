@@ -42,9 +42,9 @@ def write_learnkit(lifetime: Lifetime, into: str | os.PathLike[str], name: str |
     try:
         root.mkdir(parents=True)
     except FileExistsError as problem:
-        raise LogError(f"{root}: exists already; give another name, or remove it") from problem
+        raise LogError("exists already", "give another name, or remove it", file=root) from problem
     except OSError as problem:
-        raise WriteError(f"{root}: cannot be made: {problem.strerror}; nothing was written") from problem
+        raise WriteError(f"cannot be made: {problem.strerror}; nothing was written", file=root) from problem
     try:
         files.write(root / MANIFEST, msgspec.json.encode(_manifest(lifetime)))
         for (worker, phase, task), part in rows.partition_by(_PLACE, as_dict=True, maintain_order=True).items():
@@ -55,7 +55,7 @@ def write_learnkit(lifetime: Lifetime, into: str | os.PathLike[str], name: str |
             report = blocks.select("phase", "worker", "class_name", "block", pl.col(_PARAMS).alias("params"))
             report.write_csv(folder / BLOCK_REPORT, separator="\t")
     except OSError as problem:
-        raise WriteError(f"{root}: cannot be written ({problem}); remove what is there and try again") from problem
+        raise WriteError(f"cannot be written ({problem})", "remove what is there and try again", file=root) from problem
     return root
 
 
@@ -130,19 +130,19 @@ def _columns(lifetime: Lifetime) -> pl.DataFrame:
 def _refuse(lifetime: Lifetime, rows: pl.DataFrame) -> None:
     """What no tree of text files can hold."""
     if not rows.height:
-        raise LogError(f"{lifetime.id}: no experiences; there is nothing to write")
+        raise LogError("no experiences; there is nothing to write", file=lifetime.id)
     for text in rows["task_params"].unique().drop_nulls():
         if text and not is_object(text):
-            raise LogError(f"{lifetime.id}: task_params {text[:60]!r} is not a JSON object; repair the log first")
+            raise LogError(f"task_params {text[:60]!r} is not a JSON object", "repair the log first", file=lifetime.id)
     for name, column in zip(rows.columns, rows, strict=True):
         if name in lifetime.measures and name in (*_OWNED, "sub_task"):
-            raise LogError(f"{lifetime.id}: the measure {name!r} has the name of a learnkit column; rename it")
+            raise LogError(f"the measure {name!r} has the name of a learnkit column", "rename it", file=lifetime.id)
         if not name.isprintable() or name != name.strip() or not name:
-            raise LogError(f"{lifetime.id}: a column called {name!r} cannot stand in a header; rename it")
+            raise LogError(f"a column called {name!r} cannot stand in a header", "rename it", file=lifetime.id)
         if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
-            raise LogError(f"{lifetime.id}: column {name!r} holds {column.dtype}, not text or numbers; drop it")
+            raise LogError(f"column {name!r} holds {column.dtype}, not text or numbers", "drop it", file=lifetime.id)
         if column.dtype == pl.String and column.str.contains("\0", literal=True).any():
-            raise LogError(f"{lifetime.id}: column {name!r} holds a NUL byte, which no text file may; remove it")
+            raise LogError(f"column {name!r} holds a NUL byte, which no text file may", "remove it", file=lifetime.id)
 
 
 def phases(rows: pl.DataFrame) -> pl.Series:

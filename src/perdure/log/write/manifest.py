@@ -112,4 +112,4 @@ def write_text(file: Path, text: bytes) -> None:
     try:
         files.write(file, text)
     except OSError as problem:
-        raise LogError(f"{file}: cannot be written: {problem.strerror}") from problem
+        raise LogError(f"cannot be written: {problem.strerror}", file=file) from problem

@@ -44,7 +44,7 @@ def whole_number(field: str, value: Any) -> int:
     except TypeError:
         number = -1
     if not 0 <= number < BEYOND:
-        raise RecordError(f"{field} is {value!r}; expected {RULES['exp_num'].expected}")
+        raise RecordError(f"{field} is {value!r}", f"expected {RULES['exp_num'].expected}")
     return number
 
 
@@ -52,13 +52,13 @@ def validate(field: str, value: Any) -> None:
     """A field of text must keep the rule of its column."""
     rule = RULES[field]
     if not isinstance(value, str) or not rule.sound(value):
-        raise RecordError(f"{field} is {value!r}; expected {rule.expected}")
+        raise RecordError(f"{field} is {value!r}", f"expected {rule.expected}")
 
 
 def params_json(value: Any) -> bytes:
     """Task parameters as JSON. They must be an object, and all of it must be JSON."""
     if type(value) is not dict and not isinstance(value, Mapping):  # asking for a Mapping takes longer than encoding
-        raise RecordError(f"task_params is {value!r}; expected {RULES['task_params'].expected}, a dict")
+        raise RecordError(f"task_params is {value!r}", f"expected {RULES['task_params'].expected}, a dict")
     try:
         return _encode(value)
     except (TypeError, ValueError, NotImplementedError, RecursionError, msgspec.MsgspecError) as problem:
@@ -110,11 +110,11 @@ def measure_cell(name: str, value: Any) -> str:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise RecordError(f"{name} is {value!r}; expected a number") from None
+        raise RecordError(f"{name} is {value!r}", "expected a number") from None
     if isinstance(value, str):
-        raise RecordError(f"{name} is {value!r}; expected a number, not text")
+        raise RecordError(f"{name} is {value!r}", "expected a number, not text")
     if math.isinf(number):
-        raise RecordError(f"{name} is {number}; an infinite value says nothing about performance")
+        raise RecordError(f"{name} is {number}", "an infinite value says nothing about performance")
     return "" if math.isnan(number) else str(value) if isinstance(value, int) else repr(number)
 
 
@@ -151,19 +151,19 @@ def checked_words(
 def declared_measures(measures: Sequence[str] | Mapping[str, Direction]) -> dict[str, Direction]:
     """The measures and which way each is better; a list means that higher is."""
     if isinstance(measures, str):
-        raise RecordError(f"measures is the text {measures!r}; expected a list of names, [{measures!r}]")
+        raise RecordError(f"measures is the text {measures!r}", f"expected a list of names, [{measures!r}]")
     if len(set(measures)) != len(measures):
         raise RecordError(f"measures names a column twice: {', '.join(map(str, measures))}")
     directions: dict[str, Direction] = (
         dict(measures) if isinstance(measures, Mapping) else dict.fromkeys(measures, "higher")
     )
     if not directions:
-        raise RecordError("measures is empty; name at least one column to be measured")
+        raise RecordError("measures is empty", "name at least one column to be measured")
     for name, direction in directions.items():
         if not isinstance(name, str):
-            raise RecordError(f"measures holds {name!r}; expected names of columns")
+            raise RecordError(f"measures holds {name!r}", "expected names of columns")
         if direction not in ("higher", "lower"):
-            raise RecordError(f"measure {name!r} is {direction!r}-better; expected 'higher' or 'lower'")
+            raise RecordError(f"measure {name!r} is {direction!r}-better", "expected 'higher' or 'lower'")
     value_columns(directions, {})
     return directions
 

@@ -69,8 +69,8 @@ class Stream:
             )
         if self._one_type_per_block and block_num == self._last_block and block_type != self._last_type:
             raise RecordError(
-                f"block {block_num} is a {self._last_type} block, and this record says {block_type}; "
-                "a new mode needs a new block_num"
+                f"block {block_num} is a {self._last_type} block, and this record says {block_type}",
+                "a new mode needs a new block_num",
             )
 
     # -- writing --------------------------------------------------------------------------------
@@ -123,8 +123,8 @@ class Stream:
                 os.fsync(self._descriptor)
             except OSError as problem:
                 raise WriteError(
-                    f"{self._file}: the records cannot be written to disk ({problem.strerror}); "
-                    "those of the last second may be lost"
+                    f"the records cannot be written to disk ({problem.strerror}); those of the last second may be lost",
+                    file=self._file,
                 ) from problem
             self.dirty = False
 
@@ -140,7 +140,7 @@ class Stream:
         try:
             self.sync()
             if os.fstat(self._descriptor).st_nlink == 0:
-                raise WriteError(f"{self._file}: was removed while it was being written; {self._what_is_safe()}")
+                raise WriteError(f"was removed while it was being written; {self._what_is_safe()}", file=self._file)
         finally:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -199,7 +199,7 @@ class Stream:
         except OSError as problem:
             self._block = None
             raise WriteError(
-                f"{self._file}: cannot be opened ({problem.strerror}); {self._what_is_safe()}"
+                f"cannot be opened ({problem.strerror}); {self._what_is_safe()}", file=self._file
             ) from problem
 
     def _take_claim(self) -> None:
@@ -214,8 +214,9 @@ class Stream:
                 os.close(self._claim)
                 self._claim = -1
                 raise RecordError(
-                    f"{self._lifetime / self._worker}: another journal is writing as this worker; "
-                    "give each its own worker_id"
+                    "another journal is writing as this worker",
+                    "give each its own worker_id",
+                    file=self._lifetime / self._worker,
                 ) from None
             except OSError as problem:
                 if problem.errno not in files.NO_LOCKS:
@@ -276,12 +277,13 @@ class Stream:
                 os.close(ledger)
         except OSError as problem:
             raise WriteError(
-                f"{self._ledger}: the end of a block could not be recorded ({problem.strerror}); {self._what_is_safe()}"
+                f"the end of a block could not be recorded ({problem.strerror}); {self._what_is_safe()}",
+                file=self._ledger,
             ) from problem
 
     def _header(self) -> bytes:
         if self.columns is None:
-            raise LogError(f"{self._file}: no columns are known yet")
+            raise LogError("no columns are known yet", file=self._file)
         return ("\t".join(map(quoted, (*STANDARD_COLUMNS, *self.columns))) + "\n").encode()
 
     def _relative(self) -> str:
