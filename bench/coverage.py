@@ -22,9 +22,9 @@ from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.score import Score
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, metric_values, truth
+from perdure.stats.interval import t_interval
 from perdure.stats.pilot import pilot_metrics
 from perdure.stats.power import power, redrawn_power
-from perdure.stats.threshold import t_interval
 
 Array = npt.NDArray[np.float64]
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
 from perdure.errors import PerdureError
+from perdure.stats.interval import t_interval
 from perdure.stats.robust import (
     interquartile_mean,
     iqm_intervals,
@@ -17,7 +18,6 @@ from perdure.stats.robust import (
     probability_of_improvement,
     stratified_bootstrap,
 )
-from perdure.stats.threshold import t_interval
 
 SCORES = st.lists(st.floats(-10, 10), min_size=1, max_size=25).map(np.array)
 

@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from perdure.curves.bounds import as_one, given_ranges, recorded_ranges
 from perdure.curves.experts import ExpertLog, expert_log, matching, oriented, scaled_for, values_of
 from perdure.curves.from_matrix import matrix_curves
 from perdure.curves.joined import Joined
 from perdure.curves.model import LOWEST, SCALED, Array, Curves, Expert, Prep, Range, Ranges
 from perdure.curves.prepare import clamp, scale, smooth
-from perdure.curves.ranges import found_ranges, own_task, percentiles
+from perdure.curves.ranges import as_one, found_ranges, given_ranges, own_task, percentiles, recorded_ranges
 from perdure.curves.together import Together
 from perdure.errors import LogError, MetricError
 from perdure.log.accuracy_matrix import MatrixPassage

@@ -1,8 +1,10 @@
-"""The range of each task's values, life by life, where nobody gave it."""
+"""The range of each task's values: given by the user, recorded in the log, or found life by life."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +12,102 @@ import numpy.typing as npt
 from perdure.curves.experts import ExpertLog, base_name
 from perdure.curves.model import Array, Prep, Range, Ranges
 from perdure.curves.prepare import clamp, spans
-from perdure.scenario.model import Block
+from perdure.errors import MetricError
+from perdure.log.model import Direction, Lifetime, Passage
+from perdure.log.variants import task_of
+from perdure.scenario.model import Block, Task
 
-__all__ = ["found_ranges", "own_task", "percentiles"]
+__all__ = ["as_one", "found_ranges", "given_ranges", "own_task", "percentiles", "recorded_ranges"]
+
+_Bounds = TypeVar("_Bounds")
+
+
+def as_one(ranges: Mapping[str, Range], prep: Prep, way: Direction, all_given: bool) -> dict[str, Range]:
+    """One range over all tasks, for each of them."""
+    everything = _all_given(prep, way) or tuple(ranges.values())
+    whole = Range(min(one.low for one in everything), max(one.high for one in everything), all_given)
+    return dict.fromkeys(ranges, whole)
+
+
+def _all_given(prep: Prep, direction: Direction) -> tuple[Range, ...]:
+    return tuple(_range(bounds, direction) for bounds in (prep.bounds or {}).values())
+
+
+def given_ranges(
+    lifetime: Lifetime, prep: Prep, ways: Mapping[str, Direction], tasks: Sequence[Task]
+) -> dict[str, Range] | None:
+    """The given bounds of each task, higher-is-better; variants are pooled where they do not count."""
+    if prep.bounds is None:
+        return None
+    bounds = [(name.lower(), pair) for name, pair in prep.bounds.items()]
+    ranges: dict[str, Range] = {}
+    for task in tasks:
+        found = [_range(pair, ways[task.label]) for pair in _belonging(bounds, task, lifetime, prep)]
+        if not found:
+            raise MetricError(
+                f"no bounds are given for task {task.label!r} (given: {', '.join(prep.bounds) or 'none'}); add them"
+            )
+        ranges[task.label] = _pooled(found)
+    return ranges
+
+
+def recorded_ranges(
+    lifetime: Lifetime, passage: Passage, prep: Prep, ways: Mapping[str, Direction]
+) -> dict[str, Range]:
+    """The bounds that the manifest's scenario gives to tasks, higher-is-better; they are of the first measure."""
+    scenario = lifetime.manifest.get("scenario")
+    described = scenario.get("tasks") if isinstance(scenario, Mapping) else None
+    if not prep.recorded_bounds or not isinstance(described, Sequence):
+        return {}
+    entries = [
+        (str(one.get("label")).lower(), _rising(one.get("bounds"))) for one in described if isinstance(one, Mapping)
+    ]
+    ranges: dict[str, Range] = {}
+    for task in passage.scenario.tasks:
+        if passage.measures.get(task.label, passage.measure) != lifetime.measure():
+            continue
+        found = _belonging(entries, task, lifetime, prep)
+        known = [_range(one, ways[task.label]) for one in found if one]
+        if known and len(known) == len(found):
+            ranges[task.label] = _pooled(known)
+    return ranges
+
+
+def _rising(value: object) -> tuple[float, float] | None:
+    """A manifest's value as bounds; None where it is not two finite numbers that rise."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return None
+    numbers = [float(one) for one in value if isinstance(one, int | float) and not isinstance(one, bool)]
+    if len(numbers) != 2 or not all(map(isfinite, numbers)) or numbers[0] >= numbers[1]:
+        return None
+    return numbers[0], numbers[1]
+
+
+def _belonging(bounds: Sequence[tuple[str, _Bounds]], task: Task, lifetime: Lifetime, prep: Prep) -> list[_Bounds]:
+    """Of bounds by name those of `task`, which has no variant where variants do not count.
+
+    Where parameters make tasks, bounds of the label hold for every set of it that has none of its own.
+    """
+    exact = [one for name, one in bounds if name == task.label]
+    if prep.variants == "name":
+        return exact
+    if prep.variants == "params":
+        return exact or [one for name, one in bounds if name == task.name]
+    if prep.matching == "prefix":
+        return [one for name, one in bounds if task.label in name]
+    return [one for name, one in bounds if task.label in (name, task_of(lifetime, name).name)]
+
+
+def _pooled(ranges: Sequence[Range]) -> Range:
+    return Range(min(one.low for one in ranges), max(one.high for one in ranges), given=True)
+
+
+def _range(bounds: tuple[float, float], direction: Direction) -> Range:
+    low, high = bounds
+    return Range(-high, -low, given=True) if direction == "lower" else Range(low, high, given=True)
+
+
+# --- found ----------------------------------------------------------------------------------------
 
 
 def found_ranges(

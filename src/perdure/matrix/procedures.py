@@ -23,7 +23,7 @@ from perdure.errors import LearnerError, LogError, MissingExtra
 from perdure.log.accuracy_matrix import Array, Baseline
 from perdure.log.formats.matrix_settled import Cells, as_numbers
 from perdure.matrix.metrics import ContinualLearningMetrics
-from perdure.stats.threshold import t_interval
+from perdure.stats.interval import t_interval
 
 __all__ = [
     "evaluate_continual_learning",

@@ -18,8 +18,8 @@ from perdure.log.model import Passage
 from perdure.metrics.matrix.cells import matrix_of
 from perdure.report.thin import columns_for, thinned
 from perdure.scenario.model import Block
+from perdure.stats.interval import t_interval
 from perdure.stats.model import LEVEL
-from perdure.stats.threshold import t_interval
 
 __all__ = ["MEMORY_COLUMNS", "STEP_COLUMNS", "Beside", "Cost", "Line", "Sketch", "Stretch", "sketch", "sketched"]
 

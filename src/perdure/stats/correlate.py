@@ -16,9 +16,9 @@ from perdure.gather.score_files import definitions_of
 from perdure.metrics.engine.score import Score
 from perdure.results import Tabular
 from perdure.stats.exact import ALL_ORDERS, reordered_test
+from perdure.stats.interval import constant
 from perdure.stats.model import Array
 from perdure.stats.multiple import holm
-from perdure.stats.threshold import constant
 
 if TYPE_CHECKING:
     import polars as pl

@@ -19,11 +19,18 @@ from perdure.errors import PerdureError
 from perdure.metrics.engine.declare import AveragedAs, Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, crossed
-from perdure.stats.interval import Interval, Part, interval_of, part_of, signed_rank_test
+from perdure.stats.interval import (
+    Interval,
+    Part,
+    interval_of,
+    part_of,
+    sign_test,
+    signed_rank_test,
+    two_sided_sign_test,
+)
 from perdure.stats.model import LEVEL, Array, Decision, Verdict, Withheld
 from perdure.stats.one_lifetime import within_life
 from perdure.stats.sentences import meaning, word_of, words_of
-from perdure.stats.threshold import sign_test, two_sided_sign_test
 
 __all__ = [
     "EQUAL",

@@ -19,10 +19,10 @@ from perdure.metrics.engine.score import Score
 from perdure.stats.crossing import FEW_EXPERTS, Crossing, crossed, one_set
 from perdure.stats.decide import STANDARD, is_judged, leads, margin_of, on_scale, sampled
 from perdure.stats.dial import Dial, dial
+from perdure.stats.interval import constant
 from perdure.stats.model import Array, Tails
 from perdure.stats.pairing import pair
 from perdure.stats.power import Beside, Question, lifetimes_exact, needed, power, redrawn_power, smallest_seen
-from perdure.stats.threshold import constant
 
 __all__ = ["PilotMetric", "pilot_metrics", "spread_bound", "tails_of"]
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perdure.stats.exact import shared_out_test, sign_flip_test
-from perdure.stats.interval import signed_rank_test
+from perdure.stats.interval import constant, signed_rank_test
 from perdure.stats.model import Array
 from perdure.stats.order import almost_stochastic_order
 from perdure.stats.robust import probability_of_improvement
-from perdure.stats.threshold import constant
 
 if TYPE_CHECKING:
     from perdure.stats.compare import Difference

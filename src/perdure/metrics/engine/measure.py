@@ -1,4 +1,4 @@
-"""Measuring: one metric at all its sites in one lifetime, and what they come to."""
+"""Measuring: one metric at all its sites in one lifetime, or in several that share their blocks, and what they come to."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ __all__ = [
     "experts_at",
     "measure",
     "measure_all",
+    "measured_together",
     "restricted",
 ]
 
@@ -293,3 +294,16 @@ def averaged(experts: Sequence[Expert]) -> Expert:
 def _reads_curves(metric: Metric) -> bool:
     """Whether it reads prepared curves; a value as measured means something even where it never changes."""
     return any(kind in _CURVES for kind in metric.roles.values())
+
+
+def measured_together(
+    lives: Sequence[Curves], metrics: Mapping[str, Metric], context: Context, aggregate: Aggregate
+) -> list[dict[str, Measured]]:
+    """Every metric of each of several lives that share their blocks.
+
+    Formulas are the same, and so is every value, flag and reason: what is shared is the walk to the sites and
+    what curves compute of themselves.
+    """
+    sites = Sites(lives[0].scenario, metrics.values())
+    by_metric = [measure_all(one, lives, context, sites=sites, aggregate=aggregate) for one in metrics.values()]
+    return [dict(zip(metrics, of_one, strict=True)) for of_one in zip(*by_metric, strict=True)] or [{} for _ in lives]

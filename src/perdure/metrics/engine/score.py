@@ -22,11 +22,10 @@ from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage
 from perdure.log.model import Direction, Identity, Lifetime
 from perdure.log.places import as_text, printable
 from perdure.log.variants import Settled, settle
-from perdure.metrics.engine.batch import measured_together
 from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.declare import METRICS, Context, Metric
 from perdure.metrics.engine.load import chosen
-from perdure.metrics.engine.measure import Measured
+from perdure.metrics.engine.measure import Measured, measured_together
 from perdure.metrics.engine.presets import preset as preset_called
 from perdure.metrics.engine.settings import Settings, prepared
 from perdure.metrics.matrix.cells import reads_matrix

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
-from perdure.stats.threshold import sign_test, t_interval, two_sided_sign_test
+from perdure.stats.interval import sign_test, t_interval, two_sided_sign_test
 
 VALUES = st.lists(st.floats(-50, 50), min_size=3, max_size=30).map(np.array)
 
