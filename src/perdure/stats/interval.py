@@ -1,4 +1,4 @@
-"""Intervals: a mean whose variance is a sum of parts, its t interval and the p that is its dual; sign and rank tests."""
+"""Intervals: a mean whose variance is a sum of parts, its t interval, the p that is its dual; sign and rank tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measuring: one metric at all its sites in one lifetime, or in several that share their blocks, and what they come to."""
+"""Measuring: one metric at all its sites, in one lifetime or in several that share blocks, and what they come to."""
 
 from __future__ import annotations
 
