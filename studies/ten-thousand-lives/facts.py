@@ -178,6 +178,7 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
     yield "truth_table", truth_table(results)
     yield "null_table", null_table(results)
     yield "coverage_table", coverage_table(results)
+    yield "verdict_table", verdict_table(results)
     yield "parts_table", parts_table(results)
     yield "correlation_table", correlation_table(results)
     yield from _wrong(results)
@@ -213,6 +214,13 @@ def _wrong(results: Results) -> Iterator[tuple[str, str]]:
         some = pairs.filter(pl.col("effect") >= low, pl.col("effect") < high, pl.col("n") == 11)
         yield f"swapped_{name}", percent(share(some, "swapped"), 1 if name == "large" else 0)
     yield "small_pairs", percent(len(pairs.filter(pl.col("effect") < 0.3, pl.col("n") == 11)) / len(pairs.filter(n=11)))
+    standard = [verdicts(results, "standard", metric, n)[1] for metric in NAMES for n in LIVES]
+    yield "wrong_most", percent(max(standard), 1)
+    for metric in ("ft", "bt", "se"):
+        yield f"baker_wrong_{metric}", percent(verdicts(results, "baker-2023", metric, 30)[1])
+    beside = results.pairs.filter(metric="rp", n=11)
+    for k in EXPERTS:
+        yield f"told_rp_{k}", percent(share(beside.filter(k=k), "told_right"))
     yield from _opposite(results)
 
 
@@ -346,6 +354,36 @@ def correlation_table(results: Results) -> str:
         within = f"{number(median(cells))} ({number(min(cells))} to {number(max(cells))})"
         name = f"{NAMES[first]}, {NAMES[second]}"
         rows.append(f"| {name} | {number(whole)} | {number(partial)} | {within} | {number(printed)} |")
+    return "\n".join(rows)
+
+
+def verdicts(results: Results, preset: str, metric: str, n: int, k: int = 5) -> tuple[float, float]:
+    """Of learners for which something is true: how often a verdict says so, and how often it says the opposite.
+
+    True is what the mean over all lives says, of ratios the mean logarithm, where it lies beyond three standard errors.
+    """
+    level = -5.0 if (preset, metric) == ("standard", "pm") else 0.0
+    frame = results.truth.filter(pl.col("preset") == "standard", pl.col("k") == 5, pl.col("metric") == metric)
+    known = frame.filter(pl.col("learner") != "separate").with_columns((pl.col("mean") - level).alias("beyond"))
+    known = known.filter(pl.col("beyond").abs() > 3 * pl.col("sd") / pl.col("lives").sqrt())
+    both = told(results, preset, metric, n, k).join(known, on=["family", "learner", "layout"])
+    up = pl.col("beyond") > 0
+    sums = both.select(
+        pl.when(up).then("met").otherwise("not_met").sum().alias("right"),
+        pl.when(up).then("not_met").otherwise("met").sum().alias("wrong"),
+        pl.col("groups").sum(),
+    )
+    return float(sums["right"][0] / sums["groups"][0]), float(sums["wrong"][0] / sums["groups"][0])
+
+
+def verdict_table(results: Results) -> str:
+    """Right and wrong verdicts on the other five learners; the rest is undecided."""
+    rows = ["| | preset | n = 3 | 5 | 11 | 30 |", "|---|---|---|---|---|---|"]
+    for metric, name in NAMES.items():
+        for preset in PRESETS:
+            found = [verdicts(results, preset, metric, n) for n in LIVES]
+            cells = [f"{100 * right:.0f} / {100 * wrong:.1f}" for right, wrong in found]
+            rows.append(f"| {name} | {preset} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
