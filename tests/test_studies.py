@@ -32,7 +32,7 @@ GROUP: int = import_module("summaries").GROUP
 MOST: int = import_module("summaries").MOST
 judging: Any = import_module("judging")
 answers: Any = import_module("answers")
-facts: Any = import_module("facts")
+readings: Any = import_module("readings")
 
 HEADLINE = {
     "pm": "performance_maintenance",
@@ -146,7 +146,7 @@ def test_groups_are_judged_as_the_decision_layer_judges_them(preset: str, n: int
 
 @pytest.fixture(scope="module")
 def results() -> Any:
-    return facts.Results()
+    return readings.Results()
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_the_rates_are_those_of_the_kept_lives(results: Any, cells: Any) -> None
 def test_metrics_go_together_in_the_kept_lives_as_the_page_says(results: Any, cells: Any) -> None:
     for first, second in (("pm", "bt"), ("rp", "se")):
         ranks = [np.concatenate([one[name] for one in cells.values()]).argsort().argsort() for name in (first, second)]
-        assert abs(np.corrcoef(ranks[0], ranks[1])[0, 1] - facts.correlations(results, first, second)[1]) < 0.002
+        assert abs(np.corrcoef(ranks[0], ranks[1])[0, 1] - readings.correlations(results, first, second)[1]) < 0.002
 
 
 def test_the_separate_learner_is_a_null_in_every_family(cells: Any) -> None:
@@ -204,7 +204,7 @@ def test_the_separate_learner_is_a_null_in_every_family(cells: Any) -> None:
 
 
 def test_plans_carry_what_the_study_found(results: Any) -> None:
-    found = facts.priors(results)
+    found = readings.priors(results)
     for name, metric in HEADLINE.items():
         prior = PRIORS[metric]
         held = {"lives": prior.lives, "pairs": prior.pairs, "experts": prior.experts or (0.0, 0.0)}

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from facts import HERE, LIVES, NAMES, PRESETS, TABLE_15, Results, correlations, errors, facts, parts, seen, share
+from facts import facts
 from figures import bars, dots, lines
+from readings import HERE, LIVES, NAMES, PRESETS, TABLE_15, Results, correlations, errors, parts, seen, share
 
 __all__ = ["DOCS", "PAGE", "figures", "page"]
 
