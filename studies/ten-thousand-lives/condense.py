@@ -58,7 +58,8 @@ def read(folder: Path) -> tuple[Cells, list[dict[str, Any]]]:
             if not file.exists():
                 continue
             with np.load(file) as held:
-                about.append(json.loads(str(held["about"])))
+                diverged = sum(int((~held[f"{layout}/sound"]).sum()) for layout in LAYOUTS)
+                about.append(json.loads(str(held["about"])) | {"diverged": diverged})
                 for layout in LAYOUTS:
                     prefix = f"{layout}/"
                     found = {name[len(prefix) :]: held[name] for name in held.files if name.startswith(prefix)}

@@ -45,6 +45,7 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
     experts = sum(3 * one["experts"] for one in results.about)
     yield "lives", f"{lives:,}".replace(",", " ")
     yield "experts", f"{experts:,}".replace(",", " ")
+    yield "diverged", str(sum(one["diverged"] for one in results.about))
     yield "device", results.about[0]["device"].partition(": ")[2]
     yield "jax", results.about[0]["versions"]["jax"]
     took = [[one["seconds"]["in all"] for one in results.about if one["family"] == name] for name in results.families]
