@@ -112,12 +112,11 @@ def _tasks(_preset: str | None) -> tuple[Facts, ...]:
 def _learners(_preset: str | None) -> tuple[Facts, ...]:
     import inspect
 
-    from perdure.learners.find import LEARNERS, REFERENCE, find_learner
+    from perdure.learners.find import LEARNERS, REFERENCE, find_learner, torch_learners
 
     names = dict.fromkeys((*REFERENCE, *LEARNERS.names()))
-    return tuple(
-        {"name": name, "summary": (inspect.getdoc(find_learner(name)) or "").partition("\n")[0]} for name in names
-    )
+    made = {name: (inspect.getdoc(find_learner(name)) or "").partition("\n")[0] for name in names}
+    return tuple({"name": name, "summary": summary} for name, summary in {**made, **torch_learners()}.items())
 
 
 def _layouts(_preset: str | None) -> tuple[Facts, ...]:

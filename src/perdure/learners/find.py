@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-from perdure.errors import UnknownName, nearest
+from perdure.errors import MissingExtra, UnknownName, nearest
 from perdure.learners.interface import LearnerError, Maker, SelfLed
+from perdure.learners.torch import METHODS
+from perdure.learners.torch import __name__ as METHODS_HOME  # noqa: N812
 from perdure.registry import Registry
 
-__all__ = ["LEARNERS", "REFERENCE", "find_learner", "find_maker", "make_learner"]
+__all__ = ["LEARNERS", "REFERENCE", "find_learner", "find_maker", "make_learner", "torch_learners"]
 
 REFERENCE: Mapping[str, str] = {
     "forgetful-q": "perdure.learners.forgetful_q:ForgetfulQ",
@@ -25,7 +30,7 @@ REFERENCE: Mapping[str, str] = {
 }
 """The learners that come with Perdure, imported when they are asked for."""
 
-_BATCHED = "batched:"
+_BATCHED, _TORCH = "batched:", "torch:"
 
 LEARNERS: Registry[Maker] = Registry("learner", "perdure.learners")
 
@@ -34,6 +39,8 @@ def find_learner(name: str) -> Maker:
     """The maker of a learner: a reference learner, a plug-in's, or `package.module:Class`."""
     if name.startswith(_BATCHED):
         raise LearnerError(f"{name} runs thousands of lifetimes in one program; use --engine batched")
+    if name.startswith(_TORCH):
+        return _of_torch(name)
     if ":" in name:
         return _imported(name)
     if name in REFERENCE:
@@ -68,6 +75,26 @@ def make_learner(name: str, seed: int, params: Mapping[str, Any]) -> Any:
             f"{name}: {type(learner).__name__} has neither act(observation) nor live(life); a learner needs one of them"
         )
     return learner
+
+
+def torch_learners() -> dict[str, str]:
+    """The methods in PyTorch by name, each with what it is in one line; nothing of PyTorch is imported."""
+    found = {}
+    for name, path in METHODS.items():
+        module = path.partition(":")[0].rpartition(".")[2]
+        source = pkgutil.get_data(METHODS_HOME, f"{module}.py") or b""
+        said = ast.get_docstring(ast.parse(source)) or ""
+        found[_TORCH + name] = said.partition("\n")[0].partition(": ")[2]
+    return found
+
+
+def _of_torch(name: str) -> Maker:
+    method = name.removeprefix(_TORCH)
+    if method not in METHODS:
+        raise LearnerError(f"unknown learner {name!r}; {nearest(method, METHODS)}")
+    if find_spec("torch") is None:
+        raise MissingExtra("torch", "torch", f"the learner {name!r}")
+    return _imported(METHODS[method])
 
 
 def _imported(path: str) -> Maker:

@@ -1,0 +1,21 @@
+"""Reference methods of continual learning in PyTorch, one readable file each (extra `torch`); `METHODS` names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["METHODS"]
+
+METHODS: Mapping[str, str] = {
+    "naive": "perdure.learners.torch.naive:Naive",
+    "joint": "perdure.learners.torch.joint:Joint",
+    "expert": "perdure.learners.torch.expert:Expert",
+    "ewc": "perdure.learners.torch.ewc:EWC",
+    "si": "perdure.learners.torch.si:SI",
+    "replay": "perdure.learners.torch.replay:Replay",
+    "der++": "perdure.learners.torch.der:DERPlusPlus",
+    "a-gem": "perdure.learners.torch.a_gem:AGEM",
+    "lwf": "perdure.learners.torch.lwf:LwF",
+    "packnet": "perdure.learners.torch.packnet:PackNet",
+}
+"""Each is used as `torch:NAME`; importing one needs PyTorch, and importing this does not."""

@@ -1,0 +1,230 @@
+"""The methods in PyTorch: each keeps the contract, does what its paper says, and is found without PyTorch."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perdure.errors import MissingExtra
+from perdure.learners import find
+from perdure.learners.find import find_maker, make_learner, torch_learners
+from perdure.learners.interface import Answer, LearnerError, Situation
+from perdure.learners.torch import METHODS
+from perdure.run.contract import check_learner
+from perdure.scenario.model import Task
+from perdure.tasks.interface import settled
+from perdure.tasks.streams import drawn_digits
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is an extra")
+DIGITS = drawn_digits()
+SETTINGS = ("class", "domain", "task")
+
+
+def tasks(setting: str) -> list[Task]:
+    pairs = {"low": [0, 1], "high": [8, 9]}
+    return [Task("digits", name, params={"classes": pair, "setting": setting}) for name, pair in pairs.items()]
+
+
+def situation(pair: tuple[int, int], setting: str, mode: Any = "learn", block: int = 0) -> Situation:
+    classes, outputs = (pair, 2) if setting == "task" else (None, 10 if setting == "class" else 2)
+    return Situation(block, mode, f"t{pair}", mode == "learn", inputs=(12, 12), outputs=outputs, classes=classes)
+
+
+def examples(pair: tuple[int, int], setting: str, number: int, mode: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    params = settled(DIGITS.parameters or (), {"classes": list(pair), "setting": setting}, "digits")
+    return DIGITS.examples(params, number, mode, np.random.default_rng(seed))
+
+
+def taught(learner: Any, pair: tuple[int, int], setting: str, batches: int = 60) -> None:
+    here = situation(pair, setting)
+    learner.block_started(here)
+    for at in range(batches):
+        inputs, labels = examples(pair, setting, 16, "learn", hash((pair, at)) % 2**31)
+        learner.learn(Answer(inputs, learner.act(inputs), labels))
+    learner.block_ended(here)
+
+
+def accuracy(learner: Any, pair: tuple[int, int], setting: str) -> float:
+    here = situation(pair, setting, "evaluate")
+    learner.block_started(here)
+    inputs, labels = examples(pair, setting, 200, "evaluate", 5)
+    found = float(np.mean(learner.act(inputs) == labels))
+    learner.block_ended(here)
+    return found
+
+
+def test_every_method_has_a_line_about_it_whether_torch_is_there_or_not() -> None:
+    found = torch_learners()
+    assert list(found) == [f"torch:{name}" for name in METHODS]
+    assert all(len(line) > 20 for line in found.values())
+
+
+def test_without_torch_a_method_gives_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find, "find_spec", lambda module: None)
+    with pytest.raises(MissingExtra, match=r"the learner 'torch:ewc' needs torch.*pip install 'perdure\[torch\]'"):
+        find_maker("torch:ewc", {})
+
+
+def test_an_unknown_method_offers_the_nearest() -> None:
+    with pytest.raises(LearnerError, match=r"unknown learner 'torch:der'; did you mean 'der\+\+'"):
+        find_maker("torch:der", {})
+
+
+@needs_torch
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_keeps_the_contract_and_goes_on_after_a_break_as_if_there_had_been_none(name: str) -> None:
+    for setting in SETTINGS if name == "replay" else ("task",):
+        check_learner(f"torch:{name}", tasks(setting))
+
+
+@needs_torch
+@pytest.mark.parametrize("name", METHODS)
+def test_a_misspelt_parameter_is_refused_before_anything_is_made(name: str) -> None:
+    find_maker(f"torch:{name}", {"rate": 0.1, "hidden": 10})
+    with pytest.raises(LearnerError, match=r"takes no parameter 'hiden'; did you mean 'hidden'"):
+        find_maker(f"torch:{name}", {"hiden": 10})
+
+
+@needs_torch
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_one_task_alone_is_learned_in_every_setting(setting: str) -> None:
+    learner = make_learner("torch:naive", 1, {})
+    taught(learner, (0, 1), setting)
+    assert accuracy(learner, (0, 1), setting) > 0.95
+
+
+@needs_torch
+def test_where_all_classes_compete_naive_forgets_and_who_rehearses_does_not() -> None:
+    kept = {}
+    for name in ("naive", "replay", "der++", "joint"):
+        learner = make_learner(f"torch:{name}", 1, {"repeats": 3})
+        taught(learner, (0, 1), "class")
+        taught(learner, (8, 9), "class")
+        kept[name] = accuracy(learner, (0, 1), "class")
+    assert kept["naive"] < 0.2
+    assert min(kept["replay"], kept["der++"], kept["joint"]) > 0.8
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["expert", "packnet"])
+def test_who_gives_a_task_weights_of_its_own_answers_it_ever_after_in_the_same_way(name: str) -> None:
+    learner = make_learner(f"torch:{name}", 1, {})
+    taught(learner, (0, 1), "task")
+    before = accuracy(learner, (0, 1), "task")
+    taught(learner, (8, 9), "task")
+    taught(learner, (4, 5), "task")
+    assert accuracy(learner, (0, 1), "task") == before > 0.9
+    assert accuracy(learner, (8, 9), "task") > 0.8
+
+
+@needs_torch
+def test_packnet_says_that_it_must_be_told_the_task() -> None:
+    learner = make_learner("torch:packnet", 1, {})
+    with pytest.raises(LearnerError, match=r'must be told which task it is at.*set setting = "task"'):
+        learner.block_started(situation((0, 1), "domain"))
+
+
+@needs_torch
+@pytest.mark.parametrize(("name", "params"), [("ewc", {"strength": 1e9}), ("si", {"strength": 1e9})])
+def test_springs_without_bounds_hold_every_weight_that_mattered(name: str, params: dict[str, float]) -> None:
+    """However strong, a spring does not overshoot; free of springs the same learner moves on."""
+    moved = {}
+    for strength in (params, {"strength": 0.0}):
+        learner = make_learner(f"torch:{name}", 1, {**strength})
+        taught(learner, (0, 1), "domain", 30)
+        before = learner.network.get_parameter("heads.0.weight").detach().clone()
+        taught(learner, (8, 9), "domain", 30)
+        after = learner.network.get_parameter("heads.0.weight").detach()
+        assert bool(after.isfinite().all())
+        moved[strength["strength"]] = float((after - before).abs().max())
+    assert moved[1e9] < 0.1 * moved[0.0]
+
+
+@needs_torch
+def test_a_gem_takes_no_step_along_which_the_past_would_get_worse() -> None:
+    from perdure.learners.torch.classifier import Classifier
+
+    learner = make_learner("torch:a-gem", 1, {"capacity": 100, "recalled": 100})
+    taught(learner, (0, 1), "class", 30)
+    learner.block_started(situation((8, 9), "class"))
+    clashes = 0
+    for at in range(10):
+        inputs, labels = examples((8, 9), "class", 16, "learn", at)
+        batch = learner.batch(inputs, labels)
+        state = learner.rng.bit_generator.state
+        bent = learner.slopes(batch)
+        learner.rng.bit_generator.state = state  # the same of the past is recalled
+        past = learner.slopes_of(Classifier.loss(learner, learner.recall()))
+        plain = learner.slopes_of(Classifier.loss(learner, batch))
+        clashes += sum(float((plain[name] * past[name]).sum()) for name in past) < 0
+        assert sum(float((bent[name] * past[name]).sum()) for name in past) > -1e-5
+        learner.move(bent)
+    assert clashes
+
+
+@needs_torch
+def test_lwf_answers_for_old_outputs_more_as_before_than_naive_does() -> None:
+    asked, _ = examples((8, 9), "task", 100, "evaluate", 3)
+    drift = {}
+    for name in ("lwf", "naive"):
+        learner = make_learner(f"torch:{name}", 1, {})
+        taught(learner, (0, 1), "task")
+        learner.block_started(situation((0, 1), "task", "evaluate"))
+        before = learner.scores(learner.batch(asked)).detach()
+        taught(learner, (8, 9), "task")
+        learner.block_started(situation((0, 1), "task", "evaluate"))
+        drift[name] = float((learner.scores(learner.batch(asked)).detach()[:, :2] - before).abs().mean())
+    assert drift["lwf"] < 0.7 * drift["naive"]
+
+
+@needs_torch
+def test_convolutions_take_grey_and_coloured_pictures_and_a_network_of_ones_own_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_network.py").write_text(
+        "from torch import nn\n\ndef make(inputs, hidden, layers):\n"
+        "    return nn.Sequential(nn.Flatten(), nn.LazyLinear(hidden))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for network, shape in (("conv", (8, 8)), ("conv", (8, 8, 3)), ("own_network:make", (5,))):
+        learner = make_learner("torch:naive", 1, {"network": network, "hidden": 16})
+        learner.block_started(Situation(0, "learn", "t", True, inputs=shape, outputs=4))
+        inputs = np.random.default_rng(0).random((6, *shape))
+        learner.learn(Answer(inputs, learner.act(inputs), np.arange(6) % 4))
+        learner.save(tmp_path)
+        again = make_learner("torch:naive", 2, {"network": network, "hidden": 16})
+        again.restore(tmp_path)
+        assert again.fingerprint() == learner.fingerprint()
+    with pytest.raises(LearnerError, match=r"network is 'vit'.*expected 'mlp', 'conv', or package"):
+        make_learner("torch:naive", 1, {"network": "vit"}).block_started(situation((0, 1), "task"))
+
+
+@needs_torch
+def test_examples_of_another_size_or_with_more_outputs_are_refused_in_words() -> None:
+    learner = make_learner("torch:naive", 1, {})
+    learner.block_started(situation((0, 1), "domain"))
+    with pytest.raises(LearnerError, match=r"the head 'shared' has 2 outputs, and this task needs 10"):
+        learner.block_started(situation((0, 1), "class"))
+    with pytest.raises(LearnerError, match=r"built for examples of shape \(12, 12\); found \(8, 8\)"):
+        learner.block_started(Situation(0, "learn", "t", True, inputs=(8, 8), outputs=2))
+    with pytest.raises(LearnerError, match="classifies batches; pong comes in episodes"):
+        learner.block_started(Situation(0, "learn", "pong", True))
+
+
+@needs_torch
+def test_a_memory_gives_early_and_late_examples_the_same_chance_and_never_holds_more_than_it_may() -> None:
+    from perdure.learners.torch.memory import Memory
+
+    counts = np.zeros(40)
+    for seed in range(60):
+        memory, rng = Memory(50), np.random.default_rng(seed)
+        for batch in range(40):
+            memory.add({"labels": np.full(10, batch)}, rng)
+            assert len(memory) == min(50, 10 * (batch + 1)) == len(memory.all()["labels"])
+        counts += np.bincount(memory.all()["labels"], minlength=40)
+    halves = counts[:20].sum(), counts[20:].sum()
+    assert abs(halves[0] - halves[1]) < 0.1 * sum(halves)
