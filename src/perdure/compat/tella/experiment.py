@@ -159,7 +159,7 @@ def generate_transitions(
     """
     envs = [task_variant.make_env() for _ in range(num_envs)]
     try:
-        seen = [_reset(env, task_variant.rng_seed + index) for index, env in enumerate(envs)]
+        seen = [_reset(env, int(task_variant.rng_seed) + index) for index, env in enumerate(envs)]
         episode = list(range(num_envs))  # which one each environment is in
         begun, ended, steps = num_envs, 0, 0
         by_episode, limit = (
