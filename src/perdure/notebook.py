@@ -126,7 +126,7 @@ def _lint(found: LintReport) -> Iterator[str]:
     answered = [(name, one.sites, ", ".join(one.keys)) for name, one in found.metrics.items() if one.sites]
     cannot = [(name, one.why or "") for name, one in found.metrics.items() if not one.sites]
     yield _line(
-        f"{found.syllabus.scenario.name}: {'sound' if found.ok else 'not sound'}, answers {len(answered)} of "
+        f"{found.syllabus.scenario.name}: {'valid' if found.ok else 'not valid'}, answers {len(answered)} of "
         f"{plural(len(found.metrics), 'metric')}.",
         strong=True,
     )

@@ -276,7 +276,7 @@ def _notes(
         f"Lifetimes: {range_of}, by the noncentral t and by resampling the pilot's values.",
     ]
     said += [
-        f"{metric}: to be seen is its margin, that a learner which loses nothing keeps what it learned."
+        f"{metric}: the effect to detect is its margin: that a learner which loses nothing keeps what it learned."
         for metric, one in found.items()
         if one.detect is not None and metric not in named
     ]

@@ -67,7 +67,7 @@ def test_a_pilot_speaks_per_metric(pilot: Path) -> None:
         assert one["plain"] <= one["lifetimes"] == max(one["upper"], one["redrawn"])
     assert json.loads(run_verb(*asked, "--json", "-").stdout) == facts
     said = " ".join(run_verb(*asked).output.split())
-    assert "performance_maintenance: to be seen is its margin" in said
+    assert "performance_maintenance: the effect to detect is its margin" in said
     assert "A pilot of 12 misses a group of 10 % of lifetimes in 28% of cases" in said
     assert "from 11 lifetimes two to three times what a known spread would need" in said
 

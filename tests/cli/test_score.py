@@ -177,7 +177,7 @@ def test_experts_and_learned_performances_of_other_tasks_are_named(logs: Path) -
     notes = as_json(
         logs / "life", "--experts", logs / "others", logs / "experts" / "a", "--learned", logs / "learned.json"
     )["lifetimes"][0]["notes"]
-    assert "experts of c_1 serve no task here; without an expert: b_1" in notes
+    assert "experts of c_1 match no task here; without an expert: b_1" in notes
     assert "--learned speaks of a1, which is not a task of this lifetime (its tasks: a_1, b_1)" in notes
     assert not [
         note
@@ -248,9 +248,9 @@ def test_an_unknown_name_offers_the_nearest(logs: Path, flags: list[str], said: 
     [
         ("{", "not JSON"),
         ("[]", "found a list"),
-        ('{"a_1": [0, 1]}', "'a_1' is [0, 1]; expected two finite numbers that rise"),
-        ('{"a_1": {"min": 0, "max": "x"}}', "expected two finite numbers that rise"),
-        ('{"a_1": {"min": 2, "max": 1}}', "expected two finite numbers that rise"),
+        ('{"a_1": [0, 1]}', "'a_1' is [0, 1]; expected two increasing finite numbers"),
+        ('{"a_1": {"min": 0, "max": "x"}}', "expected two increasing finite numbers"),
+        ('{"a_1": {"min": 2, "max": 1}}', "expected two increasing finite numbers"),
         ('{"a_1": {"min": 0, "max": 1}}', "no bounds are given for task 'b_1'"),
     ],
 )
@@ -370,5 +370,5 @@ def test_tasks_with_measures_of_their_own_are_all_scored(tmp_path: Path) -> None
     assert (tmp_path / "out" / "data.arrow").exists()
     turned = as_json(tmp_path / "life", "--measure", "pong=reward,battle=error", "--higher-is-better")["lifetimes"][0]
     assert turned["metrics"]["cumulative_gain"]["value"] == 0.0
-    with pytest.raises(PerdureError, match="share no range"):
+    with pytest.raises(PerdureError, match="no common range"):
         invoke(tmp_path / "life", "--measure", "pong=reward,battle=error", "--scale", "run")

@@ -197,7 +197,7 @@ def test_recorded_bounds_are_the_range_as_if_they_were_given() -> None:
     made = curves(recording(lived, A=[0, 10]))
     assert made.values.tolist() == curves(lived, Prep(bounds={"a": (0, 10)})).values.tolist() == [51.0, 201.0]
     assert made.ranges["a"].given
-    assert made.notes == ("the bounds are those that the log records",)
+    assert made.notes == ("the bounds are those recorded in the log",)
 
 
 def test_given_bounds_overrule_recorded_ones_and_a_preparation_may_ignore_them() -> None:
@@ -210,7 +210,7 @@ def test_a_task_without_recorded_bounds_takes_its_range_from_the_data_and_is_nam
     made = curves(recording(life(a=[0.0, 5.0], b=[3.0, 4.0]), a=[0, 10], b=None))
     assert made.values.tolist() == [1.0, 51.0, 1.0, 101.0]
     assert any(note.startswith("the range of b came from the data") for note in made.notes)
-    assert "the bounds of a are those that the log records" in made.notes
+    assert "the bounds of a are those recorded in the log" in made.notes
 
 
 def test_recorded_bounds_of_a_lower_better_measure_are_negated_with_its_values() -> None:
@@ -283,7 +283,7 @@ def test_a_preparation_that_means_nothing_is_refused(wrong: dict[str, Any], said
 def test_an_expert_is_known_by_itself_and_not_by_its_name() -> None:
     learner = lifetime_of([Block("learn", "a", 3), Block("learn", "b", 3)], values=[[1, 2, 3], [1, 2, 3]])
     same = [replace(life(a=[1.0, 2.0]), id="expert"), replace(life(c=[1.0, 2.0]), id="expert")]
-    assert "experts of c serve no task here; without an expert: b" in curves(learner, Prep(), same).notes
+    assert "experts of c match no task here; without an expert: b" in curves(learner, Prep(), same).notes
 
 
 # --- a measure for each task ----------------------------------------------------------------------
@@ -329,7 +329,7 @@ def test_given_bounds_are_turned_with_their_task() -> None:
 
 
 def test_measures_of_their_own_share_no_range() -> None:
-    with pytest.raises(MetricError, match="share no range"):
+    with pytest.raises(MetricError, match="no common range"):
         curves(two_measures(), Prep(scale="run"), measure=BOTH)
 
 

@@ -70,7 +70,7 @@ def test_flags_are_spelt_once() -> None:
         ({"scael": "none"}, "unknown key 'scael'; did you mean 'scale'"),
         ({"scale": 5}, "'scale' is 5; expected one of task, run, none"),
         ({"metrics": ["bwt", "mine.py"]}, "names the Python file 'mine.py'; a file of settings runs no code"),
-        ({"bounds": "bounds.json"}, "expected two finite numbers that rise"),
+        ({"bounds": "bounds.json"}, "expected two increasing finite numbers"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named_by_its_key(content: dict[str, object], said: str) -> None:

@@ -54,7 +54,7 @@ def test_a_constant_metric_has_no_correlation_and_says_so() -> None:
 
 def test_too_few_lives_have_no_correlation() -> None:
     (one,) = correlate(made(2), ["x", "y"])
-    assert one.why == "2 lifetimes have both; a correlation needs 3"
+    assert one.why == "both in 2 lifetimes; a correlation needs 3"
     with pytest.raises(PerdureError, match="three or more"):
         spearman_p(0.5, 2)
 

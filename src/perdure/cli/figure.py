@@ -49,14 +49,14 @@ def figure(
     ] = "auto",
     size: Annotated[
         str,
-        typer.Option("--size", metavar="column|page|INCHES", help="How wide: 3.3 or 6.9 inches, or so many."),
+        typer.Option("--size", metavar="column|page|INCHES", help="Width: column (3.3 inches), page (6.9), or inches."),
     ] = "page",
     title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help='The title, instead of its own; "" for none.')
+        str | None, typer.Option("--title", metavar="TEXT", help='Title instead of the default; "" for none.')
     ] = None,
     style: Annotated[
         Path | None,
-        typer.Option("--style", metavar="FILE", help="A style sheet (CSS) over its own, e.g. for another font."),
+        typer.Option("--style", metavar="FILE", help="CSS file to add to the built-in style, e.g. for another font."),
     ] = None,
     json: Json = None,
     quiet: Quiet = False,

@@ -168,8 +168,8 @@ def _show_cost(console: Console, cost: Cost) -> None:
     from perdure.words import plural
 
     text = (
-        f"{cost.lives} lifetimes and {cost.experts} experts: {cost.life_experiences:,} + {cost.expert_experiences:,} = "
-        f"{cost.experiences:,} experiences"
+        f"{plural(cost.lives, 'lifetime')} and {plural(cost.experts, 'expert')}: "
+        f"{cost.life_experiences:,} + {cost.expert_experiences:,} = {cost.experiences:,} experiences"
     )
     if cost.seconds is not None and cost.wall_seconds is not None:
         wall = f"{_time(cost.wall_seconds)} on {plural(cost.machines, 'machine')}"

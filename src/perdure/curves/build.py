@@ -47,7 +47,7 @@ class Asked:
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, str) and self.prep.scale == "run":
-            raise MetricError("tasks with measures of their own share no range; scale each by its own (--scale task)")
+            raise MetricError("tasks with different measures have no common range; use --scale task")
 
 
 def expert_logs(
@@ -359,7 +359,7 @@ def _unused_experts(
     alone = [task for task in tasks if task not in matched]
     if not strange or not alone:
         return ()
-    return (f"experts of {', '.join(strange)} serve no task here; without an expert: {', '.join(alone)}",)
+    return (f"experts of {', '.join(strange)} match no task here; without an expert: {', '.join(alone)}",)
 
 
 def _notes(ranges: Mapping[str, Range], prep: Prep) -> tuple[str, ...]:
@@ -373,8 +373,8 @@ def _notes(ranges: Mapping[str, Range], prep: Prep) -> tuple[str, ...]:
     found = [task for task, one in ranges.items() if not one.given]
     if found:
         which = "each range" if len(found) == len(ranges) else f"the range of {', '.join(found)}"
-        notes.append(f"{which} came from the data; ratios depend on it, so bounds are better where they are known")
+        notes.append(f"{which} came from the data; ratios depend on it, so give bounds if you know them")
     if prep.bounds is None and len(found) < len(ranges):
         of = "" if not found else f" of {', '.join(task for task in ranges if task not in found)}"
-        notes.append(f"the bounds{of} are those that the log records")
+        notes.append(f"the bounds{of} are those recorded in the log")
     return tuple(notes)

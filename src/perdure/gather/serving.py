@@ -67,7 +67,7 @@ def idle(found: Iterable[OwnExpert], runs: Iterable[Path | None]) -> tuple[tuple
     """The experts found in run folders that are none of `runs`, so that they serve nothing, and why."""
     alive = set(runs)
     return tuple(
-        (path, f"{path}: an expert of {run}, of which no lifetime is scored; give it by --experts to serve all")
+        (path, f"{path}: an expert of {run}, but no lifetime of that run is scored; give it by --experts to use it")
         for path, run in found
         if run is not None and run not in alive
     )

@@ -21,7 +21,7 @@ __all__ = ["cost_overhead", "relative_reward_final", "relative_reward_seen", "re
     source="Baker et al. 2023, App. G",
 )
 def cost_overhead(life: Curves, experts: tuple[Expert, ...]) -> float:
-    r"""How long a learning experience takes, beside the experts'.
+    r"""How long a learning experience takes, relative to the experts'.
 
     $$\frac{s_{\text{life}}}{s_{\text{experts}}}, \quad s = \frac{\sum_b (\text{last} - \text{first
     timestamp})_b}{\sum_b (n_b - 1)}$$
@@ -48,7 +48,7 @@ def _relative_reward(last: Curve, experts: tuple[Expert, ...]) -> float:
 
 @metric(sites.last_evaluations, unit="ratio", source="Daniels et al. 2022")
 def relative_reward_final(last: Curve, experts: tuple[Expert, ...]) -> float:
-    r"""How good every task is in its last evaluation, beside how its experts end.
+    r"""How good every task is in its last evaluation, relative to where its experts end.
 
     $$\frac{\mathrm{EP}(\text{last})}{\operatorname{mean}_e \mathrm{TLP}(\text{expert})_e}$$
 
@@ -60,7 +60,7 @@ def relative_reward_final(last: Curve, experts: tuple[Expert, ...]) -> float:
 
 @metric(sites.last_evaluations_of_seen, unit="ratio", source="Daniels et al. 2022")
 def relative_reward_seen(last: Curve, experts: tuple[Expert, ...]) -> float:
-    r"""How good the learned tasks are in their last evaluation, beside how their experts end.
+    r"""How good the learned tasks are in their last evaluation, relative to where their experts end.
 
     $$\frac{\mathrm{EP}(\text{last})}{\operatorname{mean}_e \mathrm{TLP}(\text{expert})_e}$$
 
@@ -71,7 +71,7 @@ def relative_reward_seen(last: Curve, experts: tuple[Expert, ...]) -> float:
 
 @metric(sites.last_evaluations_of_unseen, unit="ratio", source="Daniels et al. 2022")
 def relative_reward_unseen(last: Curve, experts: tuple[Expert, ...]) -> float:
-    r"""How good the tasks never learned are in their last evaluation, beside how their experts end.
+    r"""How good the tasks never learned are in their last evaluation, relative to where their experts end.
 
     $$\frac{\mathrm{EP}(\text{last})}{\operatorname{mean}_e \mathrm{TLP}(\text{expert})_e}$$
 

@@ -39,7 +39,7 @@ _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does 
     ),
 )
 def relative_performance(expert: Beside) -> float | Value:
-    r"""How much is achieved while learning a task, beside an expert of that task alone.
+    r"""How much is achieved while learning a task, relative to an expert of that task alone.
 
     $$\mathrm{RP} = \frac{\sum_{k=1}^{m} L_k}{\sum_{k=1}^{m} E_k}$$
 
@@ -63,7 +63,7 @@ def relative_performance(expert: Beside) -> float | Value:
     words=Words("faster", "slower", "it", "learns {}", _THAN, asks="How soon", about="speed of learning, ×"),
 )
 def sample_efficiency(expert: Beside) -> float | Value:
-    r"""How high and how soon a task's learning ends up, beside an expert of that task alone.
+    r"""How high and how soon learning a task ends up, relative to an expert of that task alone.
 
     $$\mathrm{SE} = \frac{S_L}{S_E} \cdot \frac{X_E}{X_L}, \quad X = \min \lbrace k : C_k \ge B + 0.9\,(\bar{S} - B)
     \rbrace$$
@@ -105,7 +105,7 @@ def _remarks(pair: Beside) -> Iterator[str]:
     source="Perdure",
 )
 def plasticity(life: Curves, at: Site, how: Context) -> float | Value:
-    r"""Whether new tasks are learned ever better or worse beside their experts, per task newly learned.
+    r"""Whether each new task is learned better or worse than the one before, relative to experts, per new task.
 
     $$\operatorname{median}_{i<j} \frac{\ln \mathrm{RP}_j - \ln \mathrm{RP}_i}{j - i}$$
 

@@ -288,7 +288,7 @@ def maintenance_on_test_mean(test: Curve, train: Curve, site: Site, life: Curves
     preset=PRESET,
 )
 def ste_relative(learned: Curve, expert: Expert, site: Site, life: Curves) -> float:
-    r"""How high a learning block saturates, beside the expert of its task (`taskinfo/info.json`, or a log).
+    r"""How high a learning block saturates, relative to the expert of its task (`taskinfo/info.json`, or a log).
 
     $$\frac{\mathrm{sat}(\text{learned})}{\mathrm{sat}(\text{expert})}$$
 

@@ -140,7 +140,7 @@ def _beyond(rise: float, error: float, freedom: int) -> bool:
     source="New et al. 2022, App. B",
 )
 def learn_burn(changed: tuple[Curve, ...], learned: tuple[Curve, ...]) -> float:
-    r"""How steeply blocks are learned after a change, beside the slope of the whole life.
+    r"""How steeply blocks are learned after a change, relative to the slope of the whole lifetime.
 
     $$\mathrm{LB} = \frac{\operatorname{mean}_b \beta(\text{changed}_b)}{\beta(\text{learned})}$$
 
@@ -153,5 +153,5 @@ def learn_burn(changed: tuple[Curve, ...], learned: tuple[Curve, ...]) -> float:
         raise NoValue("every block after a change holds a single experience, which has no slope")
     whole = slope(*(block.raw for block in learned))
     if whole <= 0:
-        raise NoValue(f"the slope of the whole life is {whole:.6g}; a ratio to it needs a positive one")
+        raise NoValue(f"the slope of the whole lifetime is {whole:.6g}; a ratio to it needs a positive one")
     return float(np.mean(slopes) / whole)

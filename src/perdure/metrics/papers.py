@@ -78,14 +78,14 @@ _beside_experts = partial(
 
 @_beside_experts(name="relative_performance", condition="Transfer and Adaptation", source=_NEW)
 def _relative_performance(learned: Curve, expert: Curve) -> float:
-    """How much is achieved while learning a task, beside an expert of that task alone."""
+    """How much is achieved while learning a task, relative to an expert of that task alone."""
     shared = min(len(learned), len(expert))
     return ratio(learned.first(shared).total, expert.first(shared).total, shared * learned.range)
 
 
 @_beside_experts(name="relative_performance", condition="Scalability", source=f"{_BAKER}, Alg. 3")
 def _relative_performance_of_equals(learned: Curve, expert: Curve) -> float | Value:
-    """How much is achieved while learning a task, beside an expert of that task alone."""
+    """How much is achieved while learning a task, relative to an expert of that task alone."""
     value = float(_relative_performance.formula(learned, expert))  # type: ignore[arg-type]
     if len(learned) == len(expert):
         return value

@@ -32,7 +32,7 @@ _CAPABILITY = "adapting to new tasks"
     preset=PRESET,
 )
 def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
-    r"""How high a task saturates that was never learned, once another was, beside its expert.
+    r"""How high a task that was never learned saturates after another was learned, relative to its expert.
 
     $$\frac{\mathrm{sat}(\text{test})}{\mathrm{sat}(\text{expert})}$$
 
@@ -51,7 +51,7 @@ def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) 
     preset=PRESET,
 )
 def ste_reverse_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
-    r"""How high a task saturates that was learned, once another was learned after it, beside its expert.
+    r"""How high a learned task saturates after another was learned, relative to its expert.
 
     $$\frac{\mathrm{sat}(\text{test})}{\mathrm{sat}(\text{expert})}$$
 
@@ -69,7 +69,7 @@ def ste_reverse_transfer(test: Curve, expert: Expert, site: Site, life: Curves) 
     preset=PRESET,
 )
 def time_to_learn_gain(learned: Curve, expert: Expert, life: Curves) -> Value:
-    r"""How many times as long its expert takes to saturate as the learner does when it first learns a task.
+    r"""How many times as long an expert takes to saturate as the learner does when it first learns the task.
 
     $$\frac{\operatorname{argmax}_k s_k(\text{expert})}{\operatorname{argmax}_k s_k(\text{learned})}$$
 

@@ -28,7 +28,7 @@ def twin_gain(evaluation: Curve, at: Site, twin: Twin) -> float:
 
 @metric(sites.timed_learning, unit="ratio", better="lower", source="Perdure")
 def twin_cost(life: Curves, twin: Twin) -> float:
-    r"""How long a learning experience takes, beside a stateless twin's.
+    r"""How long a learning experience takes, relative to a stateless twin's.
 
     $$\frac{\text{seconds per learning experience}}{\text{seconds per learning experience of the twin}}$$
 

@@ -74,7 +74,7 @@ def _verdict(group: Group, condition: str, names: Sequence[str]) -> Verdict:
     lead = _LEADS[verdict].format(group=called, condition=condition)
     parts = [_part(name, one) for name, one in valued.items()]
     if not group.n and group.left_out:
-        parts = [f"none of {len(group.left_out)} lifetimes has reached its end"]
+        parts = [f"none of {plural(len(group.left_out), 'lifetime')} has reached its end"]
     elif not parts:
         parts = [one.lacking for one in found.values()][:1] or ["no metric of it was scored"]
     return Verdict(group.group, condition, verdict, f"{lead}: {'; '.join(parts)}.")

@@ -93,7 +93,7 @@ def _prepared(material: Material) -> Iterator[str]:
         )
         wide = "a fifth of the block, at most 100 experiences" if width is None else _width(width)
         yield f"{which} were smoothed by {by} ({wide})."
-    clamped = "; what lies far out was clamped" if settings.get("clamp") else ""
+    clamped = "; outliers were clamped" if settings.get("clamp") else ""
     if settings.get("scale") in _SCALES:
         yield f"{_SCALES[settings['scale']]}{clamped}."
 

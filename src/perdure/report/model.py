@@ -150,7 +150,7 @@ def _notes(material: Material) -> tuple[str, ...]:
     if material.apart:
         notes.append(material.apart)
     notes += [
-        f"{group.group}: {len(group.left_out)} lifetimes did not reach their end and are not counted"
+        f"{group.group}: {plural(len(group.left_out), 'lifetime')} not counted: the end was not reached"
         for group in material.groups
         if group.left_out
     ]
@@ -159,7 +159,7 @@ def _notes(material: Material) -> tuple[str, ...]:
         for note in one.score.notes:
             shared[note] = shared.get(note, 0) + 1
     most = sorted(shared.items(), key=lambda item: -item[1])[:8]
-    notes += [note if count == len(material.lives) else f"{note} ({count} lifetimes)" for note, count in most]
+    notes += [note if count == len(material.lives) else f"{note} ({plural(count, 'lifetime')})" for note, count in most]
     return tuple(notes)
 
 

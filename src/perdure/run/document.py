@@ -114,7 +114,7 @@ KEYS: Mapping[str, Mapping[str, Takes]] = {
     },
     "task": {
         "env": _TEXT,
-        "bounds": Takes("[low, high], two numbers that rise", _is_bounds),
+        "bounds": Takes("[low, high], two increasing numbers", _is_bounds),
         "params": _TABLE,
         "variants": _TABLE,
     },

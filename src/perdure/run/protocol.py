@@ -254,7 +254,7 @@ def _syllabus(table: Section, folder: Path) -> Syllabus:
     syllabus, problems, _ = parse_syllabus(text, name)
     errors = [problem for problem in problems if problem.level == "error"]
     if errors:
-        raise ProtocolError(f"{name} is not a sound syllabus: {errors[0]}", "perdure lint shows all", file=table.where)
+        raise ProtocolError(f"{name} is not a valid syllabus: {errors[0]}", "perdure lint shows all", file=table.where)
     return syllabus
 
 

@@ -150,7 +150,7 @@ class States:
         rows = _rows_before(life, checkpoint.blocks)
         if rows != checkpoint.rows:
             raise LogError(
-                f"{life}: holds {rows} records of the {checkpoint.blocks} blocks that its learner has lived, not "
+                f"{life}: holds {rows} records of the {checkpoint.blocks} blocks that its learner has completed, not "
                 f"{checkpoint.rows}; the log was changed: remove the folder to start this lifetime again"
             )
         self._restore(learner, place, checkpoint.fingerprint)

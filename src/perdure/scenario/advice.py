@@ -29,7 +29,7 @@ def advice(syllabus: Syllabus, kind: str | None) -> list[Finding]:
 
 def _nothing_learned(syllabus: Syllabus) -> Iterator[Finding]:
     if not syllabus.scenario.where("learn"):
-        yield Finding("warning", None, "nothing is learned", "a life needs a train phase; few metrics work without")
+        yield Finding("warning", None, "nothing is learned", "a lifetime needs a train phase; few metrics work without")
 
 
 def _first_evaluation(syllabus: Syllabus, kind: str | None) -> Iterator[Finding]:
@@ -44,7 +44,7 @@ def _first_evaluation(syllabus: Syllabus, kind: str | None) -> Iterator[Finding]
             "advice",
             None,
             "nothing is evaluated",
-            "maintenance and transfer are read off evaluations: add test phases if you want them",
+            "maintenance and transfer are measured in evaluations: add test phases to measure them",
         )
         return
     if kind in KINDS:  # these types refuse it
@@ -99,7 +99,7 @@ def _without_evaluation_between(syllabus: Syllabus) -> Iterator[Finding]:
             first,
             f"{_blocks(later, 'learning block')} right after another, with no evaluation between "
             f"(first: {blocks[first - 1].task}, then {blocks[first].task})",
-            "evaluate after each learning block, or what each one changed cannot be told apart",
+            "evaluate after each learning block; otherwise their effects cannot be told apart",
         )
 
 

@@ -101,7 +101,7 @@ class _Reader:
         if len(words) == 1:
             self._forms[words[0]](instruction, steps, times, in_steps)
         elif words:
-            self._error(steps, f"{' and '.join(words)} in one instruction", "give each its own instruction")
+            self._error(steps, f"{' and '.join(words)} in one instruction", "give each one its own instruction")
         else:
             named = next((key for key in instruction if key.startswith("$")), None)
             what = f"unknown word {named!r}" if named else "an instruction without a $ word"
@@ -121,7 +121,7 @@ class _Reader:
             )
             return
         if times > 1 or self._looping:
-            self._error(steps, "a $phase inside a $repeat", "write the phases out: their numbers have to rise")
+            self._error(steps, "a $phase inside a $repeat", "write the phases out: their numbers must increase")
             return
         self._check_order(phase, int(match[1]), match[2], subtype, steps)
         self.close_phase()
@@ -135,12 +135,12 @@ class _Reader:
             )
         elif number and side == "test" and not self._trained:
             self._error(
-                steps, f"{phase} before any training", 'an evaluation before the first learning is phase "0.test"'
+                steps, f"{phase} before any training", 'an evaluation before the first learning block is phase "0.test"'
             )
         elif self._phase is None and number > 1:
             self._error(steps, f"the first phase is {phase}", 'number phases from 1 (or start with "0.test")')
         elif order < self._phase_order or (order == self._phase_order and subtype == self._subtype):
-            self._error(steps, f"phase {phase} after {self._phase}", "let the numbers rise, train before test")
+            self._error(steps, f"phase {phase} after {self._phase}", "use increasing numbers, train before test")
         elif side == "train" and not self._trained and number > 1:
             self._error(steps, f"the first training phase is {phase}", 'number phases from 1: "1.train"')
         elif number and side == "test" and number not in self._trained:
@@ -227,7 +227,7 @@ class _Reader:
             self._error(
                 steps,
                 f"gives {len(first) * times:,} blocks",
-                f"no syllabus has more than {MOST_BLOCKS:,}; repeat each episode more often, the whole less often",
+                f"a syllabus has at most {MOST_BLOCKS:,}; repeat each episode more often, the whole less often",
             )
         else:
             for number in range(times):

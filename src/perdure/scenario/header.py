@@ -137,7 +137,7 @@ def _bounds(value: Any, steps: Steps, report: Report) -> tuple[float, float] | N
         and value[0] < value[1]
     ):
         return float(value[0]), float(value[1])
-    report("error", (*steps, "bounds"), f"'bounds' is {shown(value)}", "write [low, high], two numbers that rise")
+    report("error", (*steps, "bounds"), f"'bounds' is {shown(value)}", "write [low, high], two increasing numbers")
     return None
 
 

@@ -32,7 +32,7 @@ def _first_block_is_train(syllabus: Syllabus) -> Iterator[Finding]:
             "error",
             0,
             f"the first block is {syllabus.phases[0]}, and this type starts with training",
-            "remove the evaluation before the first learning, or lint without the type",
+            "remove the evaluation before the first learning block, or lint without the type",
         )
 
 
@@ -53,7 +53,7 @@ def _tests_recommended(syllabus: Syllabus) -> Iterator[Finding]:
 
 def _tests_needed(syllabus: Syllabus) -> Iterator[Finding]:
     if not syllabus.scenario.where("evaluate"):
-        yield Finding("error", None, "no test phase", "Adapting to New Tasks may not go without: add 1.test, 2.test, …")
+        yield Finding("error", None, "no test phase", "Adapting to New Tasks requires tests: add 1.test, 2.test, …")
 
 
 def _several_tasks(syllabus: Syllabus) -> Iterator[Finding]:

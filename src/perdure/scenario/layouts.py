@@ -149,7 +149,7 @@ def _ant_b(request: Request) -> Iterator[Phase]:
 @layout("ant-c", "several tasks, the variants of each together", "all, after each task", scenario_type="ANT-C")
 def _ant_c(request: Request) -> Iterator[Phase]:
     if request.evaluate < 1:
-        raise ScenarioError("ant-c without evaluations; its type demands tests, so give evaluate 1 or more")
+        raise ScenarioError("ant-c needs evaluations; set evaluate to 1 or more")
     names = _names(request.tasks)
     variants = {name: tuple(task for task in request.tasks if task.name == name) for name in names}
     if len(names) < 2 or any(len(group) < 2 for group in variants.values()):
@@ -203,7 +203,7 @@ def _check_adapting(request: Request, layout: str) -> None:
             f"{layout} needs two or more different tasks in one variant each (found: {_listed(request.tasks)})"
         )
     if request.evaluate < 1:
-        raise ScenarioError(f"{layout} without evaluations; its type demands tests, so give evaluate 1 or more")
+        raise ScenarioError(f"{layout} needs evaluations; set evaluate to 1 or more")
 
 
 def _names(tasks: Iterable[Task]) -> tuple[str, ...]:

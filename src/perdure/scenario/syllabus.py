@@ -51,7 +51,7 @@ def read_syllabus(path: str | Path) -> Syllabus:
         listed = "".join(f"\n  {problem}" for problem in errors[:5])
         rest = f"\n  and {len(errors) - 5} more" if len(errors) > 5 else ""
         raise ScenarioError(
-            f"{path}: not a sound syllabus, {plural(len(errors), 'error')}; perdure lint shows all:{listed}{rest}"
+            f"{path}: not a valid syllabus, {plural(len(errors), 'error')}; perdure lint shows all:{listed}{rest}"
         )
     return syllabus
 

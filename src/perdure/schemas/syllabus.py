@@ -26,7 +26,7 @@ SYLLABUS: dict[str, Any] = {
             "enum": [*SCENARIO_TYPES],
             "description": "CL and ANT-A, -B, -C make perdure lint apply the structure rules of 2019.",
         },
-        "pre_deployment": {"description": "What the learner went through before this life, in your own words or keys."},
+        "pre_deployment": {"description": "What the learner went through before this lifetime, in your own words."},
         "composed": {"type": "object", "description": "How perdure compose made this syllabus."},
         "tasks": {
             "type": "object",
@@ -70,7 +70,7 @@ SYLLABUS: dict[str, Any] = {
                 "$phase": {
                     "type": "string",
                     "pattern": "^(0\\.test|[1-9][0-9]{0,8}\\.(train|test))$",
-                    "description": "1.train, 1.test, 2.train, …; 0.test is the evaluation before the first learning.",
+                    "description": "1.train, 1.test, 2.train, …; 0.test: evaluated before any learning.",
                 },
                 "subtype": {"enum": ["wake", "sleep"]},
             },

@@ -199,7 +199,7 @@ def bounds() -> Kind:
     read = _reader(pair, str.lower)
     ends = {"type": "object", "required": ["min", "max"], "additionalProperties": False}
     ends["properties"] = {end: {"type": "number"} for end in ("min", "max")}
-    what = 'two finite numbers that rise for each task: {"task": {"min": 0, "max": 1}}'
+    what = 'two increasing finite numbers for each task: {"task": {"min": 0, "max": 1}}'
     return Kind(
         what,
         read,

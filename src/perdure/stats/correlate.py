@@ -19,6 +19,7 @@ from perdure.stats.exact import ALL_ORDERS, reordered_test
 from perdure.stats.interval import constant
 from perdure.stats.model import Array
 from perdure.stats.multiple import holm
+from perdure.words import plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -125,7 +126,7 @@ def _pair(first: str, second: str, columns: Mapping[str, Array]) -> Correlation:
     ours, theirs = columns[first][both], columns[second][both]
     n = len(ours)
     if n < _FEWEST:
-        return Correlation(first, second, n, why=f"{n} lifetimes have both; a correlation needs {_FEWEST}")
+        return Correlation(first, second, n, why=f"both in {plural(n, 'lifetime')}; a correlation needs {_FEWEST}")
     for name, values in ((first, ours), (second, theirs)):
         if constant(values):
             return Correlation(first, second, n, why=f"{name} is the same in all lifetimes that have both")

@@ -9,6 +9,7 @@ from typing import Literal
 
 from perdure.errors import PerdureError
 from perdure.metrics.engine.score import Score
+from perdure.words import plural
 
 __all__ = ["Pairing", "Want", "pair"]
 
@@ -55,7 +56,7 @@ def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") ->
     alone = tuple((life.id, f"no partner by {ground}") for life in (*ours, *theirs) if id(life) not in matched)
     told = f"paired, as requested: {len(partners)} pairs match by {ground}"
     return _matched(
-        partners, told + (f"; {len(alone)} lifetimes without a partner are left out" if alone else ""), alone
+        partners, told + (f"; left out, without a partner: {plural(len(alone), 'lifetime')}" if alone else ""), alone
     )
 
 

@@ -13,6 +13,7 @@ from perdure.gather.survey import Done, Surveyor
 from perdure.log.places import as_text
 from perdure.metrics.engine.score import Score
 from perdure.watch.followed import QUIET_S, Progress
+from perdure.words import plural
 
 __all__ = ["Still"]
 
@@ -63,7 +64,7 @@ class Still:
             "running" if grows else "done",
             count,
             None if grows else count,
-            f"{len(score.blocks)} blocks so far" if grows else "",
+            f"{plural(len(score.blocks), 'block')} so far" if grows else "",
             None,
             learner=score.learner,
             seed=score.seed,

@@ -45,20 +45,20 @@ def ratio(numerator: float, denominator: float, extent: float) -> float:
     width of the task's range.
     """
     if denominator <= 0:
-        raise NoValue(f"a ratio to {denominator:.6g} means nothing; it needs a positive value below the line")
+        raise NoValue(f"a ratio to {denominator:.6g} is meaningless; it needs a positive value below the line")
     if denominator < _TINY * extent:
-        raise NoValue(f"a ratio to {denominator:.6g} means nothing where the task's range is {extent:.6g}")
+        raise NoValue(f"a ratio to {denominator:.6g} is meaningless where the task's range is {extent:.6g}")
     if numerator < 0:
-        raise NoValue(f"a ratio of {numerator:.6g} means nothing; it needs a value of 0 or more above the line")
+        raise NoValue(f"a ratio of {numerator:.6g} is meaningless; it needs a value of 0 or more above the line")
     return numerator / denominator
 
 
 def contrast(after: float, before: float, extent: float) -> float:
     """`(after − before) / (after + before)`, from −1 to 1, guarded as a ratio is."""
     if after < 0 or before < 0:
-        raise NoValue(f"a contrast of {after:.6g} and {before:.6g} means nothing; it needs values of 0 or more")
+        raise NoValue(f"a contrast of {after:.6g} and {before:.6g} is meaningless; it needs values of 0 or more")
     if after + before <= 0 or after + before < _TINY * extent:
-        raise NoValue(f"a contrast of {after:.6g} and {before:.6g} divides by next to nothing")
+        raise NoValue(f"a contrast of {after:.6g} and {before:.6g} divides by nearly 0")
     return (after - before) / (after + before)
 
 
@@ -77,7 +77,7 @@ def lift(after: float, before: float, extent: float, floor: float | None) -> flo
     """`after / before`, both counted from the floor; where there is none, both have to be worth a logarithm."""
     flags, (above, below) = floored(floor, after, before)
     if floor is None and above <= max(0.0, _TINY * extent):
-        raise NoValue(f"a ratio of {above:.6g} means nothing; it needs a positive value above the line")
+        raise NoValue(f"a ratio of {above:.6g} is meaningless; it needs a positive value above the line")
     value = ratio(above, below, extent)
     return Value(value, flags) if flags else value
 

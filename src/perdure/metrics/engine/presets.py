@@ -46,7 +46,7 @@ CHANGED: Mapping[str, Mapping[str, str]] = {
     "baker-2023": {
         **dict.fromkeys(papers.BAKER_2023, _CLAMPED),
         "sample_efficiency": f"the joined curve is smoothed once more (Alg. 4); {_CLAMPED}",
-        "cost_overhead": "it is the time of the whole life per learning experience (App. G), evaluations and all",
+        "cost_overhead": "it is the time of the whole lifetime per learning experience (App. G), evaluations and all",
     },
 }
 """Preset → metric → what its definition changed since the first edition (version 0.1)."""

@@ -130,7 +130,7 @@ def _there(file: Path) -> bool:
     if not os.path.lexists(file):
         return False
     if not file.is_file():
-        raise PerdureError(f"{file}: no regular file, so that nobody knows what it sets; remove it, or write it anew")
+        raise PerdureError(f"{file}: not a regular file; remove it, or write it again")
     return True
 
 

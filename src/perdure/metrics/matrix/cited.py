@@ -209,7 +209,7 @@ def cw_forward_transfer(own: Learning, expert: Expert, curves: Curves) -> float:
     (AUC − AUC_expert)/(1 − AUC_expert) over the first m unsmoothed learning values of both, m the shorter
     length. Values must lie in 0..1 as measured (a success rate), or bounds must be given for the task.
 
-    Weakness: where the expert is near 1 throughout, it divides by next to nothing.
+    Weakness: where the expert is near 1 throughout, it divides by nearly 0.
     """
     length = min(len(own.values), len(expert.curve))
     if not length:

@@ -178,7 +178,7 @@ def _told(one: Life) -> dict[str, Any]:
     ended = None if score.complete is not False else "did not reach its end"
     about = [score.learner, None if score.seed is None else f"seed {score.seed}", ended]
     missing = {found.why: key for key, found in score.metrics.items() if found.value is None and found.why}
-    dropped = [f"{count} rows dropped: {why}" for why, count in score.dropped.items()]
+    dropped = [f"{plural(count, 'row')} dropped: {why}" for why, count in score.dropped.items()]
     never = [f"never learned: {task}" for task in score.not_learned]
     return {
         "id": one.id,

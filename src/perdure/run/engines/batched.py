@@ -68,7 +68,7 @@ def live_batched(jobs: Sequence[Job], work: Work) -> dict[str, str]:
         notes = live(Program(plan), left, work.folder.arrays, tell=tell).notes
         limits = plan.protocol.limits
         if limits.seconds_per_life is not None or limits.gigabytes_per_life is not None:
-            notes += ("seconds_per_life and gigabytes_per_life were not held: lives of the batched engine share both",)
+            notes += ("seconds_per_life and gigabytes_per_life were not enforced: batched lifetimes share both",)
     failed = convert(plan, work.folder, {job.id for job in jobs})
     for job in jobs:
         why = failed.get(job.id)
