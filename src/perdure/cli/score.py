@@ -54,7 +54,6 @@ def score(
     Exit status 0: everything was scored; 1: something was left out; 2: nothing could be scored.
     """
     from perdure.cli.answer import Depth, show_answers
-    from perdure.gather.outputs import write_outputs
     from perdure.metrics.engine.score import prepared_table
     from perdure.stats.groups import alone
 
@@ -65,6 +64,8 @@ def score(
     if json:
         emit_json(score_facts(scores, found, refused), json)
     if out:
+        from perdure.gather.outputs import write_outputs
+
         write_outputs(scores, out, for_spreadsheets=for_spreadsheets)
     if json != "-":
         several = len(scores.lives) > 1 or settings.group is not None

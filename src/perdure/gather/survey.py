@@ -192,6 +192,8 @@ def _several(given: Any, options: Options | None = None) -> tuple[Source, ...]:
     """One path is a list of one, not of its letters; one matrix, or a stack of them, is what it tells of."""
     if isinstance(given, str | os.PathLike | Lifetime):
         return (given,)
+    if isinstance(given, list | tuple) and all(isinstance(one, str | os.PathLike | Lifetime) for one in given):
+        return tuple(given)  # what reads tables is not needed for logs
     from perdure.log.formats.table import frame_lifetimes, is_frame
 
     if is_frame(given):

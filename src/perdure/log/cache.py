@@ -90,7 +90,7 @@ def _write(log: Path, key: str, rows: pl.DataFrame, notes: list[str]) -> None:
             folder = log / FOLDER
             folder.mkdir(exist_ok=True)
             made = io.BytesIO()
-            rows.write_parquet(made, compression="lz4")
+            rows.write_parquet(made, compression="lz4", statistics=False)  # nobody asks for a part of it
             content = made.getbuffer()
             text = msgspec.json.encode(_Facts(key, len(content), rows.height, _columns(rows), notes))
             files.write(folder / _TABLE, content, synced=False)

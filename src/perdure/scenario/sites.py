@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.variants import under
@@ -143,8 +144,7 @@ def since_learning_ended(scenario: Scenario) -> Iterator[Site]:
 # --- transfer ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Gap:
+class _Gap(NamedTuple):
     """Two consecutive evaluations of a task and the learning blocks between them."""
 
     task: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -152,6 +151,8 @@ def _refuse_unlike(
 
 
 def _of_toml(file: Path) -> dict[str, Any]:
+    import tomllib  # few have such a file
+
     try:
         text = _text(file)
         content = tomllib.loads(text)
