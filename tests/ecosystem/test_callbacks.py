@@ -88,7 +88,7 @@ def test_hugging_face_logs_are_experiences_and_evaluations_by_their_datasets(tmp
 
     from perdure.compat.huggingface import PerdureCallback
 
-    class Model(torch.nn.Module):
+    class Model(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.net = torch.nn.Linear(8, 2)
