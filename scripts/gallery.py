@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    import perdure
 
 __all__ = ["gallery", "study"]
 
@@ -13,27 +21,39 @@ Every kind of figure with the command that draws it, from one study: two methods
 with experts ([how to make it](../how-to/make-figures.md)). The suffix of `--to` chooses the form, `--of` the lifetime
 or the group.
 """
+_OLD = "framework-2019"
+"""The preset of which Core Capabilities are."""
 
 
 def study(folder: Path) -> None:
-    """Two idealised learners, one of which forgets, with their experts, as a run folder."""
+    """Two idealised learners, one that forgets and one that takes longer, with their experts, as a run folder."""
+    import perdure
     from perdure import Block, Scenario
-    from perdure.simulate import IdealLearner, experts, lifetimes, write_log
+    from perdure.simulate import IdealLearner, experts, lifetimes
 
     tasks = ("pong", "breakout", "freeway")
     evaluation = [Block("evaluate", task, 10) for task in tasks]
     learned = [block for task in tasks for block in (Block("learn", task, 80), *evaluation)]
     scenario = Scenario.of("condensed", [*evaluation, *learned], info={"scenario_type": "condensed"})
-    for name, forgetting in (("replay", 0.05), ("naive", 0.4)):
+    (folder / "lives").mkdir(parents=True)
+    (folder / "experts").mkdir()
+    for name, forgetting, seconds in (("replay", 0.05, 2.6), ("naive", 0.4, 1.1)):
         learner = IdealLearner(name=name, forgetting=forgetting, pace=30, noise=0.05, spread=0.2)
-        for life in lifetimes(learner, scenario, 4):
-            write_log(life, folder / "lives" / name)
-        for expert in experts(learner, scenario):
-            write_log(expert, folder / "experts" / name)
+        lives = lifetimes(learner, scenario, 4, seed=100 * (name == "naive"))
+        made = [_timed(life, seconds * (1 + at / 20)) for at, life in enumerate(lives)]
+        perdure.write_lives(folder / "lives" / name, made)
+        perdure.write_lives(folder / "experts" / name, [_timed(one, 1.0) for one in experts(learner, scenario)])
+
+
+def _timed(life: perdure.Lifetime, seconds: float) -> perdure.Lifetime:
+    """The lifetime as if each of its experiences had taken so long."""
+    start = datetime(2026, 1, 1)
+    times = [f"{start + timedelta(seconds=at * seconds):%Y%m%dT%H%M%S.%f}" for at in range(life.experiences.height)]
+    return replace(life, experiences=life.experiences.with_columns(timestamp=pl.Series(times)))
 
 
 def gallery() -> tuple[str, dict[str, bytes]]:
-    """The page, and its pictures by file name. A kind of which this study shows nothing says why."""
+    """The page, and its pictures by file name."""
     import perdure
     from perdure.report.material import gather
 
@@ -41,15 +61,12 @@ def gallery() -> tuple[str, dict[str, bytes]]:
     with TemporaryDirectory() as temporary:
         run, drawn = Path(temporary, "run"), Path(temporary, "figure.svg")
         study(run)
-        material = gather(run)
+        material, old = gather(run), gather(run, settings=perdure.Settings(preset=_OLD))
         for name, kind in perdure.FIGURES.items():
-            try:
-                perdure.save_figure(perdure.draw(name, material), drawn)
-            except perdure.PerdureError as problem:
-                shown = f"*Of this study there is nothing to draw: {str(problem).replace(temporary, '…')}*"
-            else:
-                pictures[f"{name}.svg"] = drawn.read_bytes()
-                shown = f"![{kind.summary}](gallery/{name}.svg)"
-            command = f"perdure figure {name} run --to {name}.svg"
+            capable = name == "capabilities"
+            perdure.save_figure(perdure.draw(name, old if capable else material), drawn)
+            pictures[f"{name}.svg"] = drawn.read_bytes()
+            command = f"perdure figure {name} run{f' --preset {_OLD}' if capable else ''} --to {name}.svg"
+            shown = f"![{kind.summary}](gallery/{name}.svg)"
             parts.append(f"\n## {name}\n\n{kind.summary}\n\n{shown}\n\n```console\n$ {command}\n```\n")
     return "".join(parts), pictures

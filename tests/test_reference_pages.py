@@ -101,5 +101,5 @@ def test_the_gallery_has_every_kind_of_figure_with_its_command() -> None:
     for name in FIGURES:
         part = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         assert f"$ perdure figure {name} " in part
-        assert f"(gallery/{name}.svg)" in part or "nothing to draw" in part
+        assert f"(gallery/{name}.svg)" in part
     assert all(picture.lstrip().startswith(b"<") for picture in pictures.values())

@@ -36,38 +36,52 @@ def annotated(data: AnnotatedData, looks: Looks, paper: Paper) -> Figure:
     def draw(inner: Paper, top: float) -> tuple[str, float]:
         body, bottom, panel = life_panel(data.life, looks, replace(inner, tall=inner.tall * 1.3), top)
         worded = len(places) <= _MOST_WORDS
-        marks = [coloured(looks[some[0].task], _place(panel, some, inner, worded=worded)) for some in places.values()]
-        return body + "".join(marks), bottom
+        arrows = [coloured(looks[some[0].task], _arrow(panel, some, inner)) for some in places.values()]
+        words = _words(panel, list(places.values()), inner) if worded else ""
+        return body + "".join(arrows) + words, bottom
 
     label = f"Where maintenance and transfer are read in {data.life.id}"
     return compose(paper, data.life.id, label, draw, task_entries(data.life.tasks, looks), note)
 
 
-def _place(panel: Panel, marks: Sequence[Mark], paper: Paper, *, worded: bool) -> str:
-    (x0, y0), (x1, y1) = ((panel.x(x), panel.y(y)) for x, y in (marks[0].before, marks[0].after))
-    small, way = paper.small, 1 if y1 > y0 else -1
+def _arrow(panel: Panel, marks: Sequence[Mark], paper: Paper) -> str:
+    (x0, y0), (x1, y1) = _ends(panel, marks)
+    way = 1 if y1 > y0 else -1
     parts = [stroke(path([x0, x1], [y0, y0]), 1.0, dash=(4, 2.5), opacity=0.8)]
     if abs(y1 - y0) > 1:
-        head = min(small * 0.5, abs(y1 - y0))
+        head = min(paper.small * 0.5, abs(y1 - y0))
         parts.append(stroke(path([x1, x1], [y0, y1]), 1.4))
         parts.append(stroke(path([x1 - head * 0.7, x1, x1 + head * 0.7], [y1 - way * head, y1, y1 - way * head]), 1.4))
-    said = [f"{short(one.metric)} {one.value:.3g}".replace("-", "−") for one in marks] if worded else []
-    wide = max((width_of(line, small * 0.9) for line in said), default=0.0)
-    for at, line in enumerate(said):
-        y = (y0 - small * 0.45 - at * small) if way > 0 else (y0 + small * (1.05 + at))
-        left = max(panel.left, x1 - small * 0.35 - wide)
-        parts.append(
-            rect(
-                left,
-                y - small * 0.8,
-                width_of(line, small * 0.9),
-                small,
-                fill="#ffffff",
-                opacity=0.75,
-                more=' class="paper"',
-            )
-        )
-        parts.append(text(left, y, line, small * 0.9))
+    return "".join(parts)
+
+
+def _ends(panel: Panel, marks: Sequence[Mark]) -> tuple[tuple[float, float], tuple[float, float]]:
+    before, after = marks[0].before, marks[0].after
+    return (panel.x(before[0]), panel.y(before[1])), (panel.x(after[0]), panel.y(after[1]))
+
+
+def _words(panel: Panel, places: Sequence[Sequence[Mark]], paper: Paper) -> str:
+    """What was read at each place, beside its arrow; what would lie on other words moves away from the arrow's end."""
+    small, parts = paper.small, list[str]()
+    taken: list[tuple[float, float, float, float]] = []
+    for marks in places:
+        _, (x1, y1) = _ends(panel, marks)
+        y0 = panel.y(marks[0].before[1])
+        said = [f"{short(one.metric)} {one.value:.3g}".replace("-", "−") for one in marks]
+        wide, deep = max(width_of(line, small * 0.9) for line in said), small * len(said)
+        left, down = max(panel.left, x1 - small * 0.35 - wide), y1 <= y0
+        top = y0 + small * 0.2 if down else y0 - small * 0.3 - deep
+        for _ in range(_MOST_WORDS):
+            under = [
+                one for one in taken if left < one[1] and one[0] < left + wide and top < one[3] and one[2] < top + deep
+            ]
+            if not under:
+                break
+            top = max(one[3] for one in under) + 1 if down else min(one[2] for one in under) - deep - 1
+        top = min(max(top, panel.top), panel.bottom - deep)
+        taken.append((left, left + wide, top, top + deep))
+        parts.append(rect(left - 1, top, wide + 2, deep, fill="#ffffff", opacity=0.8, more=' class="paper"'))
+        parts += [text(left, top + small * (at + 0.82), line, small * 0.9) for at, line in enumerate(said)]
     return "".join(parts)
 
 
