@@ -220,3 +220,10 @@ def test_where_an_error_is_stands_in_the_error_and_not_in_its_words(stage: str) 
         if _starts_with_a_place(node)
     }
     assert not found, f"give file= (and line=) instead: {sorted(found)}"
+
+
+def test_the_version_is_the_one_that_the_changelog_begins_with() -> None:
+    changelog = (Path(__file__).parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
+    heading = re.search(r"^## (\S+)( \(unreleased\))?$", changelog, re.MULTILINE)
+    assert heading is not None
+    assert perdure.__version__ == heading[1] + (".dev0" if heading[2] else "")

@@ -5,6 +5,6 @@ The public names, listed in `__init__.pyi`, load on first use, so that importing
 
 from perdure.lazy import loading
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __getattr__, __dir__, __all__ = loading(__name__, __file__)
