@@ -6,10 +6,10 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-extras test-old-tools kill-nodes check format docs bench fuzz clean release test-ecosystem
+.PHONY: help demo test test-slow test-extras test-old-tools test-ecosystem kill-nodes check format generated docs bench fuzz release clean
 
 help:  ## Show what there is to make
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -67,6 +67,11 @@ check: $(VENV)/installed-dev  ## Lint, format check, types
 format: $(VENV)/installed-dev  ## Put the code into shape
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
+
+generated: $(VENV)/installed-dev  ## Write anew what is made from the code: schemas, strings, the notebooks' outputs
+	@$(BIN)/python scripts/schemas.py
+	@$(BIN)/python scripts/strings.py
+	@$(BIN)/python scripts/notebooks.py
 
 docs: $(VENV)/installed-dev  ## Build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -142,3 +142,9 @@ def test_a_log_is_fed_from_a_joint_run_and_from_its_own_first_evaluations(tmp_pa
 
 def test_presets_without_matrices_ask_for_no_joint_learner(runs: Path) -> None:
     assert not {"intransigence", "omega_all"} & set(preset("baker-2023").metrics)
+
+
+def test_metrics_that_lack_a_joint_learner_are_those_declared_to_need_one(runs: Path) -> None:
+    score = perdure.score(runs / "naive0.json")
+    lacking = {name for name, why in score.why.items() if why and "give --joint" in why}
+    assert lacking == {one.name for one in perdure.METRICS if one.joint}

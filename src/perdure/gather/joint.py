@@ -24,7 +24,6 @@ __all__ = ["JOINT", "beside_joint", "finals", "is_joint", "joint_accuracies", "n
 
 JOINT = "joint"
 """What a learner is called that was trained on all tasks together, or the folder of one whose name is not recorded."""
-_NEEDING = ("intransigence", "omega_base", "omega_all")
 
 Lives = Sequence[tuple[Found, Life]]
 Again = Callable[[Sequence[Found], Settings, Callable[[Curves, int], Any] | None], Sequence[Lives]]
@@ -38,7 +37,7 @@ def is_joint(who: Identity) -> bool:
 
 def needing(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
     """Which of these metrics are relative to a joint learner."""
-    return tuple(name for name in _NEEDING if name in metrics)
+    return tuple(name for name, one in metrics.items() if one.joint)
 
 
 def place_of(joint: Any) -> str | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain
 
+from perdure.metrics import METRICS
 from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.score import Score
 from perdure.scenario import sites
@@ -19,12 +19,12 @@ __all__ = ["FEWEST_EVALUATIONS", "within_life"]
 FEWEST_EVALUATIONS = 10
 
 _Role = tuple[str, str]
-_READ: dict[str, tuple[Callable[[Scenario], Iterator[sites.Site]], _Role, bool]] = {
-    "performance_maintenance": (sites.since_learning, ("evaluation", "reference"), False),
-    "forward_transfer": (sites.around_learning_another, ("after", "before"), True),
-    "backward_transfer": (sites.around_learning_another_later, ("after", "before"), True),
+_READ: dict[str, tuple[_Role, bool]] = {
+    "performance_maintenance": (("evaluation", "reference"), False),
+    "forward_transfer": (("after", "before"), True),
+    "backward_transfer": (("after", "before"), True),
 }
-"""Metric → where it is read, the evaluations whose means it subtracts, whether a pair's first place counts alone."""
+"""Metric → the evaluations whose means it subtracts, whether a pair's first place counts alone."""
 
 
 def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | str:
@@ -67,7 +67,7 @@ def _count(block: BlockSummary) -> int:
 
 def _weights(life: Score, metric: str) -> dict[int, float]:
     """Evaluation block → how much it counts; later ones and what they are held against have opposite signs."""
-    _, (later, earlier), first_alone = _READ[metric]
+    (later, earlier), first_alone = _READ[metric]
     by_key = _sites(metric, tuple(one.block for one in life.blocks))
     # A task that never changes carries no information, and is left out of the metric too.
     changing = {key: found for key, found in by_key.items() if not _still(life, found)}
@@ -85,7 +85,7 @@ def _weights(life: Score, metric: str) -> dict[int, float]:
 @lru_cache(maxsize=64)  # lifetimes of one group are alike
 def _sites(metric: str, blocks: tuple[Block, ...]) -> dict[sites.Key, list[sites.Site]]:
     by_key: dict[sites.Key, list[sites.Site]] = {}
-    for site in _READ[metric][0](Scenario("", (), blocks)):
+    for site in METRICS.get(metric).sites(Scenario("", (), blocks)):
         by_key.setdefault(site.key, []).append(site)
     return by_key
 

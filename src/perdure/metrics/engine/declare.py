@@ -160,6 +160,8 @@ class Metric:
     capability: str = ""
     expert: bool = False
     """Whether it needs experts."""
+    joint: bool = False
+    """Whether it needs what a learner of all tasks together achieves."""
     source: str = ""
     preset: str = "standard"
     """The preset whose own metric this is."""
@@ -277,6 +279,7 @@ def metric(
     condition: str | None = None,
     capability: str | None = None,
     expert: bool | None = None,
+    joint: bool = False,
     source: str = "",
     preset: str = "standard",
     aliases: tuple[str, ...] = (),
@@ -321,6 +324,7 @@ def metric(
             condition=_own(condition, variant_of, "condition"),
             capability=_own(capability, variant_of, "capability"),
             expert=bool({"expert", "experts"} & set(parameters)) if expert is None else expert,
+            joint=joint,
             source=source,
             preset=preset,
             aliases=aliases,

@@ -32,7 +32,7 @@ _ratio = partial(metric, combine=flat, unit="ratio")
 # the last learned task, and the newest task's accuracy as it is, as in Kemker et al.
 
 
-@_ratio(sites.first_task, source=HAYES)
+@_ratio(sites.first_task, joint=True, source=HAYES)
 def omega_base(at: Place) -> float:
     r"""How much of the joint learner's accuracy on the first task is kept while others are learned.
 
@@ -54,7 +54,7 @@ def omega_new(at: Place) -> float:
     return at.learned
 
 
-@_ratio(sites.later_stages, source=HAYES)
+@_ratio(sites.later_stages, joint=True, source=HAYES)
 def omega_all(at: Place) -> float:
     r"""How much of the joint learner's accuracy is reached on all tasks learned so far.
 

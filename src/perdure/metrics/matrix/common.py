@@ -157,7 +157,7 @@ def forgetting_strict(at: Place) -> float:
     return float(at.since[:-1].max()) - at.final
 
 
-@_measured(sites.new_tasks, better="lower", source=RIEMANNIAN_WALK, aliases=("IM",))
+@_measured(sites.new_tasks, better="lower", joint=True, source=RIEMANNIAN_WALK, aliases=("IM",))
 def intransigence(at: Place) -> float:
     r"""How far each later task, once learned, is below a jointly trained learner (IM).
 
