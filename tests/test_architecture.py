@@ -227,3 +227,4 @@ def test_the_version_is_the_one_that_the_changelog_begins_with() -> None:
     heading = re.search(r"^## (\S+)( \(unreleased\))?$", changelog, re.MULTILINE)
     assert heading is not None
     assert perdure.__version__ == heading[1] + (".dev0" if heading[2] else "")
+    assert f"\nversion: {perdure.__version__}\n" in (Path(__file__).parents[1] / "CITATION.cff").read_text()
