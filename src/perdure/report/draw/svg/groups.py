@@ -24,7 +24,7 @@ from perdure.report.draw.svg.axes import Entry, Looks, Panel, Scale, compose, fr
 from perdure.report.draw.svg.multiples import Cell, multiples
 from perdure.report.draw.svg.paper import Figure, Paper, area, coloured, marker, path, rect, rule, stroke, text
 from perdure.report.draw.svg.words import fitting, width_of
-from perdure.report.palette import looks
+from perdure.report.palette import looks as looks_of
 from perdure.words import interval, number, plural
 
 __all__ = [
@@ -46,9 +46,9 @@ _DASH = "4 3"
 
 
 @figure(groups.metrics)
-def metrics(data: MetricsData, tasks: Looks, paper: Paper) -> Figure:
+def metrics(data: MetricsData, looks: Looks, paper: Paper) -> Figure:
     """Each metric's mean with its interval, group by group, against its threshold."""
-    del tasks
+    del looks
     flagged = any(one.flags for panel in data.panels for one in panel.values)
     note = "Ticks: lifetimes; dashed: the threshold; shaded: what its margin allows." + (
         " †: some values are flagged." if flagged else ""
@@ -133,28 +133,28 @@ def _told(one: GroupValue) -> str:
 
 
 @figure(groups.stability_plasticity)
-def stability_plasticity(data: ScatterData, tasks: Looks, paper: Paper) -> Figure:
+def stability_plasticity(data: ScatterData, looks: Looks, paper: Paper) -> Figure:
     """What is kept against what is carried over: performance maintenance and forward transfer, a point per lifetime."""
-    del tasks
+    del looks
     return _scatter(data, paper)
 
 
 @figure(groups.efficiency_maintenance)
-def efficiency_maintenance(data: ScatterData, tasks: Looks, paper: Paper) -> Figure:
+def efficiency_maintenance(data: ScatterData, looks: Looks, paper: Paper) -> Figure:
     """How fast against how lasting: sample efficiency and performance maintenance, a point per lifetime."""
-    del tasks
+    del looks
     return _scatter(data, paper)
 
 
 @figure(groups.performance_cost)
-def performance_cost(data: ScatterData, tasks: Looks, paper: Paper) -> Figure:
+def performance_cost(data: ScatterData, looks: Looks, paper: Paper) -> Figure:
     """What is achieved against what it costs: relative performance and cost overhead, a point per lifetime."""
-    del tasks
+    del looks
     return _scatter(data, paper)
 
 
 def _scatter(data: ScatterData, paper: Paper) -> Figure:
-    drawn = looks(data.groups)
+    drawn = looks_of(data.groups)
     points = [one for cloud in data.clouds for one in cloud.points]
     names = data.x.replace("_", " "), data.y.replace("_", " ")
 
@@ -193,10 +193,10 @@ def _scatter(data: ScatterData, paper: Paper) -> Figure:
 
 
 @figure(groups.shares)
-def shares(data: SharesData, tasks: Looks, paper: Paper) -> Figure:
+def shares(data: SharesData, looks: Looks, paper: Paper) -> Figure:
     """The share of lifetimes beyond each threshold, metric by metric and group by group."""
-    del tasks
-    drawn = looks(data.groups)
+    del looks
+    drawn = looks_of(data.groups)
 
     def draw(inner: Paper, top: float) -> tuple[str, float]:
         em, small = inner.size, inner.small
@@ -232,10 +232,10 @@ def shares(data: SharesData, tasks: Looks, paper: Paper) -> Figure:
 
 
 @figure(groups.profiles)
-def profiles(data: ProfilesData, tasks: Looks, paper: Paper) -> Figure:
+def profiles(data: ProfilesData, looks: Looks, paper: Paper) -> Figure:
     """The share of lifetimes and tasks that end above each level, with a 95 % band."""
-    del tasks
-    drawn = looks(data.groups)
+    del looks
+    drawn = looks_of(data.groups)
 
     def draw(inner: Paper, top: float) -> tuple[str, float]:
         em = inner.size
@@ -267,10 +267,10 @@ def profiles(data: ProfilesData, tasks: Looks, paper: Paper) -> Figure:
 
 
 @figure(groups.power)
-def power(data: PowerData, tasks: Looks, paper: Paper) -> Figure:
+def power(data: PowerData, looks: Looks, paper: Paper) -> Figure:
     """The chance that so many lifetimes show what these suggest, one panel per group."""
-    del tasks
-    drawn = looks(data.metrics)
+    del looks
+    drawn = looks_of(data.metrics)
     known = {one.metric for panel in data.panels for one in panel.curves}
     counts = np.array(data.lifetimes, dtype=np.float64)
 
@@ -295,10 +295,10 @@ def power(data: PowerData, tasks: Looks, paper: Paper) -> Figure:
 
 
 @figure(learners.capabilities)
-def capabilities(data: CapabilitiesData, tasks: Looks, paper: Paper) -> Figure:
+def capabilities(data: CapabilitiesData, looks: Looks, paper: Paper) -> Figure:
     """Each learner's score in each Core Capability of 2019, beside experts; points are its syllabi."""
-    del tasks
-    drawn, count = looks(data.learners), len(data.learners)
+    del looks
+    drawn, count = looks_of(data.learners), len(data.learners)
     scores = [
         each for one in data.found for each in (one.score, *(part.score for part in one.syllabi)) if each is not None
     ]
