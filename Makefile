@@ -42,7 +42,7 @@ $(VENV)/installed-extras: $(VENV)/installed-dev constraints-cpu.txt
 
 test-extras: $(VENV)/installed-extras  ## Run the tests that need PyTorch, Stable-Baselines3 or Ray
 	@$(BIN)/python -m pytest tests/faults/test_ray.py tests/gather/test_on_ray.py  # by themselves: Ray forks, and JAX's threads do not survive that
-	@$(BIN)/python -m pytest -k 's3 or ppo or sb3 or torch' tests/run tests/learners tests/matrix tests/log/formats/test_sb3.py tests/test_docs.py
+	@$(BIN)/python -m pytest -k 's3 or ppo or sb3 or torch' tests/run tests/learners tests/matrix tests/log tests/tasks tests/test_docs.py
 	@$(BIN)/python -m pytest tests/run/test_runner.py -k ray
 
 OLD := .venv-old-tools

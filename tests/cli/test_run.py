@@ -21,7 +21,7 @@ from perdure.errors import ProtocolError
 from perdure.metrics.engine.settings import settings_for
 from perdure.run.engines.work import Event
 from perdure.run.plan import Plan
-from perdure.run.protocol import read_protocol
+from perdure.run.protocol import read_protocol, read_protocols
 
 PROTOCOL = """
 name = "small"
@@ -247,3 +247,45 @@ def test_progress_in_a_file_has_totals_and_the_time_left(
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "0 of 2 finished, 25 %, about 30 s left"
     assert said[-1].startswith("2 of 2 finished, ")
+
+
+SEVERAL = """
+[[learners]]
+use = "forgetful-q"
+
+[[learners]]
+use = "forgetful-q"
+name = "{second}"
+"""
+
+
+def of_several(protocol: Path, second: str) -> Path:
+    text = protocol.read_text().replace('[learner]\nuse = "forgetful-q"\n', SEVERAL.format(second=second))
+    protocol.write_text(text)
+    return protocol
+
+
+def test_several_learners_each_have_a_folder_and_are_shown_beside_each_other(protocol: Path, tmp_path: Path) -> None:
+    file = of_several(protocol, "again")
+    into = tmp_path / "run"
+    facts = json.loads(called(file, "--into", into, "--workers", 0, "--json", "-", "--quiet").output)
+    assert list(facts["learners"]) == ["forgetful-q", "again"]
+    assert {group["learner"] for group in facts["score"]} == {"forgetful-q", "again"}
+    assert (into / "report.html").exists()
+    assert (into / "again" / "lives" / "life-001").is_dir()
+    shown = called(file, "--into", into, "--workers", 0)
+    assert shown.exit_code == 0, shown.output
+    assert "small, condensed" in shown.output
+    assert "Means over 2 lifetimes, with 95 % intervals" in " ".join(shown.output.split())
+    assert f"perdure compare {into}" in " ".join(shown.output.split())
+
+
+def test_two_learners_of_one_name_or_one_learner_beside_several_are_refused(protocol: Path, tmp_path: Path) -> None:
+    file = of_several(protocol, "forgetful-q")
+    with pytest.raises(ProtocolError, match="two learners are called 'forgetful-q'; give one of them another name"):
+        read_protocols(file)
+    with pytest.raises(ProtocolError, match=r"several learners, and one protocol has one; perdure run takes each"):
+        read_protocol(file)
+    file.write_text(file.read_text() + '\n[learner]\nuse = "naive"\n')
+    with pytest.raises(ProtocolError, match=r"\[learner\] and \[\[learners\]\]; remove one of the two"):
+        read_protocols(file)

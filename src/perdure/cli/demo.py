@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perdure.run.plan import Plan
     from perdure.run.protocol import Protocol
     from perdure.run.runner import RunResult
-    from perdure.stats.model import Estimate, Group
+    from perdure.stats.model import Group
 
 __all__ = ["EXAMPLE", "demo"]
 
@@ -125,27 +125,18 @@ def _lived(console: Console, plan: Plan, folder: Path, workers: int | None, *, q
 
 def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group], learners: Sequence[str]) -> None:
     """The tables of one protocol, and what they say, in words."""
-    from rich.table import Table
-
+    from perdure.cli.running import show_beside
     from perdure.metrics.engine.presets import headline
     from perdure.stats.answer import answer
     from perdure.stats.sentences import sentence
     from perdure.stats.systems import compare_systems, systems_of
-    from perdure.words import plural
 
     for kind in dict.fromkeys(group.scenario_type for group in found):
         here = [group for group in found if group.scenario_type == kind]
         console.print(f"\n{name}, {kind}", style="bold")
         for group in here:
             console.print(answer(group), soft_wrap=True)
-        title = f"Means over {plural(here[0].n, 'lifetime')}, with 95 % intervals"
-        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-        table.add_column("", no_wrap=True)
-        for group in here:
-            table.add_column(str(group.learner), justify="right", no_wrap=True)
-        for metric in headline():
-            table.add_row(metric, *(_cell(group.estimates[metric]) for group in here))
-        console.print(table)
+        show_beside(console, here, headline())
         for said in _withheld(here):
             console.print(said, soft_wrap=True)
     if len({group.learner for group in found}) > 1 and min(group.n for group in found) >= 2:
@@ -158,15 +149,6 @@ def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group],
                     soft_wrap=True,
                 )
     console.print(_carried_over([one for one in surveyed.scores if one.learner == learners[-1]]), soft_wrap=True)
-
-
-def _cell(one: Estimate) -> str:
-    from perdure.stats.sentences import MARKS
-    from perdure.words import interval, number
-
-    mark = f" {MARKS[one.verdict]}" if one.verdict else ""
-    spread = "" if one.low is None else f" [{interval(one.low, one.high, ', ')}]"
-    return number(one.mean, one.width) + spread + mark
 
 
 def _withheld(groups: Sequence[Group]) -> list[str]:

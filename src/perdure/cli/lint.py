@@ -46,9 +46,9 @@ def lint(file: File, settings: Settings, type_: Kind = None, json: Json = None, 
 
     if file.endswith(".toml"):
         from perdure.cli.running import expert_gap, scored_by
-        from perdure.run.protocol import read_protocol
+        from perdure.run.protocol import read_protocols
 
-        protocol = read_protocol(file)
+        protocol, *_ = read_protocols(file)  # its learners share all that is looked at
         gap = expert_gap(protocol, scored_by(protocol))
         scenarios = {one.name: one.syllabus(protocol.seed) for one in protocol.scenarios}
         reports = {name: linted(syllabus, settings, kind=type_) for name, syllabus in scenarios.items()}

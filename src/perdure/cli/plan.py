@@ -188,9 +188,9 @@ def _seconds_per_experience(pilot: list[Path]) -> float | None:
 
 def _jobs(protocol: Path) -> Jobs:
     from perdure.run.plan import Plan as Jobs
-    from perdure.run.protocol import read_protocol
+    from perdure.run.protocol import read_protocols
 
-    return Jobs(read_protocol(protocol))
+    return Jobs(read_protocols(protocol)[0])
 
 
 def _cost(plan: Jobs, lifetimes: int, each: int, speed: float | None, machines: int) -> Cost:

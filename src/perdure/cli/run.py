@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +13,7 @@ from perdure.cli.options import Address, Json, Quiet, emit_json
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
+    from perdure.run.protocol import Protocol
 
 __all__ = ["EXAMPLE", "run"]
 
@@ -75,9 +78,85 @@ def run(
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run every missing lifetime and expert of a protocol, then score them.
+    """Run every missing lifetime and expert of a protocol, then score them; several learners are compared.
 
     Exit status 0: everything is finished; 1: something failed or is missing; 2: nothing could be run.
+    """
+    from perdure.run.protocol import read_protocols
+
+    if ray or (address is not None and engine == "local"):
+        engine = "ray"
+    how = _How(workers, tuple(only or ()), shard, dry_run, engine, address, l2data, json, quiet)
+    protocols = read_protocols(protocol)
+    if len(protocols) == 1:
+        facts, whole = _run(protocols[0], into, protocol, how)
+    else:
+        facts, whole = _run_each(protocols, into, protocol, how)
+    if json:
+        emit_json(facts, json)
+    raise typer.Exit(0 if whole else 1)
+
+
+@dataclass(frozen=True)
+class _How:
+    """The options of a run, but for what and into where."""
+
+    workers: int | None
+    only: tuple[str, ...]
+    shard: str | None
+    dry_run: bool
+    engine: str
+    address: str | None
+    l2data: Path | None
+    json: str | None
+    quiet: bool
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing of it was left to others or to later."""
+        return not self.only and self.shard is None and not self.dry_run
+
+
+def _run_each(protocols: Sequence[Protocol], into: str, file: Path, how: _How) -> tuple[dict[str, Any], bool]:
+    """Each learner in a run folder of its own; then all of them beside each other, and in one report."""
+    from perdure.cli.console import Console
+    from perdure.cli.running import scored_by, show_beside
+    from perdure.gather.survey import survey
+    from perdure.report import sketched, write_report
+    from perdure.run.away import home_of
+    from perdure.stats.groups import groups
+
+    places = {one.title: f"{into.rstrip('/')}/{one.title}" for one in protocols}
+    ran = {one.title: _run(one, places[one.title], file, how, beside=at) for at, one in enumerate(protocols)}
+    facts: dict[str, Any] = {
+        "protocol": protocols[0].name,
+        "learners": {name: found for name, (found, _) in ran.items()},
+    }
+    homes = [home for home in map(home_of, places.values()) if (home / "lives").is_dir()]
+    if how.whole and homes:
+        settings = scored_by(protocols[0])
+        surveyed = survey(homes, settings=settings, look=sketched)
+        found, page = groups(surveyed), homes[0].parent / "report.html"
+        if any(one["lived"] for one, _ in ran.values()) or not page.exists():
+            write_report(surveyed, page, title=f"{protocols[0].name}: {', '.join(places)}")
+        facts["score"] = [group.as_json() for group in found]
+        if how.json != "-":
+            console = Console(highlight=False)
+            for kind in dict.fromkeys(group.scenario_type for group in found):
+                console.print(f"\n{protocols[0].name}, {kind}", style="bold", markup=False)
+                show_beside(console, [group for group in found if group.scenario_type == kind], settings.ids)
+            if not how.quiet:
+                said = f"report: {page}. Who is better, and how sure that is: perdure compare {into}"
+                console.print(said, soft_wrap=True)
+    return facts, all(whole for _, whole in ran.values())
+
+
+def _run(
+    protocol: Protocol, into: str, file: Path, how: _How, *, beside: int | None = None
+) -> tuple[dict[str, Any], bool]:
+    """One learner through its protocol: what there is to tell, and whether all of it is finished.
+
+    `beside` is its place among several, which are scored together.
     """
     from perdure.cli.console import Console
     from perdure.cli.running import (
@@ -99,59 +178,55 @@ def run(
     from perdure.run.engines import engine as engine_called
     from perdure.run.folder import RunFolder
     from perdure.run.plan import PRE_DEPLOYMENT, Plan
-    from perdure.run.protocol import read_protocol
     from perdure.run.runner import cores, run_protocol
     from perdure.run.shard import Shard
 
     console = Console(highlight=False)
-    if ray or (address is not None and engine == "local"):
-        engine = "ray"
+    json, quiet, engine = how.json, how.quiet, how.engine
     engine_called(engine)
-    folder, count, away = RunFolder(home_of(into)), workers, away_of(into)
+    folder, count, away = RunFolder(home_of(into)), how.workers, away_of(into)
     home = folder.path
     if count is None and engine == "local":
         count = cores()
-    plan = Plan(folder.planned(read_protocol(protocol)))
-    chosen, beside = plan.chosen(tuple(only or ())), (protocol.resolve().parent,)
-    part = None if shard is None else Shard.of(shard)
+    plan = Plan(folder.planned(protocol))
+    chosen, places = plan.chosen(how.only), (file.resolve().parent,)
+    part = None if how.shard is None else Shard.of(how.shard)
     chosen = chosen if part is None else part.part_of(plan, chosen)
-    check_before(plan, folder, chosen, (*beside, Path.cwd()), engine)
+    check_before(plan, folder, chosen, (*places, Path.cwd()), engine)
     settings = scored_by(plan.protocol)
     missing = [job for job in chosen if not folder.is_finished(job)]
     gaps, of_experts = unanswered(plan, settings), expert_gap(plan.protocol, settings)
     if not quiet and json != "-":
-        show_plan(console, plan, missing, count)
+        show_plan(console, plan, missing, count, brief=bool(beside))
         for scenario, metrics in gaps.items():
             if metrics:
                 console.print(f"  {scenario} cannot measure {', '.join(metrics)} (see perdure lint)", style="yellow")
         if of_experts:
             console.print(f"  {of_experts}", style="yellow", soft_wrap=True)
     facts = {**plan_facts(plan, missing), "unanswered": gaps, "few_experts": of_experts or None}
-    if dry_run:
-        if json:
-            emit_json(facts, json)
-        return
+    if how.dry_run:
+        return facts, True
     with resumable(into, folder, plan), progress_of(missing, count, quiet=quiet) as tell:
         result = run_protocol(
             plan.protocol,
             into,
-            workers=workers,
-            only=only or (),
+            workers=how.workers,
+            only=how.only,
             tell=tell,
-            paths=beside,
+            paths=places,
             engine=engine,
-            address=address,
+            address=how.address,
             shard=part,
         )
     if json != "-":
         show_failures(console, result)
         show_notes(console, result)
-        if not quiet and not missing and PRE_DEPLOYMENT not in (only or ()):
+        if not quiet and not missing and PRE_DEPLOYMENT not in how.only:
             console.print(f"  {into}: everything is already finished; nothing was run")
-    if l2data is not None and result.finished_lives:
-        _as_in_2019(home, l2data, quiet=quiet or json == "-")
-    whole = not only and part is None
-    surveyed = survey(home, settings=settings, look=sketched) if result.finished_lives and whole else None
+    if how.l2data is not None and result.finished_lives:
+        _as_in_2019(home, how.l2data, quiet=quiet or json == "-")
+    alone = how.whole and beside is None
+    surveyed = survey(home, settings=settings, look=sketched) if result.finished_lives and alone else None
     scores = _scored(surveyed, json) if surveyed else None
     if surveyed and (result.lived or not (home / "report.html").exists()):
         page = reported(result, surveyed)
@@ -159,19 +234,15 @@ def run(
             away.bring([page])
         if json != "-" and not quiet:
             console.print(f"report: {page if away is None else f'{into}/report.html'}", soft_wrap=True)
-    if json:
-        emit_json(
-            {
-                **facts,
-                "lived": result.lived,
-                "failed": result.failed,
-                "stopped": result.stopped,
-                "notes": result.notes,
-                "score": scores,
-            },
-            json,
-        )
-    raise typer.Exit(1 if result.failed or (result.missing and whole) else 0)
+    told = {
+        **facts,
+        "lived": result.lived,
+        "failed": result.failed,
+        "stopped": result.stopped,
+        "notes": result.notes,
+    }
+    whole = not (result.failed or (result.missing and how.whole))
+    return told if beside is not None else {**told, "score": scores}, whole
 
 
 def _as_in_2019(into: Path, folder: Path, *, quiet: bool) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.progress import Progress, TaskID
+    from rich.table import Table
 
     from perdure.cli.console import Console
     from perdure.gather.model import Survey
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from perdure.run.protocol import Protocol
     from perdure.run.runner import RunResult
     from perdure.settings import Settings
+    from perdure.stats.model import Estimate, Group
 
 __all__ = [
     "cost_of",
@@ -33,6 +35,7 @@ __all__ = [
     "reported",
     "resumable",
     "scored_by",
+    "show_beside",
     "show_failures",
     "show_notes",
     "show_plan",
@@ -257,6 +260,38 @@ def reported(result: RunResult, surveyed: Survey) -> Path:
         why = problem.strerror or problem
         raise PerdureError(f"{to}: the report cannot be written: {why}; free some space, and run again") from problem
     return to
+
+
+def show_beside(console: Console, groups: Sequence[Group], metrics: Sequence[str] = ()) -> None:
+    """The groups beside each other, metric by metric, each with its interval; the headline metrics unless named."""
+    from rich.markup import escape
+
+    from perdure.cli.tables import columns, widest
+    from perdure.metrics.engine.presets import headline
+    from perdure.words import plural
+
+    named = [escape(str(group.learner)) for group in groups]
+    rows = [["", *named]]
+    rows += [[metric, *(_cell(group.estimates[metric]) for group in groups)] for metric in metrics or headline()]
+    title = f"Means over {plural(groups[0].n, 'lifetime')}, with 95 % intervals"
+
+    def table(cells: Sequence[Sequence[str]]) -> Table:
+        made = columns(title, cells[0][:1], cells[0][1:])
+        for row in cells[1:]:
+            made.add_row(*row)
+        return made
+
+    # The groups beside each other where they fit, else the metrics.
+    console.print(widest(console, (table(cells) for cells in (rows, list(zip(*rows, strict=True))))))
+
+
+def _cell(one: Estimate) -> str:
+    from perdure.stats.sentences import MARKS
+    from perdure.words import interval, number
+
+    mark = f" {MARKS[one.verdict]}" if one.verdict else ""
+    spread = "" if one.low is None else f" [{interval(one.low, one.high, ', ')}]"
+    return number(one.mean, one.width) + spread + mark
 
 
 def show_failures(console: Console, result: RunResult) -> None:

@@ -91,6 +91,7 @@ KEYS: Mapping[str, Mapping[str, Takes]] = {
         "experts": _whole(0, MOST_LIVES),
         "twin": _SWITCH,
         "learner": _TABLE,
+        "learners": Takes("tables, each under [[learners]]", lambda value: isinstance(value, list) and value != []),
         "scenarios": _TABLES,
         "tasks": _TABLE,
         "pre_deployment": _TABLE,

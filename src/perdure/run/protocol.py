@@ -35,6 +35,7 @@ __all__ = [
     "ScenarioPlan",
     "parse_protocol",
     "read_protocol",
+    "read_protocols",
 ]
 
 _MOST_DOTS = 200
@@ -131,7 +132,27 @@ class Protocol:
 
 def read_protocol(path: str | Path) -> Protocol:
     """The protocol in a TOML file; files that it names are looked for beside it."""
+    return parse_protocol(_content(Path(path)), Path(path).parent, str(path))
+
+
+def read_protocols(path: str | Path) -> tuple[Protocol, ...]:
+    """The protocol in a TOML file, once for each of its [[learners]]; of one [learner] there is one."""
     path = Path(path)
+    content = _content(path)
+    listed = content.get("learners")
+    if not isinstance(listed, list) or not listed or "learner" in content:
+        return (parse_protocol(content, path.parent, str(path)),)
+    shared = {key: value for key, value in content.items() if key != "learners"}
+    found = tuple(parse_protocol({**shared, "learner": one}, path.parent, str(path)) for one in listed)
+    titles = [one.title for one in found]
+    if len(set(titles)) < len(titles):
+        raise ProtocolError(
+            f"two learners are called {_twice(titles)!r}", 'give one of them another name = "…"', file=str(path)
+        )
+    return found
+
+
+def _content(path: Path) -> dict[str, Any]:
     try:
         text = files.read_text(path, files.HEADER_LIMIT)
         for number, line in enumerate(text.splitlines(), start=1):
@@ -140,14 +161,13 @@ def read_protocol(path: str | Path) -> Protocol:
                 raise ProtocolError(
                     f"line {number}: a key of more than {_MOST_DOTS} parts", "write it flatter", file=path
                 )
-        content = tomllib.loads(text)
+        return tomllib.loads(text)
     except OSError as problem:
         raise ProtocolError(f"cannot be read: {problem.strerror}", file=path) from problem
     except RecursionError as problem:
         raise ProtocolError("nested too deep to be read", "write it flatter", file=path) from problem
     except ValueError as problem:  # also of text that is no UTF-8, and of numbers of thousands of digits
         raise ProtocolError(f"not TOML: {problem}", file=path) from problem
-    return parse_protocol(content, path.parent, str(path))
 
 
 def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str = "protocol") -> Protocol:
@@ -163,6 +183,13 @@ def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str
 
 def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
     top = checked(content, KEYS["protocol"], where)
+    if "learners" in top.content:
+        both = "learner" in top.content
+        raise ProtocolError(
+            "[learner] and [[learners]]" if both else "several learners, and one protocol has one",
+            "remove one of the two" if both else "perdure run takes each of [[learners]] through it in turn",
+            file=where,
+        )
     learner = checked(top.required("learner", '[learner]\nuse = "package.module:Class"'), KEYS["learner"], "[learner]")
     tasks = _tasks(top.get("tasks", {}))
     listed = top.required("scenarios", '[[scenarios]]\nlayout = "condensed"')

@@ -116,6 +116,8 @@ class Protocol(Part, kw_only=True):
     run folder keeps it as JSON.
     """
 
+    FURTHER: ClassVar[Mapping[str, Any]] = {"oneOf": [{"required": ["learner"]}, {"required": ["learners"]}]}
+
     name: Name | UnsetType = UNSET
     """How logs and reports call the protocol; the file's name if not given."""
     description: str | UnsetType = UNSET
@@ -128,7 +130,9 @@ class Protocol(Part, kw_only=True):
     flagged one."""
     twin: bool = False
     """Whether each life is also lived by a learner that starts anew in every block: its stateless twin."""
-    learner: Learner
+    learner: Learner | UnsetType = UNSET
+    learners: Annotated[list[Learner], Meta(min_length=1)] | UnsetType = UNSET
+    """Several in place of one: each goes through all of it, in a run folder of its own, and they are compared."""
     scenarios: Annotated[list[Scenario], Meta(min_length=1)]
     tasks: dict[str, Task] | UnsetType = UNSET
     pre_deployment: Scenario | UnsetType = UNSET

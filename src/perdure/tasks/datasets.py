@@ -23,13 +23,18 @@ from perdure.scenario.model import Mode, Task
 from perdure.tasks.interface import BatchTask, Parameter, TaskError, settled
 from perdure.tasks.resolve import task_kind
 
-__all__ = ["BATCH_SIZE", "Answered", "Dataset"]
+__all__ = ["BATCH_SIZE", "Answered", "Dataset", "taken_by"]
 
 BATCH_SIZE = Parameter("batch/size", 32, "examples in a batch", low=1, high=100_000)
 """Every batch task takes it."""
 
 Experience = tuple[Mapping[str, Any], int]
 """The parameters of one batch, as drawn, and its seed."""
+
+
+def taken_by(declared: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    """What a batch task takes: what it declares, and how large a batch is."""
+    return declared if any(one.name == BATCH_SIZE.name for one in declared) else (BATCH_SIZE, *declared)
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,7 @@ class Dataset:
         declared = self.kind.parameters
         if declared is None:
             return {BATCH_SIZE.name: BATCH_SIZE.default, **params}
-        own = () if any(one.name == BATCH_SIZE.name for one in declared) else (BATCH_SIZE,)
-        return settled((*own, *declared), params, self.task.label)
+        return settled(taken_by(declared), params, self.task.label)
 
     def reset(self) -> None:
         """Begin; a dataset is gone through once."""

@@ -39,9 +39,12 @@ def check_params(kind: TaskKind, label: str, params: Mapping[str, Any]) -> None:
 
     bare = kind.kind if isinstance(kind, Wrapped) else kind
     if bare.parameters is not None:
-        complete = settled(bare.parameters, params, label)
         if isinstance(bare, BatchTask):
-            bare.info(complete)
+            from perdure.tasks.datasets import taken_by
+
+            bare.info(settled(taken_by(bare.parameters), params, label))
+        else:
+            settled(bare.parameters, params, label)
     elif isinstance(bare, GymnasiumTask):
         bare.keywords_for(params)
 
