@@ -6,7 +6,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-extras test-old-tools test-ecosystem kill-nodes check format generated docs bench fuzz release clean
+.PHONY: help demo test test-slow test-extras test-old-tools test-avalanche test-ecosystem kill-nodes check format generated docs bench fuzz release clean
 
 help:  ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -56,6 +56,18 @@ $(OLD)/installed: $(VENV)/installed-dev old-tools.txt
 test-old-tools: $(OLD)/installed  ## Run the tests beside l2metrics, l2logger and tella themselves
 	@$(BIN)/python -m pytest -rs tests/compat tests/test_docs.py -k 'compat or l2 or tella'
 
+AVALANCHE := .venv-avalanche
+$(AVALANCHE)/installed: pyproject.toml constraints.txt avalanche.txt
+	@echo "Setting up $(AVALANCHE) with Avalanche and PyTorch (once, about three minutes) …"
+	@test -x $(AVALANCHE)/bin/python || $(PYTHON) -m venv $(AVALANCHE)
+	@$(AVALANCHE)/bin/python -m pip install --quiet --editable . pytest
+	@$(AVALANCHE)/bin/python -m pip install --quiet --requirement avalanche.txt \
+	  && $(AVALANCHE)/bin/python -m pip install --quiet --no-deps avalanche-lib==0.6.0 && touch $@ \
+	  || echo "Avalanche cannot be had here; its tests will be skipped."
+
+test-avalanche: $(AVALANCHE)/installed  ## Run the tests that need Avalanche
+	@$(AVALANCHE)/bin/python -m pytest -rs tests/compat/test_avalanche.py
+
 kill-nodes: $(VENV)/installed-extras  ## Kill nodes of a Ray cluster fifty times, and compare the records (a quarter of an hour)
 	@$(BIN)/python bench/kill_nodes.py 50
 
@@ -95,4 +107,4 @@ fuzz: $(VENV)/installed-dev  ## Damage inputs of every kind for an hour, and kee
 	@$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 clean:  ## Remove what was made
-	rm -rf $(VENV) $(OLD) .bench demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLD) $(AVALANCHE) .bench demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis

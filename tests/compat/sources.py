@@ -1,4 +1,4 @@
-"""What the old tools brought along in their source distributions, fetched to be executed, never kept."""
+"""The old tools, in an environment of their own; and their source distributions, fetched to be executed, never kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["source_of"]
+__all__ = ["OLD", "needs_old_tools", "source_of"]
+
+_MADE = Path(__file__).parents[2] / ".venv-old-tools"
+_GIVEN = os.environ.get("PERDURE_OLD_TOOLS")
+OLD = Path(_GIVEN) if _GIVEN else _MADE / "bin" / "python"
+"""The Python that the old tools are installed for: that of `make test-old-tools`, or another that is named."""
+needs_old_tools = pytest.mark.skipif(
+    not (_GIVEN or (_MADE / "installed").exists()),
+    reason="l2metrics and tella are not here; make test-old-tools installs them where they can be had",
+)
 
 
 def source_of(package: str, version: str, into: Path) -> Path:

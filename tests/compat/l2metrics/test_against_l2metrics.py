@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.compat.sources import OLD, needs_old_tools
 
 import perdure
 from perdure.simulate import IdealLearner, experts, lifetime, write_log
 
 ROOT = Path(__file__).parents[3]
-OLD = Path(os.environ.get("PERDURE_OLD_TOOLS") or ROOT / ".venv-old-tools" / "bin" / "python")
-pytestmark = pytest.mark.skipif(not OLD.exists(), reason="l2metrics 3.1 is not here; make test-old-tools installs it")
+pytestmark = needs_old_tools
 
 SUBCLASS = """
 import numpy as np

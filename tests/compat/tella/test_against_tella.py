@@ -10,12 +10,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.compat.sources import source_of
+from tests.compat.sources import OLD, needs_old_tools, source_of
 
 import perdure
 
-ROOT = Path(__file__).parents[3]
-OLD = Path(os.environ.get("PERDURE_OLD_TOOLS") or ROOT / ".venv-old-tools" / "bin" / "python")
 HERE = str(Path(perdure.__file__).parents[1])
 TESTS = ("curriculum", "curriculum_validation", "m21_curriculum", "registry", "rl_task_variants")
 """Those of its tests that the distribution holds whole."""
@@ -82,7 +80,7 @@ def test_its_own_tests_pass(tmp_path: Path, source: Path) -> None:
     assert int(passed[1]) > 100
 
 
-@pytest.mark.skipif(not OLD.exists(), reason="tella itself is not here; make test-old-tools installs it")
+@needs_old_tools
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_every_episode_gains_what_it_gains_in_tella(tmp_path: Path, source: Path, parallel: int) -> None:
     (tmp_path / "agent.py").write_text(FALLING)
