@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from statistics import median
 
 import numpy as np
@@ -12,27 +12,42 @@ from readings import (
     LIVES,
     NAMES,
     PARTS,
-    PRESETS,
     TABLE_15,
     Results,
+    balance,
     best_evaluations,
     correlations,
     errors,
     expert_share,
+    family_correlations,
+    gaps,
+    halves_off,
     layouts_agree,
     next_expert,
     parts,
     reversed_pairs,
+    same_ends,
     scenario_of,
     seen,
+    seen_one_tailed,
     share,
     told,
     verdicts,
+    wrong_by_own,
+)
+from tables import (
+    between,
+    correlation_table,
+    coverage_table,
+    null_table,
+    number,
+    parts_table,
+    percent,
+    truth_table,
+    verdict_table,
 )
 
 __all__ = ["facts"]
-
-# --- the page -------------------------------------------------------------------------------------
 
 
 def facts(results: Results) -> dict[str, str]:
@@ -45,12 +60,17 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
     experts = sum(3 * one["experts"] for one in results.about)
     yield "lives", f"{lives:,}".replace(",", " ")
     yield "experts", f"{experts:,}".replace(",", " ")
+    # Of one task alone naive, EWC and separate learn alike, from the same seeds: one set of experts.
+    alone = sum(3 * one["experts"] for one in results.about if one["learner"] not in ("ewc", "separate"))
+    yield "experts_distinct", f"{alone:,}".replace(",", " ")
     yield "diverged", str(sum(one["diverged"] for one in results.about))
     yield "device", results.about[0]["device"].partition(": ")[2]
     yield "jax", results.about[0]["versions"]["jax"]
     took = [[one["seconds"]["in all"] for one in results.about if one["family"] == name] for name in results.families]
     yield "minutes", f"{sum(max(one) for one in took) / 60:.0f}"
-    yield "groups", str(int(told(results, "standard", "pm", 3, 5).filter(learner="separate")["groups"].sum()))
+    groups = told(results, "standard", "pm", 3, 5).filter(learner="separate")["groups"]
+    yield "groups", str(int(groups.sum()))
+    yield "groups_each", str(int(groups[0]))
     yield "truth_table", truth_table(results)
     yield "null_table", null_table(results)
     yield "coverage_table", coverage_table(results)
@@ -70,20 +90,23 @@ def _wrong(results: Results) -> Iterator[tuple[str, str]]:
         for n in (11, 30):
             yield f"baker_{metric}_{n}", percent(sum(errors(results, "baker-2023", metric, n, 5)))
             yield f"new_{metric}_{n}", percent(sum(errors(results, "new-2022", metric, n, 5)))
-    yield "baker_rp_30_1", percent(sum(errors(results, "baker-2023", "rp", 30, 1)))
+    by_family = [sum(errors(results, "baker-2023", "ft", 11, 5, family)) for family in results.families]
+    for family, found in zip(results.families, by_family, strict=True):
+        yield f"baker_ft_11_{family}", percent(found)
     every = [told(results, "standard", metric, n, 5) for metric in NAMES for n in LIVES]
     held = [share(one, "covered", "with_interval") for one in every]
     yield "standard_covers", between([percent(one, 1) for one in (min(held), max(held))])
-    for metric in ("rp", "se"):
-        found = share(told(results, "baker-2023", metric, 30, 5), "covered", "with_interval")
-        yield f"baker_{metric}_covers_30", percent(found)
+    ten = [told(results, "standard", metric, n, 10) for metric in ("rp", "se") for n in LIVES]
+    yield "standard_covers_ten", percent(min(share(one, "covered", "with_interval") for one in ten))
+    for metric, n in (("rp", 30), ("se", 30), ("ft", 3), ("bt", 3)):
+        found = share(told(results, "baker-2023", metric, n, 5), "covered", "with_interval")
+        yield f"baker_{metric}_covers_{n}", percent(found)
     for metric in ("pm", "ft", "rp"):
         for n in (3, 30):
             frame = results.rankings.filter(preset="standard", metric=metric, n=n, k=5)
             yield f"ranked_{metric}_{n}", percent(share(frame, "all_right"))
+    yield from _ties(results)
     pairs = results.pairs.with_columns((pl.col("apart").abs() / pl.col("sd")).alias("effect")).filter(k=5)
-    for n in (3, 11):
-        yield f"swapped_{n}", percent(share(pairs.filter(n=n), "swapped"))
     wrong = [share(pairs.filter(n=n, metric=metric), "told_wrong") for n in LIVES for metric in NAMES]
     yield "told_wrong", percent(max(wrong), 1)
     for name, low, high in (("small", 0.0, 0.3), ("large", 1.0, 1e9)):
@@ -94,10 +117,31 @@ def _wrong(results: Results) -> Iterator[tuple[str, str]]:
     yield "wrong_most", percent(max(standard), 1)
     for metric in ("ft", "bt", "se"):
         yield f"baker_wrong_{metric}", percent(verdicts(results, "baker-2023", metric, 30)[1])
+        yield f"baker_own_{metric}", percent(wrong_by_own(results, "baker-2023", metric, 30), 1)
     beside = results.pairs.filter(metric="rp", n=11)
     for k in EXPERTS:
         yield f"told_rp_{k}", percent(share(beside.filter(k=k), "told_right"))
     yield from _opposite(results)
+
+
+def _ties(results: Results) -> Iterator[tuple[str, str]]:
+    """Rankings in which some two learners lie within three standard errors even over all lives, and the others."""
+    pairs = tied = count = 0
+    clear = []
+    for metric in NAMES:
+        for (family, layout), found in gaps(results, metric).items():
+            near = sum(abs(one) < 3 for one in found.values())
+            pairs, tied, count = pairs + len(found), tied + near, count + 1
+            if not near:
+                clear.append((metric, family, layout))
+    yield "tied_pairs", str(tied)
+    yield "tied_of", str(pairs)
+    yield "tied_rankings", str(count - len(clear))
+    yield "rankings_of", str(count)
+    some = pl.DataFrame(clear, schema=["metric", "family", "layout"], orient="row")
+    for n in (3, 30):
+        frame = results.rankings.filter(preset="standard", n=n, k=5).join(some, on=["metric", "family", "layout"])
+        yield f"ranked_clear_{n}", percent(share(frame, "all_right"))
 
 
 def _opposite(results: Results) -> Iterator[tuple[str, str]]:
@@ -109,6 +153,10 @@ def _opposite(results: Results) -> Iterator[tuple[str, str]]:
         some = theirs.filter(metric=metric)
         yield f"opposite_{metric}", str(len(some.filter((pl.col("mean") - 1) * pl.col("ours") < 0)))
         yield "opposite_of", str(len(some))
+        yield (
+            f"opposite_{metric}_arcade",
+            str(len(some.filter((pl.col("mean") - 1) * pl.col("ours") < 0, family="arcade"))),
+        )
 
 
 def _variance(results: Results) -> Iterator[tuple[str, str]]:
@@ -122,16 +170,31 @@ def _variance(results: Results) -> Iterator[tuple[str, str]]:
     yield "order_most", percent(max(orders))
     every = [one for family in results.families for metric in NAMES for one in parts(results, family, metric)["order"]]
     yield "order_worst", percent(max(every))
+    for name, metrics, families in (
+        ("halves_near", ("pm",), results.families),
+        ("halves_batches", ("ft", "bt"), ["gaussians", "digits"]),
+        ("halves_far", ("ft", "bt"), ["arcade"]),
+    ):
+        off = halves_off(results, metrics, families)
+        yield name, between([f"{one:.2f}" for one in (min(off), max(off))])
     for family in results.families:
-        yield f"evaluations_{family}", f"{median(best_evaluations(results, family)):.0f}"
+        for layout in ("condensed", "dispersed"):
+            best = best_evaluations(results, family, layout)
+            yield f"evaluations_{family}_{layout}", between([f"{one:.0f}" for one in (min(best), max(best))])
         yield f"ran_{family}", str(scenario_of(family, "condensed")["evaluate"])
+    batches = [one for family in ("gaussians", "digits") for one in best_evaluations(results, family, "condensed")]
+    yield "evaluations_batches", between([f"{one:.0f}" for one in (min(batches), max(batches))])
+    every = [one for family in results.families for one in best_evaluations(results, family, "dispersed")]
+    yield "evaluations_dispersed", between([f"{one:.0f}" for one in (min(every), max(every))])
     for metric in ("rp", "se"):
         yield f"expert_{metric}", f"{median(expert_share(results, metric)):.2f}"
-        yield f"next_{metric}", f"{median(next_expert(results, metric)):.1f}"
-        yield f"next_{metric}_least", f"{min(next_expert(results, metric)):.1f}"
-        yield f"next_{metric}_ten", f"{median(next_expert(results, metric, k=10)):.1f}"
-        # Where the next expert buys as much as the next life: k / n is the root of their ratio at k = n.
-        yield f"balance_{metric}", f"{median(np.sqrt(next_expert(results, metric, n=1, k=1))):.1f}"
+        yield f"open_{metric}", f"{median(expert_share(results, metric)) / 5 * 11:.1f}"
+        yield f"next_{metric}", f"{np.median(next_expert(results, metric)):.1f}"
+        yield f"next_{metric}_least", f"{next_expert(results, metric).min():.1f}"
+        yield f"next_{metric}_more", percent(float((next_expert(results, metric) > 1).mean()))
+        yield f"next_{metric}_whole", f"{np.median(next_expert(results, metric, whole=True)):.1f}"
+        yield f"next_{metric}_ten", f"{np.median(next_expert(results, metric, k=10)):.1f}"
+        yield f"balance_{metric}", f"{np.median(balance(results, metric)):.1f}"
     for family in results.families:
         frame = told(results, "standard", "pm", 11, 5).filter(learner="separate", family=family)
         yield f"keeps_{family}", percent(share(frame, "met"))
@@ -144,6 +207,10 @@ def _agreement(results: Results) -> Iterator[tuple[str, str]]:
         opposite, count = reversed_pairs(results, metric)
         yield f"reversed_{metric}", str(opposite)
         yield "reversed_of", str(count)
+    best, worst, count = same_ends(results)
+    yield "best_same", str(best)
+    yield "worst_same", str(worst)
+    yield "ends_of", str(count)
     found = [layouts_agree(results, metric, family) for metric in NAMES for family in results.families]
     yield "layouts_middle", number(median(found))
     yield "layouts_least", number(min(found))
@@ -152,9 +219,15 @@ def _agreement(results: Results) -> Iterator[tuple[str, str]]:
         yield f"{first}_{second}", number(whole)
         yield f"{first}_{second}_partial", number(partial)
         yield f"{first}_{second}_within", number(median(cells))
+        yield f"{first}_{second}_paper", number(correlations(results, first, second, "baker-2023")[1])
     yield "ft_rp", number(correlations(results, "ft", "rp")[1])
     yield "ft_rp_most", number(max(correlations(results, "ft", "rp")[0]))
-    yield "pm_se", number(correlations(results, "pm", "se")[1])
+    yield "ft_rp_paper", number(correlations(results, "ft", "rp", "baker-2023")[1])
+    for first, second in (("pm", "rp"), ("pm", "se")):
+        yield f"{first}_{second}", number(correlations(results, first, second)[1])
+        some = family_correlations(results, first, second)
+        yield f"{first}_{second}_family", number(median(some))
+        yield f"{first}_{second}_family_range", f"{number(min(some))} to {number(max(some))}"
     others = [two for two in TABLE_15 if two not in (("pm", "bt"), ("rp", "se"))]
     yield "others_most", number(max(abs(correlations(results, *two)[1]) for two in others))
 
@@ -164,100 +237,13 @@ def _eleven(results: Results) -> Iterator[tuple[str, str]]:
         found = seen(results, metric)
         yield f"seen_{metric}", percent(median(found))
         yield f"seen_{metric}_range", between([percent(one) for one in (min(found), max(found))])
+    for metric in ("pm", "ft", "bt"):
+        yield f"one_tailed_{metric}", percent(median(seen_one_tailed(results, metric)))
+    batches = [
+        one for family in ("gaussians", "digits") for m in ("pm", "ft", "bt") for one in seen(results, m, family)
+    ]
+    yield "seen_batches", between([percent(one) for one in (min(batches), max(batches))])
+    skewed = [one for metric in ("ft", "bt") for one in seen(results, metric, "arcade")]
+    yield "seen_skewed", between([percent(one) for one in (min(skewed), max(skewed))])
     frame = results.planned
     yield "false_eleven", percent(share(frame, "false"), 1)
-
-
-# --- tables and words -----------------------------------------------------------------------------
-
-
-def truth_table(results: Results) -> str:
-    """The means over all lives, condensed: maintenance in points, the others as ratios."""
-    frame = results.truth.filter(preset="standard", layout="condensed", k=5)
-    rows = ["| family | learner | PM | FT | BT | RP | SE |", "|---|---|---|---|---|---|---|"]
-    for (family, learner), some in frame.group_by("family", "learner", maintain_order=True):
-        means = dict(some.select("metric", "mean").iter_rows())
-        cells = [f"{means['pm']:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")]
-        cells += [f"{np.exp(means[metric]):.2f}" for metric in ("ft", "bt", "rp", "se")]
-        rows.append(f"| {family} | {learner} | {' | '.join(cells)} |")
-    return "\n".join(rows)
-
-
-def null_table(results: Results) -> str:
-    """False verdicts on the null, better and worse, for every metric, preset and number of lives."""
-    rows = ["| | preset | k | n = 3 | 5 | 11 | 30 |", "|---|---|---|---|---|---|---|"]
-    for metric, name in NAMES.items():
-        for preset in PRESETS:
-            alone = preset == "standard" and metric in ("pm", "ft", "bt")
-            for k in (5,) if alone else (5, 10) if preset == "standard" else EXPERTS:
-                found = [errors(results, preset, metric, n, k) for n in LIVES]
-                cells = [f"{100 * better:.1f} / {100 * worse:.1f}" for better, worse in found]
-                rows.append(f"| {name} | {preset} | {'–' if alone else k} | {' | '.join(cells)} |")
-    return "\n".join(rows)
-
-
-def coverage_table(results: Results) -> str:
-    """How often an interval holds the truth, over all cells; and the least of any cell at 11 lives."""
-    rows = ["| | preset | level | n = 3 | 5 | 11 | 30 | worst of 36, n = 11 |", "|---|---|---|---|---|---|---|---|"]
-    for metric, name in NAMES.items():
-        for preset in PRESETS:
-            frames = [told(results, preset, metric, n, 5) for n in LIVES]
-            cells = [percent(share(one, "covered", "with_interval")) for one in frames]
-            least = float((frames[2]["covered"] / frames[2]["with_interval"]).min())  # type: ignore[arg-type]
-            level = "95 %" if preset == "standard" else "90 %"
-            rows.append(f"| {name} | {preset} | {level} | {' | '.join(cells)} | {percent(least)} |")
-    return "\n".join(rows)
-
-
-def parts_table(results: Results) -> str:
-    """Shares of the variance of a life's value: the median over learners and layouts, and how far they range."""
-    rows = ["| family | | seed | order | evaluations | an expert beside a life |", "|---|---|---|---|---|---|"]
-    for family in results.families:
-        for metric, name in NAMES.items():
-            found = parts(results, family, metric)
-            cells = [f"{percent(median(one))} ({percent(min(one))}–{percent(max(one))})" for one in found.values()]
-            beside = expert_share(results, metric, family)
-            ratio = f"{median(beside):.2f} ({min(beside):.2f}–{max(beside):.2f})" if metric in ("rp", "se") else "–"
-            rows.append(f"| {family} | {name} | {' | '.join(cells)} | {ratio} |")
-    return "\n".join(rows)
-
-
-def correlation_table(results: Results) -> str:
-    """Ours beside the paper's."""
-    rows = ["| | all lives | given the others | lives of one learner | Baker et al. 2023 |", "|---|---|---|---|---|"]
-    for (first, second), printed in TABLE_15.items():
-        cells, whole, partial = correlations(results, first, second)
-        within = f"{number(median(cells))} ({number(min(cells))} to {number(max(cells))})"
-        name = f"{NAMES[first]}, {NAMES[second]}"
-        rows.append(f"| {name} | {number(whole)} | {number(partial)} | {within} | {number(printed)} |")
-    return "\n".join(rows)
-
-
-def verdict_table(results: Results) -> str:
-    """Right and wrong verdicts on the other five learners; the rest is undecided."""
-    rows = ["| | preset | n = 3 | 5 | 11 | 30 |", "|---|---|---|---|---|---|"]
-    for metric, name in NAMES.items():
-        for preset in PRESETS:
-            found = [verdicts(results, preset, metric, n) for n in LIVES]
-            cells = [f"{100 * right:.0f} / {100 * wrong:.1f}" for right, wrong in found]
-            rows.append(f"| {name} | {preset} | {' | '.join(cells)} |")
-    return "\n".join(rows)
-
-
-def percent(value: float, places: int = 0) -> str:
-    """`5 %`."""
-    return f"{100 * value:.{places}f} %"
-
-
-def number(value: float) -> str:
-    """`−.25`: a correlation as papers print it."""
-    text = f"{value:.2f}"
-    return ("0" if float(text) == 0 else text).replace("0.", ".").replace("-", "−")
-
-
-def between(ends: Sequence[str]) -> str:
-    """`33 to 80 %`; once where both are the same."""
-    low, high = ends
-    if low == high:
-        return low
-    return f"{low.removesuffix(' %')} to {high}"

@@ -19,7 +19,7 @@ def lines(
     places: Sequence[str],
     *,
     across: str,
-    nominal: float | None = None,
+    promised: Sequence[float] = (),
     top: float = 1.0,
 ) -> str:
     """A panel for each metric, a line for each series over the same places; shares from nothing to `top`."""
@@ -39,8 +39,7 @@ def lines(
             parts.append(_line(left, y(share * top), left + wide, y(share * top), _FAINT))
             if at == 0:
                 parts.append(_text(left - 6, y(share * top) + 4, f"{share * top:.0%}", anchor="end"))
-        if nominal is not None:
-            parts.append(_line(left, y(nominal), left + wide, y(nominal), _GREY, dashed=True))
+        parts += [_line(left, y(share), left + wide, y(share), _GREY, dashed=True) for share in promised]
         for place, name in enumerate(places):
             parts.append(_text(left + (place + 0.5) * step, _TOP + high + 16, name, anchor="middle"))
         for name, values in series.items():
@@ -81,9 +80,9 @@ def dots(
     percent: bool = True,
 ) -> str:
     """A row for each name, the dots of each series on it, and what was promised as a line."""
-    wide, tall, left = 520, 26, 210
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
-    parts = [*_legend(names, left)]
+    wide, tall, left = 520, 5 + 7 * len(names), 210
+    parts = [*_legend(names)]
     below = _TOP + len(rows) * tall
 
     def x(value: float) -> float:

@@ -65,16 +65,22 @@ def told(results: Results, preset: str, metric: str, n: int, k: int) -> pl.DataF
     return results.rates.filter(preset=preset, metric=metric, n=n, k=5 if alone else k)
 
 
-def errors(results: Results, preset: str, metric: str, n: int, k: int) -> tuple[float, float]:
+def errors(
+    results: Results, preset: str, metric: str, n: int, k: int, family: str | None = None
+) -> tuple[float, float]:
     """Of the null: how often it is told to be better than nothing, and worse; that it keeps is true, and no error."""
     frame = told(results, preset, metric, n, k).filter(learner="separate")
+    frame = frame if family is None else frame.filter(family=family)
     kept = (preset, metric) == ("standard", "pm")
     return share(frame, "gains" if kept else "met"), share(frame, "not_met")
 
 
 def parts(results: Results, family: str, metric: str) -> dict[str, list[float]]:
-    """The shares of seed, order and evaluations in the variance of a life's value, cell by cell."""
-    frame = results.components.filter(family=family, metric=metric)
+    """The shares of seed, order and evaluations in the variance of a life's value, cell by cell.
+
+    Without the separate learner, of which nothing but evaluations can move PM, FT and BT.
+    """
+    frame = results.components.filter(pl.col("learner") != "separate", family=family, metric=metric)
     table = np.maximum(frame.select(PARTS).to_numpy(), 0.0)
     shares = table / table.sum(axis=1, keepdims=True)
     return {name: shares[:, at].tolist() for at, name in enumerate(PARTS)}
@@ -95,44 +101,107 @@ def scenario_of(family: str, layout: str) -> dict[str, Any]:
     return found
 
 
-def best_evaluations(results: Results, family: str, metric: str = "pm") -> list[float]:
-    """In condensed lives: how many evaluations per block buy most for the same experiences."""
-    asked = scenario_of(family, "condensed")
+def halves_off(results: Results, metrics: Sequence[str], families: Sequence[str]) -> list[float]:
+    """Of the separate learner, whose PM, FT and BT are evaluation noise alone: that by halves, over its variance."""
+    frame = results.components.filter(learner="separate").join(
+        results.truth.filter(preset="standard", k=5), on=["family", "learner", "layout", "metric"]
+    )
+    some = frame.filter(pl.col("metric").is_in(metrics), pl.col("family").is_in(families))
+    return (some["evaluation"] / some["sd"] ** 2).to_list()
+
+
+def best_evaluations(results: Results, family: str, layout: str) -> list[float]:
+    """By metric (PM, FT, BT), the middle of five learners: how many evaluations per block buy most for the same cost.
+
+    Of the separate learner it would be ever more of them.
+    """
+    asked = scenario_of(family, layout)
     tasks = len(asked["tasks"])
-    each = tasks * asked["learn"] / (tasks * (tasks + 1))  # learning experiences for each evaluation block
-    frame = results.components.filter(family=family, metric=metric, layout="condensed")
-    rest = np.maximum(frame["seed"].to_numpy() + frame["order"].to_numpy(), 1e-12)
-    return np.sqrt(frame["evaluation"].to_numpy() * asked["evaluate"] / rest * each).tolist()
-
-
-def next_expert(results: Results, metric: str, n: int = 11, k: int = 5) -> list[float]:
-    """How many times as much the next expert takes off the variance as the next life, for the same experiences."""
+    # learning experiences for each evaluation block
+    each = asked["learn"] / (tasks * asked.get("superblocks", 1) + 1)
+    frame = results.components.filter(pl.col("learner") != "separate", family=family, layout=layout)
     found = []
-    for row in results.components.filter(metric=metric).iter_rows(named=True):
-        one = scenario_of(row["family"], row["layout"])
+    for metric in ("pm", "ft", "bt"):
+        some = frame.filter(metric=metric)
+        rest = np.maximum(some["seed"].to_numpy() + some["order"].to_numpy(), 1e-12)
+        found.append(float(np.median(np.sqrt(some["evaluation"].to_numpy() * asked["evaluate"] / rest * each))))
+    return found
+
+
+def _beside(results: Results, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Cell by cell: an expert's part of the variance over a life's, and its experiences over a life's, all tasks."""
+    costs = []
+    for family, layout in results.components.filter(metric=metric).select("family", "layout").iter_rows():
+        one = scenario_of(family, layout)
         tasks = len(one["tasks"])
-        rounds = one.get("superblocks", 1)
-        life = tasks * one["learn"] + (tasks * rounds + 1) * tasks * one["evaluate"]
-        lives = max(row["seed"], 0) + max(row["order"], 0) + max(row["evaluation"], 0)
-        found.append((row["expert"] / k**2 / (tasks * one["learn"])) / (lives / n**2 / life))
+        evaluations = (tasks * one.get("superblocks", 1) + 1) * tasks * one["evaluate"]
+        costs.append(tasks * one["learn"] / (tasks * one["learn"] + evaluations))
+    return np.array(expert_share(results, metric)), np.array(costs)
+
+
+def next_expert(results: Results, metric: str, n: int = 11, k: int = 5, *, whole: bool = False) -> np.ndarray:
+    """How many times as much the next expert of each task takes off the variance as its experiences spent on lives.
+
+    Or, with `whole`, as one whole life more, which costs more.
+    """
+    ratio, cost = _beside(results, metric)
+    lives = np.ones_like(cost) if whole else cost
+    return np.asarray(ratio * (1 / k - 1 / (k + 1)) / (1 / n - 1 / (n + lives)))
+
+
+def balance(results: Results, metric: str) -> np.ndarray:
+    """How many experts of each task for every life buy most for the same experiences."""
+    ratio, cost = _beside(results, metric)
+    return np.asarray(np.sqrt(ratio / cost))
+
+
+def group_means(results: Results, metric: str) -> dict[tuple[Any, ...], np.ndarray]:
+    """Of every cell the means of its groups of 30, which share experts, from the lives as they are kept."""
+    from condense import STEPS
+    from judging import groups_of
+    from summaries import GROUP
+
+    cells = results.lives.group_by("family", "learner", "layout", maintain_order=True)
+    return {cell: groups_of(some[metric].to_numpy() * STEPS[metric], GROUP).mean(axis=1) for cell, some in cells}
+
+
+def gaps(results: Results, metric: str) -> dict[tuple[str, str], dict[tuple[str, str], float]]:
+    """By family and layout, how many standard errors two learners lie apart over all lives.
+
+    Lives of the same seed and order are compared, and a group that shares experts counts once.
+    """
+    means = group_means(results, metric)
+    learners = list(dict.fromkeys(learner for _, learner, _ in means))
+    found: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+    for family in results.families:
+        for layout in ("condensed", "dispersed"):
+            for first, second in combinations(learners, 2):
+                apart = means[family, first, layout] - means[family, second, layout]
+                error = apart.std(ddof=1) / np.sqrt(len(apart))
+                found.setdefault((family, layout), {})[first, second] = float(apart.mean() / error)
     return found
 
 
 def reversed_pairs(results: Results, metric: str) -> tuple[int, int]:
     """Pairs of learners that the layouts put in opposite orders, each beyond three standard errors; and all pairs."""
-    frame = results.truth.filter(preset="standard", metric=metric, k=5)
-    opposite = count = 0
-    for family in results.families:
-        some = {(row["learner"], row["layout"]): row for row in frame.filter(family=family).iter_rows(named=True)}
-        for first, second in combinations(dict.fromkeys(learner for learner, _ in some), 2):
-            count += 1
-            apart = []
-            for layout in ("condensed", "dispersed"):
-                one, other = some[first, layout], some[second, layout]
-                error = np.sqrt(one["sd"] ** 2 / one["lives"] + other["sd"] ** 2 / other["lives"])
-                apart.append((one["mean"] - other["mean"]) / error)
-            opposite += apart[0] * apart[1] < 0 and min(abs(one) for one in apart) > 3
-    return int(opposite), count
+    found = gaps(results, metric)
+    both = [
+        (gap, found[family, "dispersed"][two])
+        for family in results.families
+        for two, gap in found[family, "condensed"].items()
+    ]
+    return sum(one * other < 0 and min(abs(one), abs(other)) > 3 for one, other in both), len(both)
+
+
+def same_ends(results: Results) -> tuple[int, int, int]:
+    """In how many families and metrics both layouts have the same best learner, and the same worst; and of how many."""
+    best = worst = count = 0
+    for metric in NAMES:
+        for family in results.families:
+            frame = results.truth.filter(preset="standard", metric=metric, k=5, family=family)
+            ends = [frame.filter(layout=one).sort("mean")["learner"] for one in ("condensed", "dispersed")]
+            best, worst, count = best + (ends[0][-1] == ends[1][-1]), worst + (ends[0][0] == ends[1][0]), count + 1
+    return best, worst, count
 
 
 def layouts_agree(results: Results, metric: str, family: str) -> float:
@@ -142,11 +211,19 @@ def layouts_agree(results: Results, metric: str, family: str) -> float:
     return float(np.corrcoef(*ranks)[0, 1])
 
 
-def correlations(results: Results, first: str, second: str) -> tuple[list[float], float, float]:
+def correlations(
+    results: Results, first: str, second: str, preset: str = "standard"
+) -> tuple[list[float], float, float]:
     """Within each cell; over all lives; and over all lives, given the other metrics."""
-    frame = results.correlations.filter(preset="standard", first=first, second=second)
+    frame = results.correlations.filter(preset=preset, first=first, second=second)
     whole = frame.filter(learner="all", family="all")
     return frame.filter(pl.col("learner") != "all")["spearman"].to_list(), whole["spearman"][0], whole["partial"][0]
+
+
+def family_correlations(results: Results, first: str, second: str) -> list[float]:
+    """Over the lives of all learners in one family and layout."""
+    frame = results.correlations.filter(preset="standard", first=first, second=second, learner="all")
+    return frame.filter(pl.col("family") != "all")["spearman"].to_list()
 
 
 def seen(results: Results, metric: str, family: str | None = None) -> list[float]:
@@ -154,6 +231,25 @@ def seen(results: Results, metric: str, family: str | None = None) -> list[float
     frame = results.planned.filter(metric=metric)
     frame = frame if family is None else frame.filter(family=family)
     return (frame["above"] / frame["groups"]).to_list() + (frame["below"] / frame["groups"]).to_list()
+
+
+def seen_one_tailed(results: Results, metric: str) -> list[float]:
+    """As `seen`, by a one-tailed test at .05, as Baker et al. test; of what is not held against experts."""
+    from condense import STEPS
+    from judging import interval
+
+    found = []
+    for _, some in results.lives.group_by("family", "learner", "layout", maintain_order=True):
+        values = some[metric].to_numpy() * STEPS[metric]
+        mean, half = interval(values[: len(values) // 11 * 11].reshape(-1, 11), None, 0, 0.90)
+        true, sd = values.mean(), values.std()
+        found += [float((mean - half > true - sd).mean()), float((mean + half < true + sd).mean())]
+    return found
+
+
+def wrong_by_own(results: Results, preset: str, metric: str, n: int, k: int = 5) -> float:
+    """Of the other five learners: how often a verdict is wrong by the preset's own mean over all lives."""
+    return share(told(results, preset, metric, n, k).filter(pl.col("learner") != "separate"), "wrong")
 
 
 def verdicts(results: Results, preset: str, metric: str, n: int, k: int = 5) -> tuple[float, float]:
