@@ -110,6 +110,8 @@ def _value(metric: Metric, counted: Sequence[Sequence[float]], aggregate: Aggreg
 
 def shared(measured: Measured, other: Measured) -> Measured:
     """The same, holding the very objects of another life where they are equal: ten thousand lives may be kept."""
+    if measured.value is None and measured == other:
+        return other
     return Measured(
         measured.value,
         measured.by,

@@ -110,13 +110,24 @@ def _files_of(log: str | os.PathLike[str]) -> Iterator[tuple[_Files, Path]]:
         lives = list(find(place)) or [place]
     except LogError:
         return
-    there = cache(_there)  # many lives share their folders
+    there, resolved = cache(_there), cache(Path.resolve)  # many lives share their folders
     top = place if place.is_dir() else place.parent
+
+    @cache
+    def beside(folder: Path) -> Path | None:
+        above = (one for one in (folder, *folder.parents) if one == top or top in one.parents)
+        return next((one / FILE for one in above if there(one / FILE)), None)
+
+    @cache
+    def protocol(folder: Path) -> Path | None:
+        runs = (one.parent / _PROTOCOL for one in (folder, *folder.parents) if _of_a_run(one))
+        return next(filter(there, runs), None)
+
     for path in lives:
-        folders = [one for one in (path, *path.parents) if one == top or top in one.parents]
-        beside = (one / FILE for one in folders)
-        run = (one.parent / _PROTOCOL for one in path.resolve().parents if _of_a_run(one))
-        yield _Files(next(filter(there, beside), None), next(filter(there, run), None)), path
+        # No link was followed below a folder, so a life is where its parent is.
+        holder = resolved(path.parent) if path != place else resolved(path).parent
+        own = path / FILE
+        yield _Files(own if there(own) else beside(path.parent), protocol(holder)), path
 
 
 def _of_a_run(folder: Path) -> bool:
