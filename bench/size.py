@@ -6,7 +6,7 @@ it is at least as large as that start: processor time, because it says more than
 
     python bench/size.py --only rows blocks --largest 7
 
-`--largest` is the power of ten up to which rows go (8 takes 3 GB of disk as Parquet, and 12 GB as text).
+`--largest` is the power of ten up to which rows go (8 takes 3 GB of disk as Parquet, and 7 GB as text).
 """
 
 from __future__ import annotations
