@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
 import pytest
 from tests.cli.verbs import run_verb
+from tests.report.conftest import write_life
 
 from perdure.errors import PerdureError
 from perdure.report.write import REPORTS
@@ -30,6 +32,17 @@ def test_a_table_and_the_methods_are_told_by_the_suffix(life: Path, tmp_path: Pa
     assert done.exit_code == 0, done.output
     assert done.stdout == f"{tmp_path / name}\n"
     assert (tmp_path / name).read_text().startswith(begins)
+
+
+@pytest.mark.parametrize("name", ["=1+2", "@SUM(1)", "plain"])
+def test_a_table_for_spreadsheets_holds_nothing_that_one_would_run(tmp_path: Path, name: str) -> None:
+    for seed in range(2):
+        write_life(tmp_path / "logs", f"life-{seed}", ["a", "b"], seed=seed, learner=name)
+    for more, expected in (((), name), (("--for-spreadsheets",), name if name == "plain" else f"'{name}")):
+        done = run_verb("report", tmp_path / "logs", "--to", tmp_path / "a.csv", *more)
+        assert done.exit_code == 0, done.output
+        (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
+        assert row["method"] == expected
 
 
 def test_the_verdicts_are_said_in_sentences(life: Path, tmp_path: Path) -> None:

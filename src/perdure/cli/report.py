@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from perdure.cli.options import Json, Quiet, emit_json, with_settings
+from perdure.cli.options import ForSpreadsheets, Json, Quiet, emit_json, with_settings
 from perdure.cli.scoring import Experts, Logs, Variadic
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def report(
     title: Annotated[
         str | None, typer.Option("--title", metavar="TEXT", help="Title of the report, or caption of the table.")
     ] = None,
+    for_spreadsheets: ForSpreadsheets = False,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -70,6 +71,7 @@ def report(
             command=command,
             form=form,
             baseline=baseline,
+            for_spreadsheets=for_spreadsheets,
             progress=progress,
         )
     if json:

@@ -12,7 +12,7 @@ from perdure import files
 from perdure.errors import LogError
 from perdure.log.model import Lifetime
 
-__all__ = ["WRITERS", "export", "without_formulas"]
+__all__ = ["WRITERS", "export", "without_formula", "without_formulas"]
 
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
     ".parquet": lambda table, file: table.write_parquet(file),
@@ -26,11 +26,16 @@ _FORMULA = r"^[=+\-@\t\r\n|%＝＋－＠]"
 """How a cell begins that a spreadsheet may take for a formula (OWASP, CSV injection)."""
 
 
+def without_formula(text: str) -> str:
+    """The text with an apostrophe before it, where a spreadsheet may run it."""
+    return f"'{text}" if re.match(_FORMULA, text) else text
+
+
 def without_formulas(table: pl.DataFrame) -> pl.DataFrame:
     """The table with an apostrophe before texts, and names of columns, that a spreadsheet may run; numbers stay."""
     texts = pl.col(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
     harmless = table.with_columns(pl.when(texts.str.contains(_FORMULA)).then("'" + texts).otherwise(texts).name.keep())
-    return harmless.rename({name: f"'{name}" for name in table.columns if re.match(_FORMULA, name)})
+    return harmless.rename({name: without_formula(name) for name in table.columns})
 
 
 def export(lifetime: Lifetime, to: Path, *, for_spreadsheets: bool = False) -> None:

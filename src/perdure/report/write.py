@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,10 +48,10 @@ def _markdown_table(tables: Sequence[PaperTable], about: str) -> str:
     return markdown_table(tables, about)
 
 
-def _csv_table(tables: Sequence[PaperTable], _about: str) -> str:
+def _csv_table(tables: Sequence[PaperTable], _about: str, *, for_spreadsheets: bool = False) -> str:
     from perdure.report.formats.paper import csv_table
 
-    return csv_table(tables)
+    return csv_table(tables, for_spreadsheets=for_spreadsheets)
 
 
 TABLES: Mapping[str, Callable[[Sequence[PaperTable], str], str]] = {
@@ -101,6 +102,7 @@ def write_report(
     command: str = "",
     form: Form | None = None,
     baseline: str | None = None,
+    for_spreadsheets: bool = False,
     **how: Any,
 ) -> Report:
     """Score the lifetimes at or below `logs` and write what they show to one file; returns the same as data.
@@ -108,7 +110,8 @@ def write_report(
     The suffix of `to` chooses the form: .html opens offline in any browser, .md suits a pull request, .json a program;
     .tex and .csv are a paper's table of methods by metrics, .txt is the statement of methods. `form` asks for one of
     the three, "report", "table" or "methods", where a suffix can be several. `baseline` is the method that others
-    are compared with, the last if not named. `command` is said in the provenance. `how` is what `perdure.survey` takes
+    are compared with, the last if not named. `for_spreadsheets` escapes text in a .csv that a spreadsheet would run as
+    a formula. `command` is said in the provenance. `how` is what `perdure.survey` takes
     besides. A survey that `perdure.report.sketched` looked at is taken as it is.
     """
     target = Path(to)
@@ -119,7 +122,11 @@ def write_report(
     given = material(logs, group) if isinstance(logs, Survey) else gather(logs, experts, settings, group=group, **how)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     report = report_of(given, title=title, command=command, now=now, baseline=baseline)
-    text = _text(report, target.suffix.lower(), chosen, baseline=baseline, metrics=asked, title=title)
+    tables = partial(paper_tables, report.material, title=title, baseline=baseline, metrics=asked)
+    if chosen == "table" and target.suffix.lower() == ".csv":
+        text = _csv_table(tables(), "", for_spreadsheets=for_spreadsheets)
+    else:
+        text = _text(report, target.suffix.lower(), chosen, tables)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         files.deliver(target, text.encode())
@@ -128,14 +135,14 @@ def write_report(
     return report
 
 
-def _text(report: Report, suffix: str, form: Form, *, title: str | None, **how: Any) -> str:
+def _text(report: Report, suffix: str, form: Form, tables: Callable[[], Sequence[PaperTable]]) -> str:
     if form == "report":
         return as_text(report, suffix)
     if form == "methods":
         return _methods(report, suffix)
     made = report.provenance
     about = f"Perdure {made['perdure']}, {made['written']}" + (f": {made['command']}" if made["command"] else "")
-    return table_text(paper_tables(report.material, title=title, **how), suffix, about)
+    return table_text(tables(), suffix, about)
 
 
 def _methods(report: Report, suffix: str) -> str:

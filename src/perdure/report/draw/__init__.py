@@ -13,6 +13,7 @@ from typing import Literal
 from perdure.errors import PerdureError, UnknownName
 from perdure.gather.survey import Source
 from perdure.report.draw.data.view import Nothing, View
+from perdure.report.draw.fonts import font_faces
 from perdure.report.draw.kinds import KINDS, Kind
 from perdure.report.draw.svg.paper import COLUMN, PAGE, Figure, Paper
 from perdure.report.material import Material, gather
@@ -86,7 +87,8 @@ def style_of(file: str | os.PathLike[str] | None) -> str:
 def save(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: int = _DPI) -> None:
     """Write a figure as SVG, PDF or PNG, by its suffix; `style` is CSS over its own.
 
-    A PDF holds the letters it needs as a TrueType font; in SVG, text stays text.
+    PDF and SVG hold the letters they need as TrueType fonts, and text stays text; a style sheet that names fonts of
+    its own has an SVG without.
     """
     target = Path(to)
     suffix = target.suffix.lower()
@@ -102,7 +104,7 @@ def save(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: in
 
 def _written(figure: Figure, suffix: str, style: str, dpi: int) -> bytes:
     if suffix == ".svg":
-        return figure.svg(style).encode()
+        return figure.svg(style if "font-family" in style else font_faces(figure.body) + style).encode()
     import vl_convert
 
     try:

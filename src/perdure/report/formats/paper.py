@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 
+from perdure.log.export import without_formula
 from perdure.report.formats.latex import escaped as tex
 from perdure.report.formats.latex import needs_lualatex
 from perdure.report.formats.markdown import escaped as md
@@ -117,16 +118,21 @@ def _bold(cell: Cell) -> str:
     return f"**{md(cell.text)}**" if cell.best else md(cell.text)
 
 
-def csv_table(tables: Sequence[PaperTable]) -> str:
-    """One row per method, the cells as the other forms write them; of several tables the caption says which."""
+def csv_table(tables: Sequence[PaperTable], *, for_spreadsheets: bool = False) -> str:
+    """One row per method, the cells as the other forms write them; of several tables the caption says which.
+
+    `for_spreadsheets` escapes what one would run as a formula.
+    """
+    told = without_formula if for_spreadsheets else str
     heads = list(dict.fromkeys(one.text for table in tables for one in table.headings))
     several = len(tables) > 1
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    writer.writerow([*(["table"] if several else []), "method", "n", *heads])
+    writer.writerow([*(["table"] if several else []), "method", "n", *map(told, heads)])
     for table in tables:
         for row in table.rows:
             texts = {one.text: cell.text for one, cell in zip(table.headings, row.cells, strict=True)}
             shown = ("" if (text := texts.get(head, "")) == NOTHING else text for head in heads)
-            writer.writerow([*([table.caption] if several else []), row.method, row.n, *shown])
+            named = [*([table.caption] if several else []), row.method]
+            writer.writerow([*map(told, named), row.n, *map(told, shown)])
     return written.getvalue()
