@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 import perdure
+import perdure.errors
 
 SOURCE = Path(perdure.__file__).parent
 
@@ -78,7 +79,10 @@ def module_called(name: str) -> ModuleType:
     """The module; one that cannot be had without an extra is skipped where that is absent."""
     if name.startswith("perdure.learners.torch."):
         pytest.importorskip("torch", reason="torch is an extra")
-    return importlib.import_module(name)
+    try:
+        return importlib.import_module(name)
+    except perdure.errors.MissingExtra as problem:
+        pytest.skip(str(problem))
 
 
 @pytest.mark.parametrize("name", MODULES)
