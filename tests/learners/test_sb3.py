@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,10 @@ from gymnasium import spaces
 
 import perdure
 from perdure.errors import MissingExtra
+from perdure.learners.find import find_learner, make_learner
+from perdure.learners.interface import LearnerError
 from perdure.learners.sb3 import PPOLearner, flat_size, flattened
+from perdure.run.contract import EPISODES, check_learner
 from perdure.run.lead import lead
 from perdure.run.lifetime import live
 from perdure.scenario.compose import compose
@@ -54,3 +59,40 @@ def test_ppo_learns_a_grid(tmp_path: Path) -> None:
     assert first < 0.5
     assert learned > first
     assert last > 0.8
+
+
+PENDULUM = (Task("light", env="Pendulum-v1", params={"g": 5.0}), Task("heavy", env="Pendulum-v1"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("use", "tasks", "params"),
+    [
+        ("ppo", EPISODES, {"n_steps": 16, "batch_size": 16}),
+        ("sb3:A2C", EPISODES, {}),
+        ("sb3:DQN", EPISODES, {"learning_starts": 20}),
+        ("sb3:SAC", PENDULUM, {"learning_starts": 300, "train_freq": 50, "batch_size": 16}),
+    ],
+)
+def test_a_life_that_broke_off_goes_on_bit_for_bit_on_policy_and_off(
+    use: str, tasks: Sequence[Task], params: dict[str, Any]
+) -> None:
+    pytest.importorskip("stable_baselines3", reason="stable-baselines3 is an extra")
+    check_learner(use, tasks, params=params)
+
+
+def test_an_algorithm_that_there_is_not_offers_the_nearest_and_one_that_cannot_act_there_says_so(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("stable_baselines3", reason="stable-baselines3 is an extra")
+    with pytest.raises(LearnerError, match="has no algorithm 'DQM'; did you mean 'DQN'"):
+        find_learner("sb3:DQM")
+    learner = make_learner("sb3:SAC", 1, {})
+    with pytest.raises(LearnerError, match=r"block 0 \(evaluate pong_wide\): SAC cannot be made for Discrete\(3\)"):
+        lead(live(compose("condensed", EPISODES, learn=1, evaluate=1, seed=0), tmp_path, "life"), learner)
+
+
+def test_without_the_extra_an_algorithm_gives_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+    with pytest.raises(MissingExtra, match=r"the learner 'sb3:DQN' needs stable_baselines3.*perdure\[sb3\]"):
+        find_learner("sb3:DQN")

@@ -10,3 +10,4 @@ from perdure.learners.interface import SelfLed as SelfLed
 from perdure.learners.interface import Situation as Situation
 from perdure.learners.interface import Transition as Transition
 from perdure.learners.sb3 import PPOLearner as PPOLearner
+from perdure.learners.sb3 import SB3Learner as SB3Learner

@@ -6,6 +6,7 @@ import ast
 import inspect
 import pkgutil
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -30,7 +31,7 @@ REFERENCE: Mapping[str, str] = {
 }
 """The learners that come with Perdure, imported when they are asked for."""
 
-_BATCHED, _TORCH = "batched:", "torch:"
+_BATCHED, _TORCH, _SB3 = "batched:", "torch:", "sb3:"
 
 LEARNERS: Registry[Maker] = Registry("learner", "perdure.learners")
 
@@ -41,6 +42,8 @@ def find_learner(name: str) -> Maker:
         raise LearnerError(f"{name} runs thousands of lifetimes in one program; use --engine batched")
     if name.startswith(_TORCH):
         return _of_torch(name)
+    if name.startswith(_SB3):
+        return _of_sb3(name)
     if ":" in name:
         return _imported(name)
     if name in REFERENCE:
@@ -95,6 +98,14 @@ def _of_torch(name: str) -> Maker:
     if find_spec("torch") is None:
         raise MissingExtra("torch", "torch", f"the learner {name!r}")
     return _imported(METHODS[method])
+
+
+def _of_sb3(name: str) -> Maker:
+    from perdure.learners.sb3 import SB3Learner, algorithm_called
+
+    algorithm = name.removeprefix(_SB3)
+    algorithm_called(algorithm)
+    return partial(SB3Learner, algorithm)
 
 
 def _imported(path: str) -> Maker:

@@ -1,36 +1,61 @@
-"""PPOLearner: Stable-Baselines3's PPO through a life, one model for all its tasks (extra `sb3`)."""
+"""SB3Learner: any algorithm of Stable-Baselines3 through a life, one model for all its tasks (extra `sb3`)."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import random
+from collections.abc import Mapping
 from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from perdure.errors import MissingExtra
+from perdure import files
+from perdure.errors import MissingExtra, nearest
 from perdure.learners.interface import LearnerError
 
-__all__ = ["PPOLearner", "flat_size", "flattened"]
+__all__ = ["PPOLearner", "SB3Learner", "flat_size", "flattened"]
 
 _GRID = (11, 6, 4)
 """How many objects, colours and states a cell of a MiniGrid picture tells apart."""
 
 _ENDLESS = 10**9  # steps; the block's end stops the learning
+_OFF_POLICY = {"buffer_size": 10_000, "learning_starts": 100}
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "PPO": {"n_steps": 128, "batch_size": 64, "learning_rate": 1e-3, "ent_coef": 0.01},
+    # Exploring ever less needs to know how long a life is, which nobody is told.
+    "DQN": {**_OFF_POLICY, "exploration_initial_eps": 0.1, "exploration_final_eps": 0.1},
+    "SAC": _OFF_POLICY,
+    "TD3": _OFF_POLICY,
+    "DDPG": _OFF_POLICY,
+}
+_COUNTS = ("num_timesteps", "_n_updates", "_n_calls", "_episode_num", "exploration_rate", "_current_progress_remaining")
+_BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+_ALONE = "alone"
+_ARRAYS, _NUMBERS = "arrays.npz", "numbers.json"
 
 
-class PPOLearner:
-    """PPO (Schulman et al. 2017) with its own loop: it learns in learning blocks and acts greedily in the others.
+class SB3Learner:
+    """An algorithm with its own loop: it learns in learning blocks and acts greedily in the others.
 
     Observations become flat vectors, a MiniGrid picture cell by cell as ones and zeros. All tasks must
-    have the same spaces. Further parameters are those of `stable_baselines3.PPO`.
+    have the same spaces. Further parameters are those of the algorithm. What is saved holds all that decides what
+    comes next: weights, optimisers, replay buffer, counts, and the random numbers that Stable-Baselines3 shares with
+    the process.
     """
 
-    def __init__(self, seed: int = 0, **params: Any) -> None:
+    def __init__(self, algorithm: str = "PPO", seed: int = 0, **params: Any) -> None:
+        self.algorithm = algorithm
         self.seed = seed
-        self.params = {"n_steps": 128, "batch_size": 64, "learning_rate": 1e-3, "ent_coef": 0.01, **params}
+        self.params = {**_DEFAULTS.get(algorithm, {}), **params}
         self.model: Any = None
+        self._saved: dict[str, Any] | None = None
+        """What was restored, until the first block shows the spaces that a model is made for."""
+        self._reseeded: int | None = None
 
     def live(self, life: Any) -> None:
         """Go through every block."""
@@ -46,29 +71,159 @@ class PPOLearner:
     def fingerprint(self) -> str:
         """A digest of all weights."""
         digest = hashlib.sha256()
-        if self.model is not None:
-            for name, weights in self.model.policy.state_dict().items():
-                digest.update(name.encode() + weights.detach().cpu().numpy().tobytes())
+        weights = self._saved["weights"]["policy"] if self._saved else None
+        for name, one in (weights or (self.model.policy.state_dict() if self.model is not None else {})).items():
+            digest.update(name.encode() + one.detach().cpu().numpy().tobytes())
         return digest.hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write weights, arrays and numbers."""
+        state = self._saved or (_state(self.model) if self.model is not None else None)
+        if state is not None:
+            arrays = dict(state["arrays"])
+            weights = _taken_apart(state["weights"], arrays)
+            np.savez(folder / _ARRAYS, allow_pickle=False, **arrays)
+            files.write(folder / _NUMBERS, json.dumps({**state["numbers"], "weights": weights}).encode())
+
+    def restore(self, folder: Path) -> None:
+        """Take up what was saved; no pickle is involved."""
+        if not (folder / _NUMBERS).exists():
+            return
+        with files.opened(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as saved:
+            arrays = {name: saved[name] for name in saved.files}
+        numbers = json.loads(files.read_text(folder / _NUMBERS, files.HEADER_LIMIT))
+        self.model = None
+        self._saved = {
+            "weights": _put_together(numbers.pop("weights"), arrays),
+            "arrays": arrays,
+            "numbers": numbers,
+        }
+
+    def reseed(self, seed: int) -> None:
+        """Draw other random numbers from here on; what was learned stays."""
+        self._reseeded = seed % 2**31
+        if self.model is not None:
+            self.model.set_random_seed(self._reseeded)
 
     def _model(self, env: Any, where: str) -> Any:
         if self.model is None:
-            try:
-                stable_baselines3: Any = import_module("stable_baselines3")
-            except ModuleNotFoundError as problem:
-                raise MissingExtra(str(problem.name), "sb3", "the learner 'ppo'") from None
-            # One life is one worker; two threads each would be slower than one.
-            import_module("torch").set_num_threads(1)
-            self.model = stable_baselines3.PPO("MlpPolicy", env, seed=self.seed % 2**31, device="cpu", **self.params)
+            self.model = self._made(env, where)
+            if self._saved is not None:
+                _take_up(self.model, self._saved)
+                self._saved = None
+            if self._reseeded is not None:
+                self.model.set_random_seed(self._reseeded)
         mine = self.model.observation_space.shape, self.model.action_space
         if mine != (env.observation_space.shape, env.action_space):
             raise LearnerError(
-                f"PPO was made for {mine[0]} and {mine[1]}, and this task has {env.observation_space.shape} and "
-                f"{env.action_space}",
+                f"{self.algorithm} was made for {mine[0]} and {mine[1]}, and this task has "
+                f"{env.observation_space.shape} and {env.action_space}",
                 "one model needs one pair of spaces",
                 file=where,
             )
         return self.model
+
+    def _made(self, env: Any, where: str) -> Any:
+        make = algorithm_called(self.algorithm)
+        # One life is one worker; two threads each would be slower than one.
+        import_module("torch").set_num_threads(1)
+        try:
+            return make("MlpPolicy", env, seed=self.seed % 2**31, device="cpu", **self.params)
+        except (AssertionError, TypeError) as problem:
+            raise LearnerError(
+                f"{self.algorithm} cannot be made for {env.action_space}: {problem}",
+                "choose an algorithm for these actions, and parameters that it takes",
+                file=where,
+            ) from problem
+
+
+class PPOLearner(SB3Learner):
+    """PPO (Schulman et al. 2017) of Stable-Baselines3, with its own loop; parameters are those of PPO."""
+
+    def __init__(self, seed: int = 0, **params: Any) -> None:
+        super().__init__("PPO", seed, **params)
+
+
+def algorithm_called(name: str) -> Any:
+    """The algorithm's class; one that there is not offers the nearest."""
+    try:
+        library: Any = import_module("stable_baselines3")
+    except ModuleNotFoundError as problem:
+        raise MissingExtra(
+            str(problem.name), "sb3", f"the learner {'ppo' if name == 'PPO' else f'sb3:{name}'!r}"
+        ) from None
+    base = import_module("stable_baselines3.common.base_class").BaseAlgorithm
+    known = {key: one for key, one in vars(library).items() if isinstance(one, type) and issubclass(one, base)}
+    if name not in known:
+        raise LearnerError(f"Stable-Baselines3 has no algorithm {name!r}; {nearest(name, known)}")
+    return known[name]
+
+
+def _state(model: Any) -> dict[str, Any]:
+    """All that decides what comes next, as tensors, arrays and numbers."""
+    torch = import_module("torch")
+    arrays = {"torch": torch.get_rng_state().numpy()}
+    kind, key, *rest = np.random.get_state()  # noqa: NPY002 - Stable-Baselines3 draws from it
+    arrays["numpy"] = np.asarray(key)
+    numbers: dict[str, Any] = {
+        "counts": {name: getattr(model, name) for name in _COUNTS if hasattr(model, name)},
+        "numpy": [kind, *rest],
+        "random": random.getstate(),
+        "actions": model.action_space.np_random.bit_generator.state,
+    }
+    buffer = getattr(model, "replay_buffer", None)
+    if buffer is not None:
+        numbers["buffer"] = [int(buffer.pos), bool(buffer.full)]
+        filled = buffer.buffer_size if buffer.full else buffer.pos
+        arrays |= {f"buffer:{name}": getattr(buffer, name)[:filled] for name in _BUFFER}
+    return {"weights": {**model.get_parameters(), _ALONE: _alone(model)}, "arrays": arrays, "numbers": numbers}
+
+
+def _taken_apart(tree: Any, arrays: dict[str, Any]) -> Any:
+    """Nested state as JSON can hold it, its tensors among `arrays`; keys may be numbers."""
+    if isinstance(tree, Mapping):
+        return {"pairs": [[key, _taken_apart(one, arrays)] for key, one in tree.items()]}
+    if hasattr(tree, "detach"):
+        name = f"tensor-{len(arrays)}"
+        arrays[name] = tree.detach().cpu().numpy()
+        return {"tensor": name}
+    return [_taken_apart(one, arrays) for one in tree] if isinstance(tree, list | tuple) else tree
+
+
+def _put_together(tree: Any, arrays: Mapping[str, Any]) -> Any:
+    """Back from `_taken_apart`."""
+    if isinstance(tree, dict) and "tensor" in tree:
+        return import_module("torch").from_numpy(np.array(arrays[tree["tensor"]]))
+    if isinstance(tree, dict):
+        return {key: _put_together(one, arrays) for key, one in tree["pairs"]}
+    return [_put_together(one, arrays) for one in tree] if isinstance(tree, list) else tree
+
+
+def _alone(model: Any) -> dict[str, Any]:
+    """Tensors outside any network that are learned too, such as the entropy coefficient of SAC."""
+    return {name: attrgetter(name)(model).detach().clone() for name in model._get_torch_save_params()[1]}
+
+
+def _take_up(model: Any, state: Mapping[str, Any]) -> None:
+    """Become what `_state` said."""
+    numbers, arrays = state["numbers"], state["arrays"]
+    weights = dict(state["weights"])
+    for name, value in weights.pop(_ALONE).items():
+        attrgetter(name)(model).data.copy_(value)
+    model.set_parameters(weights, exact_match=True, device="cpu")
+    for name, value in numbers["counts"].items():
+        setattr(model, name, value)
+    if "buffer" in numbers:
+        model.replay_buffer.pos, model.replay_buffer.full = numbers["buffer"]
+        for name in _BUFFER:
+            kept = arrays[f"buffer:{name}"]
+            getattr(model.replay_buffer, name)[: len(kept)] = kept
+    import_module("torch").set_rng_state(import_module("torch").from_numpy(np.array(arrays["torch"])))
+    kind, *rest = numbers["numpy"]
+    np.random.set_state((kind, arrays["numpy"], *rest))  # noqa: NPY002
+    version, inner, gauss = numbers["random"]
+    random.setstate((version, tuple(inner), gauss))
+    model.action_space.np_random.bit_generator.state = numbers["actions"]
 
 
 def flattened(observation: Any, space: Any) -> npt.NDArray[np.float32]:
@@ -110,7 +265,7 @@ def _flat_env(env: Any) -> Any:
 
 
 def _learn(model: Any, env: Any) -> None:
-    """Let PPO step through the block; what is left of a rollout at its end is not learned from."""
+    """Let it step through the block; what is left of a rollout at its end is not learned from."""
     vectors: Any = import_module("stable_baselines3.common.vec_env")
     model.set_env(vectors.DummyVecEnv([lambda: env]))
     model.learn(_ENDLESS, callback=lambda *_: not env.unwrapped.exhausted, reset_num_timesteps=False)
