@@ -16,7 +16,7 @@ from perdure.errors import LogError
 from perdure.log.delimited import bytes_of
 from perdure.log.formats.runs import RunReader, Scalar, learner_and_seed
 
-__all__ = ["MLFLOW"]
+__all__ = ["MLFLOW", "settled"]
 
 _PARAMETER = 1 << 13  # bytes of a parameter's file: MLflow takes 6000 characters
 
@@ -34,10 +34,10 @@ def _scalars(place: Path, notes: list[str]) -> list[Scalar]:
             file = Path(folder, name)
             tag = file.relative_to(place / "metrics").as_posix()
             found += _metric(file, tag, notes)
-    return _settled(sorted(found, key=lambda one: one.moment or 0.0))
+    return settled(sorted(found, key=lambda one: one.moment or 0.0))
 
 
-def _settled(found: list[Scalar]) -> list[Scalar]:
+def settled(found: list[Scalar]) -> list[Scalar]:
     """Scalars in the order of time, which decides where steps start again with each task; else in that of steps.
 
     Two scalars of one step may be many milliseconds apart, with those of another tag between them.

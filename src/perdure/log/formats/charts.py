@@ -1,0 +1,122 @@
+"""What trackers let people download of a chart: W&B's CSV of a panel, and MLflow's metrics.csv; a lifetime per run.
+
+W&B writes a column for the axis, and of each run and metric `RUN - METRIC`, `RUN - METRIC__MIN`, `RUN - METRIC__MAX`.
+MLflow writes `run_id,key,value,step,timestamp`, a row per value (`convertMetricsToCsv` of its `MetricsPlotPanel`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from perdure.errors import LogError
+from perdure.log import cells
+from perdure.log.delimited import Table, table_in
+from perdure.log.formats import packed
+from perdure.log.formats.column_names import table_shape
+from perdure.log.formats.mlflow import settled
+from perdure.log.formats.scalars import Row, Scalar, in_rows
+from perdure.log.formats.table import rows_lifetimes
+from perdure.log.model import Lifetime
+from perdure.log.places import as_text
+from perdure.log.read import Options
+
+__all__ = ["CHARTS"]
+
+_MLFLOW = {"run_id", "key", "value", "step", "timestamp"}
+_BETWEEN, _LOW, _HIGH = " - ", "__MIN", "__MAX"
+_SAMPLED = "the CSV of a chart holds a sample of a long run; its offline folder or its history holds all of it"
+_LARGEST = 2.0**63
+
+
+class _Charts:
+    name = "charts"
+    summary = (
+        "the CSV of a chart of Weights & Biases (Step, RUN - METRIC, RUN - METRIC__MIN, …), or MLflow's metrics.csv "
+        "(run_id,key,value,step,timestamp)"
+    )
+
+    def recognises(self, path: Path) -> bool:
+        """By the names of its columns."""
+        if packed.inner_kind(path) != ".csv" or not path.is_file():
+            return False
+        header = packed.first_line(path) or []
+        return set(header) == _MLFLOW or bool(_curves(header))
+
+    def read(self, path: Path, options: Options) -> Lifetime:
+        """The lifetime of its only run; LogError where it holds several."""
+        found = list(self.lifetimes(path, options))
+        if len(found) != 1:
+            raise LogError(f"{len(found)} runs in it, where one was asked for", "every verb takes them all", file=path)
+        return found[0]
+
+    def parts(self, path: Path, options: Options) -> Sequence[str]:  # noqa: ARG002 - a chart is small
+        """One piece."""
+        return ("all",)
+
+    def holds_experts(self, path: Path, options: Options) -> bool:  # noqa: ARG002 - nothing in it says so
+        """No run in it is said to be an expert."""
+        return False
+
+    def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:  # noqa: ARG002
+        """A lifetime per run, by its tags."""
+        notes: list[str] = []
+        content, separator = packed.content(path)
+        table = table_in(content, path, separator, notes)
+        if table is None:
+            raise LogError(f"no values here ({'; '.join(notes)})", f"expected {self.summary}", file=path)
+        # What is missing is an empty text here, in quotes as everything is.
+        table = Table(table.rows.with_columns(pl.col(pl.String).replace("", None)), table.parts)
+        sampled = set(table.rows.columns) != _MLFLOW
+        runs = _of_wandb(table) if sampled else _of_mlflow(table)
+        for run, rows in runs.items():
+            frame = pl.DataFrame(rows, infer_schema_length=None)
+            here = options if table_shape(frame.columns, options) else replace(options, shape="tagged")
+            for one in rows_lifetimes(frame, path, here, notes, name=f"{as_text(packed.stem(path))}#{run}"):
+                yield replace(one, inside=run, notes=(*one.notes, *((_SAMPLED,) if sampled else ())))
+
+
+def _curves(header: Sequence[str]) -> list[str]:
+    """The columns of a chart that are the values of a run, not their bounds."""
+    there = set(header)
+    return [one for one in header if _BETWEEN in one and {f"{one}{_LOW}", f"{one}{_HIGH}"} <= there]
+
+
+def _of_wandb(table: Table) -> dict[str, list[Row]]:
+    """Run → its rows, a column per tag, in the order of the axis."""
+    curves = _curves(table.rows.columns)
+    values = {name: cells.numbers(table, name).to_list() for name in curves}
+    runs: dict[str, list[Row]] = {}
+    for run in dict.fromkeys(name.rpartition(_BETWEEN)[0] for name in curves):
+        own = {name: name.rpartition(_BETWEEN)[2] for name in curves if name.rpartition(_BETWEEN)[0] == run}
+        told = ({tag: values[name][at] for name, tag in own.items()} for at in range(table.rows.height))
+        runs[run] = [row for row in told if any(one is not None for one in row.values())]
+    return {run: rows for run, rows in runs.items() if rows}
+
+
+def _of_mlflow(table: Table) -> dict[str, list[Row]]:
+    """Run → its rows, a column per tag, in the order of time or of steps, as those of its file store are."""
+    numbers = {name: cells.numbers(table, name).to_list() for name in ("value", "step", "timestamp")}
+    runs: dict[str, list[Scalar]] = {}
+    told = zip(table.rows["run_id"].to_list(), table.rows["key"].to_list(), strict=True)
+    for at, (run, tag) in enumerate(told):
+        value, step, moment = (numbers[name][at] for name in ("value", "step", "timestamp"))
+        if value is None or run is None or tag is None:
+            continue
+        if step is None or not -_LARGEST < step < _LARGEST:
+            raise table.refusal(at, f"step {step}", "expected a whole number")
+        runs.setdefault(run, []).append(Scalar(tag, int(step), value, moment or 0.0))
+    ordered = {run: sorted(found, key=lambda one: one.moment or 0.0) for run, found in runs.items()}
+    # A row has every tag of its run, so that the first ones decide no column's kind.
+    rows = {run: list(in_rows(settled(found))) for run, found in ordered.items()}
+    return {run: [{**dict.fromkeys(_tags(one)), **row} for row in one] for run, one in rows.items()}
+
+
+def _tags(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(tag for row in rows for tag in row))
+
+
+CHARTS = _Charts()

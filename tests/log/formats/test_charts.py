@@ -1,0 +1,108 @@
+"""The CSV that W&B and MLflow let people download of a chart, to the documented formats."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import perdure
+from perdure.errors import LogError
+from perdure.log.formats.charts import CHARTS
+from perdure.log.read import Options, find, lifetimes
+from perdure.testing import check_reader
+
+LIFE = [
+    {"eval/pong/reward": 0.0, "eval/freeway/reward": 1.0},
+    *({"train/pong/reward": float(step)} for step in range(5)),
+    {"eval/pong/reward": 10.0, "eval/freeway/reward": 1.0},
+    *({"train/freeway/reward": float(step)} for step in range(5)),
+    {"eval/pong/reward": 6.0, "eval/freeway/reward": 9.0},
+]
+TOLD = ["evaluate", "evaluate", "learn", "evaluate", "evaluate", "learn", "evaluate", "evaluate"]
+
+
+def wandb(file: Path, runs: list[str]) -> Path:
+    """As the menu of a panel exports it: quoted, with the bounds of each value beside it."""
+    tags = list(dict.fromkeys(tag for row in LIFE for tag in row))
+    names = [f"{run} - {tag}{end}" for run in runs for tag in tags for end in ("", "__MIN", "__MAX")]
+    lines = [",".join(f'"{name}"' for name in ["Step", *names])]
+    for step, row in enumerate(LIFE):
+        cells = [
+            f'"{row[tag] + at}"' if tag in row else '""' for at, _ in enumerate(runs) for tag in tags for _ in "abc"
+        ]
+        lines.append(",".join([f'"{step}"', *cells]))
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def mlflow(file: Path, runs: list[str]) -> Path:
+    """As the button of a chart downloads it: metric by metric of each run."""
+    tags = list(dict.fromkeys(tag for row in LIFE for tag in row))
+    lines = ["run_id,key,value,step,timestamp"]
+    lines += [
+        f"{run},{tag},{row[tag] + at},{step},{1794790339440 + step}"
+        for at, run in enumerate(runs)
+        for tag in tags
+        for step, row in enumerate(LIFE)
+        if tag in row
+    ]
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+@pytest.mark.parametrize("write", [wandb, mlflow])
+def test_each_run_of_a_chart_is_a_lifetime_by_its_tags(write: type, tmp_path: Path) -> None:
+    file = write(tmp_path / "export.csv", ["royal-sweep-1", "dim-sun - 2"])
+    assert list(find(tmp_path)) == [file]
+    found = list(lifetimes(file))
+    assert [one.inside for one in found] == ["royal-sweep-1", "dim-sun - 2"]
+    for at, one in enumerate(found):
+        passage = one.passage()
+        assert [block.mode for block in passage.scenario.blocks] == TOLD
+        assert passage.values[0] == at
+        assert sum(len(row) for row in LIFE) == len(passage.values)
+    assert {score.id for score in perdure.survey(file).scores} == {"export.csv#royal-sweep-1", "export.csv#dim-sun - 2"}
+
+
+@pytest.mark.parametrize("write", [wandb, mlflow])
+def test_a_chart_of_one_run_is_read_as_one(write: type, tmp_path: Path) -> None:
+    file = write(tmp_path / "one.csv", ["only"])
+    assert len(perdure.read(file).scenario.blocks) == len(TOLD)
+    check_reader(CHARTS, file)
+
+
+def test_only_a_chart_of_wandb_is_said_to_be_a_sample(tmp_path: Path) -> None:
+    said = [
+        any("sample" in note for note in perdure.read(write(tmp_path / "one.csv", ["only"])).notes)
+        for write in (wandb, mlflow)
+    ]
+    assert said == [True, False]
+
+
+def test_a_bad_cell_is_named_with_its_line(tmp_path: Path) -> None:
+    file = mlflow(tmp_path / "one.csv", ["only"])
+    file.write_text(file.read_text().replace("10.0,", "ten,", 1))
+    with pytest.raises(LogError, match=r"one\.csv:\d+.*ten"):
+        perdure.read(file)
+
+
+def test_a_chart_that_does_not_tell_what_was_learned_says_what_to_log(tmp_path: Path) -> None:
+    file = wandb(tmp_path / "one.csv", ["only"])
+    file.write_text(file.read_text().replace("train/", "rollout/"))
+    with pytest.raises(LogError, match=r"nothing says which task was learned when.*train/TASK/MEASURE"):
+        perdure.read(file)
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_give_a_log_error_and_nothing_else(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for head in (b"run_id,key,value,step,timestamp\n", b"Step,a - eval/b/c,a - eval/b/c__MIN,a - eval/b/c__MAX\n"):
+            file = Path(folder, "x.csv")
+            file.write_bytes(head + content)
+            with contextlib.suppress(LogError):
+                list(CHARTS.lifetimes(file, Options()))
