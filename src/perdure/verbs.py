@@ -27,7 +27,8 @@ __all__ = ["compare", "correlate", "lint", "plan", "shows_2019"]
 
 _WITHOUT_PILOT = (
     "There is no pilot, so the spread is that of 36 kinds of lives in a study (Ten thousand lives, in the docs): half "
-    "of them stayed below sd, nine in ten below upper sd. A pilot of your own says more."
+    "of them stayed below sd, nine in ten below upper sd; ranges go from the one to the other. A pilot of your own says "
+    "more."
 )
 
 Logs = Survey | Source | Sequence[Source] | Frame
@@ -242,11 +243,9 @@ def _from_priors(
 
     made = make_plan(1.0, alpha, beta, question=question, lifetimes=lifetimes)
     found = prior_metrics(detect, made.lifetimes, question=question, alpha=alpha, beta=beta, each=each, tasks=tasks)
-    return replace(
-        made,
-        prior=found,
-        notes=(_WITHOUT_PILOT,),
-    )
+    experts = f"Relative to experts, the numbers are for {each} per task; --experts-per-task asks for others."
+    notes = (experts, _WITHOUT_PILOT) if any(one.beside for one in found.values()) else (_WITHOUT_PILOT,)
+    return replace(made, prior=found, notes=notes)
 
 
 def _bars(pool: Survey, metrics: Sequence[str]) -> dict[str, Bar]:

@@ -215,6 +215,11 @@ def test_without_a_pilot_an_effect_is_planned_by_the_spread_of_lives_studied() -
     said = " ".join(run_verb(*asked).output.split())
     assert "from the spread of lives studied" in said
     assert "A pilot of your own says more" in said
+    assert "the numbers are for 5 per task" in said
+
+
+def test_without_experts_to_be_held_against_their_number_is_not_spoken_of() -> None:
+    assert "per task" not in run_verb("plan", "--detect", "performance_maintenance=5").output
 
 
 def test_an_effect_in_sd_and_one_in_the_metrics_unit_are_not_both_asked_for() -> None:
