@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from perdure.gather.model import Survey
@@ -196,11 +197,34 @@ def test_metrics_go_together_in_the_kept_lives_as_the_page_says(results: Any, ce
         assert abs(np.corrcoef(ranks[0], ranks[1])[0, 1] - readings.correlations(results, first, second)[1]) < 0.002
 
 
+def test_metrics_go_together_in_the_48_published_lifetimes_as_the_page_says(shared: Path) -> None:
+    columns = (
+        "perf_maintenance_mrlep",
+        "forward_transfer_ratio",
+        "backward_transfer_ratio",
+        "ste_rel_perf",
+        "sample_efficiency",
+    )
+    file = shared / "data" / "l2metrics-examples" / "evaluation" / "ll_metrics.tsv"
+    frame = pl.read_csv(file, separator="\t")
+    ranks = np.corrcoef([frame[name].rank().to_numpy() for name in columns])
+    names = list(HEADLINE)
+    for (first, second), held in readings.PUBLISHED_48.items():
+        assert abs(ranks[names.index(first), names.index(second)] - held) < 0.0051
+
+
 def test_the_separate_learner_is_a_null_in_every_family(cells: Any) -> None:
     for (_, learner, _), values in cells.items():
         if learner == "separate":
             for name in ("pm", "ft", "bt"):
                 assert abs(values[name].mean()) < 4 * values[name].std() / 100
+
+
+@pytest.mark.parametrize("metric", ["rp", "se"])
+def test_where_experts_and_lives_are_balanced_the_next_of_either_buys_the_same(metric: str, results: Any) -> None:
+    many = 1_000_000
+    bought = readings.next_expert(results, metric, many, readings.balance(results, metric) * many)
+    np.testing.assert_allclose(bought, 1.0, rtol=1e-4)
 
 
 def test_plans_carry_what_the_study_found(results: Any) -> None:

@@ -27,8 +27,8 @@ __all__ = ["compare", "correlate", "lint", "plan", "shows_2019"]
 
 _WITHOUT_PILOT = (
     "There is no pilot, so the spread is that of 36 kinds of lives in a study (Ten thousand lives, in the docs): half "
-    "of them stayed below sd, nine in ten below upper sd; ranges go from the one to the other. A pilot of your own says "
-    "more."
+    "of them stayed below sd, nine in ten below upper sd; ranges go from the one to the other. A pilot of your own "
+    "says more."
 )
 
 Logs = Survey | Source | Sequence[Source] | Frame

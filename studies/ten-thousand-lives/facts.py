@@ -12,6 +12,7 @@ from readings import (
     LIVES,
     NAMES,
     PARTS,
+    PUBLISHED_48,
     TABLE_15,
     Results,
     balance,
@@ -219,6 +220,7 @@ def _agreement(results: Results) -> Iterator[tuple[str, str]]:
         yield f"{first}_{second}", number(whole)
         yield f"{first}_{second}_partial", number(partial)
         yield f"{first}_{second}_within", number(median(cells))
+        yield f"{first}_{second}_48", number(PUBLISHED_48[first, second])
         yield f"{first}_{second}_paper", number(correlations(results, first, second, "baker-2023")[1])
     yield "ft_rp", number(correlations(results, "ft", "rp")[1])
     yield "ft_rp_most", number(max(correlations(results, "ft", "rp")[0]))
