@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -62,20 +63,17 @@ def test_every_experience_has_a_record_and_every_episode_its_steps(program: Prog
 
 def test_an_evaluation_leaves_the_learner_as_it_is_and_learning_does_not(program: Program) -> None:
     jobs, size = program.plan.lives[:1], 8
-    run = living._Run(program, size, jax.devices())
-    keys = run._spread(program.keys(jobs, size))
-    learnt = run._compiled("begin", keys)(keys)
-    before = np.asarray(fingerprints(learnt))
-    after, _ = run._block(_NoChunk(), jobs, learnt, 0)  # type: ignore[arg-type]
-    assert (np.asarray(fingerprints(after)) == before).all()
-    learned, _ = run._block(_NoChunk(), jobs, after, 3)  # type: ignore[arg-type]
+    with ThreadPoolExecutor(1) as pool:
+        run = living._Run(program, size, jax.devices(), pool)
+        keys = run._spread(program.keys(jobs, size))
+        learnt = run._compiled("begin", keys)(keys)
+        before = np.asarray(fingerprints(learnt))
+        after, _ = run.send(jobs, learnt, run.spec(jobs, 0), 0)
+        assert (np.asarray(fingerprints(after)) == before).all()
+        learned, _ = run.send(jobs, after, run.spec(jobs, 3), 3)
     changed = np.asarray(fingerprints(learned)) != before
     assert changed[0]
     assert not changed[1:].any()  # those that fill the chunk up have nothing to learn
-
-
-class _NoChunk:
-    folder = Path("nowhere")
 
 
 def test_a_fingerprint_changes_with_every_bit() -> None:

@@ -40,22 +40,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def lived(protocol: Protocol, into: Path, size: int | None = None) -> dict[str, float]:
-    """Live all of a protocol into a run folder; the seconds that compiling, living and writing took."""
+    """Live all of a protocol into a run folder; the seconds of planning, starting, compiling, living and writing."""
+    start = time.monotonic()
     prepare_devices()
+    plan = Plan(protocol)
+    jobs = plan.jobs
+    planned = time.monotonic()
     from perdure.run.batched.live import live
     from perdure.run.batched.program import Program
 
-    plan = Plan(protocol)
     held = into / "protocol.json"
     if held.exists() and json.loads(files.read_bytes(held)) != protocol.document:
         raise PerdureError(f"{into}: holds another protocol; choose another folder, or remove this one")
     into.mkdir(parents=True, exist_ok=True)
     files.write(held, json.dumps(protocol.document, indent=2).encode())
     told = _Told(plan)
-    living = live(Program(plan), plan.jobs, into / ".run" / "batched", size=size, tell=told)
+    program = Program(plan)
+    _ = program.learner
+    seconds = {"plan": planned - start, "start": time.monotonic() - planned}
+    living = live(program, jobs, into / ".run" / "batched", size=size, tell=told)
     for note in living.notes:
         print(f"note: {note}", file=sys.stderr)  # noqa: T201
-    return dict(living.seconds)
+    return {**seconds, **living.seconds}
 
 
 class _Told:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from threading import Thread
 from typing import Any
 
 __all__ = ["compiled", "prepare_devices"]
@@ -14,12 +16,25 @@ _SAME = {"xla_gpu_autotune_level": 0}
 
 
 def prepare_devices() -> None:
-    """A device per core, unless JAX is loaded already or the environment says otherwise."""
-    flags = os.environ.get("XLA_FLAGS", "")
-    if "jax" in sys.modules or _CORES in flags:
+    """A device per core, unless the environment says otherwise; devices start beside whatever is done next.
+
+    Where JAX is loaded already, both are settled.
+    """
+    if "jax" in sys.modules:
         return
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    os.environ["XLA_FLAGS"] = f"{flags} {_CORES}={cores}".strip()
+    flags = os.environ.get("XLA_FLAGS", "")
+    if _CORES not in flags:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        os.environ["XLA_FLAGS"] = f"{flags} {_CORES}={cores}".strip()
+    Thread(target=_woken, name="devices").start()
+
+
+def _woken() -> None:
+    """The first program on a GPU waits seconds for its driver and its libraries."""
+    with suppress(Exception):  # who needs the device meets the same, and says it in words
+        import jax
+
+        jax.jit(lambda one: one + 1)(0.0).block_until_ready()
 
 
 def compiled(lowered: Any) -> Any:

@@ -92,18 +92,16 @@ class Program:
         """Block `at` of these lives, filled up to `size` with lives that have nothing to do."""
         blocks = [job.syllabus.scenario.blocks[at] for job in jobs]
         rows = [self._numbers(job, at, block) for job, block in zip(jobs, blocks, strict=True)]
-        # As many rows for every block of a mode, so that all of them are one program.
+        # As many rows for every block of a mode, filled up by repetition, so that all of them are one program.
         longest = self.longest[is_learned(jobs[0], at)] if self._draws else 1
-        params = np.stack([np.resize(one, (longest, one.shape[1])) for one in rows])  # filled up by repetition
-        kinds = list(self._by_kind)
-        labels = list(self.tasks)
-        tasks = self.tasks
+        params = np.stack([one if len(one) == longest else np.resize(one, (longest, one.shape[1])) for one in rows])
+        labels = {label: at for at, label in enumerate(self.tasks)}
         spec = Spec(
             learner_key=np.array([words_of(job.seeds.learner) for job in jobs], dtype=np.uint32),
             environment_key=np.array([words_of(job.seeds.environment) for job in jobs], dtype=np.uint32),
             number=np.full(len(jobs), at, dtype=np.int32),
-            which=np.array([kinds.index(kind_of(tasks[block.task])[0]) for block in blocks], dtype=np.int32),
-            task=np.array([labels.index(block.task) for block in blocks], dtype=np.int32),
+            which=np.array([self._which[block.task] for block in blocks], dtype=np.int32),
+            task=np.array([labels[block.task] for block in blocks], dtype=np.int32),
             params=params.astype(np.float32),
             length=np.array([block.length for block in blocks], dtype=np.int32),
         )
@@ -145,17 +143,23 @@ class Program:
                 for number in range(last + 1)
             ]
             return np.concatenate([self._row(block.task, one) for one in several])
-        key = (block.task, json.dumps(block.params, sort_keys=True, default=str))
+        key = (block.task, json.dumps(block.params, sort_keys=True, default=str) if block.params else "")
         if key not in self._known:
             self._known[key] = self._row(block.task, block.params)
         return self._known[key]
 
     def _row(self, label: str, params: Mapping[str, Any]) -> np.ndarray:
         """The parameters of one experience, as wide as those of any family."""
-        kind, named = kind_of(self.tasks[label])
-        row = self.together.families[list(self._by_kind).index(kind)].numbers({**named, **params}, label)
+        _, named = kind_of(self.tasks[label])
+        row = self.together.families[self._which[label]].numbers({**named, **params}, label)
         widest = max(one.width or len(one.parameters) for one in self.together.families)
         return np.pad(row, (0, widest - len(row)))[None]
+
+    @cached_property
+    def _which(self) -> dict[str, int]:
+        """The number of each task's family."""
+        kinds = list(self._by_kind)
+        return {label: kinds.index(kind_of(task)[0]) for label, task in self.tasks.items()}
 
     @cached_property
     def _draws(self) -> bool:
