@@ -4,8 +4,10 @@ python bench/batched_speed.py live --lives 1000 --out DIR      compile, live, wr
 python bench/batched_speed.py live --packed FILE.tar.gz        the same, and what was lived in one file, to be carried
 python bench/batched_speed.py score --out DIR                  make lifetimes of what was lived there, and score them
 python bench/batched_speed.py score --packed FILE.tar.gz --out DIR
-python bench/batched_speed.py same --out DIR --other DIR       whether two runs of one protocol differ beyond chance
+python bench/batched_speed.py same --out DIR --other DIR       whether two runs of one protocol differ beyond chance,
+                                                               and by how much at most
 python bench/batched_speed.py ordinary                         a few lives by the ordinary engine on two cores
+python bench/batched_speed.py ratio --lives 256                both engines on these cores, in turn, by processor time
 python bench/batched_speed.py all --lives 200 --out DIR        all of it, and the ratio
 """
 
@@ -14,11 +16,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import resource
+import subprocess
+import sys
 import tarfile
 import tempfile
 import time
 import tomllib
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import perdure
@@ -50,6 +56,7 @@ def live(given: argparse.Namespace) -> dict[str, float]:
     _legs(seconds, whole)
     each = seconds["live"] / given.lives * 1e3
     print(f"  on the device {seconds['live'] / whole:.0%} of the time, {each:.2f} ms a life")
+    print(f"  in all {whole / given.lives * 1e3:.2f} ms a life")
     if given.packed is not None:
         with tarfile.open(given.packed, "w:gz") as packed:
             packed.add(given.out, arcname=".")
@@ -81,7 +88,11 @@ def score(given: argparse.Namespace) -> dict[str, float]:
 
 
 def same(given: argparse.Namespace) -> None:
-    """Block by block, how far apart two runs are on average, in standard errors: of two devices, or of two sizes."""
+    """Block by block, how far apart two runs are on average: of two devices, or of two sizes.
+
+    Standard errors tell whether that is beyond chance; the interval, which holds for all blocks together, how large a
+    difference can have stayed unseen, in standard deviations over lives (two one-sided tests, Schuirmann 1987).
+    """
     import polars as pl
 
     def means(run: Path) -> pl.DataFrame:
@@ -92,10 +103,39 @@ def same(given: argparse.Namespace) -> None:
 
     both = means(given.out).join(means(given.other), on=["scenario_type", "block_num"], suffix="_other")
     error = (pl.col("var") / pl.col("len") + pl.col("var_other") / pl.col("len_other")).sqrt()
-    apart = both.select((pl.col("reward") - pl.col("reward_other")) / error).to_series()
-    largest = float(apart.abs().max())  # type: ignore[arg-type]
-    typical = f"{apart.std():.2f} standard errors apart on average (1 by chance)"
-    print(f"{len(apart)} blocks; {typical}, at most {largest:.1f}")
+    spread = ((pl.col("var") + pl.col("var_other")) / 2).sqrt()
+    difference = pl.col("reward") - pl.col("reward_other")
+    found = both.select(apart=difference / error, size=difference.abs() / spread, error=error / spread)
+    largest = float(found["apart"].abs().max())  # type: ignore[arg-type]
+    print(f"{len(found)} blocks of {both['len'].min()} and {both['len_other'].min()} lives")
+    print(f"  {found['apart'].std():.2f} standard errors apart on average (1 by chance), at most {largest:.1f}")
+    normal = NormalDist()
+    chance = 1 - (2 * normal.cdf(largest) - 1) ** len(found)
+    print(f"  by chance, {len(found)} blocks have one so far apart with p = {chance:.2f}")
+    sure = normal.inv_cdf(1 - 0.05 / len(found))
+    bound = float((found["size"] + sure * found["error"]).max())  # type: ignore[arg-type]
+    print(f"  equivalent within {bound:.2f} standard deviations of a life in every block (95 %, all blocks together)")
+
+
+def ratio(given: argparse.Namespace) -> None:
+    """Both engines on the cores at hand, in turn, by processor time, which other work beside them disturbs less."""
+    each: dict[str, list[float]] = {"ordinary": [], "live": []}
+    for _ in range(given.turns):
+        for what, lives in (("ordinary", given.ordinary_lives), ("live", given.lives)):
+            with tempfile.TemporaryDirectory() as place:
+                wanted = ["--lives", str(given.lives), "--ordinary-lives", str(given.ordinary_lives), "--out", place]
+                before = _processor()
+                subprocess.run([sys.executable, __file__, what, *wanted], check=True, stderr=subprocess.DEVNULL)
+                each[what].append((_processor() - before) / lives)
+    theirs, ours = each["ordinary"], each["live"]
+    for what, seconds in each.items():
+        print(f"{what:10}" + "  ".join(f"{one:.3f}" for one in seconds) + "  processor seconds a life, start to end")
+    print(f"ratio     {min(theirs) / min(ours):.1f} × (least of each), {min(theirs) / max(ours):.1f} × at worst")
+
+
+def _processor() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def ordinary(given: argparse.Namespace) -> float:
@@ -130,7 +170,7 @@ def _legs(seconds: dict[str, float], whole: float) -> None:
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("live", "score", "same", "ordinary", "all"))
+    parser.add_argument("what", choices=("live", "score", "same", "ordinary", "ratio", "all"))
     parser.add_argument("--lives", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=Path("batched-run"))
     parser.add_argument("--other", type=Path, help="another run of the same protocol")
@@ -139,8 +179,10 @@ def main() -> None:
     parser.add_argument("--learner", default="batched:q")
     parser.add_argument("--params", default="{}", help="of the learner, as JSON")
     parser.add_argument("--ordinary-lives", type=int, default=8)
+    parser.add_argument("--turns", type=int, default=2, help="of the ratio")
     given = parser.parse_args()
-    {"live": live, "score": score, "same": same, "ordinary": ordinary, "all": everything}[given.what](given)
+    verbs = {"live": live, "score": score, "same": same, "ordinary": ordinary, "ratio": ratio, "all": everything}
+    verbs[given.what](given)
 
 
 if __name__ == "__main__":
