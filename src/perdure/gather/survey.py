@@ -311,6 +311,7 @@ class Surveyor:
         telling = [_Telling(one) for one in places]
         for some in _in_pieces(self._each(telling)):
             self._tell(some)
+            some.clear()  # before the next is read: long lives are held one at a time
         return [one.done() for one in telling]
 
     def _each(self, telling: Sequence[_Telling]) -> Iterator[_Read]:
@@ -320,6 +321,7 @@ class Surveyor:
                 one.scorer = self.scorer(one.place.run)
                 for found, lifetime in self.read(one.place):
                     yield one, found, lifetime
+                    del lifetime
             except Exception as problem:
                 one.scorer = None
                 one.leave_out(one.place, self._why(one.place, problem))
@@ -407,6 +409,10 @@ def _in_pieces(lives: Iterable[_Read]) -> Iterator[list[_Read]]:
             some, rows = [], 0
         some.append(one)
         rows += here
+        del one
+        if rows >= _ROWS_AT_ONCE:
+            yield some
+            some, rows = [], 0
     if some:
         yield some
 
