@@ -46,17 +46,19 @@ def heat(
     count = len(shown)
     if count > NUMBERED:
         small *= max(0.55, 1 - (count - NUMBERED) * 0.01)
-    longest = max(width_of(task, small) for task in shown)
+    grown = paper.grown if count <= NUMBERED else 1.0
+    longest = max(width_of(task, small) for task in shown) * grown
     left = min(paper.width * 0.34, longest) + small * 0.8
-    wide = min((paper.width - left) / count, small * 6.5)
+    wide = min((paper.width - left) / count, small * 6.5 * grown)
     deep = min(wide, small * 3.2) if count <= NUMBERED else wide
+    roomy = " roomy" if wide > small * 7 else ""
     step = 1 if count <= NUMBERED else max(1, ceil(small * paper.spread / wide))  # every so many are named
-    heads, top = _heads(shown, small, left, top, wide, names, step)
+    heads, top = _heads(shown, small, left, top, wide, names, step, grown)
     parts = [heads]
     differ = counts_differ(counts)
     for row, task in enumerate(shown):
         middle = top + (row + 0.5) * deep + small * 0.34
-        named = fitting(task, small, left) if row % step == 0 else ""
+        named = fitting(task, small * grown, left) if row % step == 0 else ""
         parts.append(text(left - small * 0.6, middle, named, small, "cell" if step > 1 else "", at="end"))
         for column, other in enumerate(shown):
             value, x = cells[row][column], left + column * wide
@@ -72,7 +74,14 @@ def heat(
             if count <= NUMBERED and (not later or column >= row):
                 said = fitting(_short(value) + (f" ({many})" if differ else ""), small, wide)
                 parts.append(
-                    text(x + wide / 2, middle, said, small, f"cell {'light' if dark > 0.62 else 'dark'}", at="middle")
+                    text(
+                        x + wide / 2,
+                        middle,
+                        said,
+                        small,
+                        f"cell{roomy} {'light' if dark > 0.62 else 'dark'}",
+                        at="middle",
+                    )
                 )
     bottom = top + count * deep
     if fold.note:
@@ -97,17 +106,24 @@ def counts_differ(counts: Counts) -> bool:
 
 
 def _heads(
-    shown: Sequence[str], small: float, left: float, top: float, wide: float, names: tuple[str, str], step: int
+    shown: Sequence[str],
+    small: float,
+    left: float,
+    top: float,
+    wide: float,
+    names: tuple[str, str],
+    step: int,
+    grown: float,
 ) -> tuple[str, float]:
     """What rows and columns are, and the names of the columns, turned where they are wider than these."""
-    longest = max(width_of(task, small) for task in shown)
+    longest = max(width_of(task, small) for task in shown) * grown
     turned = 0.0 if longest <= wide - 2 else -55.0 if len(shown) <= NUMBERED else -90.0
-    most = min(longest, small * 9)
-    parts = [text(0, top + small, f"{names[0]} ↓   {names[1]} →", small * 0.95, "soft")]
-    top += small * 1.9 + (most * (0.86 if turned == -55 else 1.0) if turned else small)
+    most = min(longest, small * grown * 9)
+    parts = [text(0, top + small * grown, f"{names[0]} ↓   {names[1]} →", small * 0.95, "soft")]
+    top += small * 1.9 * grown + (most * (0.86 if turned == -55 else 1.0) if turned else small)
     for at, task in enumerate(shown):
         middle = left + (at + 0.5) * wide + (small * 0.3 if turned else 0.0)
-        name = fitting(task, small, most if turned else wide) if at % step == 0 else ""
+        name = fitting(task, small * grown, most + 0.5 if turned else wide) if at % step == 0 else ""
         kind, place = "cell" if step > 1 else "", "start" if turned else "middle"
         parts.append(text(middle, top - small * 0.5, name, small, kind, at=place, turned=turned))
     return "".join(parts), top

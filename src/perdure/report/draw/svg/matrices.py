@@ -73,8 +73,8 @@ def _transfer(one: TransferMatrix, paper: Paper, top: float) -> tuple[str, float
     brackets = " (in brackets)" if counts_differ(one.counts) else ""
     parts: list[str] = []
     for words, kind in ((f"{way}: {one.meaning}", "strong"), (one.caption + brackets if one.caption else "", "soft")):
-        for line in broken(words, paper.small, paper.width):
-            top += paper.small * 1.35
+        for line in broken(words, paper.small * paper.grown, paper.width):
+            top += paper.small * 1.35 * paper.grown
             parts.append(text(0, top - paper.small * 0.3, line, paper.small, kind))
     reach = max(place for place, _ in one.ticks) or 1.0
 

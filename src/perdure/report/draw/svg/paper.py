@@ -65,6 +65,11 @@ class Paper:
     spread: float = 1.0
     """How much room each word of a legend has, beside its own: on a telephone a page makes words larger."""
 
+    @property
+    def grown(self) -> float:
+        """How much larger a page makes words on a telephone, beside what they are here; 1 on paper."""
+        return min(self.spread, 1.36)
+
     @classmethod
     def inches(cls, width: float, title: str | None = None) -> Paper:
         """For print: words of 8 points on a page, of 7 in a column."""
