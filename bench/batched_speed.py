@@ -107,7 +107,8 @@ def same(given: argparse.Namespace) -> None:
     difference = pl.col("reward") - pl.col("reward_other")
     found = both.select(apart=difference / error, size=difference.abs() / spread, error=error / spread)
     largest = float(found["apart"].abs().max())  # type: ignore[arg-type]
-    print(f"{len(found)} blocks of {both['len'].min()} and {both['len_other'].min()} lives")
+    least, other = (int(both[name].to_numpy().min()) for name in ("len", "len_other"))
+    print(f"{len(found)} blocks of {least} and {other} lives")
     print(f"  {found['apart'].std():.2f} standard errors apart on average (1 by chance), at most {largest:.1f}")
     normal = NormalDist()
     chance = 1 - (2 * normal.cdf(largest) - 1) ** len(found)

@@ -18,7 +18,7 @@ from perdure.log.delimited import Table, table_in
 from perdure.log.formats import packed
 from perdure.log.formats.column_names import table_shape
 from perdure.log.formats.mlflow import settled
-from perdure.log.formats.scalars import Row, Scalar, in_rows
+from perdure.log.formats.runs import Row, Scalar, in_rows
 from perdure.log.formats.table import rows_lifetimes
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
