@@ -17,6 +17,7 @@ from readings import (
     Results,
     balance,
     best_evaluations,
+    borne_out,
     correlations,
     errors,
     expert_share,
@@ -99,6 +100,9 @@ def _wrong(results: Results) -> Iterator[tuple[str, str]]:
     yield "standard_covers", between([percent(one, 1) for one in (min(held), max(held))])
     ten = [told(results, "standard", metric, n, 10) for metric in ("rp", "se") for n in LIVES]
     yield "standard_covers_ten", percent(min(share(one, "covered", "with_interval") for one in ten))
+    wide = told(results, "standard", "se", 30, 5)
+    cells = (wide["covered"] / wide["with_interval"]).to_list()
+    yield "se_covers_cells", between([percent(one) for one in (min(cells), max(cells))])
     for metric, n in (("rp", 30), ("se", 30), ("ft", 3), ("bt", 3)):
         found = share(told(results, "baker-2023", metric, n, 5), "covered", "with_interval")
         yield f"baker_{metric}_covers_{n}", percent(found)
@@ -195,6 +199,8 @@ def _variance(results: Results) -> Iterator[tuple[str, str]]:
         yield f"next_{metric}_more", percent(float((next_expert(results, metric) > 1).mean()))
         yield f"next_{metric}_whole", f"{np.median(next_expert(results, metric, whole=True)):.1f}"
         yield f"next_{metric}_ten", f"{np.median(next_expert(results, metric, k=10)):.1f}"
+        borne = borne_out(results, metric)
+        yield f"borne_{metric}", f"{median(borne):.2f} ({min(borne):.2f} to {max(borne):.2f})"
         yield f"balance_{metric}", f"{np.median(balance(results, metric)):.1f}"
     for family in results.families:
         frame = told(results, "standard", "pm", 11, 5).filter(learner="separate", family=family)

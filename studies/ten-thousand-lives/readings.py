@@ -178,6 +178,16 @@ def group_means(results: Results, metric: str) -> dict[tuple[Any, ...], np.ndarr
     return {cell: groups_of(some[metric].to_numpy() * STEPS[metric], GROUP).mean(axis=1) for cell, some in cells}
 
 
+def borne_out(results: Results, metric: str) -> list[float]:
+    """Cell by cell: how far means of 30 lives beside 5 experts vary, over what lives' and experts' parts say."""
+    means = group_means(results, metric)
+    return [
+        float(means[row["family"], row["learner"], row["layout"]].var(ddof=1))
+        / (sum(max(row[name], 0.0) for name in PARTS) / 30 + row["expert"] / 5)
+        for row in results.components.filter(metric=metric).iter_rows(named=True)
+    ]
+
+
 def gaps(results: Results, metric: str) -> dict[tuple[str, str], dict[tuple[str, str], float]]:
     """By family and layout, how many standard errors two learners lie apart over all lives.
 
