@@ -88,27 +88,41 @@ def scores(labels: np.ndarray, predictions: np.ndarray) -> dict[str, float]:
 
 
 class KeptImages:
-    """A fixed set of labelled pictures as a source; every fifth of a class is kept for evaluation."""
+    """A fixed set of labelled pictures as a source; those to evaluate are given, or every fifth of a class is."""
 
-    def __init__(self, load: Callable[[], tuple[np.ndarray, np.ndarray]]) -> None:
-        self._load = load
+    def __init__(
+        self,
+        load: Callable[[], tuple[np.ndarray, np.ndarray]],
+        evaluate: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None,
+    ) -> None:
+        self._load, self._evaluate = load, evaluate
 
     def __call__(self, numbers: np.ndarray, mode: Mode, rng: np.random.Generator) -> np.ndarray:
         """A picture of each class number, drawn from those of the mode."""
-        pictures, by_class = self._sorted
+        pictures, by_class = self._apart if mode == "evaluate" and self._evaluate else self._sorted
         chosen = np.empty(len(numbers), dtype=np.int64)
         for number in np.unique(numbers):
-            places = by_class[int(number)]
-            held_out = np.arange(len(places)) % 5 == 4
-            fitting = places[held_out if mode == "evaluate" else ~held_out]
+            fitting = by_class.get(int(number), np.zeros(0, dtype=np.int64))
+            if self._evaluate is None:
+                held_out = np.arange(len(fitting)) % 5 == 4
+                fitting = fitting[held_out if mode == "evaluate" else ~held_out]
+            if not len(fitting):
+                raise TaskError(f"there is no picture of class {number} to {mode}; leave it out of 'classes'")
             mine = numbers == number
             chosen[mine] = rng.choice(fitting, int(mine.sum()))
         return np.asarray(pictures[chosen])
 
     @cached_property
     def _sorted(self) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-        pictures, labels = self._load()
-        return pictures, {int(number): np.flatnonzero(labels == number) for number in np.unique(labels)}
+        return _by_class(*self._load())
+
+    @cached_property
+    def _apart(self) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+        return _by_class(*(self._evaluate or self._load)())
+
+
+def _by_class(pictures: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    return pictures, {int(number): np.flatnonzero(labels == number) for number in np.unique(labels)}
 
 
 def drawn_digits(name: str = "digits", default: Sequence[int] | None = None) -> ImageStream:

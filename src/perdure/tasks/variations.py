@@ -26,17 +26,20 @@ VARIATIONS = (
 
 
 def varied(pictures: np.ndarray, params: Mapping[str, Any], rng: np.random.Generator) -> np.ndarray:
-    """The pictures (example, row, column; 0 to 1) as the parameters ask; a parameter at its default costs nothing."""
+    """The pictures (example, row, column, perhaps channel; 0 to 1) as asked; what is at its default costs nothing."""
     count = len(pictures)
+    each = (slice(None), *(None,) * (pictures.ndim - 1))  # one number for every pixel of a picture
     rotation = _each(params, "rotation", count, rng)
     if rotation.any():
-        pictures = rotated(pictures, np.radians(rotation), np)
+        channels = [pictures] if pictures.ndim == 3 else list(np.moveaxis(pictures, 3, 0))
+        turned = [rotated(channel, np.radians(rotation), np) for channel in channels]
+        pictures = turned[0] if pictures.ndim == 3 else np.stack(turned, axis=3)
     contrast = np.maximum(_each(params, "contrast", count, rng), 0)
     if (contrast != 1).any():
-        pictures = 0.5 + (pictures - 0.5) * contrast[:, None, None]
+        pictures = 0.5 + (pictures - 0.5) * contrast[each]
     brightness = _each(params, "brightness", count, rng)
     if brightness.any():
-        pictures = pictures + brightness[:, None, None]
+        pictures = pictures + brightness[each]
     if params["noise"]:
         pictures = pictures + rng.normal(0, params["noise"], pictures.shape)
     pictures = np.clip(pictures, 0, 1).astype(np.float32)

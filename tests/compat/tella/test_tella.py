@@ -30,7 +30,7 @@ from perdure.compat.tella.curriculum import (
 from perdure.compat.tella.experiment import generate_transitions, rl_experiment, run
 
 
-class Counting(gymnasium.Env[int, int]):
+class Counting(gymnasium.Env[Any, Any]):
     """Ends after `length` steps; sees the number of its steps, and gains what is done."""
 
     def __init__(self, length: int = 3) -> None:
