@@ -48,7 +48,7 @@ test-extras: $(VENV)/installed-extras  ## Run the tests that need PyTorch, Stabl
 OLD := .venv-old-tools
 $(OLD)/installed: $(VENV)/installed-dev old-tools.txt
 	@echo "Setting up $(OLD) with l2metrics, l2logger and tella as they were (once, about a minute) …"
-	@$(BIN)/python -m pip install --quiet --editable '.[pandas]'
+	@$(BIN)/python -m pip install --quiet --editable '.[pandas]' pandas==3.1.1
 	@test -x $(OLD)/bin/python || $(PYTHON) -m venv $(OLD)
 	@PIP_CONSTRAINT= $(OLD)/bin/python -m pip install --quiet --requirement old-tools.txt && touch $@ \
 	  || echo "The old tools cannot be had here; their tests will be skipped."

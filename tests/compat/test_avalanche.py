@@ -141,6 +141,7 @@ def test_what_avalanche_wrote_is_the_matrix_that_it_measured(lived: tuple[Path, 
     folder, found = lived
     first = accuracies(found)
     made = perdure.score(folder / file)
+    assert (made.measure, made.identity.unit) == ("accuracy", "fraction")
     # After the last experience; and each task after its own, against that.
     assert made["average_accuracy"] == pytest.approx(sum(one[-1] for one in first) / 3, abs=1e-4)
     lost = sum(one[-1] - one[at + 1] for at, one in enumerate(first[:-1])) / 2

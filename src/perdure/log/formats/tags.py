@@ -32,6 +32,8 @@ _PATTERNS = tuple(
         rf"(?P<measure>[^/]+)/{_MODE}/(?P<task>[^/]+)",
     )
 )
+_CALLED = {"Top1_Acc_Exp": "accuracy", "class_acc": "accuracy"}
+"""What a tool's own name of a measure means; by it the unit is known."""
 _HOLE = re.compile(r"\{(task|measure)\}")
 
 
@@ -64,7 +66,7 @@ def tag_of(name: str, given: Mapping[str, str]) -> Tag | None:
             task = said.get("task") or (None if number is None else str(number))
             if task is None:
                 return None
-            return Tag(MODES[(said.get("mode") or "eval").lower()], task.lower(), said["measure"], number)
+            return Tag(MODES[(said.get("mode") or "eval").lower()], task.lower(), _CALLED.get(said["measure"], said["measure"]), number)
     return None
 
 
