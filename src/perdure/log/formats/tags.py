@@ -66,7 +66,8 @@ def tag_of(name: str, given: Mapping[str, str]) -> Tag | None:
             task = said.get("task") or (None if number is None else str(number))
             if task is None:
                 return None
-            return Tag(MODES[(said.get("mode") or "eval").lower()], task.lower(), _CALLED.get(said["measure"], said["measure"]), number)
+            mode, measure = MODES[(said.get("mode") or "eval").lower()], said["measure"]
+            return Tag(mode, task.lower(), _CALLED.get(measure, measure), number)
     return None
 
 
