@@ -79,6 +79,8 @@ def module_called(name: str) -> ModuleType:
     """The module; one that cannot be had without an extra is skipped where that is absent."""
     if name.startswith("perdure.learners.torch."):
         pytest.importorskip("torch", reason="torch is an extra")
+    if name == "perdure.compat.sb3":
+        pytest.importorskip("stable_baselines3", reason="stable-baselines3 is an extra")
     try:
         return importlib.import_module(name)
     except perdure.errors.MissingExtra as problem:

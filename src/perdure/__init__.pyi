@@ -58,6 +58,7 @@ from perdure.stats.robust import optimality_gap as optimality_gap
 from perdure.stats.robust import performance_profile as performance_profile
 from perdure.stats.robust import stratified_bootstrap as stratified_bootstrap
 from perdure.stats.systems import Comparisons as Comparisons
+from perdure.tasks.logged import LogEpisodes as LogEpisodes
 from perdure.verbs import compare as compare
 from perdure.verbs import correlate as correlate
 from perdure.verbs import lint as lint

@@ -52,7 +52,7 @@ def test_a_dataset_of_pytorch_is_one_too() -> None:
 def test_colour_is_turned_and_brightened_as_grey_is() -> None:
     grey = np.random.default_rng(1).random((10, 7, 7))
     colour = np.stack([grey] * 3, axis=3)
-    params = {"rotation": 90.0, "contrast": 0.5, "brightness": 0.1}
+    params: dict[str, Any] = {"rotation": 90.0, "contrast": 0.5, "brightness": 0.1}
     one = drawn(image_stream((grey, np.arange(10) % 2)), "learn", **params)[0]
     three = drawn(image_stream((colour, np.arange(10) % 2)), "learn", **params)[0]
     assert all(np.array_equal(three[..., channel], one) for channel in range(3))

@@ -1,0 +1,34 @@
+"""PerdureCallback: for who keeps a training script of Stable-Baselines3: each episode of `learn` in a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from perdure.tasks.logged import log_episode
+
+if TYPE_CHECKING:
+    from perdure.log.write.journal import Journal
+
+__all__ = ["PerdureCallback"]
+
+
+class PerdureCallback(BaseCallback):
+    """Logs every episode that ends while `model.learn(…, callback=PerdureCallback(journal, task))` runs.
+
+    It reads what `Monitor` or `VecMonitor` reports, so vector environments count each of theirs; Stable-Baselines3
+    puts a Monitor around a single environment by itself. Evaluate in an environment under `perdure.LogEpisodes`.
+    """
+
+    def __init__(self, journal: Journal, task: str, params: Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        self._journal, self._task, self._params = journal, task, params
+
+    def _on_step(self) -> bool:
+        for info in self.locals["infos"]:
+            if "episode" in info:
+                ended = info["episode"]
+                log_episode(self._journal, self._task, "learn", ended["r"], ended["l"], self._params)
+        return True

@@ -1,0 +1,112 @@
+"""LogEpisodes: for who keeps a script of one's own: an environment that writes each of its episodes to a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
+from weakref import WeakKeyDictionary
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import VectorEnv, VectorWrapper
+
+if TYPE_CHECKING:
+    from perdure.log.write.journal import Journal
+
+__all__ = ["LogEpisodes", "log_episode"]
+
+Mode = Literal["learn", "evaluate"]
+
+
+@dataclass
+class _Standing:
+    """Where a journal stands: what was logged last, in which block, and how many experiences there were."""
+
+    last: tuple[str, str] | None = None
+    block: int = -1
+    experiences: int = 0
+
+
+_STANDINGS: WeakKeyDictionary[Journal, _Standing] = WeakKeyDictionary()
+
+
+def log_episode(
+    journal: Journal, task: str, mode: Mode, reward: float, steps: int, params: Mapping[str, Any] | None = None
+) -> None:
+    """Write an episode that ended; another task or mode than that of the last one is the next block."""
+    standing = _STANDINGS.setdefault(journal, _Standing())
+    if standing.last != (task, mode):
+        standing.last = (task, mode)
+        standing.block += 1
+    values: dict[str, Any] = {next(iter(journal.measures)): float(reward), "steps": int(steps)}
+    journal.log(
+        block_num=standing.block,
+        exp_num=standing.experiences,
+        block_type="train" if mode == "learn" else "test",
+        task_name=task,
+        task_params=params,
+        **values,
+    )
+    standing.experiences += 1
+
+
+def LogEpisodes(  # noqa: N802 - named as Gymnasium's wrappers are
+    env: Any, journal: Journal, task: str, mode: Mode = "learn", params: Mapping[str, Any] | None = None
+) -> Any:
+    """The environment, or vector environment, with every episode that ends in it logged as one experience of `task`.
+
+    All environments of one journal share its count of blocks. An episode that is left before its end is not logged.
+    """
+
+    def log(reward: float, steps: int) -> None:
+        log_episode(journal, task, mode, reward, steps, params)
+
+    return _LoggedVector(env, log) if isinstance(env, VectorEnv) else _Logged(env, log)
+
+
+class _Logged(gymnasium.Wrapper[Any, Any, Any, Any]):
+    def __init__(self, env: gymnasium.Env[Any, Any], log: Any) -> None:
+        super().__init__(env)
+        self._log = log
+        self._total, self._steps = 0.0, 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self._total, self._steps = 0.0, 0
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._total, self._steps = self._total + float(reward), self._steps + 1
+        if terminated or truncated:
+            self._log(self._total, self._steps)
+        return observation, reward, terminated, truncated, info
+
+
+class _LoggedVector(VectorWrapper):
+    def __init__(self, env: VectorEnv[Any, Any, Any], log: Any) -> None:
+        super().__init__(env)
+        self._log = log
+        # There the step after an end only resets, and belongs to no episode; Gymnasium 1.0 knows nothing else.
+        how = env.metadata.get("autoreset_mode")
+        self._waits = how is None or getattr(how, "value", how) == "NextStep"
+        self._begin()
+
+    def _begin(self) -> None:
+        self._totals, self._steps = np.zeros(self.num_envs), np.zeros(self.num_envs, dtype=np.int64)
+        self._over = np.zeros(self.num_envs, dtype=bool)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self._begin()
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        lived = ~self._over if self._waits else np.ones(self.num_envs, dtype=bool)
+        self._totals += np.where(lived, rewards, 0.0)
+        self._steps += lived
+        self._over = (np.asarray(terminated) | np.asarray(truncated)) & lived
+        for at in np.flatnonzero(self._over):
+            self._log(self._totals[at], self._steps[at])
+            self._totals[at], self._steps[at] = 0.0, 0
+        return observations, rewards, terminated, truncated, infos
