@@ -76,6 +76,19 @@ class LearnsAnyway(Sound):
         return 0
 
 
+class Lazy(Sound):
+    """Builds its net when it first acts, which is in an evaluation."""
+
+    net = ""
+
+    def act(self, observation: Any) -> Any:
+        self.net = self.net or "built"
+        return 0
+
+    def fingerprint(self) -> str:
+        return self.net
+
+
 class Forgetting(Sound):
     def restore(self, folder: Path) -> None:
         self.known = 0
@@ -117,6 +130,7 @@ def test_a_sound_learner_passes() -> None:
         (Wide, "action 3 .* is not in Discrete"),
         (Writes, "the learner wrote into an observation; copy it first"),
         (LearnsAnyway, "the learner changed while it was evaluated"),
+        (Lazy, "one that builds itself in its first act builds it in block_started"),
         (Forgetting, "restore gives another fingerprint"),
         (Half, "has save and no restore"),
         (Restless, "fingerprint differs between two calls"),

@@ -149,9 +149,11 @@ class Life:
                 yield block
                 block.finish()
                 if not block.learning and self._fingerprint() != self._frozen:
+                    learned = any(before.mode == "learn" for before in self.scenario.blocks[:index])
                     raise LearnerError(
                         "the learner changed while it was evaluated (its fingerprint differs)",
-                        "a learner must not learn from an evaluation: check what act and block_ended change",
+                        "a learner must not learn from an evaluation: check what act and block_ended change"
+                        + ("" if learned else "; one that builds itself in its first act builds it in block_started"),
                         file=block.where,
                     )
                 self._blocks_done = index + 1
