@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from perdure.cli import list as listing
 from perdure.errors import UnknownName
+from perdure.learners.batched.names import CORES, METHODS
 from perdure.learners.find import REFERENCE
 from perdure.metrics import METRICS
 from perdure.metrics.engine.presets import PRESETS
@@ -89,6 +90,15 @@ def test_every_learner_is_listed_with_one_line() -> None:
     assert [one["name"] for one in found[: len(REFERENCE)]] == list(REFERENCE)
     assert all(one["summary"] for one in found)
     assert "forgetful-q" in invoke("learners")
+
+
+def test_batched_learners_are_listed_with_their_methods() -> None:
+    found = {one["name"]: one for one in json.loads(invoke("learners", "--json", "-"))}
+    assert {f"batched:{name}" for name in CORES} <= set(found)
+    assert list(found["batched:q"]["methods"]) == list(METHODS)
+    assert all(found["batched:q"]["methods"].values())
+    assert "methods" not in found["naive"]
+    assert "method = naive, separate, ewc" in " ".join(invoke("learners").split())
 
 
 def test_the_example_of_the_help_runs(run_cli: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -112,11 +112,13 @@ def _tasks(_preset: str | None) -> tuple[Facts, ...]:
 def _learners(_preset: str | None) -> tuple[Facts, ...]:
     import inspect
 
-    from perdure.learners.find import LEARNERS, REFERENCE, find_learner, torch_learners
+    from perdure.learners.find import LEARNERS, REFERENCE, batched_learners, find_learner, torch_learners
 
     names = dict.fromkeys((*REFERENCE, *LEARNERS.names()))
     made = {name: (inspect.getdoc(find_learner(name)) or "").partition("\n")[0] for name in names}
-    return tuple({"name": name, "summary": summary} for name, summary in {**made, **torch_learners()}.items())
+    ordinary = tuple({"name": name, "summary": summary} for name, summary in {**made, **torch_learners()}.items())
+    learners, methods = batched_learners()
+    return (*ordinary, *({"name": one, "summary": said, "methods": methods} for one, said in learners.items()))
 
 
 def _layouts(_preset: str | None) -> tuple[Facts, ...]:
@@ -152,6 +154,7 @@ def _show(facts: tuple[Facts, ...]) -> None:
         console.print(Padding(Text(one["summary"]), (0, 0, 0, 2)))
         details = [f"needs {one['needs']}"] if one.get("needs") else []
         details += [f"takes {', '.join(each['name'] for each in one['parameters'])}"] if one.get("parameters") else []
+        details += [f"method = {', '.join(one['methods'])}"] if one.get("methods") else []
         details += [f"fixes {', '.join(one['fixes'])}"] if one.get("fixes") else []
         details += [f"good: {one['good']}"] if one.get("good") else []
         details += [text for text in (one.get("condition"), one.get("source")) if text]

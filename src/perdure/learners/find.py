@@ -12,12 +12,13 @@ from importlib.util import find_spec
 from typing import Any
 
 from perdure.errors import MissingExtra, UnknownName, nearest
+from perdure.learners.batched import names as batched
 from perdure.learners.interface import LearnerError, Maker, SelfLed
 from perdure.learners.torch import METHODS
 from perdure.learners.torch import __name__ as METHODS_HOME  # noqa: N812
 from perdure.registry import Registry
 
-__all__ = ["LEARNERS", "REFERENCE", "find_learner", "find_maker", "make_learner", "torch_learners"]
+__all__ = ["LEARNERS", "REFERENCE", "batched_learners", "find_learner", "find_maker", "make_learner", "torch_learners"]
 
 REFERENCE: Mapping[str, str] = {
     "forgetful-q": "perdure.learners.forgetful_q:ForgetfulQ",
@@ -31,14 +32,14 @@ REFERENCE: Mapping[str, str] = {
 }
 """The learners that come with Perdure, imported when they are asked for."""
 
-_BATCHED, _TORCH, _SB3 = "batched:", "torch:", "sb3:"
+_TORCH, _SB3 = "torch:", "sb3:"
 
 LEARNERS: Registry[Maker] = Registry("learner", "perdure.learners")
 
 
 def find_learner(name: str) -> Maker:
     """The maker of a learner: a reference learner, a plug-in's, or `package.module:Class`."""
-    if name.startswith(_BATCHED):
+    if name.startswith(batched.PREFIX):
         raise LearnerError(f"{name} runs thousands of lifetimes in one program; use --engine batched")
     if name.startswith(_TORCH):
         return _of_torch(name)
@@ -82,13 +83,23 @@ def make_learner(name: str, seed: int, params: Mapping[str, Any]) -> Any:
 
 def torch_learners() -> dict[str, str]:
     """The methods in PyTorch by name, each with what it is in one line; nothing of PyTorch is imported."""
-    found = {}
-    for name, path in METHODS.items():
-        module = path.partition(":")[0].rpartition(".")[2]
-        source = pkgutil.get_data(METHODS_HOME, f"{module}.py") or b""
-        said = ast.get_docstring(ast.parse(source)) or ""
-        found[_TORCH + name] = said.partition("\n")[0].partition(": ")[2]
-    return found
+    return {
+        _TORCH + name: _said(f"{METHODS_HOME}.{path.partition(':')[0].rpartition('.')[2]}")
+        for name, path in METHODS.items()
+    }
+
+
+def batched_learners() -> tuple[dict[str, str], dict[str, str]]:
+    """The learners of the batched engine and the methods that each takes, with a line each; JAX is not imported."""
+    learners = {batched.PREFIX + name: _said(place) for name, place in batched.CORES.items()}
+    return learners, {name: _said(place) for name, place in batched.METHODS.items()}
+
+
+def _said(module: str) -> str:
+    """What a module's first line says behind its name, read without importing it."""
+    package, _, name = module.rpartition(".")
+    source = pkgutil.get_data(package, f"{name}.py") or b""
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0].partition(": ")[2]
 
 
 def _of_torch(name: str) -> Maker:

@@ -10,9 +10,10 @@ import pytest
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
-from perdure.learners.batched.find import METHODS, make_learner  # noqa: E402
+from perdure.learners.batched.find import make_learner  # noqa: E402
 from perdure.learners.batched.interface import Answer, Core, Learner, Learnt, Setting, Transition  # noqa: E402
 from perdure.learners.batched.methods import ewc, joint, packnet, replay, reset, separate, shrink_and_perturb, si  # noqa: E402
+from perdure.learners.batched.names import METHODS  # noqa: E402
 from perdure.tasks.batched.chance import uniform  # noqa: E402
 
 KEY = jnp.array([1, 2], jnp.uint32)

@@ -194,7 +194,7 @@ def test_living_needs_nothing_but_jax_and_numpy() -> None:
         "            raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Absent())\n"
         "import perdure.run.batched.__main__, perdure.run.batched.live\n"
-        "from perdure.learners.batched.find import CORES, METHODS\n"
+        "from perdure.learners.batched.names import CORES, METHODS\n"
         "from perdure.tasks.batched.find import FAMILIES\n"
         "from importlib import import_module\n"
         "for place in {**CORES, **METHODS, **FAMILIES}.values(): import_module(place.partition(':')[0])\n"

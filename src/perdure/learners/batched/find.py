@@ -9,22 +9,9 @@ from typing import Any
 
 from perdure.errors import LearnerError, nearest
 from perdure.learners.batched.interface import Learner, Method, Setting
+from perdure.learners.batched.names import CORES, METHODS, PREFIX
 
-__all__ = ["CORES", "METHODS", "PREFIX", "make_learner"]
-
-PREFIX = "batched:"
-CORES: Mapping[str, str] = {
-    "q": "perdure.learners.batched.q",
-    "actor-critic": "perdure.learners.batched.actor_critic",
-    "softmax": "perdure.learners.batched.softmax",
-}
-"""Where each core's `make` is, by its name behind `batched:`."""
-
-METHODS: Mapping[str, str] = {
-    name: f"perdure.learners.batched.methods.{name.replace('-', '_')}"
-    for name in ("naive", "separate", "ewc", "si", "replay", "packnet", "crelu", "reset", "shrink-and-perturb", "joint")
-}
-"""Where each method's `make` is; several are joined by `+`."""
+__all__ = ["make_learner"]
 
 
 def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> Learner:
