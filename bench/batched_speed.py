@@ -88,34 +88,36 @@ def score(given: argparse.Namespace) -> dict[str, float]:
 
 
 def same(given: argparse.Namespace) -> None:
-    """Block by block, how far apart two runs are on average: of two devices, or of two sizes.
+    """Block by block, how far apart two runs of the same lives are on average: on two devices, or of two sizes.
 
     Standard errors tell whether that is beyond chance; the interval, which holds for all blocks together, how large a
     difference can have stayed unseen, in standard deviations over lives (two one-sided tests, Schuirmann 1987).
     """
     import polars as pl
 
-    def means(run: Path) -> pl.DataFrame:
-        rows = pl.concat([pl.read_parquet(file) for file in sorted((run / "lives").glob("batch-*.parquet"))])
-        key = ["scenario_type", "block_num"]
-        each = rows.group_by("lifetime", *key).agg(pl.col("reward").mean())
-        return each.group_by(key).agg(pl.col("reward").mean(), pl.col("reward").var().alias("var"), pl.len())
+    key = ["scenario_type", "block_num"]
 
-    both = means(given.out).join(means(given.other), on=["scenario_type", "block_num"], suffix="_other")
-    error = (pl.col("var") / pl.col("len") + pl.col("var_other") / pl.col("len_other")).sqrt()
-    spread = ((pl.col("var") + pl.col("var_other")) / 2).sqrt()
-    difference = pl.col("reward") - pl.col("reward_other")
-    found = both.select(apart=difference / error, size=difference.abs() / spread, error=error / spread)
-    largest = float(found["apart"].abs().max())  # type: ignore[arg-type]
-    least, other = (int(both[name].to_numpy().min()) for name in ("len", "len_other"))
-    print(f"{len(found)} blocks of {least} and {other} lives")
-    print(f"  {found['apart'].std():.2f} standard errors apart on average (1 by chance), at most {largest:.1f}")
-    normal = NormalDist()
-    chance = 1 - (2 * normal.cdf(largest) - 1) ** len(found)
-    print(f"  by chance, {len(found)} blocks have one so far apart with p = {chance:.2f}")
-    sure = normal.inv_cdf(1 - 0.05 / len(found))
+    def rows(run: Path) -> pl.DataFrame:
+        found = pl.concat([pl.read_parquet(file) for file in sorted((run / "lives").glob("batch-*.parquet"))])
+        return found.group_by("lifetime", *key).agg(pl.col("reward"), mean=pl.col("reward").mean())
+
+    both = rows(given.out).join(rows(given.other), on=["lifetime", *key], suffix="_other")
+    alike = both.group_by("lifetime").agg((pl.col("reward") == pl.col("reward_other")).all())["reward"]
+    difference = pl.col("mean") - pl.col("mean_other")
+    found = (
+        both.group_by(key)
+        .agg(size=difference.mean(), error=difference.std() / pl.len().sqrt(), spread=pl.col("mean").std())
+        .select(pl.col("size").abs() / pl.col("spread"), pl.col("error") / pl.col("spread"))
+    )
+    apart = found.filter(pl.col("error") > 0).select(pl.col("size") / pl.col("error")).to_series()
+    print(f"{len(alike)} lives of {len(found)} blocks; {alike.mean():.1%} of them alike in every reward")
+    if len(apart):
+        largest = float(apart.max())  # type: ignore[arg-type]
+        chance = 1 - (2 * NormalDist().cdf(largest) - 1) ** len(apart)
+        print(f"  blocks are at most {largest:.1f} standard errors apart (of {len(apart)} by chance: p = {chance:.2f})")
+    sure = NormalDist().inv_cdf(1 - 0.05 / len(found))
     bound = float((found["size"] + sure * found["error"]).max())  # type: ignore[arg-type]
-    print(f"  equivalent within {bound:.2f} standard deviations of a life in every block (95 %, all blocks together)")
+    print(f"  equivalent within {bound:.3f} standard deviations of a life in every block (95 %, all blocks together)")
 
 
 def ratio(given: argparse.Namespace) -> None:
