@@ -110,7 +110,8 @@ def same(given: argparse.Namespace) -> None:
         .select(pl.col("size").abs() / pl.col("spread"), pl.col("error") / pl.col("spread"))
     )
     apart = found.filter(pl.col("error") > 0).select(pl.col("size") / pl.col("error")).to_series()
-    print(f"{len(alike)} lives of {len(found)} blocks; {alike.mean():.1%} of them alike in every reward")
+    share = alike.sum() / len(alike)
+    print(f"{len(alike)} lives of {len(found)} blocks; {share:.1%} of them alike in every reward")
     if len(apart):
         largest = float(apart.max())  # type: ignore[arg-type]
         chance = 1 - (2 * NormalDist().cdf(largest) - 1) ** len(apart)
