@@ -16,14 +16,16 @@ pytest.importorskip("jax")
 
 import jax
 import jax.numpy as jnp
-from tests.run.batched.little import DIGITS, lives, plan, same
+from tests.run.batched.little import DIGITS, LITTLE, lives, plan, same
 
 from perdure.errors import LearnerError, ProtocolError, TaskError
 from perdure.learners.batched.interface import Core, Setting
+from perdure.learners.batched.names import CORES, METHODS
 from perdure.run.batched import live as living
 from perdure.run.batched.block import fingerprints
 from perdure.run.batched.live import live
 from perdure.run.batched.program import Program
+from perdure.tasks.batched import Family
 
 HEAVY = ["polars", "msgspec", "gymnasium", "typer", "rich", "scipy.stats", "matplotlib", "plotly", "jinja2"]
 
@@ -131,6 +133,25 @@ def test_what_cannot_be_traced_is_named_by_its_line(tmp_path: Path) -> None:
         live(program, program.plan.lives[:1], tmp_path)
 
 
+def asking_family(name: str, several: Any) -> Family:
+    """A task that asks in Python for what is known only when it runs."""
+
+    def step(key: Any, state: Any, action: Any, params: Any) -> Any:
+        if action > 0:  # nor can this one
+            state = state + 1
+        return state, state, state[0], jnp.array(True), jnp.array(False)
+
+    return Family(name, (), 1, 2, reset=lambda key, params: (jnp.zeros(1), jnp.zeros(1)), step=step)
+
+
+def test_a_task_that_cannot_be_traced_is_named_by_its_line(tmp_path: Path) -> None:
+    tasks = {"asked": {"env": "tests.run.batched.test_live:asking_family", "bounds": [0, 1]}}
+    scenarios = [{"layout": "condensed", "tasks": ["asked"], "learn": 2, "evaluate": 1}]
+    program = Program(plan(tasks=tasks, scenarios=scenarios, experts=0))
+    with pytest.raises(LearnerError, match=r"test_live.py:\d+: if action > 0.*TracerBool.*jnp.where"):
+        live(program, program.plan.lives[:1], tmp_path)
+
+
 def test_where_memory_is_short_chunks_are_halved_and_that_is_noted(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,8 +178,10 @@ def test_what_the_engine_cannot_live_is_refused_with_what_can() -> None:
         _ = Program(plan(learner={"use": "batched:q", "params": {"method": "naivee"}})).learner
     with pytest.raises(LearnerError, match="takes no parameter 'ratee'; did you mean 'rate'"):
         _ = Program(plan(learner={"use": "batched:q", "params": {"ratee": 1}})).learner
-    with pytest.raises(ProtocolError, match="does not support twins"):
+    with pytest.raises(ProtocolError, match=r"does not support twins; remove it, or use --engine local"):
         Program(plan(twin=True))
+    with pytest.raises(ProtocolError, match=r"does not support pre-deployment; remove it, or use --engine local"):
+        Program(plan(pre_deployment=LITTLE["scenarios"][0]))
     rooms = Program(plan(scenarios=[{"layout": "condensed", "tasks": ["minigrid5x5"], "learn": 2}], tasks={}))
     with pytest.raises(TaskError, match=r"no family for the task 'minigrid5x5'.*--engine local"):
         _ = rooms.together
@@ -201,6 +224,27 @@ def test_living_needs_nothing_but_jax_and_numpy() -> None:
     )
     source = str(Path(__file__).parents[3] / "src")
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": source})
+
+
+@pytest.mark.parametrize("core", sorted(CORES))
+def test_no_method_of_any_learner_lets_a_life_depend_on_who_is_beside_it(core: str, tmp_path: Path) -> None:
+    # All methods in one program: what any of them draws or keeps by a life's place in its chunk would show.
+    params: dict[str, Any] = {"hidden": 4, "capacity": 8, "method": "+".join(METHODS)}
+    batches = core == "softmax"
+    tasks = ["zero-one", "two-three"] if batches else ["pong:plain", "breakout"]
+    document = plan(
+        DIGITS if batches else LITTLE,
+        learner={"use": f"batched:{core}", "params": {**params, **({"form": "network"} if core == "q" else {})}},
+        limits={"lives_at_once": 4},
+        scenarios=[{"layout": "condensed", "tasks": tasks, "learn": 6, "evaluate": 2}],
+        experts=0,
+        lifetimes=3,
+    )
+    program = Program(document)
+    found = lives(live(program, program.plan.jobs, tmp_path / "all").chunks)
+    alone = lives(live(program, program.plan.jobs[2:], tmp_path / "alone").chunks)
+    assert list(alone) == ["life-002"]
+    assert same(alone["life-002"], found["life-002"])
 
 
 def test_batches_of_a_method_with_a_middle_are_the_same_alone_and_among_others(tmp_path: Path) -> None:
