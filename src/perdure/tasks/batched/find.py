@@ -23,7 +23,7 @@ FAMILIES: Mapping[str, str] = {
 """Where each family's maker is: a function of its name and of the parameters of all tasks that belong to it."""
 
 
-_GYMNAX = "perdure.tasks.batched.gymnax:gymnax_family"
+_LIBRARIES = {one: f"perdure.tasks.batched.{one}:{one}_family" for one in ("gymnax", "navix")}
 _PAIRS = {pair: {"classes": [2 * at, 2 * at + 1]} for at, pair in enumerate(PAIRS)}
 _PAIRS |= {f"task-{at + 1}-{pair}": _PAIRS[pair] for at, pair in enumerate(PAIRS)}
 
@@ -40,7 +40,7 @@ def kind_of(task: Task) -> tuple[str, Mapping[str, Any]]:
 
 def family_of(kind: str, several: Sequence[Mapping[str, Any]]) -> Family:
     """The family of this name, large enough for tasks of these parameters."""
-    place = _GYMNAX if kind.startswith("gymnax:") else FAMILIES.get(kind, kind)
+    place = _LIBRARIES.get(kind.partition(":")[0]) or FAMILIES.get(kind, kind)
     if ":" not in place:
         raise TaskError(
             f"the batched engine has no family for the task {kind!r}; {nearest(kind, FAMILIES)}; "
