@@ -90,6 +90,16 @@ def test_each_reason_for_an_absent_value_is_said_once_with_its_metrics(capsys: C
     assert text.count("forward_transfer: no value: needs an expert") == 1
 
 
+def test_why_a_metric_of_ones_own_has_no_value_is_said_unasked(capsys: Capture) -> None:
+    bars = {"performance_maintenance": BARS["performance_maintenance"], "forward_transfer": Bar(), "mine": Bar()}
+    why = {"mine": "needs pandas", "forward_transfer": "needs an expert"}
+    given = [altered(one, why=why) for one in lives([1.0, 2.0])]
+    text = " ".join(shown(capsys, pool(*given, bars=bars)).split())
+    assert "mine: no value: needs pandas" in text
+    assert "needs an expert" not in text
+    assert "1 without a value: --why" in text
+
+
 @pytest.mark.parametrize("n", [12, 150])
 def test_at_80_columns_ids_intervals_and_verdicts_are_whole(
     capsys: Capture, n: int, monkeypatch: pytest.MonkeyPatch

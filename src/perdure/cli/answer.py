@@ -152,10 +152,10 @@ def _footer(group: Group, rest: Sequence[Estimate], depth: Depth) -> None:
         if hidden:
             say(f"{', '.join(hidden)}: not shown, because tasks were learned again; --json has them", "grey")
         return
-    if depth.ids:  # asked for by name, so the reason is of interest
-        _say_absent(group, absent)
-        absent = {}
-    none = sum(1 for one in group.estimates.values() if not one.n) if absent else 0
+    known = frozenset[str]() if depth.ids else _declared()
+    asked_for = {why: [name for name in names if name not in known] for why, names in absent.items()}
+    _say_absent(group, {why: names for why, names in asked_for.items() if names})  # so their reason is of interest
+    none = sum(1 for name, one in group.estimates.items() if name in known and not one.n)
     parts = [
         f"{plural(len(rest), 'more metric')}: --all" if rest and not depth.every and not depth.ids else "",
         f"{none} without a value: --why" if none else "",

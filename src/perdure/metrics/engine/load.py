@@ -14,6 +14,11 @@ from perdure.stopping import Stopped
 
 __all__ = ["chosen", "from_file"]
 
+_L2METRICS = (
+    "of a class written for l2metrics, import Metric and declared from perdure.compat.l2metrics, "
+    "and end the file with declared(YourClass(…))"
+)
+
 
 def from_file(path: Path) -> dict[str, Metric]:
     """The metrics that a Python file declares, in its order; loading it twice gives them twice, not an error."""
@@ -32,12 +37,13 @@ def from_file(path: Path) -> dict[str, Metric]:
     except Stopped:
         raise
     except (Exception, SystemExit) as problem:
-        raise MetricError(f"{path}: cannot be imported ({type(problem).__name__}: {problem})") from problem
+        hint = f"; {_L2METRICS}" if (getattr(problem, "name", None) or "").split(".")[0] == "l2metrics" else ""
+        raise MetricError(f"{path}: cannot be imported ({type(problem).__name__}: {problem}){hint}") from problem
     finally:
         if not known:
             sys.modules.pop(path.stem, None)
     if not found:
-        raise MetricError(f"{path}: declares no metric; decorate a formula with @metric(sites)")
+        raise MetricError(f"{path}: declares no metric; decorate a formula with @metric(sites); {_L2METRICS}")
     return found
 
 
