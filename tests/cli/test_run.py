@@ -276,7 +276,9 @@ def test_several_learners_each_have_a_folder_and_are_shown_beside_each_other(pro
     shown = called(file, "--into", into, "--workers", 0)
     assert shown.exit_code == 0, shown.output
     assert "small, condensed" in shown.output
-    assert "Means over 2 lifetimes, with 95 % intervals" in " ".join(shown.output.split())
+    assert "Means over 2 lifetimes, with 95 % intervals (✓ met, ✗ not met, ? undecided)" in " ".join(
+        shown.output.split()
+    )
     assert f"perdure compare {into}" in " ".join(shown.output.split())
 
 

@@ -118,6 +118,11 @@ def test_latex_markdown_and_csv_have_the_same_cells(table: PaperTable) -> None:
         assert [f"{mean} {rest}".strip() for mean, rest in zip(cells[::2], cells[1::2], strict=True)] == row
 
 
+def test_what_every_abbreviation_stands_for_is_noted(table: PaperTable) -> None:
+    assert "BWT" in {one.brief for one in table.headings}
+    assert all(f"{one.brief}: " in table.notes[0] for one in table.headings)
+
+
 def test_a_mark_is_the_adjusted_p_of_the_comparison(matrices: Path, table: PaperTable) -> None:
     found = perdure.compare(matrices, baseline="runs/naive")
     held = {one.system.removeprefix("runs/"): one.differences for one in found}

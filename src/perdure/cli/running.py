@@ -268,12 +268,14 @@ def show_beside(console: Console, groups: Sequence[Group], metrics: Sequence[str
 
     from perdure.cli.tables import columns, widest
     from perdure.metrics.engine.presets import headline
+    from perdure.stats.sentences import MARKS
     from perdure.words import plural
 
     named = [escape(str(group.learner)) for group in groups]
     rows = [["", *named]]
     rows += [[metric, *(_cell(group.estimates[metric]) for group in groups)] for metric in metrics or headline()]
-    title = f"Means over {plural(groups[0].n, 'lifetime')}, with 95 % intervals"
+    marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
+    title = f"Means over {plural(groups[0].n, 'lifetime')}, with 95 % intervals ({marks})"
 
     def table(cells: Sequence[Sequence[str]]) -> Table:
         made = columns(title, cells[0][:1], cells[0][1:])

@@ -20,6 +20,8 @@ from perdure.words import NOTHING, interval, listed, number, plural, short
 __all__ = ["Cell", "Heading", "PaperTable", "Row", "against", "alike", "compared", "paper_tables", "shown_metrics"]
 
 _UNITS = {"percent": "%", "fraction": "of 1", "raw": ""}
+_SPELLED = {"bwt": "backward transfer, as a difference", "fwt": "forward transfer, as a difference"}
+"""Of metrics whose names are abbreviations, what these stand for; the ratios have the long names."""
 _ABBREVIATED = re.compile(r"\(([A-Z][A-Z-]+)\)\.?$")
 CONSTANT = "†"
 """Of a difference that no lifetime varies in, so that no test has a p for it."""
@@ -302,7 +304,7 @@ def _caption(groups: Sequence[Group], title: str | None) -> str:
 
 def _notes(table: PaperTable, groups: Sequence[Group], absent: Sequence[str], *, same_tasks: bool) -> tuple[str, ...]:
     found: list[str] = []
-    brief = {one.brief: one.metric.replace("_", " ") for one in table.headings}
+    brief = {one.brief: _SPELLED.get(one.metric, one.metric.replace("_", " ")) for one in table.headings}
     meant = [f"{name}: {meaning}" for name, meaning in brief.items() if name.lower() != meaning]
     if meant:
         found.append(f"{'; '.join(meant)}.")

@@ -33,10 +33,10 @@ _DECIDED = {"gains": "positive", "keeps": "about 0", "forgets": "very negative"}
 _SAYS = {
     "high": "each task is learned well",
     "low": "tasks are not learned well",
-    "positive": "later tasks improve it",
-    "about 0": "it is kept",
-    "very negative": "it is lost while later ones are learned",
-    "open": "whether it is kept is undecided",
+    "positive": "later tasks improve what was learned",
+    "about 0": "what was learned is kept",
+    "very negative": "what was learned is lost while later tasks are learned",
+    "open": "whether what was learned is kept is undecided",
 }
 
 
@@ -79,9 +79,11 @@ def _together(estimates: Mapping[str, Estimate], declared: Mapping[str, Metric],
     learned, kept, final = known
     high = [_is_good(one, declared[one.metric], whole) for one in (learned, final)]
     row = ("high" if high[0] else "low", _change(kept, whole), "high" if high[1] else "low")
-    shown = [f"{LEADING[one.metric]} {number(one.mean, one.width)}" for one in known]
+    low = {one.metric for one, good in zip((learned, final), high, strict=True) if not good}
+    goods = {name: f"; good is {one.good.words}" for name, one in declared.items() if one.good and name in low}
+    shown = [f"{LEADING[one.metric]} {number(one.mean, one.width)}{goods.get(one.metric, '')}" for one in known]
     said = f"{_SAYS[row[0]]} ({shown[0]}), {_SAYS[row[1]]} ({shown[1]}), and the end is {row[2]} ({shown[2]})"
-    called = _ROWS.get(row, "between the rows of the table")
+    called = _ROWS.get(row, "no common pattern")
     alone = "" if kept.word else f"; by the values of {plural(kept.n, 'lifetime')} alone"
     yield f"Read together: {called}: {said}{alone}."
 
