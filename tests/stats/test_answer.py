@@ -45,6 +45,16 @@ def test_the_sentence_names_the_ends_of_the_interval_that_decided(mean: float, s
     assert (made.word == "undecided") == ("undecided" in said)
 
 
+def test_nobody_is_said_to_lose_more_than_there_is() -> None:
+    (group,) = groups(pool(*lives([-99.0, -75.0, -80.0])))
+    found = keeping(group)
+    assert found is not None
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < -100
+    assert answer(group).endswith(f"forgets: it loses at least {number(-found.high, found.width)} of 100 points.")
+
+
 def test_what_was_not_measured_is_said_with_the_reason() -> None:
     bare = [one.__class__(one.identity, {}, one.preset) for one in lives([1.0, 2.0])]
     (group,) = groups(pool(*bare))

@@ -14,6 +14,7 @@ from perdure.words import interval, listed, number, plural
 __all__ = ["answer", "asked", "called", "in_parts", "keeping", "kept_by", "points_of", "title"]
 
 _POINTS = {"percent": " percentage points", "fraction": " of 1"}
+_SCALED = " of 100 points"
 
 
 def called(group: Group) -> str:
@@ -88,6 +89,8 @@ def in_parts(group: Group) -> tuple[str, str]:
     if made.low is None or made.high is None or made.word is None:
         return _of_few(found, who, points)
     lost = f"between {interval(-made.high, -made.low, ' and ')}{points}"
+    if points == _SCALED and made.high < 0 and made.low < -100:  # the interval knows no bounds; nobody loses 115 of 100
+        lost = f"at least {number(-made.high, made.width)}{points}"
     if made.word == "forgets":
         return f"{who} forgets", f": it loses {lost}"
     if made.word == "loses":
@@ -105,7 +108,7 @@ def in_parts(group: Group) -> tuple[str, str]:
 
 def points_of(group: Group) -> str:
     """What follows a number of points."""
-    return _POINTS.get(group.unit or "", " points" if group.unit else " of 100 points")
+    return _POINTS.get(group.unit or "", " points" if group.unit else _SCALED)
 
 
 def _of_few(found: Estimate, who: str, points: str) -> tuple[str, str]:
