@@ -182,7 +182,7 @@ def test_experts_and_learned_performances_of_other_tasks_are_named(logs: Path) -
     assert not [
         note
         for note in as_json(logs / "life", "--experts", logs / "experts")["lifetimes"][0]["notes"]
-        if "serve no" in note
+        if "match no task" in note
     ]
 
 

@@ -66,7 +66,7 @@ def test_a_log_that_lost_its_manifest_says_what_is_no_longer_known(tmp_path: Pat
     life = written(tmp_path, "one", LIFE)
     (life / "manifest.json").unlink()
     (score,) = survey(life).scores
-    assert any("manifest.json is gone" in note and "lower is better" in note for note in score.notes)
+    assert any("manifest.json is missing" in note and "lower is better" in note for note in score.notes)
 
 
 def test_a_direction_that_is_no_word_is_refused(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_direction_that_is_no_word_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_the_journal_never_wrote_is_not_scored(tmp_path: Path) -> None:
     life = written(tmp_path, "one", LIFE)
     shutil.copytree(life / "worker-default" / "0-test", life / "worker-default" / "99-test")
-    with pytest.raises(Unverified, match="never wrote it"):
+    with pytest.raises(Unverified, match="did not write it"):
         survey(life)
 
 
@@ -103,7 +103,7 @@ def test_settings_that_are_no_file_are_refused(tmp_path: Path, kind: str) -> Non
     else:
         file.mkdir()
     done = run_verb("score", tmp_path / "logs")
-    assert "no regular file" in str(done.exception)
+    assert "not a regular file" in str(done.exception)
 
 
 def matrix(path: Path, shift: float = 0.0) -> Path:
