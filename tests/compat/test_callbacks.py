@@ -38,8 +38,8 @@ def test_a_recorder_opens_a_block_where_mode_or_task_changes_or_when_asked(tmp_p
         recorder = Recorder(journal)
         for mode, task in (("evaluate", "a"), ("learn", "a"), ("learn", "a"), ("learn", "b")):
             recorder.log(mode, task, reward=1.0)
-        recorder.begin("learn", "b", {"wind": 0.5})
-        recorder.log("learn", "b", reward=2.0)
+        recorder.begin("learn", "b")
+        recorder.log("learn", "b", {"wind": 0.5}, reward=2.0)
         with pytest.raises(perdure.RecordError, match="expected 'learn' or 'evaluate'"):
             recorder.log("train", "a", reward=1.0)
     read = perdure.read(tmp_path / "life")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 from weakref import WeakKeyDictionary
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
+
+from perdure.log.write.recorder import Recorder
 
 if TYPE_CHECKING:
     from perdure.log.write.journal import Journal
@@ -19,36 +20,16 @@ __all__ = ["LogEpisodes", "log_episode"]
 Mode = Literal["learn", "evaluate"]
 
 
-@dataclass
-class _Standing:
-    """Where a journal stands: what was logged last, in which block, and how many experiences there were."""
-
-    last: tuple[str, str] | None = None
-    block: int = -1
-    experiences: int = 0
-
-
-_STANDINGS: WeakKeyDictionary[Journal, _Standing] = WeakKeyDictionary()
+_RECORDERS: WeakKeyDictionary[Journal, Recorder] = WeakKeyDictionary()
 
 
 def log_episode(
     journal: Journal, task: str, mode: Mode, reward: float, steps: int, params: Mapping[str, Any] | None = None
 ) -> None:
     """Write an episode that ended; another task or mode than that of the last one is the next block."""
-    standing = _STANDINGS.setdefault(journal, _Standing())
-    if standing.last != (task, mode):
-        standing.last = (task, mode)
-        standing.block += 1
+    recorder = _RECORDERS.setdefault(journal, Recorder(journal))
     values: dict[str, Any] = {next(iter(journal.measures)): float(reward), "steps": int(steps)}
-    journal.log(
-        block_num=standing.block,
-        exp_num=standing.experiences,
-        block_type="train" if mode == "learn" else "test",
-        task_name=task,
-        task_params=params,
-        **values,
-    )
-    standing.experiences += 1
+    recorder.log(mode, task, params, **values)
 
 
 def LogEpisodes(  # noqa: N802 - named as Gymnasium's wrappers are

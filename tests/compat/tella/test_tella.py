@@ -196,7 +196,7 @@ class _Blocks(Curriculum):
 class Elsewhere(Counting):
     def __init__(self) -> None:
         super().__init__()
-        self.observation_space = Box(0, 1)  # type: ignore[assignment]
+        self.observation_space = Box(0, 1)
 
 
 @pytest.mark.parametrize(
