@@ -291,3 +291,16 @@ def test_two_learners_of_one_name_or_one_learner_beside_several_are_refused(prot
     file.write_text(file.read_text() + '\n[learner]\nuse = "naive"\n')
     with pytest.raises(ProtocolError, match=r"\[learner\] and \[\[learners\]\]; remove one of the two"):
         read_protocols(file)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_learner_that_is_named_takes_the_place_of_the_protocols(
+    protocol: Path, tmp_path: Path, several: bool
+) -> None:
+    file = of_several(protocol, "again") if several else protocol
+    facts = json.loads(
+        called(file, "--into", tmp_path / "run", "--learner", "keeping-q", "--workers", 0, "--json", "-", "-q").output
+    )
+    assert {group["learner"] for group in facts["score"]["groups"]} == {"keeping-q"}
+    refused = called(file, "--into", tmp_path / "other", "--learner", "keeping", "--dry-run")
+    assert refused.exit_code != 0

@@ -46,6 +46,15 @@ ShardOption = Annotated[
         show_default=False,
     ),
 ]
+LearnerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--learner",
+        metavar="NAME",
+        help="Learner to run in place of the protocol's: a listed name, sb3:DQN, torch:ewc or package.module:Class.",
+        show_default=False,
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show the plan; run nothing.")]
 L2Data = Annotated[
     Path | None,
@@ -67,6 +76,7 @@ Ray = Annotated[bool, typer.Option("--ray", help="The same as --engine ray.")]
 def run(
     protocol: File,
     into: Into,
+    learner: LearnerOption = None,
     workers: Workers = None,
     only: Only = None,
     shard: ShardOption = None,
@@ -87,7 +97,7 @@ def run(
     if ray or (address is not None and engine == "local"):
         engine = "ray"
     how = _How(workers, tuple(only or ()), shard, dry_run, engine, address, l2data, json, quiet)
-    protocols = read_protocols(protocol)
+    protocols = read_protocols(protocol, learner)
     if len(protocols) == 1:
         facts, whole = _run(protocols[0], into, protocol, how)
     else:

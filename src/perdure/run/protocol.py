@@ -135,10 +135,15 @@ def read_protocol(path: str | Path) -> Protocol:
     return parse_protocol(_content(Path(path)), Path(path).parent, str(path))
 
 
-def read_protocols(path: str | Path) -> tuple[Protocol, ...]:
-    """The protocol in a TOML file, once for each of its [[learners]]; of one [learner] there is one."""
+def read_protocols(path: str | Path, learner: str | None = None) -> tuple[Protocol, ...]:
+    """The protocol in a TOML file, once for each of its [[learners]]; of one [learner] there is one.
+
+    `learner` takes the place of those that the file names.
+    """
     path = Path(path)
     content = _content(path)
+    if learner is not None:
+        content = {**{key: one for key, one in content.items() if key != "learners"}, "learner": {"use": learner}}
     listed = content.get("learners")
     if not isinstance(listed, list) or not listed or "learner" in content:
         return (parse_protocol(content, path.parent, str(path)),)
