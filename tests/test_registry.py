@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from perdure.errors import MissingExtra, PerdureError, UnknownName
@@ -16,6 +18,16 @@ def test_an_unknown_name_offers_the_nearest() -> None:
     with pytest.raises(UnknownName, match="known: l2logger"):
         registry.get("zzz")
     assert registry.get("l2logger") == 1
+
+
+def test_names_stay_in_the_order_of_their_registration_whichever_was_asked_for() -> None:
+    registry: Registry[object] = Registry("reader", "perdure.none")
+    registry.add("first", 1)
+    registry.add_later("second", "math:pi")
+    registry.add_later("third", "math:e")
+    registry.get("third")
+    assert registry.names() == ("first", "second", "third")
+    assert list(registry) == [1, math.pi, math.e]
 
 
 def test_a_name_is_taken_once() -> None:

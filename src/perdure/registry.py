@@ -23,6 +23,7 @@ class Registry(Generic[T]):
         self.group = group
         self._things: dict[str, T] = {}
         self._later: dict[str, str] = {}
+        self._order: dict[str, None] = {}
         self._aliases: dict[str, str] = {}
         self._plugins_read = False
 
@@ -31,11 +32,13 @@ class Registry(Generic[T]):
         if name in self._things:
             raise PerdureError(f"{self.kind} {name!r} is registered twice; give one of them another name")
         self._things[name] = thing
+        self._order[name] = None
         return thing
 
     def add_later(self, name: str, target: str) -> None:
         """Register what `module:attribute` names, to be imported when it is asked for."""
         self._later[name] = target
+        self._order[name] = None
 
     def alias(self, name: str, known: str) -> None:
         """Let `name` stand for the thing registered as `known`, which alone is listed."""
@@ -65,16 +68,16 @@ class Registry(Generic[T]):
     def names(self) -> tuple[str, ...]:
         """All names, plug-ins included, in order of registration."""
         self._read_plugins()
-        return (*self._things, *self._later)
+        return tuple(self._order)
 
     def __iter__(self) -> Iterator[T]:
         """Our own first; plug-ins are only looked for by those who ask further."""
-        known = (*self._things, *self._later)
+        known = tuple(self._order)
         for name in known:
             self._load(name)
             yield self._things[name]
         self._read_plugins()
-        yield from (thing for name, thing in tuple(self._things.items()) if name not in known)
+        yield from (self._things[name] for name in tuple(self._order) if name not in known)
 
     def _load(self, name: str) -> None:
         if name in self._later:
@@ -90,6 +93,7 @@ class Registry(Generic[T]):
                 continue
             try:
                 self._things[point.name] = point.load()
+                self._order[point.name] = None
             except Exception as problem:  # a plug-in may raise anything; name it rather than hide it
                 raise PerdureError(
                     f"the plug-in {point.value!r} ({self.group} {point.name!r}) cannot be loaded: "

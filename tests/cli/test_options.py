@@ -183,6 +183,7 @@ ELSEWHERE = {
     "--token": "only watch serves",
     "--port": "only watch serves",
     "--pilot": "only plan has a pilot",
+    "--to": "of `perdure export`, which the message names",
 }
 NOT_OURS = {"--porcelain", "--branch", "--untracked-files"}  # of git
 

@@ -239,7 +239,7 @@ def test_what_is_called_intact_was_looked_at(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(PerdureError) as problem:
         journal.log(block_num=1, exp_num=4, block_type="train", task_name="a", reward=1.0)
     assert "are intact" not in str(problem.value)
-    assert "cut short are worker-default/0-train/data-log.tsv" in str(problem.value)
+    assert "cut short: worker-default/0-train/data-log.tsv" in str(problem.value)
     monkeypatch.undo()
     journal.close()
 

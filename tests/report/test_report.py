@@ -284,7 +284,7 @@ def test_lifetimes_that_still_run_are_shown_but_not_counted(tmp_path: Path) -> N
     report = write_report(tmp_path / "lives", tmp_path / "report.html")
     journal.close()
     assert {one.verdict for one in report.verdicts} == {"not measured"}
-    assert all("none of 1 lifetimes has reached its end" in one.sentence for one in report.verdicts)
+    assert all("none of 1 lifetime has reached its end" in one.sentence for one in report.verdicts)
     page = Elements((tmp_path / "report.html").read_text())
     assert "mine cannot be judged yet: none of 1 lifetime has reached its end" in page.text
     label = next(one["aria-label"] for tag, one in page.seen if tag == "svg" and one.get("class") == "figure")
