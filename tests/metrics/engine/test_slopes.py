@@ -37,6 +37,19 @@ def test_whole_numbers_that_tie_give_exactly_the_median_of_all_pairs(values: lis
     assert median_slope(ordinates, abscissae, few=8) == of_all_pairs(ordinates, abscissae)
 
 
+# Found at random: eight slopes are drawn that are all equal, and the median is another.
+EQUAL = """
+-23 -17 -24 10 10 5 -2 8 10 2 -5 -22 13 15 12 -13 24 14 5 22 -5 10 -8 -2 -6 -5 2 -19 23 19 -21 -6 8
+17 -20 21 16 20 23 -14 24 -24 -16 -11 14 -4 12 -1 -6 -1 -21 20 -8 -10 -5 8 15 -23 -24 13 -20 -20 9 -19 21 17
+"""
+
+
+def test_a_few_equal_slopes_do_not_stand_for_all_that_are_left() -> None:
+    ordinates = np.array(EQUAL.split(), dtype=float)
+    abscissae = np.arange(len(ordinates), dtype=float)
+    assert median_slope(ordinates, abscissae, few=8) == of_all_pairs(ordinates, abscissae)
+
+
 @pytest.mark.parametrize("kind", ["times", "noise", "trend"])
 def test_many_values_give_what_few_at_a_time_give(kind: str) -> None:
     rng = np.random.default_rng(5)

@@ -56,8 +56,7 @@ def _nth(ordinates: Array, abscissae: Array, wanted: int, total: int, few: int) 
         slopes = rises / runs
         order = np.argsort(slopes)
         middle = (wanted - below) * len(order) // (until - below)
-        if slopes[order[-1]] - slopes[order[0]] <= _ROUNDING * np.abs(slopes).max():
-            return float(slopes[order[middle]])  # all that is left differs by rounding only
+        stood = (below, until)
         for at in (middle - 2 * isqrt(drawn), middle + 2 * isqrt(drawn)):
             pick = order[min(max(at, 0), len(order) - 1)]
             bound = _Bound(float(rises[pick]), float(runs[pick]))
@@ -69,6 +68,8 @@ def _nth(ordinates: Array, abscissae: Array, wanted: int, total: int, few: int) 
                 low, below = bound, up_to
             elif wanted < under < until:
                 high, until = bound, under
+        if (below, until) == stood and slopes[order[-1]] - slopes[order[0]] <= _ROUNDING * np.abs(slopes).max():
+            return float(slopes[order[middle]])  # all that is left differs by rounding, so that counts tell no more
     rises, runs = _between(ordinates, abscissae, low, high, np.arange(until - below))
     at = min(wanted - below, len(rises) - 1)
     return float(np.partition(rises / runs, at)[at])
