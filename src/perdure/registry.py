@@ -68,16 +68,21 @@ class Registry(Generic[T]):
     def names(self) -> tuple[str, ...]:
         """All names, plug-ins included, in order of registration."""
         self._read_plugins()
-        return tuple(self._order)
+        return self._known()
 
     def __iter__(self) -> Iterator[T]:
         """Our own first; plug-ins are only looked for by those who ask further."""
-        known = tuple(self._order)
+        known = self._known()
         for name in known:
             self._load(name)
             yield self._things[name]
         self._read_plugins()
-        yield from (self._things[name] for name in tuple(self._order) if name not in known)
+        yield from (self._things[name] for name in self._known() if name not in known)
+
+    def _known(self) -> tuple[str, ...]:
+        """Names in the order of their registration, which does not change when a thing is loaded."""
+        there = {**self._things, **self._later}
+        return (*(name for name in self._order if name in there), *(name for name in there if name not in self._order))
 
     def _load(self, name: str) -> None:
         if name in self._later:
@@ -93,7 +98,6 @@ class Registry(Generic[T]):
                 continue
             try:
                 self._things[point.name] = point.load()
-                self._order[point.name] = None
             except Exception as problem:  # a plug-in may raise anything; name it rather than hide it
                 raise PerdureError(
                     f"the plug-in {point.value!r} ({self.group} {point.name!r}) cannot be loaded: "
