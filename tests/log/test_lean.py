@@ -12,7 +12,7 @@ from perdure.errors import LogError
 from perdure.gather.survey import survey
 from perdure.log.formats import l2logger
 from perdure.log.formats.l2logger import L2LOGGER
-from perdure.log.lean import Lean
+from perdure.log.lean import Lean, lean
 from perdure.log.read import Options
 from perdure.metrics.engine.settings import Settings
 
@@ -75,7 +75,7 @@ def test_scores_without_the_rows_are_those_with_them(tmp_path: Path, odd: str, s
 @pytest.mark.parametrize("odd", ["", *_ODD])
 def test_rows_are_let_go_where_values_in_order_say_it_all(tmp_path: Path, odd: str) -> None:
     place = written(tmp_path / "life", random.Random(1), odd)
-    life, whole = (L2LOGGER.read(place, Options(lean=lean)) for lean in (True, False))
+    life, whole = (L2LOGGER.read(place, Options(lean=few)) for few in (True, False))
     assert isinstance(life.alike, Lean) == (odd in ("", "incomplete"))
     assert life.height == whole.height == whole.experiences.height
     blocks = len(whole.scenario.blocks)
@@ -94,3 +94,13 @@ def test_a_line_that_cannot_be_read_is_named_without_the_rows_too(tmp_path: Path
     file.write_text(file.read_text().replace("complete", "compleet", 1))
     with pytest.raises(LogError, match=r"7-train/data-log\.tsv:2: .*compleet"):
         L2LOGGER.read(place, Options(lean=True))
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 20])
+def test_a_block_may_go_on_through_many_pieces(tmp_path: Path, size: int) -> None:
+    whole = L2LOGGER.read(written(tmp_path / "life", random.Random(2)), Options())
+    rows = whole.experiences
+    cut = (rows[start : start + size] for start in range(0, rows.height, size))
+    found = lean(cut, ["reward"], lambda: whole)
+    assert found.height == rows.height
+    assert found.passage(whole, "reward", "name", None).scenario.blocks == whole.scenario.blocks

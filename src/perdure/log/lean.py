@@ -63,7 +63,7 @@ class Lean:
 def lean(pieces: Iterable[pl.DataFrame], measures: Sequence[str], whole: Callable[[], Lifetime]) -> Lean:
     """What is kept of the rows, which come in pieces; NeedsRows where that is not enough."""
     kept: list[pl.DataFrame] = []
-    lengths: list[npt.NDArray[np.int64]] = []
+    lengths: list[int] = []
     values: dict[str, list[npt.NDArray[np.float64]]] = {name: [] for name in measures}
     height = 0
     for piece in pieces:
@@ -82,20 +82,19 @@ def lean(pieces: Iterable[pl.DataFrame], measures: Sequence[str], whole: Callabl
             if not np.isfinite(found).all():
                 raise NeedsRows
             values[name].append(found)
-        ends, here = rows[np.stack([starts[:-1], starts[1:] - 1], axis=1).ravel().tolist()], np.diff(starts)
+        ends, here = rows[np.stack([starts[:-1], starts[1:] - 1], axis=1).ravel().tolist()], np.diff(starts).tolist()
         if kept and _goes_on(kept[-1], ends):
             ends, kept[-1] = ends[1:], kept[-1][:-1]
-            lengths[-1][-1] += here[0]
-            here = here[1:]
+            lengths[-1] += here.pop(0)
         kept.append(ends)
-        lengths.append(here)
+        lengths += here
     if not kept:
         raise NeedsRows  # why none of them counts, they tell
     ends = pl.concat(kept, how="diagonal_relaxed")
     if not Facts.of(ends, ends.get_column("task_name"), np.arange(0, ends.height + 1, 2)).plain:
         raise NeedsRows  # which parameters are noise, all rows tell
     joined = {name: np.concatenate(some) for name, some in values.items()}
-    return Lean(ends, joined, np.concatenate(lengths), height, whole)
+    return Lean(ends, joined, np.array(lengths, dtype=np.int64), height, whole)
 
 
 def _goes_on(before: pl.DataFrame, after: pl.DataFrame) -> bool:
