@@ -173,7 +173,7 @@ def test_t_and_sign_test_disagree_on_condensed_backward_transfer(shared: Path) -
     assert one.p == pytest.approx(0.907, abs=5e-4)
     assert one.verdict == "undecided"
     assert one.why is not None
-    assert "sign test (p = 0.032) says otherwise" in one.why
+    assert "sign test (p = .032) says otherwise" in one.why
 
 
 def test_groups_need_nothing_heavier_than_scipy_special() -> None:

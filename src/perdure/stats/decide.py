@@ -31,6 +31,7 @@ from perdure.stats.interval import (
 from perdure.stats.model import LEVEL, Array, Decision, Verdict, Withheld
 from perdure.stats.one_lifetime import within_life
 from perdure.stats.sentences import meaning, word_of, words_of
+from perdure.words import p_words
 
 __all__ = [
     "EQUAL",
@@ -321,11 +322,13 @@ def _checks(made: Decision, p: float, n: int) -> tuple[str, ...]:
     alpha = (1 - made.level) / 2 if made.tails == "one" else 1 - made.level
     surest = sign_test(n, n) if made.tails == "one" else 2 * sign_test(n, n)
     beside = (("sign", made.sign_p),) if made.tails == "one" else (("sign", made.sign_p), ("signed-rank", made.rank_p))
-    otherwise = [f"{name} test (p = {other:.2g})" for name, other in beside if other is not None and other < alpha <= p]
+    otherwise = [
+        f"{name} test ({p_words(other)})" for name, other in beside if other is not None and other < alpha <= p
+    ]
     if otherwise:
         verb = "says" if len(otherwise) == 1 else "say"
         return (f"the {' and the '.join(otherwise)} {verb} otherwise: a few lifetimes dominate the mean",)
-    silent = [f"{name} test (p = {other:.2g})" for name, other in beside if other is not None and p < alpha <= other]
+    silent = [f"{name} test ({p_words(other)})" for name, other in beside if other is not None and p < alpha <= other]
     return (f"not confirmed by the {' and the '.join(silent)}",) if silent and surest < alpha else ()
 
 
