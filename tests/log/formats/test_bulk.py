@@ -184,6 +184,22 @@ def test_lives_of_the_same_blocks_share_them(tmp_path: Path) -> None:
         assert shared.dropped == own.dropped
 
 
+def test_lifetimes_share_rows_only_with_neighbours_that_have_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk_rows, "PER_PIECE", 30)
+    monkeypatch.setattr(bulk, "PER_PIECE", 30)
+    rng = np.random.default_rng(3)
+    swapped = [*SCENARIO.blocks[1:], SCENARIO.blocks[0]]
+    order = [SCENARIO.blocks, SCENARIO.blocks, SCENARIO.blocks, swapped, swapped, SCENARIO.blocks]
+    lives = [lifetime_of(blocks, rng, name=f"life {number}") for number, blocks in enumerate(order)]
+    found = all_of(perdure.write_lives(tmp_path / "lives.parquet", lives))
+    for one, expected in zip(found, lives, strict=True):
+        assert one.experiences.equals(expected.experiences)
+    first = [life.passage().scenario.blocks for life in found]
+    assert [next(at for at, blocks in enumerate(first) if blocks is one) for one in first] == [0, 0, 0, 3, 3, 5]
+
+
 def test_what_is_shared_is_not_said_of_other_rows(tmp_path: Path) -> None:
     values = array()
     values[2, 3] = np.nan

@@ -7,6 +7,7 @@ how many rows each has and a checksum of every byte, which is compared before an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -58,6 +59,8 @@ class Shared(msgspec.Struct, kw_only=True):
     complete: bool | None = None
     lives: list[tuple[int, int]] = []
     """How many rows a lifetime has, and how many lifetimes in a row have as many."""
+    alike: bool = False
+    """Whether those have the very same rows, but for what was measured and when; they are read once then."""
     part: int = 0
     last: bool = True
     """Whether no part of a folder comes after this one."""
@@ -88,32 +91,32 @@ class _Bulk:
 
     def read(self, path: Path, options: Options) -> Lifetime:
         """The only lifetime of a file that holds one."""
-        several = [_Part(path, file, options) for file in _files(path)]
+        several = [_part(path, file, options) for file in _files(path)]
         count = sum(len(one.lengths) for one in several)
         if count != 1:
             raise LogError(
                 f"holds {count} lifetimes, and one was asked for", "score the file to see them all", file=path
             )
-        return next(several[0].lifetimes())
+        return next(several[0].lifetimes(options))
 
     def parts(self, path: Path, options: Options) -> Sequence[str]:
         """Pieces of whole lifetimes, about a quarter of a million rows each: `file:first+count`."""
         return [
             f"{at}:{first}+{last - first}"
             for at, file in enumerate(_files(path))
-            for first, last in _pieces(_Part(path, file, options).lengths)
+            for first, last in _pieces(_part(path, file, options).lengths)
         ]
 
     def holds_experts(self, path: Path, options: Options) -> bool:
         """Whether experts are among its lifetimes; a role that all share may be no column."""
-        return any(_Part(path, file, options).holds_experts() for file in _files(path))
+        return any(_part(path, file, options).holds_experts() for file in _files(path))
 
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
         """The lifetimes in their order, of one piece or of all; never more than a piece in memory."""
         files = _files(path)
         if part is None:
-            for one in [_Part(path, file, options) for file in files]:  # all found whole before the first is read
-                yield from one.lifetimes()
+            for one in [_part(path, file, options) for file in files]:  # all found whole before the first is read
+                yield from one.lifetimes(options)
             return
         try:
             which, _, span = part.partition(":")
@@ -121,7 +124,7 @@ class _Bulk:
             file = files[int(which)]
         except (ValueError, IndexError):
             raise LogError(f"no piece {part!r}", "parts() names them", file=path) from None
-        yield from _Part(path, file, options).lifetimes(first, first + count)
+        yield from _part(path, file, options).lifetimes(options, first, first + count)
 
 
 def part_name(number: int) -> str:
@@ -155,25 +158,43 @@ def _pieces(lengths: Counts) -> Iterator[tuple[int, int]]:
         first, before = last, int(ends[last - 1])
 
 
+def _part(place: Path, file: Path, options: Options) -> _Part:
+    """One file, found whole; pieces of it that are asked for one by one find it open."""
+    try:
+        of_file, of_place = file.stat(), place.stat()
+    except OSError as problem:
+        raise LogError(f"cannot be read ({problem.strerror})", file=file) from problem
+    unchanged = (of_file.st_ino, of_file.st_size, of_file.st_mtime_ns, of_place.st_mtime_ns)
+    return _opened(place, file, options.verified, unchanged)
+
+
+@lru_cache(maxsize=1)
+def _opened(place: Path, file: Path, verified: bool, _unchanged: tuple[int, ...]) -> _Part:
+    return _Part(place, file, verified)
+
+
 class _Part:
     """One file, found whole."""
 
-    def __init__(self, place: Path, file: Path, options: Options) -> None:
+    def __init__(self, place: Path, file: Path, verified: bool) -> None:
         self.place = place
         self.file = file
         self.notes: tuple[str, ...] = ()
-        self.shared = self._opened(options)
-        self.measures = self._measures(options.measures)
+        self.shared = self._opened(verified)
         rows, counts = (np.array(one, dtype=np.int64) for one in zip(*self.shared.lives, strict=True))
         self.lengths: Counts = np.repeat(rows, counts)
         self.starts: Counts = np.concatenate([[0], np.cumsum(self.lengths)])
+        # Of a file that is not as it was written, nothing is taken for granted.
+        runs = counts if self.shared.alike and not self.notes else np.ones(len(self.lengths), dtype=np.int64)
+        self.first_alike: list[int] = np.repeat(np.cumsum(runs) - runs, runs).tolist()
+        """Of each lifetime, the first of those that share its rows."""
 
-    def _opened(self, options: Options) -> Shared:
+    def _opened(self, verified: bool) -> Shared:
         """The metadata of a file whose every byte is as it was written."""
         file = self.file
         try:
             wrong = broken_seal(file)
-            if wrong and options.verified:
+            if wrong and verified:
                 raise LogError(wrong, "restore it from a copy, or write it again", file=file)
             self.notes = (f"{file.name}: {wrong}",) if wrong else ()
             shared = msgspec.json.decode(pl.read_parquet_metadata(file)[KEY], type=Shared)
@@ -231,44 +252,37 @@ class _Part:
             f"cannot be read as Parquet: {reason}", "restore it from a copy, or write it again", file=self.file
         )
 
-    def lifetimes(self, first: int = 0, last: int | None = None) -> Iterator[Lifetime]:
+    def lifetimes(self, options: Options, first: int = 0, last: int | None = None) -> Iterator[Lifetime]:
         """The lifetimes from one to before another."""
         last = len(self.lengths) if last is None else last
         if not 0 <= first < last <= len(self.lengths):
             raise LogError(f"has {len(self.lengths)} lifetimes", f"{first} to {last} are none of them", file=self.file)
+        measures = self._measures(options.measures)
         for begin, end in _pieces(self.lengths[first:last]):
-            yield from self._piece(first + begin, first + end)
+            yield from self._piece(measures, first + begin, first + end)
 
-    def _piece(self, first: int, last: int) -> Iterator[Lifetime]:
-        start, end = int(self.starts[first]), int(self.starts[last])
+    def _piece(self, measures: Mapping[str, Direction], first: int, last: int) -> Iterator[Lifetime]:
+        start = int(self.starts[first])
         try:
-            rows = self._scan().slice(start, end - start).collect()
-            standard = rows.select(
-                pl.lit(self.shared.filled[name]).cast(kind).alias(name)
-                if name in self.shared.filled
-                else pl.col(name).cast(kind)
-                for name, kind in STANDARD_COLUMNS.items()
-            )
-            measured = rows.select(pl.col(name).cast(pl.Float64) for name in self.measures)
+            shared = [name for name in STANDARD_COLUMNS if name != _TIMES]
+            rows = self.rows(start, int(self.starts[last]), pl.exclude(shared))
+            known = {*IDENTITY, FACTS, _TIMES, *measures}
+            own = [one for one in rows if one.name == _TIMES]
+            own += rows.select(pl.col(name).cast(pl.Float64) for name in measures).get_columns()
+            own += [one for one in rows if one.name not in known]
             who = self._identities(rows, self.starts[first:last] - start)
+            for number in range(first, last):
+                at, length = int(self.starts[number]) - start, int(self.lengths[number])
+                standard, found = _standard(self, self.first_alike[number])
+                experiences = standard.hstack([one.slice(at, length) for one in own])
+                names = {name: values[number - first] for name, values in who.items()}
+                yield self._lifetime(experiences, measures, found, names)
         except _UNREADABLE as problem:
             raise self._unreadable(problem) from problem
-        known = {*IDENTITY, FACTS, *STANDARD_COLUMNS, *self.measures}
-        own = [standard.get_column(_TIMES), *measured, *(one for one in rows if one.name not in known)]
-        if _TIMES in self.shared.filled:
-            own = own[1:]
-        else:
-            standard = standard.drop(_TIMES)
-        lengths = self.lengths[first:last]
-        again = _again([one for one in standard if one.name not in self.shared.filled], lengths)
-        skeleton, at = standard, 0
-        found: dict[Any, Any] = {}
-        for number, length in enumerate(lengths.tolist()):
-            if not again[number]:
-                skeleton, found = standard.slice(at, length), {}
-            experiences = skeleton.hstack([one.slice(at, length) for one in own])
-            yield self._lifetime(experiences, found, {name: values[number] for name, values in who.items()})
-            at += length
+
+    def rows(self, start: int, end: int, columns: pl.Expr) -> pl.DataFrame:
+        """Some columns of the rows from one to before another."""
+        return self._scan().select(columns).slice(start, end - start).collect()
 
     def _identities(self, rows: pl.DataFrame, starts: Counts) -> dict[str, Sequence[Any]]:
         """What each lifetime's first row says of it."""
@@ -280,7 +294,13 @@ class _Part:
             for name in names
         }
 
-    def _lifetime(self, experiences: pl.DataFrame, found: dict[Any, Any], who: Mapping[str, Any]) -> Lifetime:
+    def _lifetime(
+        self,
+        experiences: pl.DataFrame,
+        measures: Mapping[str, Direction],
+        found: dict[Any, Any],
+        who: Mapping[str, Any],
+    ) -> Lifetime:
         shared = self.shared
         manifest, info, complete, notes = shared.manifest, shared.info, shared.complete, self.notes
         if who[FACTS]:
@@ -293,7 +313,7 @@ class _Part:
         return Lifetime(
             id=str(who["lifetime"]),
             experiences=experiences,
-            measures=self.measures,
+            measures=measures,
             learner=who["learner"],
             seed=who["seed"],
             role="expert" if who["role"] == "expert" else "life",
@@ -308,19 +328,18 @@ class _Part:
         )
 
 
-def _again(columns: Sequence[pl.Series], lengths: Counts) -> list[bool]:
-    """Whether each lifetime has the rows of the one before it in these columns."""
-    again = np.zeros(len(lengths), dtype=bool)
-    edges = np.flatnonzero(np.diff(lengths)) + 1
-    coded = (one.cast(pl.Categorical()) if one.dtype == pl.String else one for one in columns)
-    numbers = [one.to_physical().cast(pl.Int64).fill_null(-1).to_numpy() for one in coded]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    for first, last in zip([0, *edges.tolist()], [*edges.tolist(), len(lengths)], strict=True):
-        if last - first > 1:
-            tables = [one[starts[first] : starts[last]].reshape(last - first, -1) for one in numbers]
-            again[first + 1 : last] = np.logical_and.reduce([(one[1:] == one[:-1]).all(axis=1) for one in tables])
-    found: list[bool] = again.tolist()
-    return found
+@lru_cache(maxsize=1)
+def _standard(part: _Part, life: int) -> tuple[pl.DataFrame, dict[Any, Any]]:
+    """A lifetime's rows but for values and times, and room for what is found in them: kept for those who share them."""
+    filled = part.shared.filled
+    kinds = {name: kind for name, kind in STANDARD_COLUMNS.items() if name in filled or name != _TIMES}
+    there = pl.col([name for name in kinds if name not in filled])
+    rows = part.rows(int(part.starts[life]), int(part.starts[life + 1]), there)
+    standard = rows.select(
+        pl.lit(filled[name]).cast(kind).alias(name) if name in filled else pl.col(name).cast(kind)
+        for name, kind in kinds.items()
+    )
+    return standard, {}
 
 
 BULK = _Bulk()

@@ -136,18 +136,18 @@ def _written(place: Path, source: Source, number: int = 0, ahead: _Ahead | None 
     """One file: its pieces are row groups, and its metadata is written when the last of them is known."""
     from polars.io.plugins import register_io_source
 
-    lengths: list[int] = []
+    written: list[tuple[int, int]] = []
     first = next(source.pieces)
 
     def pieces(*_: Any) -> Iterator[pl.DataFrame]:
         for rows, lives in chain((first,), source.pieces):
-            lengths.extend(lives)
+            written.extend(lives)
             yield rows
 
     def metadata(_context: Any) -> dict[str, str]:
-        runs = [(length, len(list(same))) for length, same in groupby(lengths)]
+        runs = [(length, len(list(same))) for (length, _), same in groupby(written)]
         last = ahead is None or ahead.following is None
-        shared = msgspec.structs.replace(source.shared, lives=runs, part=number, last=last)
+        shared = msgspec.structs.replace(source.shared, lives=runs, alike=True, part=number, last=last)
         return {KEY: as_json(shared, place.name).decode()}
 
     register_io_source(pieces, schema=source.schema).sink_parquet(

@@ -101,4 +101,4 @@ def _pieces(cohorts: Sequence[Cohort], schema: Mapping[str, pl.DataType]) -> Ite
                     for name, one in cohort.values.items()
                 ),
             ]
-            yield pl.DataFrame(columns).select(list(schema)), lengths
+            yield pl.DataFrame(columns).select(list(schema)), [(life.height, number)] * held

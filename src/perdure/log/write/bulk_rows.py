@@ -25,8 +25,8 @@ __all__ = ["Batches", "Piece", "Source", "as_json", "from_lifetimes", "from_valu
 Values = npt.NDArray[np.float64]
 Batches = Values | Mapping[str, Values] | Iterable[Values | Mapping[str, Values]]
 """A row per life and a column per experience; an array per measure where there are several; or many of these."""
-Piece = tuple[pl.DataFrame, list[int]]
-"""Rows, and how many of them each lifetime has."""
+Piece = tuple[pl.DataFrame, list[tuple[int, int]]]
+"""Rows, how many of them each lifetime has, and a number: neighbours of the same have the same rows of blocks."""
 
 _TYPES = {"learn": "train", "evaluate": "test"}
 
@@ -68,16 +68,22 @@ def from_lifetimes(target: Path, lives: Iterator[Lifetime]) -> Source:
 
     def pieces() -> Iterator[Piece]:
         group: list[Lifetime] = []
-        height = 0
+        kinds: list[tuple[int, int]] = []
+        height, kind, before = 0, 0, None
         for life in chain((first,), lives):
             _check_alike(life, shared, {**columns, **extras})
             names.add(life.id)
-            if group and height + life.experiences.height > PER_PIECE:
-                yield _joined(group, shared, schema)
-                group, height = [], 0
+            rows = life.experiences.height
+            if group and height + rows > PER_PIECE:
+                yield _joined(group, shared, schema), kinds
+                group, kinds, height = [], [], 0
+            standard = life.experiences.select(name for name in STANDARD_COLUMNS if name != "timestamp")
+            kind += before is None or not standard.equals(before)
+            before = standard
             group.append(life)
-            height += life.experiences.height
-        yield _joined(group, shared, schema)
+            kinds.append((rows, kind))
+            height += rows
+        yield _joined(group, shared, schema), kinds
 
     return Source(schema, shared, pieces())
 
@@ -117,7 +123,7 @@ def _said(measures: Mapping[str, str]) -> str:
     return ", ".join(f"{name} ({direction})" for name, direction in measures.items())
 
 
-def _joined(group: Sequence[Lifetime], shared: Shared, schema: Mapping[str, pl.DataType]) -> Piece:
+def _joined(group: Sequence[Lifetime], shared: Shared, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     lengths = [life.experiences.height for life in group]
     columns = [name for name in schema if name not in IDENTITY and name != FACTS]
     wanted = {name: schema[name] for name in columns}
@@ -141,7 +147,7 @@ def _joined(group: Sequence[Lifetime], shared: Shared, schema: Mapping[str, pl.D
         facts[at] = _own(life, shared)
         at += length
     rows = pl.concat(frames, how="vertical")
-    return pl.DataFrame([*identity, pl.Series(FACTS, facts, dtype=pl.String), *rows.get_columns()]), lengths
+    return pl.DataFrame([*identity, pl.Series(FACTS, facts, dtype=pl.String), *rows.get_columns()])
 
 
 def identity_columns(lengths: Sequence[int], **columns: Sequence[Any]) -> list[pl.Series]:
@@ -264,7 +270,7 @@ def _pieces_of(
                 pl.DataFrame(
                     [*identity, *rows.get_columns(), *(pl.Series(name, one.ravel()) for name, one in some.items())]
                 ),
-                [life.height] * held,
+                [(life.height, 0)] * held,
             )
             done += held
     if not done:
