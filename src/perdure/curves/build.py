@@ -28,7 +28,7 @@ __all__ = ["Asked", "alike", "curves", "expert_logs"]
 _LARGEST = 1e300  # the range of larger values, or the sum of many, is no number
 _SHORT = 256  # values; a longer block by itself takes no longer for being one of many
 _TOGETHER = 1 << 14  # values of a life's short blocks that are clamped or scaled in one go
-_AT_ONCE = 1 << 18  # values prepared as one array, the experts' beside them: few enough to stay near the cache
+_AT_ONCE = 1 << 20  # values prepared as one array, the experts' beside them
 
 Measured = str | Mapping[str, str]
 Directed = Direction | Mapping[str, Direction]

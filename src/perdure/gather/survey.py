@@ -43,7 +43,7 @@ class Frame(Protocol):
 Look = Callable[[Curves, int], Any]
 """What is to be kept of a lifetime's curves, given how many lifetimes there are; it must survive a pickle."""
 
-_ROWS_AT_ONCE = 200_000
+_ROWS_AT_ONCE = 1 << 20
 _WORTH_A_POOL = 8  # fewer lifetimes are scored before a second process has started
 _HANDFUL, _TURNS = 32, 8  # places that a process takes at once; how often it comes back for more, at least
 

@@ -31,8 +31,9 @@ VERSION = 1
 SUFFIX = ".parquet"
 FACTS = "facts"
 """The column in which a lifetime's first row says, as JSON, what of its manifest is not the shared one."""
-PER_PIECE = 1 << 18
+PER_PIECE = 1 << 20
 """Rows that are written and read in one go; a lifetime is never divided."""
+_LIVES = 256  # of a piece at most: many processes share out short lives
 
 IDENTITY: Mapping[str, pl.DataType] = {
     "lifetime": pl.Categorical(),
@@ -100,7 +101,7 @@ class _Bulk:
         return next(several[0].lifetimes(options))
 
     def parts(self, path: Path, options: Options) -> Sequence[str]:
-        """Pieces of whole lifetimes, about a quarter of a million rows each: `file:first+count`."""
+        """Pieces of whole lifetimes, a million rows or a few hundred lifetimes each: `file:first+count`."""
         return [
             f"{at}:{first}+{last - first}"
             for at, file in enumerate(_files(path))
@@ -153,7 +154,7 @@ def _pieces(lengths: Counts) -> Iterator[tuple[int, int]]:
     ends = np.cumsum(lengths)
     first, before = 0, 0
     while first < len(lengths):
-        last = max(first + 1, int(np.searchsorted(ends, before + PER_PIECE, side="right")))
+        last = max(first + 1, min(first + _LIVES, int(np.searchsorted(ends, before + PER_PIECE, side="right"))))
         yield first, last
         first, before = last, int(ends[last - 1])
 

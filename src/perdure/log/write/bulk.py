@@ -25,7 +25,7 @@ from perdure.scenario.model import Scenario
 
 __all__ = ["write_cohorts", "write_lives"]
 
-_PER_FILE = 16 * PER_PIECE  # rows of a part of a folder
+_PER_FILE = 4 * PER_PIECE  # rows of a part of a folder
 
 
 def write_lives(
@@ -42,7 +42,7 @@ def write_lives(
 ) -> Path:
     """Write lifetimes into the file `path`, or, where it does not end in .parquet, into a folder of parts.
 
-    `lives` may be a generator: a few hundred thousand rows are held at a time. Thousands of lives through one
+    `lives` may be a generator: about a million rows are held at a time. Thousands of lives through one
     `scenario` are written faster from `values`, an array with a row per life and a column per experience (one array per
     measure, where there are several), or an iterable of such arrays. Each life has a seed of `seeds`, 0, 1, 2, …
     by default, and is called `<learner>-<seed>`. Readers see nothing until all is written.
