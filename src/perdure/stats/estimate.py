@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from perdure.metrics.engine.arithmetic import median
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.decide import decide, on_scale
@@ -66,7 +67,7 @@ def estimate(
     values = defined(lives, metric)
     facts: dict[str, float | None] = {}
     if len(values):
-        facts |= {"median": float(np.median(values))}
+        facts |= {"median": median(values)}
     if len(values) >= ENOUGH_FOR_BOOTSTRAP:
         scaled = on_scale(bar, values)[0] if made.scale == "log" else values
         back = math.exp if made.scale == "log" else float

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perdure.metrics.engine.arithmetic import median
 from perdure.metrics.engine.declare import Value
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def _mean(values: Sequence[float]) -> float:
 
 _AGGREGATES: Mapping[Aggregate, Callable[[Sequence[float]], float]] = {
     "mean": _mean,
-    "median": lambda values: float(np.median(values)),
+    "median": lambda values: median(np.asarray(values, dtype=np.float64)),
 }
 
 
