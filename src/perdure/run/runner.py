@@ -43,11 +43,6 @@ class RunResult:
         return tuple(self.folder.place(job) for job in self.plan.lives if self.folder.is_finished(job))
 
     @property
-    def finished_experts(self) -> tuple[Path, ...]:
-        """The logs of all experts that reached their end."""
-        return tuple(self.folder.place(job) for job in self.plan.experts if self.folder.is_finished(job))
-
-    @property
     def finished_twins(self) -> tuple[Path, ...]:
         """The logs of all stateless twins that reached their end."""
         return tuple(self.folder.place(job) for job in self.plan.twins if self.folder.is_finished(job))
