@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.faults.ill import children_of, records, write_protocol
+from tests.faults.ill import Run, children_of, records, write_protocol
 
 from perdure.run.folder import RunFolder
 from perdure.run.plan import Plan
@@ -58,3 +59,52 @@ def disturbed(file: Path, into: Path, chance: random.Random) -> None:
     _, complained = driver.communicate(timeout=60)
     assert driver.returncode in (0, -9, 130, 143), complained
     assert b"Traceback" not in complained
+
+
+KILLS = 5
+LEARNERS = """
+[[learners]]
+use = "ill_toys:Slow"
+params = { pause = 0.004 }
+name = "one"
+
+[[learners]]
+use = "ill_toys:Slow"
+params = { pause = 0.006 }
+name = "other"
+"""
+
+
+@pytest.mark.slow
+def test_several_learners_killed_again_and_again_leave_the_records_of_a_run_left_alone(tmp_path: Path) -> None:
+    file = write_protocol(tmp_path, lifetimes=2, experts=1, learn=10)
+    text = file.read_text()
+    begin, end = text.index("[learner]"), text.index("[[scenarios]]")
+    file.write_text(text[:begin] + LEARNERS + text[end:])
+    whole, into = tmp_path / "whole", tmp_path / "run"
+    assert Run(file, into=whole).end()[0] == 0
+    # Moments are counted in records, so that they fall into the work, and into both learners, on any machine.
+    moments = sorted(random.Random(3).sample(range(2, sum(written(whole).values()) - 10), KILLS))
+    for moment in moments:
+        run = Run(file, into=into)
+        while sum(written(into).values()) < moment:
+            assert run.process.poll() is None, run.end()
+            time.sleep(0.01)
+        run.process.kill()
+        assert "Traceback" not in run.end()[2]
+    status, _, complained = Run(file, into=into).end()
+    assert status == 0, complained
+    assert written(into) == written(whole)
+    for learner in ("one", "other"):
+        found, expected = records(into / learner), records(whole / learner)
+        assert found.keys() == expected.keys() != set()
+        assert all(found[key].equals(expected[key]) for key in found)
+
+
+def written(folder: Path) -> dict[str, int]:
+    """How many lines each log below has so far."""
+    found = {}
+    with suppress(FileNotFoundError):  # of a life that just begins again
+        for log in folder.glob("*/*/*/*/*/data-log.tsv"):
+            found[str(log.relative_to(folder))] = log.read_bytes().count(b"\n")
+    return found
