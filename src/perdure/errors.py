@@ -15,14 +15,17 @@
         ├── RecordError    a record that breaks the rules; nothing was written (also a RuntimeError)
         └── WriteError     the disk refused; says which records are safe (also an OSError)
 
-An error knows what is wrong, what to do, and where: a file (or a lifetime, a block), and its line. Its text is made
-of these, and nobody takes a text apart to learn them.
+An error knows what is wrong and was found (`what`), what to do (`fix`), and its place: a `file` with its `line`, and
+`where`, which is no file: a lifetime, a block, a task, an option. Its text is made of these, and nobody takes a text
+apart to learn them. Whoever knows more of the place raises `problem.at(file=…, where=…)` from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from difflib import get_close_matches
+from typing import Any, Self
 
 __all__ = [
     "LearnerError",
@@ -47,11 +50,40 @@ __all__ = [
 class PerdureError(Exception):
     """The root: `except PerdureError` catches all that Perdure means to raise."""
 
-    def __init__(self, what: str = "", fix: str = "", *, file: object = None, line: int | None = None) -> None:
+    def __init__(
+        self, what: str = "", fix: str = "", *, file: object = None, line: int | None = None, where: object = None
+    ) -> None:
         self.what, self.fix, self.line = what, fix, line
         self.file = None if file is None else str(file)
-        place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
-        super().__init__(f"{place}{what}; {fix}" if fix else f"{place}{what}")
+        self.where = None if where is None else str(where)
+        super().__init__(self._words())
+
+    def at(self, *, file: object = None, line: int | None = None, where: object = None) -> Self:
+        """The same error in a wider place: a file, and its line, where it has none, and `where` around its own."""
+        made = copy(self)
+        if made.file is None and file is not None:
+            made.file, made.line = str(file), line
+        if where is not None:
+            made.where = str(where) if made.where is None else f"{where}: {made.where}"
+        made.args = (made._words(),)
+        return made
+
+    def _words(self) -> str:
+        lines = "" if self.line is None else f":{self.line}"
+        place = None if self.file is None else f"{self.file}{lines}"
+        said = ": ".join(one for one in (place, self.where, self.what) if one is not None)
+        return f"{said}; {self.fix}" if self.fix else said
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By its facts, because not every kind is made from its text alone.
+        return _remade, (type(self), self.args, vars(self))
+
+
+def _remade(kind: type[PerdureError], args: tuple[Any, ...], facts: dict[str, Any]) -> PerdureError:
+    made = kind.__new__(kind)
+    made.args = args
+    vars(made).update(facts)
+    return made
 
 
 class UnknownName(PerdureError):
