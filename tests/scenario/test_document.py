@@ -95,7 +95,7 @@ def test_places_are_written_as_a_reader_would_look_them_up() -> None:
     ],
 )
 def test_what_is_not_json_is_refused_with_line_and_column(text: str, line: int, column: int) -> None:
-    with pytest.raises(ScenarioError, match=rf"not JSON: .*, line {line}, column {column};"):
+    with pytest.raises(ScenarioError, match=rf":{line}: not JSON: .*, column {column};"):
         decode(text)
 
 

@@ -44,12 +44,12 @@ def test_an_environments_class_may_be_checked_as_it_is(env: type) -> None:
     ("env", "message"),
     [
         (strange.Raising, "raised ZeroDivisionError"),
-        (strange.NotANumber, "a reward is a finite number"),
+        (strange.NotANumber, "give a finite number"),
         (strange.Endless, "did not end within 200 steps"),
-        (strange.Shifting, "changed its action_space"),
+        (strange.Shifting, "the action_space changed"),
         (strange.Growing, "not in its observation_space"),
         (strange.Unseeded, "two different courses; draw all chance from self.np_random"),
-        (strange.Silent, "its measures also name detour"),
+        (strange.Silent, "return detour as well"),
     ],
 )
 def test_a_breach_of_an_environment_is_said(env: type, message: str) -> None:

@@ -76,17 +76,17 @@ def test_parameters_reach_any_other_environment_when_it_is_made_again() -> None:
 @pytest.mark.parametrize(
     ("env", "message"),
     [
-        (strange.Raising, "'mine_wide', at step 2 of an episode with {}, raised ZeroDivisionError: the motor stalled"),
-        (strange.RaisingInReset, "'mine_wide' raised in reset: OSError: no such device"),
+        (strange.Raising, "'mine_wide', at step 2 of an episode with {}: step raised ZeroDivisionError: the motor stalled"),
+        (strange.RaisingInReset, "'mine_wide': reset raised OSError: no such device"),
         (
             strange.RaisingWhenMade,
             "'RaisingWhenMade' cannot be made with the parameters {}: RuntimeError: licence expired",
         ),
-        (strange.NotANumber, "gave the reward nan; a reward is a finite number"),
+        (strange.NotANumber, "gave the reward nan; give a finite number"),
         (strange.Growing, "an observation (ndarray of shape (3,)) that is not in its observation_space"),
         (strange.OldFashioned, "reset gave ndarray of shape (2,); expected (observation, info)"),
         (strange.OldStep, "raised ValueError: not enough values to unpack (expected 5, got 4)"),
-        (strange.Silent, "gave reward, steps; its measures also name detour"),
+        (strange.Silent, "gave reward, steps; return detour as well"),
     ],
 )
 def test_a_broken_promise_is_named_with_the_task(env: type, message: str) -> None:
@@ -114,7 +114,7 @@ def test_an_environment_that_never_ends_is_cut_off_at_the_step_limit() -> None:
 
 
 def test_a_change_of_spaces_names_both_spaces() -> None:
-    with pytest.raises(TaskError, match=r"changed its action_space from Discrete\(2\) to Discrete\(3\)"):
+    with pytest.raises(TaskError, match=r"the action_space changed from Discrete\(2\) to Discrete\(3\)"):
         opened(strange.Shifting).begin().reset()
 
 
@@ -161,7 +161,7 @@ def test_a_batch_task_has_no_episodes() -> None:
 
 
 def test_a_step_limit_below_one_is_refused() -> None:
-    with pytest.raises(PerdureError, match="at least one step"):
+    with pytest.raises(PerdureError, match="is 0; give 1 or more"):
         opened(strange.Honest, step_limit=0)
 
 

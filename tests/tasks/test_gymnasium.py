@@ -28,7 +28,7 @@ def test_a_keyword_that_changes_in_an_episode_reaches_the_environment() -> None:
 def test_a_keyword_that_changes_the_space_is_refused_within_one_task() -> None:
     with (
         Episodes(Task("lake", env="FrozenLake-v1")) as episodes,
-        pytest.raises(TaskError, match=r"changed its observation_space from Discrete\(16\) to Discrete\(64\)"),
+        pytest.raises(TaskError, match=r"the observation_space changed from Discrete\(16\) to Discrete\(64\)"),
     ):
         episodes.begin({"map_name": "8x8"}, seed=1).reset()
 

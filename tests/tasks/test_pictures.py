@@ -81,7 +81,7 @@ def test_files_in_the_format_of_mnist_are_read_compressed_or_not(
 ) -> None:
     monkeypatch.setenv("PERDURE_DATA", str(tmp_path))
     kind = _of_files("MNIST", "digits", 2, _idx("MNIST"))
-    with pytest.raises(TaskError, match=r"the task 'MNIST': no pictures below .*set PERDURE_DATA"):
+    with pytest.raises(TaskError, match=r": no pictures for the task 'MNIST' below this folder; .*set PERDURE_DATA"):
         drawn(kind, "learn")
     raw = tmp_path / "MNIST" / "raw"
     raw.mkdir(parents=True)

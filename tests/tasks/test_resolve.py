@@ -81,7 +81,7 @@ def test_a_task_class_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: 
         ("navigate", TaskError, r"embedded: pong, breakout, .*import path \(module:name\)"),
         ("ale_py_absent:ALE/Pong-v5", TaskError, "there is no module 'ale_py_absent'"),
         ("no_such_module:Thing", TaskError, "there is no module 'no_such_module'"),
-        ("ALE/Pong-v5", TaskError, r"the package ale-py registers it: .*env = 'ale_py:ALE/Pong-v5'"),
+        ("ALE/Pong-v5", TaskError, r"which the package ale-py registers; .*env = 'ale_py:ALE/Pong-v5'"),
         ("perdure.words:SIDES", TaskError, r"has no 'SIDES'; no class and no task is defined there"),
         ("perdure.tasks.digits:SIDES", TaskError, r"has no 'SIDES'; known: Hand"),
         ("perdure.tasks.minigrid:EmptyRom", TaskError, r"has no 'EmptyRom'; did you mean 'EmptyRoom'\?"),

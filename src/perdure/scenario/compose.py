@@ -51,7 +51,7 @@ def compose(
         _check_number("superblocks", superblocks, 1)
     _check_number("seed", seed, 0, most=2**128)
     if name is not None and not (name and name.isprintable()):
-        raise ScenarioError(f"name is {name!r}; give printable text")
+        raise ScenarioError(f"name is {name!r}", "give printable text")
     given = _checked(tasks)
     request = Request(given, learn, evaluate, superblocks, seed, np.random.default_rng(seed))
     phases = tuple(declared.phases(request))
@@ -71,7 +71,7 @@ def compose(
         _, problems, _ = parse_syllabus(syllabus_text(syllabus), syllabus.scenario.name)
         for problem in problems:
             if problem.level == "error":
-                raise ScenarioError(f"cannot compose {layout}: {problem.what}; {problem.fix}")
+                raise ScenarioError(f"cannot compose {layout}: {problem.what}", problem.fix)
         if len(_SOUND) < _REMEMBERED:
             _SOUND.add(like)
     return syllabus
@@ -88,15 +88,17 @@ def single_of(syllabus: Syllabus, task: str, *, evaluate: int = 0, name: str | N
     Lengths in steps stay in steps: they are added up and kept.
     """
     chosen = only_task(chosen_tasks(syllabus, (task,)))
+    blocks = syllabus.scenario.blocks
     rows = [
         (block.length, steps)
-        for block, steps in zip(syllabus.scenario.blocks, syllabus.steps, strict=True)
+        for block, steps in zip(blocks, syllabus.steps, strict=True)
         if block.mode == "learn" and block.task == chosen.label and block.subtype == "wake"
     ]
     if not rows:
         raise ScenarioError(
-            f"{syllabus.scenario.name}: {chosen.label!r} is never learned, so no expert can match it; "
-            f"learned: {', '.join(sorted({block.task for block in syllabus.scenario.blocks if block.mode == 'learn'}))}"
+            f"{chosen.label!r} is never learned, so no expert can match it",
+            f"choose one that is: {', '.join(sorted({one.task for one in blocks if one.mode == 'learn'}))}",
+            where=syllabus.scenario.name,
         )
     lengths, steps = [row[0] for row in rows], [row[1] for row in rows]
     title = name or f"{syllabus.scenario.name}-{chosen.label}-expert"
@@ -104,8 +106,9 @@ def single_of(syllabus: Syllabus, task: str, *, evaluate: int = 0, name: str | N
         return single(chosen, learn=sum(length or 0 for length in lengths), evaluate=evaluate, name=title)
     if any(length is not None for length in lengths):
         raise ScenarioError(
-            f"{syllabus.scenario.name}: {chosen.label!r} is learned partly by count, partly by steps; "
-            "use one of the two throughout"
+            f"{chosen.label!r} is learned partly by count, partly by steps",
+            "use one of the two throughout",
+            where=syllabus.scenario.name,
         )
     total = sum(step or 0 for step in steps)
     expert = single(chosen, learn=1, evaluate=evaluate, name=title)
@@ -135,7 +138,8 @@ def only_task(tasks: Sequence[Task]) -> Task:
     """The one task that an expert learns; more than one, or none, is refused."""
     if len(tasks) != 1:
         raise ScenarioError(
-            f"an expert learns one task variant, not {len(tasks)}; name one: {', '.join(task.label for task in tasks)}"
+            f"an expert learns one task variant, not {len(tasks)}",
+            f"name one: {', '.join(task.label for task in tasks)}",
         )
     return tasks[0]
 
@@ -144,7 +148,7 @@ def parse_task(text: str) -> Task:
     """`Pong:wide` as a task; what follows the last colon is the variant."""
     name, colon, variant = text.rpartition(":")
     if colon and not (name and variant):
-        raise ScenarioError(f"task {text!r}: expected NAME or NAME:VARIANT, as in pong:wide")
+        raise ScenarioError(f"task {text!r} lacks a name or a variant", "write NAME or NAME:VARIANT, as in pong:wide")
     return Task(name, variant) if colon else Task(text)
 
 
@@ -170,7 +174,7 @@ def _checked(tasks: Iterable[Task | str]) -> tuple[Task, ...]:
     """Tasks as a scenario holds them: folded, spelled in `env`, each once."""
     given = [parse_task(task) if isinstance(task, str) else task for task in tasks]
     if not given:
-        raise ScenarioError("no task to compose from; name at least one, as in pong or pong:wide")
+        raise ScenarioError("no task to compose from", "name at least one, as in pong or pong:wide")
     result: dict[str, Task] = {}
     first: dict[str, Task] = {}
     for task in given:
@@ -184,11 +188,11 @@ def _checked(tasks: Iterable[Task | str]) -> tuple[Task, ...]:
         kin = first.setdefault(folded.name, folded)
         folded = replace(folded, env=kin.env if not task.env else task.env)
         if folded.label in result:
-            raise ScenarioError(f"task {folded.label!r} is named twice; name each variant once")
+            raise ScenarioError(f"task {folded.label!r} is named twice", "name each variant once")
         if bool(kin.variant) != bool(folded.variant):
-            raise ScenarioError(f"task {kin.name!r} is named with and without a variant; give each a variant")
+            raise ScenarioError(f"task {kin.name!r} is named with and without a variant", "give each a variant")
         if (kin.env, kin.bounds) != (folded.env, folded.bounds):
-            raise ScenarioError(f"the variants of {kin.name!r} differ in env or bounds; a task has one of each")
+            raise ScenarioError(f"the variants of {kin.name!r} differ in env or bounds", "give a task one of each")
         result[folded.label] = folded
     return tuple(result.values())
 
@@ -200,10 +204,12 @@ def _as_json(params: Mapping[str, Any], label: str) -> dict[str, Any]:
         return dict(json.loads(json.dumps(dict(params), allow_nan=False)))
     except (TypeError, ValueError) as problem:
         raise ScenarioError(
-            f"task {label!r}: its parameters cannot be written as JSON ({problem}); use text, numbers, lists, objects"
+            f"its parameters cannot be written as JSON ({problem})",
+            "use text, numbers, lists, objects",
+            where=f"task {label!r}",
         ) from problem
 
 
 def _check_number(name: str, value: int, least: int, most: int = LONGEST) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ScenarioError(f"{name} is {value!r}; give a whole number from {least} to {most:,}")
+        raise ScenarioError(f"{name} is {value!r}", f"give a whole number from {least} to {most:,}")

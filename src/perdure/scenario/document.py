@@ -135,7 +135,9 @@ def read_text(path: Path) -> str:
         _check_size(path.stat().st_size, str(path))
         return as_text(files.read_bytes(path, LARGEST_BYTES), str(path))
     except OSError as problem:
-        raise ScenarioError(f"{path}: cannot be read: {problem.strerror}; give the path of a syllabus") from problem
+        raise ScenarioError(
+            f"cannot be read: {problem.strerror}", "give the path of a syllabus", file=path
+        ) from problem
 
 
 def as_text(content: bytes, name: str) -> str:
@@ -145,7 +147,7 @@ def as_text(content: bytes, name: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         raise ScenarioError(
-            f"{name}: not UTF-8 text (byte {problem.start} is {content[problem.start]:#04x}); save it as UTF-8"
+            f"not UTF-8 text (byte {problem.start} is {content[problem.start]:#04x})", "save it as UTF-8", file=name
         ) from problem
 
 
@@ -154,25 +156,32 @@ def decode(text: str, name: str = "syllabus") -> Document:
     _check_size(len(text), name)
     if _is_deeper(text, MOST_LEVELS):
         raise ScenarioError(
-            f"{name}: nested more than {MOST_LEVELS} levels deep; nested $repeat multiply, so write their product once"
+            f"nested more than {MOST_LEVELS} levels deep",
+            "nested $repeat multiply, so write their product once",
+            file=name,
         )
     try:
         return _decoded(text, name)
     except json.JSONDecodeError as problem:
         raise ScenarioError(
-            f"{name}: not JSON: {problem.msg}, line {problem.lineno}, column {problem.colno}; "
-            'a syllabus is {"instructions": [{"$phase": "1.train"}, …]}'
+            f"not JSON: {problem.msg}, column {problem.colno}",
+            'a syllabus is {"instructions": [{"$phase": "1.train"}, …]}',
+            file=name,
+            line=problem.lineno,
         ) from problem
     except ValueError as problem:  # an integer of thousands of digits
-        raise ScenarioError(f"{name}: {problem}; write numbers that a computer can hold") from problem
+        raise ScenarioError(
+            "holds a number of thousands of digits", "write numbers that a computer can hold", file=name
+        ) from problem
 
 
 def _decoded(text: str, name: str) -> Document:
     value = _DECODER.decode(text)
     if not isinstance(value, dict):
         raise ScenarioError(
-            f"{name}: not an object (it begins {text.lstrip()[:20]!r}); "
-            'a syllabus is {"instructions": [{"$phase": "1.train"}, …]}'
+            f"not an object (it begins {text.lstrip()[:20]!r})",
+            'a syllabus is {"instructions": [{"$phase": "1.train"}, …]}',
+            file=name,
         )
     return Document(text, value)
 
@@ -221,8 +230,9 @@ def _after_space(text: str, position: int) -> int:
 def _check_size(size: int, name: str) -> None:
     if size > LARGEST_BYTES:
         raise ScenarioError(
-            f"{name}: {size / 1e6:,.0f} MB, more than the {LARGEST_BYTES / 1e6:,.0f} MB a syllabus may have; "
-            'write equal episodes once, as {"$repeat": …, "count": N}'
+            f"{size / 1e6:,.0f} MB, more than the {LARGEST_BYTES / 1e6:,.0f} MB a syllabus may have",
+            'write equal episodes once, as {"$repeat": …, "count": N}',
+            file=name,
         )
 
 

@@ -124,8 +124,8 @@ def _continual(request: Request) -> Iterator[Phase]:
     names = _names(request.tasks)
     if len(names) != 1 or len(request.tasks) < 2:
         raise ScenarioError(
-            f"continual learning needs one task in two or more variants (found: {_listed(request.tasks)}); "
-            "name them as in pong:narrow and pong:wide"
+            f"continual learning needs one task in two or more variants (found: {_listed(request.tasks)})",
+            "name them as in pong:narrow and pong:wide",
         )
     for task in _shuffled(request.tasks, request.rng):
         yield Phase(((task, request.learn),), request.tasks)
@@ -149,13 +149,13 @@ def _ant_b(request: Request) -> Iterator[Phase]:
 @layout("ant-c", "several tasks, the variants of each together", "all, after each task", scenario_type="ANT-C")
 def _ant_c(request: Request) -> Iterator[Phase]:
     if request.evaluate < 1:
-        raise ScenarioError("ant-c needs evaluations; set evaluate to 1 or more")
+        raise ScenarioError("ant-c needs evaluations", "set evaluate to 1 or more")
     names = _names(request.tasks)
     variants = {name: tuple(task for task in request.tasks if task.name == name) for name in names}
     if len(names) < 2 or any(len(group) < 2 for group in variants.values()):
         raise ScenarioError(
-            f"ant-c needs two or more tasks, each in two or more variants (found: {_listed(request.tasks)}); "
-            "name them as in pong:narrow and pong:wide"
+            f"ant-c needs two or more tasks, each in two or more variants (found: {_listed(request.tasks)})",
+            "name them as in pong:narrow and pong:wide",
         )
     for position in request.rng.permutation(len(names)):
         group = _shuffled(variants[names[position]], request.rng)
@@ -166,7 +166,7 @@ def _ant_c(request: Request) -> Iterator[Phase]:
 def _single(request: Request) -> Iterator[Phase]:
     if len(request.tasks) != 1:
         raise ScenarioError(
-            f"an expert learns one task variant, not {len(request.tasks)} ({_listed(request.tasks)}); name one"
+            f"an expert learns one task variant, not {len(request.tasks)} ({_listed(request.tasks)})", "name one"
         )
     yield Phase((), request.tasks)
     yield Phase(((request.tasks[0], request.learn),), request.tasks)
@@ -190,8 +190,8 @@ def _shares(request: Request) -> tuple[int, ...]:
     """A variant's length in each superblock; a remainder goes to the first ones."""
     if request.learn < request.superblocks:
         raise ScenarioError(
-            f"learn {request.learn} cannot be divided among {request.superblocks} superblocks; "
-            "raise it, or ask for fewer superblocks"
+            f"learn {request.learn} cannot be divided among {request.superblocks} superblocks",
+            "raise it, or ask for fewer superblocks",
         )
     share, remainder = divmod(request.learn, request.superblocks)
     return tuple(share + (position < remainder) for position in range(request.superblocks))
@@ -200,10 +200,11 @@ def _shares(request: Request) -> tuple[int, ...]:
 def _check_adapting(request: Request, layout: str) -> None:
     if len(request.tasks) < 2 or len(_names(request.tasks)) != len(request.tasks):
         raise ScenarioError(
-            f"{layout} needs two or more different tasks in one variant each (found: {_listed(request.tasks)})"
+            f"{layout} needs two or more different tasks in one variant each (found: {_listed(request.tasks)})",
+            "name them as in pong and breakout",
         )
     if request.evaluate < 1:
-        raise ScenarioError(f"{layout} needs evaluations; set evaluate to 1 or more")
+        raise ScenarioError(f"{layout} needs evaluations", "set evaluate to 1 or more")
 
 
 def _names(tasks: Iterable[Task]) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ class Scenario(Shown):
         for task in tasks:
             label = task.label.lower()
             if label in described:
-                raise ScenarioError(f"task {label!r} is described twice; give one of them another variant")
+                raise ScenarioError(f"task {label!r} is described twice", "give one of them another variant")
             described[label] = Task(task.name.lower(), task.variant.lower(), task.env, task.params, task.bounds)
         order = dict.fromkeys(block.task for block in folded if block.mode == "learn")
         order.update(dict.fromkeys(block.task for block in folded))

@@ -15,12 +15,7 @@ __all__ = ["UnfitParameter", "parameter_key", "same_value", "set_text"]
 
 
 class UnfitParameter(ScenarioError):
-    """A parameter that no episode can have: `what` is wrong, and how to `fix` it."""
-
-    def __init__(self, what: str, fix: str) -> None:
-        super().__init__(f"{what}; {fix}")
-        self.what = what
-        self.fix = fix
+    """A parameter that no episode can have."""
 
 
 def parameter_key(params: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -24,7 +24,7 @@ def source(place: str | Path, folder: Path = _HERE) -> tuple[str, str]:
     path = _located(Path(place), folder)
     if path.is_dir():
         if not (path / "scenario_info.json").is_file():
-            raise ScenarioError(f"{path}: a folder without scenario_info.json; give the path of a syllabus")
+            raise ScenarioError("a folder without scenario_info.json", "give the path of a syllabus", file=path)
         path /= "scenario_info.json"
     return _followed(path), str(path)
 
@@ -54,5 +54,7 @@ def _followed(path: Path) -> str:
         return text
     file = path.parent / target
     if not file.is_file():
-        raise ScenarioError(f"{path}: 'input_file' names {target!r}, and there is no such file; put it beside this one")
+        raise ScenarioError(
+            f"'input_file' names {target!r}, and there is no such file", "put it beside this one", file=path
+        )
     return read_text(file)

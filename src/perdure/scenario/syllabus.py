@@ -51,7 +51,7 @@ def read_syllabus(path: str | Path) -> Syllabus:
         listed = "".join(f"\n  {problem}" for problem in errors[:5])
         rest = f"\n  and {len(errors) - 5} more" if len(errors) > 5 else ""
         raise ScenarioError(
-            f"{path}: not a valid syllabus, {plural(len(errors), 'error')}; perdure lint shows all:{listed}{rest}"
+            f"not a valid syllabus, {plural(len(errors), 'error')}", f"perdure lint shows all:{listed}{rest}", file=path
         )
     return syllabus
 
@@ -93,13 +93,15 @@ def _instructions(document: Document, place: str) -> Iterable[tuple[Steps, Any]]
             return instructions
         keys = ", ".join(map(repr, list(value)[:10])) or "nothing"
         raise ScenarioError(
-            f"{place}: not a syllabus: no 'instructions' (found: {keys}); "
-            'a syllabus is {"instructions": [{"$phase": "1.train"}, …]}'
+            f"not a syllabus: no 'instructions' (found: {keys})",
+            'a syllabus is {"instructions": [{"$phase": "1.train"}, …]}',
+            file=place,
         )
     if not isinstance(value["instructions"], list):
         raise ScenarioError(
-            f"{place}: not a syllabus: 'instructions' is a {type(value['instructions']).__name__}; "
-            'write a list: [{"$phase": "1.train"}, …]'
+            f"not a syllabus: 'instructions' is a {type(value['instructions']).__name__}",
+            'write a list: [{"$phase": "1.train"}, …]',
+            file=place,
         )
     return ((("instructions", index), instruction) for index, instruction in enumerate(value["instructions"]))
 
@@ -150,7 +152,7 @@ def write_syllabus(syllabus: Syllabus, path: str | Path) -> None:
     try:
         files.deliver(Path(path), syllabus_text(syllabus).encode())
     except OSError as problem:
-        raise ScenarioError(f"{path}: cannot write a syllabus there: {problem.strerror}") from problem
+        raise ScenarioError(f"cannot be written: {problem.strerror}", "give another path", file=path) from problem
 
 
 def syllabus_text(syllabus: Syllabus) -> str:

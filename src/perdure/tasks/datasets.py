@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from perdure.errors import PerdureError
 from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Mode, Task
-from perdure.tasks.interface import BatchTask, Parameter, TaskError, settled
+from perdure.tasks.interface import BatchTask, Parameter, TaskError, guarded, settled
 from perdure.tasks.resolve import task_kind
 
 __all__ = ["BATCH_SIZE", "Answered", "Dataset", "taken_by"]
@@ -73,7 +72,7 @@ class Dataset:
     ) -> None:
         found = kind or task_kind(task)
         if not isinstance(found, BatchTask):
-            raise TaskError(f"the task {task.label!r} runs in episodes; use a learner that acts")
+            raise TaskError(f"the task {task.label!r} runs in episodes", "use a learner that acts")
         self.task = task
         self.kind = found
         self.mode = mode
@@ -101,26 +100,20 @@ class Dataset:
     def reset(self) -> None:
         """Begin; a dataset is gone through once."""
         if self._number:
-            raise TaskError(
-                f"the dataset {self.task.label!r}: reset after {self._number} batches; "
-                "a block runs once; take the next dataset"
-            )
+            raise self._refused(f"reset after {self._number} batches", "a block runs once; take the next dataset")
         self._was_reset = True
 
     def next_batch(self) -> tuple[dict[str, Any], bool, dict[str, Any]]:
         """The next batch (`id`, `inputs`), whether it is the last, and what may be known beside it."""
         if not self._was_reset:
-            raise TaskError(f"the dataset {self.task.label!r}: next_batch before reset; call reset first")
+            raise self._refused("next_batch before reset", "call reset first")
         if self._open is not None:
-            raise TaskError(
-                f"the dataset {self.task.label!r}: next_batch before batch {self._open.number} was answered; "
-                f"submit its outputs with get_labels({self._open.number}, y_hat) first"
+            raise self._refused(
+                f"next_batch before batch {self._open.number} was answered",
+                f"submit its outputs with get_labels({self._open.number}, y_hat) first",
             )
         if self._upcoming is None:
-            raise TaskError(
-                f"the dataset {self.task.label!r}: no batch is left after {self._number}; "
-                "next_batch said so with done=True"
-            )
+            raise self._refused(f"no batch is left after {self._number}", "stop where next_batch says done=True")
         self._open = self._drawn(*self._upcoming)
         self._upcoming = next(self._experiences, None)
         self._number += 1
@@ -131,53 +124,55 @@ class Dataset:
         """Submit one predicted label per example; the true ones come back, or None where updates are off."""
         batch = self._open
         if batch is None:
-            raise TaskError(f"the dataset {self.task.label!r}: no batch is open; call next_batch before get_labels")
+            raise self._refused("no batch is open", "call next_batch before get_labels")
         if id != batch.number:
-            raise TaskError(f"the dataset {self.task.label!r}: batch {batch.number} is open, not {id!r}")
+            raise self._refused(f"batch {batch.number} is open, not {id!r}", "answer the one that is open")
         try:
             predictions = np.asarray(y_hat)
         except Exception as problem:  # ragged lists, tensors on a device
-            raise TaskError(
-                f"the dataset {self.task.label!r}: the answer to batch {batch.number} is no array: {problem}; "
-                "give one label per example"
+            raise self._refused(
+                f"the answer to batch {batch.number} is no array: {problem}", "give one label per example"
             ) from problem
         if predictions.shape != batch.labels.shape:
-            raise TaskError(
-                f"the dataset {self.task.label!r}: the answer to batch {batch.number} has the shape "
-                f"{predictions.shape}; expected {batch.labels.shape}, one label per example"
-                + (" (take the argmax of scores)" if predictions.ndim == 2 else "")
+            hint = " (take the argmax of scores)" if predictions.ndim == 2 else ""
+            raise self._refused(
+                f"the answer to batch {batch.number} has the shape {predictions.shape}",
+                f"expected {batch.labels.shape}, one label per example{hint}",
             )
-        values = self._guarded(
-            "raised in get_batch_log_info", lambda: dict(self.kind.get_batch_log_info(batch.labels, predictions))
+        values = guarded(
+            self.task.label, "get_batch_log_info", lambda: dict(self.kind.get_batch_log_info(batch.labels, predictions))
         )
         missing = [measure for measure in self.kind.measures if measure not in values]
         if missing:
             raise TaskError(
-                f"the task {self.task.label!r}: get_batch_log_info gave {', '.join(values) or 'nothing'}; "
-                f"its measures also name {', '.join(missing)}"
+                f"get_batch_log_info gave {', '.join(values) or 'nothing'}",
+                f"return {', '.join(missing)} as well, which its measures name",
+                where=f"the task {self.task.label!r}",
             )
         self._on_answer(Answered(batch.number, batch.given, values))
         self._open = None
         return batch.labels.tolist() if self.updates else None
 
+    def _refused(self, what: str, fix: str) -> TaskError:
+        return TaskError(what, fix, where=f"the dataset {self.task.label!r}")
+
     def _drawn(self, given: Mapping[str, Any], seed: int) -> _Batch:
         params = self.settled(given)
         number = params[BATCH_SIZE.name]
         rng = np.random.default_rng(seed)
-        inputs, labels = self._guarded("raised in examples", lambda: self.kind.examples(params, number, self.mode, rng))
+        inputs, labels = guarded(
+            self.task.label, "examples", lambda: self.kind.examples(params, number, self.mode, rng)
+        )
         if len(inputs) != number or np.shape(labels) != (number,):
             raise TaskError(
-                f"the task {self.task.label!r}: examples gave inputs of shape {np.shape(inputs)} and labels of shape "
-                f"{np.shape(labels)}; expected {number} of each"
+                f"examples gave inputs of shape {np.shape(inputs)} and labels of shape {np.shape(labels)}",
+                f"expected {number} of each",
+                where=f"the task {self.task.label!r}",
             )
         if not np.isfinite(inputs).all():
-            raise TaskError(f"the task {self.task.label!r}: examples gave inputs that are not finite, with {params}")
+            raise TaskError(
+                f"examples gave inputs that are not finite, with {params}",
+                "give finite numbers",
+                where=f"the task {self.task.label!r}",
+            )
         return _Batch(self._number, dict(given), inputs, np.asarray(labels), self.kind.info(params))
-
-    def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
-        try:
-            return call()
-        except PerdureError:
-            raise
-        except Exception as problem:  # a task may raise anything; say whose it is
-            raise TaskError(f"the task {self.task.label!r} {what}: {type(problem).__name__}: {problem}") from problem

@@ -7,9 +7,9 @@ wrong (raise, reward with NaN, never end, change its spaces) is caught here, wit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self, SupportsFloat, TypeVar
+from typing import Any, Self, SupportsFloat
 
 import gymnasium
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from perdure.errors import PerdureError
 from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Task
-from perdure.tasks.interface import EpisodeEnd, EpisodeTask, TaskError, settled
+from perdure.tasks.interface import EpisodeEnd, EpisodeTask, TaskError, guarded, settled
 from perdure.tasks.resolve import task_kind
 
 __all__ = ["STEP_LIMIT", "Episode", "Episodes"]
@@ -26,8 +26,6 @@ STEP_LIMIT = 10_000
 """When an episode is cut off, unless told otherwise; what never ends would end no life."""
 
 _CLOSE_LOOKS = 10  # first observations that are looked at closely; a dictionary of spaces takes its time
-
-T = TypeVar("T")
 
 
 class Episodes:
@@ -38,17 +36,19 @@ class Episodes:
     ) -> None:
         found = kind or task_kind(task)
         if not isinstance(found, EpisodeTask):
-            raise TaskError(f"the task {task.label!r} comes in batches; use a learner that classifies")
+            raise TaskError(f"the task {task.label!r} comes in batches", "use a learner that classifies")
         if step_limit < 1:
-            raise TaskError(f"the step limit of {task.label!r} is {step_limit}; an episode has at least one step")
+            raise TaskError(f"the step limit of {task.label!r} is {step_limit}", "give 1 or more")
         self.kind = found
         self.task = task
         self.step_limit = step_limit
         self.settled(drawn(task.params, seed, 0, 0))
-        self.env = guarded(task.label, "could not be made", lambda: found.make(task, seed))
+        self.env = guarded(task.label, "make", lambda: found.make(task, seed))
         if not isinstance(self.env, gymnasium.Env):
             raise TaskError(
-                f"the task {task.label!r}: make gave {type(self.env).__name__}; expected a gymnasium.Env (1.x)"
+                f"make gave {type(self.env).__name__}",
+                "expected a gymnasium.Env (1.x)",
+                where=f"the task {task.label!r}",
             )
         self.observation_space = self.env.observation_space
         self.action_space = self.env.action_space
@@ -128,11 +128,12 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._must_be_current("reset")
         seed_now = self.seed if self.resets == 0 else _later_seed(self.seed, self.resets)
         options_now = {"params": self.params}
-        begun: Any = guarded(self.label, "raised in reset", lambda: self.env.reset(seed=seed_now, options=options_now))
+        begun: Any = guarded(self.label, "reset", lambda: self.env.reset(seed=seed_now, options=options_now))
         if not (isinstance(begun, tuple) and len(begun) == 2 and isinstance(begun[1], dict)):
             raise TaskError(
-                f"the task {self.label!r}: reset gave {_kind_of(begun)}; "
-                "expected (observation, info), as since Gymnasium 0.26"
+                f"reset gave {_kind_of(begun)}",
+                "expected (observation, info), as since Gymnasium 0.26",
+                where=f"the task {self.label!r}",
             )
         observation, info = begun
         self._check_spaces(observation)
@@ -147,11 +148,14 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         """What the environment answers; the step limit truncates an episode that does not end by itself."""
         if self.ended or self.episodes.current is not self:
             self._must_be_current("step")
-            raise TaskError(f"the task {self.label!r}: step before reset, or after the episode's end; call reset first")
+            raise TaskError(
+                "step before reset, or after the episode's end", "call reset first", where=f"the task {self.label!r}"
+            )
         if not (type(action) is int and self._first <= action < self._beyond) and not self._takes(action):
             raise TaskError(
-                f"the task {self.label!r}: the learner's action {action!r} "
-                f"({_kind_of(action)}) is not in {self.episodes.action_space}"
+                f"the learner's action {action!r} ({_kind_of(action)}) is not in {self.episodes.action_space}",
+                "let the learner give one that is",
+                where=f"the task {self.label!r}",
             )
         try:
             answer: Any = self.env.step(action)
@@ -160,9 +164,9 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         except PerdureError:
             raise
         except Exception as problem:  # an environment may raise anything; say whose, and where
-            raise TaskError(f"{self._where()} raised {type(problem).__name__}: {problem}") from problem
+            raise self._broken(f"step raised {type(problem).__name__}: {problem}", "repair its step") from problem
         if not math.isfinite(gained):
-            raise TaskError(f"{self._where()} gave the reward {gained}; a reward is a finite number")
+            raise self._broken(f"step gave the reward {gained}", "give a finite number")
         if self._shape is not None and getattr(observation, "shape", None) != self._shape:
             raise self._strange(observation)
         self._steps += 1
@@ -185,14 +189,13 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         """The measures of what happened since the last reset, and any other columns, as the task gives them."""
         self._must_be_current("log_info")
         kind = self.episodes.kind
-        found = guarded(
-            self.label, "raised in get_episode_log_info", lambda: dict(kind.get_episode_log_info(self.env, self.end))
-        )
+        found = guarded(self.label, "get_episode_log_info", lambda: dict(kind.get_episode_log_info(self.env, self.end)))
         missing = [measure for measure in kind.measures if measure not in found]
         if missing:
             raise TaskError(
-                f"the task {self.label!r}: get_episode_log_info gave {', '.join(found) or 'nothing'}; "
-                f"its measures also name {', '.join(missing)}"
+                f"get_episode_log_info gave {', '.join(found) or 'nothing'}",
+                f"return {', '.join(missing)} as well, which its measures name",
+                where=f"the task {self.label!r}",
             )
         return found
 
@@ -201,7 +204,7 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def _must_be_current(self, call: str) -> None:
         if self.episodes.current is not self:
-            raise TaskError(f"the task {self.label!r}: {call} of an episode that is over; take the next one")
+            raise TaskError(f"{call} of an episode that is over", "take the next one", where=f"the task {self.label!r}")
 
     def _check_spaces(self, observation: Any) -> None:
         closely = self.episodes.close_looks > 0
@@ -213,8 +216,9 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
             closely = True
             if now != before:
                 raise TaskError(
-                    f"the task {self.label!r} changed its {what} from {before} to {now} with the parameters "
-                    f"{self.given}; give what differs in its spaces another task name"
+                    f"the {what} changed from {before} to {now} with the parameters {self.given}",
+                    "give what differs in its spaces another task name",
+                    where=f"the task {self.label!r}",
                 )
         shape = getattr(observation, "shape", None)
         strange = self._shape is not None and shape != self._shape
@@ -222,23 +226,16 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
             raise self._strange(observation)
 
     def _strange(self, observation: Any) -> TaskError:
-        return TaskError(
-            f"{self._where()} gave an observation ({_kind_of(observation)}) that is not in its observation_space, "
-            f"{self.episodes.observation_space}"
+        return self._broken(
+            f"an observation ({_kind_of(observation)}) that is not in its observation_space, "
+            f"{self.episodes.observation_space}",
+            "declare the space that its observations have",
         )
 
-    def _where(self) -> str:
-        return f"the task {self.label!r}, at step {self._steps + 1} of an episode with {self.params},"
-
-
-def guarded(label: str, what: str, call: Callable[[], T]) -> T:
-    """The value of `call`; what a task raises there is named as the task's."""
-    try:
-        return call()
-    except PerdureError:
-        raise
-    except Exception as problem:  # a task may raise anything; say whose it is
-        raise TaskError(f"the task {label!r} {what}: {type(problem).__name__}: {problem}") from problem
+    def _broken(self, what: str, fix: str) -> TaskError:
+        return TaskError(
+            what, fix, where=f"the task {self.label!r}, at step {self._steps + 1} of an episode with {self.params}"
+        )
 
 
 def _later_seed(seed: int, resets: int) -> int:

@@ -48,7 +48,7 @@ class GymnasiumTask:
         try:
             found = gymnasium.envs.registration.load_env_creator(entry_point) if isinstance(entry_point, str) else None
         except (ImportError, gymnasium.error.Error) as problem:
-            raise TaskError(f"the environment {name!r} needs what is absent: {problem}") from problem
+            raise TaskError(f"the environment {name!r} needs what is absent: {problem}", "install that") from problem
 
         def create(**keywords: Any) -> Env:
             return gymnasium.make(name, disable_env_checker=True, **keywords)
@@ -95,7 +95,8 @@ class GymnasiumTask:
         except Exception as problem:  # an environment may raise anything; say with what it was made
             raise TaskError(
                 f"the environment {self.name!r} cannot be made with the parameters {dict(params)}: "
-                f"{type(problem).__name__}: {problem}"
+                f"{type(problem).__name__}: {problem}",
+                "give parameters that it takes",
             ) from problem
 
     def keywords_for(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,7 +106,7 @@ class GymnasiumTask:
             for key in keywords:
                 if key not in self.keywords:
                     known = sorted({*self.keywords, *self.names})
-                    raise TaskError(f"the environment {self.name!r} takes no parameter {key!r}; {nearest(key, known)}")
+                    raise TaskError(f"the environment {self.name!r} takes no parameter {key!r}", nearest(key, known))
         return keywords
 
 
@@ -157,7 +158,9 @@ class Wrapped:
         for wrapper in self.wrappers:
             env = wrapper(env)
             if not isinstance(env, gymnasium.Env):
-                raise TaskError(f"{self.name!r}: a wrapper gave {type(env).__name__}; expected a gymnasium.Env")
+                raise TaskError(
+                    f"a wrapper gave {type(env).__name__}", "expected a gymnasium.Env", where=repr(self.name)
+                )
         return env
 
     def get_episode_log_info(self, env: Env, end: EpisodeEnd) -> Mapping[str, float]:

@@ -11,11 +11,11 @@ task* draws labelled examples; an experience is one batch. How each is lived sta
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
-from perdure.errors import TaskError, nearest
+from perdure.errors import PerdureError, TaskError, nearest
 from perdure.registry import Registry
 from perdure.scenario.model import Mode, Task
 
@@ -23,9 +23,20 @@ if TYPE_CHECKING:
     import gymnasium
     import numpy as np
 
-__all__ = ["TASKS", "BatchTask", "EpisodeEnd", "EpisodeTask", "Parameter", "TaskError", "TaskKind", "settled"]
+__all__ = [
+    "TASKS",
+    "BatchTask",
+    "EpisodeEnd",
+    "EpisodeTask",
+    "Parameter",
+    "TaskError",
+    "TaskKind",
+    "guarded",
+    "settled",
+]
 
 Direction = Literal["higher", "lower"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -162,16 +173,31 @@ TASKS: Registry[TaskKind] = Registry("task", "perdure.tasks")
 """Every known kind of task by name, whose case does not matter; an entry point may also name an environment's class."""
 
 
+def guarded(label: str, method: str, call: Callable[[], T]) -> T:
+    """The value of `call`; what a task raises there is named as the task's."""
+    try:
+        return call()
+    except PerdureError:
+        raise
+    except Exception as problem:  # a task may raise anything; say whose it is
+        raise TaskError(
+            f"{method} raised {type(problem).__name__}: {problem}",
+            "repair it, or give other parameters",
+            where=f"the task {label!r}",
+        ) from problem
+
+
 def settled(parameters: Iterable[Parameter], given: Mapping[str, Any], task: str) -> dict[str, Any]:
     """Every parameter with its value, the given one or the default; what is unknown or unfit is refused."""
     declared = {parameter.name: parameter for parameter in parameters}
     for name, value in given.items():
         if name not in declared:
-            raise TaskError(f"the task {task!r} takes no parameter {name!r}; {nearest(name, declared)}")
+            raise TaskError(f"the task {task!r} takes no parameter {name!r}", nearest(name, declared))
         if not declared[name].takes(value):
             raise TaskError(
-                f"the task {task!r}: {name!r} is {value!r}; it takes {declared[name].form} "
-                f"({declared[name].meaning}; {declared[name].default!r} unless given)"
+                f"{name!r} is {value!r}",
+                f"it takes {declared[name].form} ({declared[name].meaning}; {declared[name].default!r} unless given)",
+                where=f"the task {task!r}",
             )
     return {name: _as_declared(parameter, given.get(name, parameter.default)) for name, parameter in declared.items()}
 

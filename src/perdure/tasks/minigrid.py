@@ -61,6 +61,8 @@ class EmptyRoom:
         )
         if not inside:
             raise TaskError(
-                f"the task {self.name!r}: 'agent_pos' is {place!r}; it takes [column, row], each from 1 to {size - 2}"
+                f"'agent_pos' is {place!r}",
+                f"it takes [column, row], each from 1 to {size - 2}",
+                where=f"the task {self.name!r}",
             )
         return {**params, "max_steps": params["max_steps"] or None}

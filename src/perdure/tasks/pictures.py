@@ -54,8 +54,9 @@ def _arrays(given: Any, name: str) -> Labelled:
         pictures = pictures[..., 0]
     if pictures.ndim not in (3, 4) or labels.shape != (len(pictures),) or not len(labels):
         raise TaskError(
-            f"the task {name!r}: pictures have the shape {pictures.shape} and labels {labels.shape}; expected "
-            "(example, row, column), perhaps with channels, and a label for each"
+            f"pictures have the shape {pictures.shape} and labels {labels.shape}",
+            "expected (example, row, column), perhaps with channels, and a label for each",
+            where=f"the task {name!r}",
         )
     if pictures.dtype.kind in "ui":
         pictures = pictures / 255
@@ -69,8 +70,9 @@ def _of_files(name: str, summary: str, classes: int, find: Callable[[Path, bool]
             found = find(folder, train) or _of_torchvision(name, folder, train)
             if found is None:
                 raise TaskError(
-                    f"the task {name!r}: no pictures below {folder}; put its files there, or set PERDURE_DATA to the "
-                    "folder in which torchvision keeps them"
+                    f"no pictures for the task {name!r} below this folder",
+                    "put its files there, or set PERDURE_DATA to the folder in which torchvision keeps them",
+                    file=folder,
                 )
             return _arrays(found, name)
 

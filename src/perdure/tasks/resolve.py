@@ -58,7 +58,9 @@ def kind_named(text: str) -> TaskKind:
     if not wrappers:
         return kind
     if not isinstance(kind, EpisodeTask):
-        raise TaskError(f"{text!r}: {name!r} comes in batches, and wrappers are for environments; remove them")
+        raise TaskError(
+            f"{name!r} comes in batches, and wrappers are for environments", "remove them", where=repr(text)
+        )
     from perdure.tasks.gymnasium import Wrapped
 
     return Wrapped(kind, tuple(imported(wrapper, "the wrapper") for wrapper in wrappers), text)
@@ -86,13 +88,16 @@ def kind_of(found: Any, name: str | None = None) -> TaskKind:
     try:
         made = found() if isinstance(found, type) else found
     except Exception as problem:  # a class of one's own may raise anything; name it
-        raise TaskError(f"the task {name or found!r} cannot be made: {type(problem).__name__}: {problem}") from problem
+        raise TaskError(
+            f"the task {name or found!r} cannot be made: {type(problem).__name__}: {problem}", "repair its class"
+        ) from problem
     if isinstance(made, EpisodeTask | BatchTask):
         return made
     wanted = "make and get_episode_log_info, or examples, info and get_batch_log_info"
     raise TaskError(
         f"{name or found!r} is {type(made).__name__}, neither a gymnasium.Env class nor a task "
-        f"(name, summary, measures, parameters; {wanted}); see docs/how-to/connect-your-own-task.md"
+        f"(name, summary, measures, parameters; {wanted})",
+        "see docs/how-to/connect-your-own-task.md",
     )
 
 
@@ -105,7 +110,7 @@ def imported(path: str, what: str) -> Any:
     except AttributeError:
         own = [name for name, value in vars(module).items() if not name.startswith("_") and _is_own(value, module)]
         offer = nearest(attribute, own) if own else "no class and no task is defined there"
-        raise TaskError(f"{what} {path!r}: {module_name} has no {attribute!r}; {offer}") from None
+        raise TaskError(f"{module_name} has no {attribute!r}", offer, where=f"{what} {path!r}") from None
 
 
 def _is_own(value: Any, module: ModuleType) -> bool:
@@ -120,13 +125,16 @@ def _module(name: str, path: str, what: str) -> ModuleType:
         return import_module(name)
     except ModuleNotFoundError as problem:
         if problem.name and not name.startswith(problem.name):
-            raise TaskError(f"{what} {path!r}: {name} itself imports {problem.name}, which is absent") from None
+            raise TaskError(
+                f"{name} itself imports {problem.name}, which is absent", "install it", where=f"{what} {path!r}"
+            ) from None
         raise TaskError(
-            f"{what} {path!r}: there is no module {name!r} (looked in {len(sys.path)} places of sys.path); "
-            "write module:name, and install the module or set PYTHONPATH"
+            f"there is no module {name!r} (looked in {len(sys.path)} places of sys.path)",
+            "write module:name, and install the module or set PYTHONPATH",
+            where=f"{what} {path!r}",
         ) from None
     except ValueError:
-        raise TaskError(f"{what} {path!r} is no import path; write module:name") from None
+        raise TaskError(f"{what} {path!r} is no import path", "write module:name") from None
 
 
 def _of_gymnasium(name: str) -> TaskKind:
@@ -149,14 +157,15 @@ def _of_gymnasium(name: str) -> TaskKind:
 def _unknown(name: str, known: list[str]) -> PerdureError:
     if name.lower().startswith("ale/"):
         return TaskError(
-            f"unknown environment {name!r}; the package ale-py registers it: pip install ale-py, "
-            f"and write env = 'ale_py:{name}'"
+            f"unknown environment {name!r}, which the package ale-py registers",
+            f"pip install ale-py, and write env = 'ale_py:{name}'",
         )
     if closest(name, known):
         return UnknownName("task or environment", name, known)
     return TaskError(
-        f"unknown task or environment {name!r}; embedded: {', '.join(TASKS.names())}; for any other Gymnasium id name "
-        "who registers it (module:Id-v0), for a task of your own its import path (module:name)"
+        f"unknown task or environment {name!r}",
+        f"embedded: {', '.join(TASKS.names())}; for any other Gymnasium id name who registers it (module:Id-v0), for a "
+        "task of your own its import path (module:name)",
     )
 
 

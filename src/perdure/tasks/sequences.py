@@ -17,7 +17,7 @@ def split_tasks(env: str, classes: int = 10, each: int = 2, setting: Setting = "
     """The classes in turn, `each` of them a task: `split_tasks("sklearn-digits")` has five tasks of two digits."""
     if each < 1 or classes % each:
         raise TaskError(
-            f"{classes} classes cannot be split into tasks of {each} each; choose a number that divides them"
+            f"{classes} classes cannot be split into tasks of {each} each", "choose a number that divides them"
         )
     groups = [list(range(first, first + each)) for first in range(0, classes, each)]
     return tuple(

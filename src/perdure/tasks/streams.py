@@ -75,8 +75,9 @@ class ImageStream:
         )
         if not sound:
             raise TaskError(
-                f"the task {self.name!r}: 'classes' is {given!r}; it takes a list of different numbers "
-                f"from 0 to {self._number - 1}"
+                f"'classes' is {given!r}",
+                f"it takes a list of different numbers from 0 to {self._number - 1}",
+                where=f"the task {self.name!r}",
             )
         return tuple(given)
 
@@ -107,7 +108,7 @@ class KeptImages:
                 held_out = np.arange(len(fitting)) % 5 == 4
                 fitting = fitting[held_out if mode == "evaluate" else ~held_out]
             if not len(fitting):
-                raise TaskError(f"there is no picture of class {number} to {mode}; leave it out of 'classes'")
+                raise TaskError(f"there is no picture of class {number} to {mode}", "leave it out of 'classes'")
             mine = numbers == number
             chosen[mine] = rng.choice(fitting, int(mine.sum()))
         return np.asarray(pictures[chosen])

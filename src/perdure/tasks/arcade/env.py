@@ -31,7 +31,7 @@ class ArcadeEnv(gymnasium.Env[np.ndarray, Any]):
 
     def __init__(self, game: Game, params: Mapping[str, Any] | None = None, render_mode: str | None = None) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise TaskError(f"render_mode is {render_mode!r}; it takes {', '.join(self.metadata['render_modes'])}")
+            raise TaskError(f"render_mode is {render_mode!r}", f"choose {' or '.join(self.metadata['render_modes'])}")
         self.game = game
         self.params = settled(game.parameters, params or {}, game.name)
         self.render_mode = render_mode
@@ -51,7 +51,8 @@ class ArcadeEnv(gymnasium.Env[np.ndarray, Any]):
             if params["observation"] != self.params["observation"]:
                 raise TaskError(
                     f"the task {self.game.name!r} is open with the observation {self.params['observation']!r}, and an "
-                    f"episode asks for {params['observation']!r}; name it in the task's own parameters"
+                    f"episode asks for {params['observation']!r}",
+                    "name it in the task's own parameters",
                 )
             self.params = params
         self._state = self.game.begin(
@@ -63,7 +64,7 @@ class ArcadeEnv(gymnasium.Env[np.ndarray, Any]):
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Play one action: 0 stay, 1 back, 2 forward."""
         if self._state is None:
-            raise TaskError(f"the task {self.game.name!r}: step before reset; call reset first")
+            raise TaskError("step before reset", "call reset first", where=f"the task {self.game.name!r}")
         self._state, reward, terminated = self.game.advance(self._state, int(action), self.params, ONE)
         self._steps += 1
         return self._observed(), reward, terminated, self._steps >= self.params["steps"], {}
@@ -72,7 +73,7 @@ class ArcadeEnv(gymnasium.Env[np.ndarray, Any]):
         """The game as text (`ansi`), or as a picture (`rgb_array`)."""
         if self.render_mode is None:
             raise TaskError(
-                f"the task {self.game.name!r} was made without render_mode; make it with 'ansi' or 'rgb_array'"
+                f"the task {self.game.name!r} was made without render_mode", "make it with 'ansi' or 'rgb_array'"
             )
         picture = self._pixels()[:, :, 0]
         return as_text(picture) if self.render_mode == "ansi" else as_colours(picture)
@@ -84,6 +85,6 @@ class ArcadeEnv(gymnasium.Env[np.ndarray, Any]):
 
     def _pixels(self) -> np.ndarray:
         if self._state is None:
-            raise TaskError(f"the task {self.game.name!r}: nothing to see before reset; call reset first")
+            raise TaskError("nothing to see before reset", "call reset first", where=f"the task {self.game.name!r}")
         alone = type(self._state)(*(np.asarray(value)[None] for value in self._state))
         return np.asarray(pixels(self.game, alone, self.params)[0][:, :, None])

@@ -38,7 +38,9 @@ class ArcadeTask:
     def make(self, task: Task, seed: int) -> gymnasium.Env[Any, Any]:
         """The game; what is drawn for each episode reaches it when the episode begins."""
         if is_drawn(task.params.get("observation")):
-            raise TaskError(f"the task {task.label!r}: 'observation' is drawn; it decides the space, so it stays one")
+            raise TaskError(
+                "'observation' is drawn, and it decides the space", "name one of them", where=f"the task {task.label!r}"
+            )
         return make_game(self.name, drawn(task.params, seed, 0, 0))
 
     def get_episode_log_info(self, env: gymnasium.Env[Any, Any], end: EpisodeEnd) -> Mapping[str, float]:  # noqa: ARG002

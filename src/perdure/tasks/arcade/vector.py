@@ -27,7 +27,7 @@ class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def __init__(self, game: Game, num_envs: int, params: Mapping[str, Any] | None = None) -> None:
         if num_envs < 1:
-            raise TaskError(f"num_envs is {num_envs}; a vector has at least one game")
+            raise TaskError(f"num_envs is {num_envs}", "give 1 or more")
         self.game = game
         self.num_envs = num_envs
         self.params = settled(game.parameters, params or {}, game.name)
@@ -49,7 +49,11 @@ class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if given is not None:
             params = settled(self.game.parameters, given, self.game.name)
             if params["observation"] != self.params["observation"]:
-                raise TaskError(f"the games are open with the observation {self.params['observation']!r}; it stays")
+                raise TaskError(
+                    f"the games are open with the observation {self.params['observation']!r}, and params ask for "
+                    f"{params['observation']!r}",
+                    "make another vector for it",
+                )
             self.params = params
         if seed is not None or not self._rngs:
             seeds = (
@@ -64,10 +68,10 @@ class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Play one action in every game."""
         if self._state is None:
-            raise TaskError(f"the task {self.game.name!r}: step before reset; call reset first")
+            raise TaskError("step before reset", "call reset first", where=f"the task {self.game.name!r}")
         actions = np.asarray(actions)
         if actions.shape != (self.num_envs,):
-            raise TaskError(f"the actions have the shape {actions.shape}; expected ({self.num_envs},), one per game")
+            raise TaskError(f"the actions have the shape {actions.shape}", f"expected ({self.num_envs},), one per game")
         state, rewards, terminated = self.game.advance(self._state, actions, self.params, MANY)
         self._steps += 1
         truncated = self._steps >= self.params["steps"]

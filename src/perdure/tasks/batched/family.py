@@ -77,8 +77,9 @@ def _as_number(value: Any, parameter: Parameter, task: str) -> float:
     if isinstance(parameter.default, str):
         if value != parameter.default:
             raise TaskError(
-                f"the task {task!r}: {parameter.name!r} is {value!r}, and the batched engine takes "
-                f"{parameter.default!r} only; run it with --engine local"
+                f"{parameter.name!r} is {value!r}, and the batched engine takes {parameter.default!r} only",
+                "run it with --engine local",
+                where=f"the task {task!r}",
             )
         return 0.0
     return float(value)

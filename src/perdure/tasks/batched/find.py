@@ -43,17 +43,18 @@ def family_of(kind: str, several: Sequence[Mapping[str, Any]]) -> Family:
     place = _LIBRARIES.get(kind.partition(":")[0]) or FAMILIES.get(kind, kind)
     if ":" not in place:
         raise TaskError(
-            f"the batched engine has no family for the task {kind!r}; {nearest(kind, FAMILIES)}; "
-            "one of your own is written package.module:maker; --engine local takes any task"
+            f"the batched engine has no family for the task {kind!r}",
+            f"{nearest(kind, FAMILIES)}; one of your own is written package.module:maker; --engine local takes "
+            "any task",
         )
     module, _, maker = place.partition(":")
     try:
         found = getattr(import_module(module), maker)
     except (ModuleNotFoundError, AttributeError) as problem:
-        raise TaskError(f"the family {place!r} cannot be found: {problem}; write package.module:maker") from problem
+        raise TaskError(f"the family {place!r} cannot be found: {problem}", "write package.module:maker") from problem
     family = found(kind, several)
     if not isinstance(family, Family):
         raise TaskError(
-            f"{place!r} gives {type(family).__name__}; the batched engine needs a Family, and is given tasks"
+            f"{place!r} gives {type(family).__name__}, and the batched engine needs a Family", "return one from it"
         )
     return family

@@ -32,11 +32,14 @@ def gymnax_family(name: str, several: Sequence[Mapping[str, Any]]) -> Family:  #
         raise MissingExtra("gymnax", "gymnax", f"the task {name!r}") from None
     wanted = name.removeprefix(PREFIX)
     if wanted not in gymnax.registered_envs:
-        raise TaskError(f"unknown environment {name!r}; {nearest(wanted, gymnax.registered_envs)}")
+        raise TaskError(f"unknown environment {name!r}", nearest(wanted, gymnax.registered_envs))
     env, defaults = gymnax.make(wanted)
     actions = getattr(env.action_space(defaults), "n", None)
     if actions is None:
-        raise TaskError(f"the task {name!r} has no discrete actions; the batched learners choose one of a few")
+        raise TaskError(
+            f"the task {name!r} has no discrete actions, and the batched learners choose one of a few",
+            "name an environment with such actions",
+        )
     numbers = {
         one.name: getattr(defaults, one.name)
         for one in dataclasses.fields(defaults)

@@ -33,7 +33,7 @@ def navix_family(name: str, several: Sequence[Mapping[str, Any]]) -> Family:  # 
     rooms = import_module("navix.environments.registry").registry()
     wanted = name.removeprefix(PREFIX)
     if wanted not in rooms:
-        raise TaskError(f"unknown environment {name!r}; {nearest(wanted, rooms)}")
+        raise TaskError(f"unknown environment {name!r}", nearest(wanted, rooms))
     env = navix.make(wanted, observation_fn=navix.observations.symbolic_first_person)
     first = env.reset(jnp.zeros(2, jnp.uint32))
     pictures = first.state.cache  # the same in every state, and never looked at: a life need not carry it

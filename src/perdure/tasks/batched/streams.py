@@ -150,7 +150,8 @@ def _one_size(several: Sequence[Mapping[str, Any]]) -> int:
     sizes = _named(several, BATCH_SIZE.name, BATCH_SIZE.default)
     if len(sizes) > 1:
         raise TaskError(
-            f"{BATCH_SIZE.name!r} is {' and '.join(map(str, sizes))}; the batched engine needs one size for all tasks"
+            f"{BATCH_SIZE.name!r} is {' and '.join(map(str, sizes))}, and the batched engine needs one size",
+            "give all tasks the same, or use --engine local",
         )
     return sizes[0]
 
@@ -168,6 +169,8 @@ def _named(several: Sequence[Mapping[str, Any]], name: str, default: int) -> lis
     for one in several:
         value = one.get(name, default)
         if is_drawn(value):
-            raise TaskError(f"{name!r} is drawn; the batched engine must know it: name it, or use --engine local")
+            raise TaskError(
+                f"{name!r} is drawn, and the batched engine must know it", "give one number, or use --engine local"
+            )
         found.append(int(value))
     return sorted(set(found)) or [default]

@@ -27,8 +27,9 @@ class Together:
                 first.batch,
             ):
                 raise TaskError(
-                    f"{first.name!r} and {one.name!r} differ in what is seen or answered, or in their batches; "
-                    "the batched engine runs one kind of task per protocol: split the protocol"
+                    f"{first.name!r} and {one.name!r} differ in what is seen or answered, or in their batches, and the "
+                    "batched engine runs one kind of task per protocol",
+                    "split the protocol, or use --engine local",
                 )
         self.families = tuple(families)
         self.first = first
