@@ -131,7 +131,7 @@ def write_report(
         target.parent.mkdir(parents=True, exist_ok=True)
         files.deliver(target, text.encode())
     except OSError as problem:
-        raise PerdureError(f"{target}: cannot be written ({problem.strerror or problem})") from problem
+        raise PerdureError(f"cannot be written ({problem.strerror or problem})", file=target) from problem
     return report
 
 

@@ -81,7 +81,7 @@ def style_of(file: str | os.PathLike[str] | None) -> str:
     try:
         return Path(file).read_text(encoding="utf-8") if file is not None else ""
     except (OSError, UnicodeDecodeError) as problem:
-        raise PerdureError(f"{file}: no style sheet ({getattr(problem, 'strerror', None) or problem})") from problem
+        raise PerdureError(f"no style sheet ({getattr(problem, 'strerror', None) or problem})", file=file) from problem
 
 
 def save(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: int = _DPI) -> None:
@@ -94,12 +94,12 @@ def save(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: in
     suffix = target.suffix.lower()
     if suffix not in SUFFIXES:
         raise PerdureError(
-            f"{target}: a figure is written as {', '.join(SUFFIXES)}, by its suffix; found {target.suffix!r}"
+            f"a figure is written as {', '.join(SUFFIXES)}, by its suffix; found {target.suffix!r}", file=target
         )
     try:
         target.write_bytes(_written(figure, suffix, style, dpi))
     except OSError as problem:
-        raise PerdureError(f"{target}: cannot be written ({problem.strerror or problem})") from problem
+        raise PerdureError(f"cannot be written ({problem.strerror or problem})", file=target) from problem
 
 
 def _written(figure: Figure, suffix: str, style: str, dpi: int) -> bytes:

@@ -319,8 +319,8 @@ def ends(stretch: Stretch, view: View) -> tuple[float, float]:
         return stretch.first, stretch.first + stretch.length
     if stretch.steps is None:
         raise PerdureError(
-            "no column of this log counts steps (looked for: steps, step_count, episode_steps, episode_step_count); "
-            "log one, or draw over experiences"
+            "no column of this log counts steps (looked for: steps, step_count, episode_steps, episode_step_count)",
+            "log one, or draw over experiences",
         )
     return stretch.steps
 
