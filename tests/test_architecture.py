@@ -15,6 +15,7 @@ import pytest
 
 import perdure
 import perdure.errors
+from perdure import METRICS
 
 SOURCE = Path(perdure.__file__).parent
 
@@ -226,6 +227,37 @@ def test_where_an_error_is_stands_in_the_error_and_not_in_its_words(stage: str) 
         if _starts_with_a_place(node)
     }
     assert not found, f"give file= (and line=) instead: {sorted(found)}"
+
+
+OF_METRICS = ("metrics", "matrix", "compat")
+"""Where metrics are declared, S002's own functions, and what other tools call them."""
+ALSO_WORDS = {
+    "cli/demo.py": {"forward_transfer"},  # its closing sentence is about the pairs of this one
+    "gather/outputs.py": {"saturation", "experiences_to_saturation"},  # columns of blocks.tsv
+    "gather/score_files.py": {"saturation", "experiences_to_saturation"},  # the same, read
+    "log/formats/table.py": {"experiences_to_saturation"},  # what tells blocks.tsv from a log
+    "log/formats/triplets.py": {"forgetting", "bwt", "fwt"},  # columns of Avalanche's
+    "report/formats/pictures.py": {"forgetting"},  # the name of a figure
+    "simulate/learner.py": {"saturation", "forgetting"},  # traits of an idealised learner
+}
+"""What is called like a metric and is something else, or is about this very one."""
+
+
+def test_a_fact_about_a_metric_stands_on_its_declaration() -> None:
+    """A table of ids elsewhere would be one more place to know when a metric is added, or renamed."""
+    ids = {one.name for one in METRICS}
+    found: dict[str, set[str]] = {}
+    for file in SOURCE.rglob("*.py"):
+        where = file.relative_to(SOURCE)
+        if where.parts[0] in OF_METRICS:
+            continue
+        tree = ast.parse(file.read_text())
+        exported = [one.value for one in tree.body if isinstance(one, ast.Assign) and "__all__" in ast.unparse(one)]
+        public = {id(node) for one in exported for node in ast.walk(one)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and node.value in ids and id(node) not in public:
+                found.setdefault(where.as_posix(), set()).add(str(node.value))
+    assert found == ALSO_WORDS
 
 
 def test_the_version_is_the_one_that_the_changelog_begins_with() -> None:

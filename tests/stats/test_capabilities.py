@@ -11,6 +11,7 @@ import pytest
 import perdure
 from perdure.gather.model import Survey
 from perdure.gather.survey import survey
+from perdure.metrics.engine.presets import preset
 from perdure.report.draw.data.capabilities import capabilities as drawn
 from perdure.report.material import material
 from perdure.report.tables import capabilities as table
@@ -112,3 +113,7 @@ def test_a_syllabus_may_name_the_capability_it_asks_about(tmp_path: Path) -> Non
     logged(tmp_path / "logs", "guarded", "safety", [("train", "pong", 3.0)])
     found = by_name(capabilities(survey(tmp_path / "logs", settings=Settings("framework-2019"))))
     assert [one.lifetimes for one in found["safety"].syllabi] == [1]
+
+
+def test_what_metrics_answer_are_core_capabilities() -> None:
+    assert {name for one in preset("framework-2019").metrics.values() for name in one.answers} <= set(CAPABILITIES)

@@ -19,24 +19,13 @@ from perdure.metrics.engine.declare import Bar, Metric
 from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.load import chosen
 from perdure.metrics.engine.measure import Measured
-from perdure.metrics.engine.presets import PRESETS
+from perdure.metrics.engine.presets import OLD_NAMES, PRESETS
 from perdure.metrics.engine.score import DEFINITIONS, Score, deciding
+from perdure.metrics.l2metrics31 import NAMES
 from perdure.scenario.model import Block
 
-__all__ = ["FIRST_EDITION", "OLD_NAMES", "ScoreFile", "definitions_of", "edition", "is_score_file", "read_score_file"]
+__all__ = ["FIRST_EDITION", "ScoreFile", "definitions_of", "edition", "is_score_file", "read_score_file"]
 
-# Column names of l2metrics' ll_metrics.tsv, and what the same numbers are called here.
-L2METRICS_COLUMNS: Mapping[str, str] = {
-    "perf_maintenance_mrlep": "performance_maintenance",
-    "perf_maintenance_mrtlp": "performance_maintenance_terminal",
-    "forward_transfer_ratio": "forward_transfer",
-    "forward_transfer_contrast": "forward_transfer_contrast",
-    "backward_transfer_ratio": "backward_transfer",
-    "backward_transfer_contrast": "backward_transfer_contrast",
-    "ste_rel_perf": "relative_performance",
-    "sample_efficiency": "sample_efficiency",
-    "perf_recovery": "performance_recovery",
-}
 _DESCRIBING = frozenset(
     {
         "lifetime", "run_id", "learner", "agent_config", "scenario_type", "protocol", "seed", "measure", "unit",
@@ -50,8 +39,6 @@ _OURS = frozenset({"preset", "learning_experiences", "evaluation_experiences"})
 
 FIRST_EDITION = "-0.1"
 """Behind a preset's name: scored by the definitions of version 0.1."""
-OLD_NAMES: Mapping[str, str] = {"fwt": "above_chance", "fwt_gem": "fwt"}
-"""What metrics of the first edition are called now."""
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _GLANCE = 1 << 16
 
@@ -90,9 +77,9 @@ def is_score_file(path: Path) -> bool:
     if path.suffix == ".json":
         start = head.lstrip()[:_GLANCE]
         ours = '"lifetimes"' in start or ('"perdure"' in start and '"preset"' in start)
-        return (start.startswith("{") and ours) or any(f'"{name}"' in start for name in L2METRICS_COLUMNS)
+        return (start.startswith("{") and ours) or any(f'"{name}"' in start for name in NAMES)
     names = set(cells(head, _SEPARATORS[path.suffix]))
-    if "run_id" in names and names & L2METRICS_COLUMNS.keys():
+    if "run_id" in names and names & NAMES.keys():
         return True
     return "lifetime" in names and (names >= _OURS or bool(names & _known_metrics()))
 
@@ -157,7 +144,7 @@ def _from_json(path: Path, text: str) -> ScoreFile:
         facts = parse_json(text)
         if isinstance(facts, list) or "lifetimes" not in facts:
             theirs = facts if isinstance(facts, list) else [facts]
-            if not any(name in one for one in theirs for name in L2METRICS_COLUMNS):
+            if not any(name in one for one in theirs for name in NAMES):
                 raise KeyError("lifetimes")
             return ScoreFile(tuple(_l2metrics_life(path, at, one) for at, one in enumerate(theirs)))
         json.dumps(facts, allow_nan=False)  # what we write is finite; 1e309 reads as infinity
@@ -258,7 +245,7 @@ def _l2metrics_life(path: Path, at: int, one: Mapping[str, Any]) -> Score:
         ),
         metrics={
             ours: _measured(_number(path, name, theirs, one[theirs]), path)
-            for theirs, ours in L2METRICS_COLUMNS.items()
+            for theirs, ours in NAMES.items()
             if theirs in one
         },
         preset="l2metrics-3.1",
@@ -299,7 +286,7 @@ def _from_table(path: Path, text: str) -> tuple[Score, ...]:
         raise PerdureError(f"no column 'lifetime' or 'run_id' (found: {', '.join(names) or 'nothing'})", file=path)
     theirs = name_column == "run_id"
     how = "" if theirs else _settings_beside(path)
-    metrics = [one for one in names if one not in _DESCRIBING and (not theirs or one in L2METRICS_COLUMNS)]
+    metrics = [one for one in names if one not in _DESCRIBING and (not theirs or one in NAMES)]
     for line, row in lines:
         if len(row) != len(names):
             raise PerdureError(f"{path}, line {line}: {len(row)} cells under {len(names)} headings")
@@ -311,8 +298,7 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
     seed, edition_text = row.get("seed", ""), row.get("definitions", "")
     definitions = int(edition_text) if edition_text.isdigit() else 1
     values = {
-        L2METRICS_COLUMNS.get(one, one) if theirs else _now(one, definitions): _cell(path, number, one, row[one])
-        for one in metrics
+        NAMES.get(one, one) if theirs else _now(one, definitions): _cell(path, number, one, row[one]) for one in metrics
     }
     return Score(
         identity=Identity(

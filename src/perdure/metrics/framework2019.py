@@ -19,6 +19,8 @@ from perdure.scenario import sites, sites2019
 from perdure.settings import Settings
 
 __all__ = [
+    "ADAPTING",
+    "CONTINUAL",
     "FIXES",
     "PREP",
     "PRESET",
@@ -38,7 +40,8 @@ PRESET = "framework-2019"
 SOURCE = "Metrics Framework, 5 Dec 2019"
 _ALPHA = 11
 _WITHIN = 0.02
-_CAPABILITY = "continual learning"
+CONTINUAL, ADAPTING = "continual learning", "adapting to new tasks"
+"""The two Core Capabilities that syllabi of 2019 ask about."""
 _ERROR = ("an error: lower is better",)
 
 _AS_MEASURED = "it speaks of values as measured"
@@ -115,7 +118,7 @@ def stated(expert: Expert, life: Curves) -> float:
     sites2019.every_block,
     combine=flat,
     unit="as measured",
-    capability=_CAPABILITY,
+    capability=CONTINUAL,
     source=SOURCE,
     preset=PRESET,
     aliases=("GlobalMean",),
@@ -137,9 +140,10 @@ def global_perf(life: Curves) -> Value:
     sites.each_learning_block,
     combine=flat,
     unit="as measured",
-    capability=_CAPABILITY,
+    capability=CONTINUAL,
     source=SOURCE,
     preset=PRESET,
+    answers=dict.fromkeys((CONTINUAL, ADAPTING), "How well does it do at its best while it learns?"),
     register=False,
 )
 def saturation(learned: Curve, site: Site, life: Curves) -> Value:
@@ -157,9 +161,10 @@ def saturation(learned: Curve, site: Site, life: Curves) -> Value:
     combine=flat,
     unit="experiences",
     better="lower",
-    capability=_CAPABILITY,
+    capability=CONTINUAL,
     source=SOURCE,
     preset=PRESET,
+    answers={CONTINUAL: "How soon is it at its best?"},
 )
 def time_to_saturation(learned: Curve, life: Curves) -> float:
     r"""How many steps of the moving average it takes to reach its highest value, counted from 1.
@@ -175,9 +180,10 @@ def time_to_saturation(learned: Curve, life: Curves) -> float:
     sites.each_learning_block,
     combine=flat,
     unit="as measured",
-    capability=_CAPABILITY,
+    capability=CONTINUAL,
     source=SOURCE,
     preset=PRESET,
+    answers={CONTINUAL: "How fast does it learn?"},
     register=False,
 )
 def normalized_integral(learned: Curve, site: Site, life: Curves) -> Value:
@@ -201,9 +207,10 @@ def normalized_integral(learned: Curve, site: Site, life: Curves) -> Value:
     combine=flat,
     unit="experiences",
     better="lower",
-    capability=_CAPABILITY,
+    capability=CONTINUAL,
     source=SOURCE,
     preset=PRESET,
+    answers={CONTINUAL: "Does it adjust to a change of its environment, and how soon?"},
     register=False,
 )
 def recovery_time(previous: Curve, later: Curve, life: Curves) -> Value:
@@ -226,9 +233,13 @@ def recovery_time(previous: Curve, later: Curve, life: Curves) -> Value:
     sites2019.tested_after_learning,
     combine=flat,
     unit="as measured",
-    capability=_CAPABILITY,
+    capability=CONTINUAL,
     source=SOURCE,
     preset=PRESET,
+    answers={
+        CONTINUAL: "Does it keep earlier parameters after it was trained on new ones?",
+        ADAPTING: "Does it keep earlier tasks after it was trained on new ones?",
+    },
 )
 def maintenance_on_test(test: Curve, train: Curve, site: Site, life: Curves) -> Value:
     r"""How much higher a task saturates in evaluation than when it was learned with the same parameters.
@@ -246,7 +257,7 @@ def maintenance_on_test(test: Curve, train: Curve, site: Site, life: Curves) -> 
     combine=flat,
     unit="experiences",
     better="lower",
-    capability=_CAPABILITY,
+    capability=CONTINUAL,
     source=SOURCE,
     preset=PRESET,
 )
@@ -264,7 +275,7 @@ def maintenance_on_test_time(test: Curve, train: Curve, life: Curves) -> float:
     sites2019.tested_after_learning,
     combine=flat,
     unit="as measured",
-    capability=_CAPABILITY,
+    capability=CONTINUAL,
     source=SOURCE,
     preset=PRESET,
 )
@@ -283,9 +294,10 @@ def maintenance_on_test_mean(test: Curve, train: Curve, site: Site, life: Curves
     combine=flat,
     unit="ratio",
     threshold=1,
-    capability=_CAPABILITY,
+    capability=CONTINUAL,
     source=SOURCE,
     preset=PRESET,
+    answers=dict.fromkeys((CONTINUAL, ADAPTING), "How does it compare with a learner of that task alone?"),
 )
 def ste_relative(learned: Curve, expert: Expert, site: Site, life: Curves) -> float:
     r"""How high a learning block saturates, relative to the expert of its task (`taskinfo/info.json`, or a log).

@@ -10,7 +10,7 @@ from 0, and a learner that fails counts as an efficiency of 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 from weakref import WeakKeyDictionary
@@ -28,7 +28,7 @@ from perdure.scenario import sites
 from perdure.scenario.model import Scenario
 from perdure.settings import Settings
 
-__all__ = ["L2METRICS_31", "PREP", "Regimes", "refuses", "summaries"]
+__all__ = ["L2METRICS_31", "NAMES", "PREP", "Regimes", "refuses", "summaries"]
 
 _SOURCE = "l2metrics 3.1"
 _PRESET = "l2metrics-3.1"
@@ -352,3 +352,18 @@ L2METRICS_31: dict[str, Metric] = {
         sample_efficiency,
     )
 }
+
+NAMES: Mapping[str, str] = {
+    "perf_recovery": "performance_recovery",
+    "avg_train_perf": "mean_learning_performance",
+    "avg_eval_perf": "mean_evaluation_performance",
+    "perf_maintenance_mrlep": "performance_maintenance",
+    "perf_maintenance_mrtlp": "performance_maintenance_terminal",
+    "forward_transfer_ratio": "forward_transfer",
+    "backward_transfer_ratio": "backward_transfer",
+    "forward_transfer_contrast": "forward_transfer_contrast",
+    "backward_transfer_contrast": "backward_transfer_contrast",
+    "ste_rel_perf": "relative_performance",
+    "sample_efficiency": "sample_efficiency",
+}
+"""What l2metrics calls a number of a lifetime → its id here, in the order of its table."""

@@ -21,6 +21,7 @@ __all__ = ["performance_maintenance", "performance_maintenance_terminal"]
     source="Baker et al. 2023, Alg. 5",
     aliases=("PM",),
     of_matrix="bwt",
+    compares=("evaluation", "reference"),
     words=Words(of_change=True, asks="Keeps what it learns?", about="points kept or lost, of 100"),
 )
 def performance_maintenance(evaluation: Curve, reference: Curve) -> float:

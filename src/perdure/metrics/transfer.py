@@ -11,6 +11,7 @@ from perdure.scenario import sites
 __all__ = ["backward_transfer", "backward_transfer_contrast", "forward_transfer", "forward_transfer_contrast"]
 
 _CONDITION = "Transfer and Adaptation"
+_COMPARES = ("after", "before")
 _HELPS = ("helps", "harms", "learning a task")
 
 
@@ -27,7 +28,14 @@ _HELPS = ("helps", "harms", "learning a task")
     source="Baker et al. 2023, Alg. 1, averaged as logarithms",
     aliases=("FT",),
     of_matrix="fwt",
-    words=Words(*_HELPS, "{} others not learned yet", asks="Helps new tasks?", about="forward transfer, ×"),
+    words=Words(
+        *_HELPS,
+        "{} others not learned yet",
+        asks="Helps new tasks?",
+        about="forward transfer, ×",
+        pairs="onto a task not learned yet",
+    ),
+    compares=_COMPARES,
 )
 def forward_transfer(before: Curve, after: Curve) -> float | Value:
     r"""How much learning one task lifts another that has not been learned yet.
@@ -49,6 +57,7 @@ def forward_transfer(before: Curve, after: Curve) -> float | Value:
     threshold=0,
     variant_of=forward_transfer,
     source="New et al. 2022",
+    compares=_COMPARES,
 )
 def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     r"""How much learning one task lifts another not learned yet, as a contrast from −1 to 1.
@@ -75,7 +84,14 @@ def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     source="Baker et al. 2023, Alg. 2, averaged as logarithms",
     aliases=("BT",),
     of_matrix="bwt",
-    words=Words(*_HELPS, "{} others learned before", asks="Helps old tasks?", about="backward transfer, ×"),
+    words=Words(
+        *_HELPS,
+        "{} others learned before",
+        asks="Helps old tasks?",
+        about="backward transfer, ×",
+        pairs="onto a task learned before",
+    ),
+    compares=_COMPARES,
 )
 def backward_transfer(before: Curve, after: Curve) -> float | Value:
     r"""How much learning one task lifts another that was learned before.
@@ -96,6 +112,7 @@ def backward_transfer(before: Curve, after: Curve) -> float | Value:
     threshold=0,
     variant_of=backward_transfer,
     source="New et al. 2022",
+    compares=_COMPARES,
 )
 def backward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     r"""How much learning one task lifts another learned before, as a contrast from −1 to 1.

@@ -7,8 +7,17 @@ from statistics import fmean
 
 from perdure.curves.model import Curve, Curves, Expert
 from perdure.metrics.engine.combine import flat
-from perdure.metrics.engine.declare import NoValue, Site, Value, metric
-from perdure.metrics.framework2019 import PRESET, SOURCE, better_than, moving_average, recovered, saturated, stated
+from perdure.metrics.engine.declare import NoValue, Site, Value, Words, metric
+from perdure.metrics.framework2019 import (
+    ADAPTING,
+    PRESET,
+    SOURCE,
+    better_than,
+    moving_average,
+    recovered,
+    saturated,
+    stated,
+)
 from perdure.scenario import sites2019
 
 __all__ = [
@@ -20,16 +29,16 @@ __all__ = [
     "transfer_of_recovery",
 ]
 
-_CAPABILITY = "adapting to new tasks"
-
 
 @metric(
     sites2019.evaluated_before_learned,
     combine=flat,
     unit="ratio",
-    capability=_CAPABILITY,
+    capability=ADAPTING,
     source=SOURCE,
     preset=PRESET,
+    answers={ADAPTING: "How well does it do a task that it only knows another of?"},
+    words=Words(pairs="a task not learned yet, beside its expert"),
 )
 def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
     r"""How high a task that was never learned saturates after another was learned, relative to its expert.
@@ -46,9 +55,11 @@ def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) 
     sites2019.evaluated_after_both,
     combine=flat,
     unit="ratio",
-    capability=_CAPABILITY,
+    capability=ADAPTING,
     source=SOURCE,
     preset=PRESET,
+    answers={ADAPTING: "How well does it still do a task after it learned another?"},
+    words=Words(pairs="a task learned before, beside its expert"),
 )
 def ste_reverse_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
     r"""How high a learned task saturates after another was learned, relative to its expert.
@@ -64,9 +75,10 @@ def ste_reverse_transfer(test: Curve, expert: Expert, site: Site, life: Curves) 
     sites2019.first_learning_of_each_set,
     combine=flat,
     unit="ratio",
-    capability=_CAPABILITY,
+    capability=ADAPTING,
     source=SOURCE,
     preset=PRESET,
+    answers={ADAPTING: "Does it learn a task sooner than a learner of that task alone?"},
 )
 def time_to_learn_gain(learned: Curve, expert: Expert, life: Curves) -> Value:
     r"""How many times as long an expert takes to saturate as the learner does when it first learns the task.
@@ -88,7 +100,7 @@ def time_to_learn_gain(learned: Curve, expert: Expert, life: Curves) -> Value:
     sites2019.recovered_after_another,
     combine=flat,
     unit="ratio",
-    capability=_CAPABILITY,
+    capability=ADAPTING,
     source=SOURCE,
     preset=PRESET,
 )
@@ -109,7 +121,7 @@ def transfer_of_recovery(site: Site, life: Curves) -> Value:
     sites2019.maintained_after_another,
     combine=flat,
     unit="ratio",
-    capability=_CAPABILITY,
+    capability=ADAPTING,
     source=SOURCE,
     preset=PRESET,
 )
@@ -128,9 +140,10 @@ def transfer_of_maintenance(site: Site, life: Curves) -> float:
     sites2019.learned_after_another,
     combine=flat,
     unit="ratio",
-    capability=_CAPABILITY,
+    capability=ADAPTING,
     source=SOURCE,
     preset=PRESET,
+    answers={ADAPTING: "Does it cope with changes better once it has learned another task?"},
 )
 def transfer_of_continual_learning(site: Site, life: Curves) -> float | Value:
     r"""How much better a task learned after another recovers and is maintained than the other: the mean of both.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perdure.gather.model import Life
+from perdure.metrics.matrix.common import average_accuracy, bwt, learning_accuracy
 from perdure.report.material import Material
 from perdure.report.sketch import MEMORY_COLUMNS
 from perdure.words import number
@@ -19,7 +20,7 @@ from perdure.words import number
 __all__ = ["Item", "checklist"]
 
 State = Literal["present", "missing", "cannot be seen", "does not apply"]
-_BASIC = ("average_accuracy", "bwt", "learning_accuracy")
+_BASIC = (average_accuracy.name, bwt.name, learning_accuracy.name)
 _NAIVE = re.compile(r"naive|sequential|fine.?tun|forget", re.IGNORECASE)
 _JOINT = re.compile(r"joint|offline|multi.?task", re.IGNORECASE)
 

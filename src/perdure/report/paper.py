@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perdure.errors import PerdureError, UnknownName
-from perdure.metrics.engine.declare import Bar, Metric
+from perdure.metrics import METRICS
+from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
 from perdure.report.material import Material
 from perdure.stats.answer import called
@@ -20,9 +20,6 @@ from perdure.words import NOTHING, interval, listed, number, plural, short
 __all__ = ["Cell", "Heading", "PaperTable", "Row", "against", "alike", "compared", "paper_tables", "shown_metrics"]
 
 _UNITS = {"percent": "%", "fraction": "of 1", "raw": ""}
-_SPELLED = {"bwt": "backward transfer, as a difference", "fwt": "forward transfer, as a difference"}
-"""Of metrics whose names are abbreviations, what these stand for; the ratios have the long names."""
-_ABBREVIATED = re.compile(r"\(([A-Z][A-Z-]+)\)\.?$")
 CONSTANT = "†"
 """Of a difference that no lifetime varies in, so that no test has a p for it."""
 
@@ -272,11 +269,12 @@ def _with_best(
 
 
 def _headings(shown: Sequence[str], material: Material, group: Group, bars: Mapping[str, Bar]) -> tuple[Heading, ...]:
-    briefs = [_initials(name, material.survey.metrics.get(name)) for name in shown]
+    declared = material.survey.metrics
+    briefs = [(declared[name].initials if name in declared else "") or short(name) for name in shown]
     again = Counter(briefs)
     found: list[Heading] = []
     for name, brief in zip(shown, briefs, strict=True):
-        metric = material.survey.metrics.get(name)
+        metric = declared.get(name)
         unit = metric.unit if metric else ""
         unit = _UNITS.get(group.unit or "", unit) if unit == "measure" else unit
         text = brief if again[brief] == 1 else name.replace("_", " ")
@@ -284,11 +282,9 @@ def _headings(shown: Sequence[str], material: Material, group: Group, bars: Mapp
     return tuple(found)
 
 
-def _initials(metric: str, declared: Metric | None) -> str:
-    """What papers head a column with: the abbreviation that its summary ends with, or its initials."""
-    if declared and (found := _ABBREVIATED.search(declared.summary)):
-        return found[1]
-    return short(metric)
+def _spelled(metric: str) -> str:
+    """Its name for people, by its declaration where there is one."""
+    return METRICS.get(metric).spelled if metric in METRICS.names() else metric.replace("_", " ")
 
 
 def _caption(groups: Sequence[Group], title: str | None) -> str:
@@ -304,7 +300,7 @@ def _caption(groups: Sequence[Group], title: str | None) -> str:
 
 def _notes(table: PaperTable, groups: Sequence[Group], absent: Sequence[str], *, same_tasks: bool) -> tuple[str, ...]:
     found: list[str] = []
-    brief = {one.brief: _SPELLED.get(one.metric, one.metric.replace("_", " ")) for one in table.headings}
+    brief = {one.brief: _spelled(one.metric) for one in table.headings}
     meant = [f"{name}: {meaning}" for name, meaning in brief.items() if name.lower() != meaning]
     if meant:
         found.append(f"{'; '.join(meant)}.")

@@ -11,6 +11,10 @@ import numpy as np
 
 from perdure.curves.model import Array, Range, mean, near, start, terminal
 from perdure.curves.prepare import scale, smooth
+from perdure.metrics import METRICS
+from perdure.metrics.efficiency import relative_performance, sample_efficiency
+from perdure.metrics.maintenance import performance_maintenance
+from perdure.metrics.transfer import backward_transfer, forward_transfer
 from perdure.scenario import sites
 from perdure.scenario.model import Scenario
 from perdure.simulate.learner import CEILING, IdealLearner, performance
@@ -50,7 +54,7 @@ def truth(
     """
     found = metric_values(learner.without_noise(), scenario, lives, np.random.default_rng(seed), expert)
     return {
-        name: float(np.exp(np.log(values).mean()) if name != "performance_maintenance" else values.mean())
+        name: float(np.exp(np.log(values).mean()) if METRICS.get(name).scale == "log" else values.mean())
         if len(values)
         else np.nan
         for name, values in found.items()
@@ -69,14 +73,14 @@ def _values(
         joined.setdefault(scenario.blocks[index].task, []).append(blocks[index])
     pairs = [_pair(np.concatenate(parts, axis=1), beside[task]) for task, parts in joined.items()]
     return {
-        "performance_maintenance": _over_tasks(
+        performance_maintenance.name: _over_tasks(
             (str(site.key), means[site.blocks["evaluation"][0]] - means[site.blocks["reference"][0]])
             for site in sites.since_learning(scenario)
         ),
-        "forward_transfer": np.exp(_firsts(scenario, sites.around_learning_another, means)),
-        "backward_transfer": np.exp(_firsts(scenario, sites.around_learning_another_later, means)),
-        "relative_performance": np.exp(_mean([_log(mean(own)) - _log(mean(other)) for own, other in pairs])),
-        "sample_efficiency": np.exp(_mean([_efficiency(own, other) for own, other in pairs])),
+        forward_transfer.name: np.exp(_firsts(scenario, sites.around_learning_another, means)),
+        backward_transfer.name: np.exp(_firsts(scenario, sites.around_learning_another_later, means)),
+        relative_performance.name: np.exp(_mean([_log(mean(own)) - _log(mean(other)) for own, other in pairs])),
+        sample_efficiency.name: np.exp(_mean([_efficiency(own, other) for own, other in pairs])),
     }
 
 

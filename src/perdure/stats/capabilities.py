@@ -7,19 +7,20 @@ for itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
 from perdure.gather.model import Survey
+from perdure.metrics.engine.presets import preset
 from perdure.metrics.engine.score import Score
-from perdure.metrics.framework2019 import PRESET
+from perdure.metrics.framework2019 import ADAPTING, CONTINUAL, PRESET, ste_relative
+from perdure.metrics.transfer2019 import ste_forward_transfer, ste_reverse_transfer
 from perdure.scenario.model import Task
 
 __all__ = ["CAPABILITIES", "Answer", "Capability", "SyllabusScore", "capabilities"]
 
-CONTINUAL, ADAPTING = "continual learning", "adapting to new tasks"
 CAPABILITIES: Mapping[str, str] = {
     CONTINUAL: "copes with changes within one task",
     ADAPTING: "learns new tasks without losing old ones, and uses what they share",
@@ -29,27 +30,7 @@ CAPABILITIES: Mapping[str, str] = {
 }
 """Capability → what a learner with it does, after S003 App. A."""
 
-_QUESTIONS: Mapping[str, Mapping[str, str]] = {
-    CONTINUAL: {
-        "saturation": "How well does it do at its best while it learns?",
-        "time_to_saturation": "How soon is it at its best?",
-        "normalized_integral": "How fast does it learn?",
-        "recovery_time": "Does it adjust to a change of its environment, and how soon?",
-        "maintenance_on_test": "Does it keep earlier parameters after it was trained on new ones?",
-        "ste_relative": "How does it compare with a learner of that task alone?",
-    },
-    ADAPTING: {
-        "saturation": "How well does it do at its best while it learns?",
-        "maintenance_on_test": "Does it keep earlier tasks after it was trained on new ones?",
-        "ste_relative": "How does it compare with a learner of that task alone?",
-        "ste_forward_transfer": "How well does it do a task that it only knows another of?",
-        "ste_reverse_transfer": "How well does it still do a task after it learned another?",
-        "time_to_learn_gain": "Does it learn a task sooner than a learner of that task alone?",
-        "transfer_of_continual_learning": "Does it cope with changes better once it has learned another task?",
-    },
-}
-"""Capability → the metrics that answer for it, with the question of each; those of no capability answer for all."""
-_RATIOS = ("ste_relative", "ste_forward_transfer", "ste_reverse_transfer")
+_RATIOS = tuple(one.name for one in (ste_relative, ste_forward_transfer, ste_reverse_transfer))
 
 
 @dataclass(frozen=True)
@@ -127,15 +108,23 @@ def _capability(learner: str, name: str, scores: Sequence[Score]) -> Capability:
     if not made:
         why = "no lifetime that measures it is complete" if asked else "no syllabus measures it"
         return Capability(learner, name, None, why)
-    questions = _QUESTIONS.get(name) or {key: one for each in _QUESTIONS.values() for key, one in each.items()}
     answers = []
-    for metric, question in questions.items():
+    for metric, question in _questions(name):
         values = [one.values[metric] for one in made if metric in one.values]
         if values:
             answers.append(Answer(question, metric, fmean(values), len(values)))
     known = [one.score for one in made if one.score is not None]
     reason = None if known else "a score is a mean of ratios to experts, and there are none"
     return Capability(learner, name, fmean(known) if known else None, reason, made, tuple(answers))
+
+
+def _questions(capability: str) -> Iterator[tuple[str, str]]:
+    """The metrics that answer for it, with the question of each; for one that none declares, all of them answer."""
+    declared = preset(PRESET).metrics
+    known = any(capability in one.answers for one in declared.values())
+    for name, one in declared.items():
+        if one.answers and (not known or capability in one.answers):
+            yield name, one.answers.get(capability) or list(one.answers.values())[-1]
 
 
 def _syllabus(lives: Sequence[Score]) -> SyllabusScore:

@@ -12,6 +12,8 @@ import numpy as np
 from perdure.metrics.engine.arithmetic import median
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
+from perdure.metrics.maintenance import performance_maintenance
+from perdure.metrics.transfer import backward_transfer
 from perdure.stats.decide import decide, on_scale
 from perdure.stats.flags import flags_of_scores
 from perdure.stats.model import LEVEL, Array, Estimate
@@ -43,11 +45,11 @@ def estimates(
         name: estimate(lives, name, bar, group, level=level, seed=seed, resamples=resamples)
         for name, bar in bars.items()
     }
-    keeping, backward = found.get("performance_maintenance"), found.get("backward_transfer")
+    keeping, backward = found.get(performance_maintenance.name), found.get(backward_transfer.name)
     if keeping and backward and keeping.word in ("keeps", "gains") and backward.word == "harms":
         said = f"has no margin: performance maintenance {keeping.word} all the same, by its own"
         made = replace(backward.decision, notes=(*backward.decision.notes, said))
-        found["backward_transfer"] = replace(backward, decision=made)
+        found[backward.metric] = replace(backward, decision=made)
     return found
 
 

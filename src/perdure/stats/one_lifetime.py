@@ -18,14 +18,6 @@ __all__ = ["FEWEST_EVALUATIONS", "within_life"]
 
 FEWEST_EVALUATIONS = 10
 
-_Role = tuple[str, str]
-_READ: dict[str, tuple[_Role, bool]] = {
-    "performance_maintenance": (("evaluation", "reference"), False),
-    "forward_transfer": (("after", "before"), True),
-    "backward_transfer": (("after", "before"), True),
-}
-"""Metric → the evaluations whose means it subtracts, whether a pair's first place counts alone."""
-
 
 def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | str:
     """The difference in points that the metric is about, by the spread within blocks; or why that cannot be known.
@@ -33,11 +25,12 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
     Each evaluation block counts once, with its summed weight. Evaluations that follow one another resemble
     each other, so the standard error grows by √((1 + ρ)/(1 − ρ)), ρ their lag-1 correlation over all blocks used.
     """
-    if metric not in _READ:
+    compared = METRICS.get(metric).compares if metric in METRICS.names() else None
+    if compared is None:
         return "one lifetime has no spread to judge it by"
     if not life.blocks:
         return "its blocks are not known"
-    weights = _weights(life, metric)
+    weights = _weights(life, metric, compared)
     used = {at: life.blocks[at] for at, weight in weights.items() if weight}
     if not used:
         return "no evaluation differs"
@@ -65,18 +58,17 @@ def _count(block: BlockSummary) -> int:
     return block.block.length or 0
 
 
-def _weights(life: Score, metric: str) -> dict[int, float]:
+def _weights(life: Score, metric: str, compared: tuple[str, str]) -> dict[int, float]:
     """Evaluation block → how much it counts; later ones and what they are held against have opposite signs."""
-    (later, earlier), first_alone = _READ[metric]
     by_key = _sites(metric, tuple(one.block for one in life.blocks))
     # A task that never changes carries no information, and is left out of the metric too.
     changing = {key: found for key, found in by_key.items() if not _still(life, found)}
     weights: dict[int, float] = {}
-    for found in changing.values():
-        chosen = found[:1] if first_alone else found
+    for key, found in changing.items():
+        chosen = found[:1] if isinstance(key, tuple) else found  # of a transfer the first place counts alone
         share = 1 / (len(chosen) * len(changing))
         for site in chosen:
-            for role, sign in ((later, 1.0), (earlier, -1.0)):
+            for role, sign in zip(compared, (1.0, -1.0), strict=True):
                 for at in site.blocks[role]:
                     weights[at] = weights.get(at, 0.0) + sign * share / len(site.blocks[role])
     return {at: weight for at, weight in weights.items() if not math.isclose(weight, 0.0, abs_tol=1e-15)}

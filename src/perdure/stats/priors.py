@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from perdure.errors import PerdureError, nearest
+from perdure.metrics.efficiency import relative_performance, sample_efficiency
 from perdure.metrics.engine.declare import METRICS, AveragedAs
+from perdure.metrics.maintenance import performance_maintenance
+from perdure.metrics.transfer import backward_transfer, forward_transfer
 from perdure.stats.crossing import FEW_EXPERTS
 from perdure.stats.dial import dial
 from perdure.stats.pilot import PilotMetric
@@ -37,11 +40,11 @@ class Prior:
 
 
 PRIORS: Mapping[str, Prior] = {
-    "performance_maintenance": Prior("linear", (3.5, 10.0), (3.6, 16.0)),
-    "forward_transfer": Prior("log", (0.18, 0.51), (0.15, 0.65)),
-    "backward_transfer": Prior("log", (0.061, 0.38), (0.085, 0.49)),
-    "relative_performance": Prior("log", (0.046, 0.17), (0.053, 0.41), (0.075, 0.18)),
-    "sample_efficiency": Prior("log", (0.19, 0.93), (0.2, 1.3), (0.33, 1.2)),
+    performance_maintenance.name: Prior("linear", (3.5, 10.0), (3.6, 16.0)),
+    forward_transfer.name: Prior("log", (0.18, 0.51), (0.15, 0.65)),
+    backward_transfer.name: Prior("log", (0.061, 0.38), (0.085, 0.49)),
+    relative_performance.name: Prior("log", (0.046, 0.17), (0.053, 0.41), (0.075, 0.18)),
+    sample_efficiency.name: Prior("log", (0.19, 0.93), (0.2, 1.3), (0.33, 1.2)),
 }
 """By metric, to two digits."""
 

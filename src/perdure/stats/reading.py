@@ -11,16 +11,15 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from perdure.log.accuracy_matrix import LIMITS, Unit
+from perdure.metrics import METRICS
 from perdure.metrics.engine.declare import Bar, Metric
 from perdure.metrics.engine.score import Score
+from perdure.metrics.matrix.common import average_accuracy, bwt, learning_accuracy
 from perdure.stats.estimate import estimate
 from perdure.stats.model import Estimate, Group
 from perdure.words import number, plural
 
-__all__ = ["LEADING", "leading", "reading", "reading_of_one"]
-
-LEADING: Mapping[str, str] = {"average_accuracy": "AA", "learning_accuracy": "LA", "bwt": "BWT", "forgetting": "FM"}
-"""What is said of a matrix before anything else, and how it is commonly written."""
+__all__ = ["leading", "reading", "reading_of_one"]
 
 _ROWS: Mapping[tuple[str, str, str], str] = {
     ("high", "about 0", "high"): "a good continual learner",
@@ -41,9 +40,10 @@ _SAYS = {
 
 
 def leading(group: Group) -> str:
-    """AA, LA, BWT and FM of a group of matrices in one line; nothing where it has none of them."""
-    known = [group.estimates[name] for name in LEADING if name in group.estimates]
-    said = [f"{LEADING[one.metric]} {number(one.mean, one.width)}" for one in known if one.mean is not None]
+    """AA, LA, BWT and FM of a group of matrices in one line: how well it does, and what it keeps; or nothing."""
+    led = (one for one in METRICS if one.headline == "matrix" and one.question in ("does", "keeps"))
+    known = [(one.initials, found) for one in led if (found := group.estimates.get(one.name)) is not None]
+    said = [f"{initials} {number(one.mean, one.width)}" for initials, one in known if one.mean is not None]
     unit = {"percent": " (%)", "fraction": ""}.get(group.unit or "", f" ({group.unit})")
     return f"{', '.join(said)}{unit}" if said else ""
 
@@ -72,7 +72,7 @@ def _sentences(estimates: Mapping[str, Estimate], declared: Mapping[str, Metric]
 
 
 def _together(estimates: Mapping[str, Estimate], declared: Mapping[str, Metric], whole: float) -> Iterator[str]:
-    found = [estimates.get(name) for name in ("learning_accuracy", "bwt", "average_accuracy")]
+    found = [estimates.get(one.name) for one in (learning_accuracy, bwt, average_accuracy)]
     known = [one for one in found if one is not None and one.mean is not None]
     if len(known) < len(found) or not all(one.metric in declared for one in known):
         return
@@ -81,7 +81,9 @@ def _together(estimates: Mapping[str, Estimate], declared: Mapping[str, Metric],
     row = ("high" if high[0] else "low", _change(kept, whole), "high" if high[1] else "low")
     low = {one.metric for one, good in zip((learned, final), high, strict=True) if not good}
     goods = {name: f"; good is {one.good.words}" for name, one in declared.items() if one.good and name in low}
-    shown = [f"{LEADING[one.metric]} {number(one.mean, one.width)}{goods.get(one.metric, '')}" for one in known]
+    shown = [
+        f"{declared[one.metric].initials} {number(one.mean, one.width)}{goods.get(one.metric, '')}" for one in known
+    ]
     said = f"{_SAYS[row[0]]} ({shown[0]}), {_SAYS[row[1]]} ({shown[1]}), and the end is {row[2]} ({shown[2]})"
     called = _ROWS.get(row, "no common pattern")
     alone = "" if kept.word else f"; by the values of {plural(kept.n, 'lifetime')} alone"
@@ -110,8 +112,9 @@ def _good(estimates: Mapping[str, Estimate], declared: Mapping[str, Metric], who
         metric = declared.get(name)
         if metric is None or metric.good is None or one.mean is None:
             continue
-        good = _change(one, whole) in ("about 0", "positive") if name == "bwt" else _is_good(one, metric, whole)
-        if good is not None and not (name == "bwt" and _change(one, whole) == "open"):
+        change = _change(one, whole) if metric.words and metric.words.of_change else None
+        good = _is_good(one, metric, whole) if change is None else change in ("about 0", "positive")
+        if good is not None and change != "open":
             parts[good].append(f"{name} {number(one.mean, one.width)} ({metric.good.words})")
     said = [f"{word}: {', '.join(parts[good])}" for good, word in ((True, "Good"), (False, "Not good")) if parts[good]]
     if said:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perdure.metrics.engine.declare import Metric
+from perdure.stats.answer import kept_by
 from perdure.stats.sentences import MARKS
 from perdure.watch.followed import Progress
 from perdure.words import number, plural
@@ -124,7 +125,7 @@ def time_left(seconds: float | None) -> str:
 
 def kept_of(one: Progress) -> str | None:
     """The metric that says whether a lifetime keeps what it learns, where it has a value."""
-    return next((metric for metric in ("performance_maintenance", "bwt") if one.values.get(metric) is not None), None)
+    return next((metric for metric in kept_by().values() if one.values.get(metric) is not None), None)
 
 
 def kept_words(one: Progress, metrics: Mapping[str, Metric]) -> str:
@@ -132,7 +133,7 @@ def kept_words(one: Progress, metrics: Mapping[str, Metric]) -> str:
     kept = kept_of(one)
     if kept is None:
         return ""
-    points = kept == "performance_maintenance" and kept in metrics  # a matrix has units of its own
+    points = kept == kept_by()["log"] and kept in metrics  # a matrix has units of its own
     value = number(one.values[kept], (2 * metrics[kept].margin or None) if points else None)
     return f"{value} {MARKS.get(one.verdicts.get(kept, ''), '')}".rstrip()
 

@@ -12,8 +12,8 @@ import pytest
 
 import perdure
 from perdure.compat.l2metrics import Metric, MetricsReport, main, store_expert
-from perdure.compat.l2metrics.regimes import NAMES
 from perdure.errors import PerdureError
+from perdure.metrics.l2metrics31 import NAMES
 from perdure.settings import Settings
 from perdure.simulate import IdealLearner, experts, lifetimes, write_log
 

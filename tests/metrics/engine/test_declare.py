@@ -14,10 +14,11 @@ from perdure.curves.model import Curve
 from perdure.errors import MetricError, PerdureError, UnknownName
 from perdure.metrics import METRICS
 from perdure.metrics.engine.contract import check_metric
-from perdure.metrics.engine.declare import declaring, metric
+from perdure.metrics.engine.declare import Metric, declaring, metric
 from perdure.metrics.engine.load import chosen, from_file
 from perdure.metrics.engine.presets import PRESETS, headline, preset
 from perdure.scenario import sites
+from perdure.scenario.model import Block, Scenario, Task
 
 DEFINITIONS = tuple(
     """performance_maintenance performance_maintenance_terminal forward_transfer forward_transfer_contrast
@@ -283,3 +284,40 @@ def test_the_contract_wants_sites_that_can_be_found() -> None:
 
     with pytest.raises(AssertionError, match="none of 5 random lifetimes has a site"):
         check_metric(metric(nowhere, register=False)(level), lifetimes=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("one", [one for one in METRICS if one.compares], ids=lambda one: one.name)
+def test_what_a_metric_compares_are_two_evaluations_the_later_one_first(one: Metric) -> None:
+    evaluated = (Block("evaluate", "a", 1), Block("evaluate", "b", 1))
+    blocks = (*evaluated, *(one for task in "abab" for one in (Block("learn", task, 1), *evaluated)))
+    assert one.compares is not None
+    assert {*one.compares} == {*one.roles}
+    found = list(one.sites(Scenario("", (Task("a"), Task("b")), blocks)))
+    assert found
+    for site in found:
+        later, earlier = (site.blocks[role] for role in one.compares)
+        assert max(earlier) < min(later)
+        assert {blocks[at].mode for at in (*earlier, *later)} == {"evaluate"}
+
+
+def test_every_headline_metric_of_a_matrix_has_initials() -> None:
+    assert {one.initials for one in METRICS if one.headline == "matrix"} == {"AA", "LA", "BWT", "FWT", "FM"}
+
+
+def test_initials_stand_in_brackets_at_the_end_of_the_summary_and_nowhere_else() -> None:
+    declared = metric(sites.each_learning_block, register=False)
+
+    def plain(learned: Curve) -> float:
+        """How (XY) well it does (XYZ)."""
+        return learned.mean
+
+    def other(learned: Curve) -> float:
+        """How (XY) well it does (x)."""
+        return learned.mean
+
+    assert (declared(plain).initials, declared(other).initials) == ("XYZ", "")
+
+
+def test_a_name_is_spelled_out_as_declared_or_as_it_is() -> None:
+    assert METRICS.get("bwt").spelled == "backward transfer, as a difference"
+    assert METRICS.get("forward_transfer").spelled == "forward transfer"

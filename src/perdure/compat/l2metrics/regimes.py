@@ -11,28 +11,13 @@ import polars as pl
 from perdure.curves.model import Curves
 from perdure.metrics.engine.declare import Context, Metric, Site
 from perdure.metrics.engine.measure import evaluate, experts_at
-from perdure.metrics.l2metrics31 import L2METRICS_31, Regimes, by_experience, saturation_of
+from perdure.metrics.l2metrics31 import L2METRICS_31, NAMES, Regimes, by_experience, saturation_of
 
-__all__ = ["KEYS", "NAMES", "OWN", "blocks_of", "regime_table"]
+__all__ = ["KEYS", "OWN", "blocks_of", "regime_table"]
 
 _NONE = float("nan")
 KEYS = ("block_num", "block_type", "block_subtype", "task_name", "regime_num")
 """What says which regime a row is of."""
-
-NAMES = {
-    "perf_recovery": "performance_recovery",
-    "avg_train_perf": "mean_learning_performance",
-    "avg_eval_perf": "mean_evaluation_performance",
-    "perf_maintenance_mrlep": "performance_maintenance",
-    "perf_maintenance_mrtlp": "performance_maintenance_terminal",
-    "forward_transfer_ratio": "forward_transfer",
-    "backward_transfer_ratio": "backward_transfer",
-    "forward_transfer_contrast": "forward_transfer_contrast",
-    "backward_transfer_contrast": "backward_transfer_contrast",
-    "ste_rel_perf": "relative_performance",
-    "sample_efficiency": "sample_efficiency",
-}
-"""What l2metrics calls a number of a lifetime → its id here, in the order of its table."""
 
 _OPTIONAL = ("recovery_time", "perf_recovery", "maintenance", "perf_maintenance", "forward_transfer", "backward")
 _PARTS = (

@@ -17,7 +17,7 @@ from perdure import files
 from perdure.compat.l2metrics.frames import frames, log_rows, pandas
 from perdure.compat.l2metrics.lifetime import lifetime_facts, task_facts
 from perdure.compat.l2metrics.metric import added, calculated
-from perdure.compat.l2metrics.regimes import KEYS, NAMES, blocks_of, regime_table
+from perdure.compat.l2metrics.regimes import KEYS, blocks_of, regime_table
 from perdure.compat.l2metrics.store import stored, unconverted
 from perdure.curves.build import curves
 from perdure.curves.model import Curves
@@ -28,7 +28,7 @@ from perdure.metrics.engine.declare import Context
 from perdure.metrics.engine.measure import measure
 from perdure.metrics.engine.presets import preset
 from perdure.metrics.engine.settings import prepared
-from perdure.metrics.l2metrics31 import L2METRICS_31
+from perdure.metrics.l2metrics31 import L2METRICS_31, NAMES
 from perdure.settings import Settings
 
 __all__ = ["OPTIONS", "MetricsReport"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -133,6 +134,7 @@ ADAPTERS: dict[Any, Adapter] = {
 
 
 _WRITTEN, _WEAKNESS = "$$", "Weakness:"
+_INITIALS = re.compile(r"\(([A-Z][A-Z-]+)\)\.?$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +183,10 @@ class Metric:
     """Which of a reader's questions it answers; those are shown first."""
     words: Words | None = None
     """How its verdict is said; None for above and below."""
+    compares: tuple[str, str] | None = None
+    """Of a metric that holds two evaluations against each other: the roles of the later and of the earlier one."""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """Core Capability of 2019 → the question that it answers for it."""
 
     @cached_property
     def roles(self) -> Mapping[str, Any]:
@@ -211,6 +217,17 @@ class Metric:
         """What it cannot tell or is misled by: the docstring's paragraph that begins with `Weakness:`; or nothing."""
         found = (one for one in self._paragraphs if one.startswith(_WEAKNESS))
         return next(found, "").removeprefix(_WEAKNESS).strip()
+
+    @property
+    def initials(self) -> str:
+        """How papers write it, `BWT`: what its summary ends with in brackets; or nothing."""
+        found = _INITIALS.search(self.summary)
+        return found[1] if found else ""
+
+    @property
+    def spelled(self) -> str:
+        """Its name for people, without abbreviation."""
+        return (self.words.spelled if self.words else "") or self.name.replace("_", " ")
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -290,6 +307,8 @@ def metric(
     variant_of: Metric | None = None,
     question: Question = "",
     words: Words | None = None,
+    compares: tuple[str, str] | None = None,
+    answers: Mapping[str, str] | None = None,
     register: bool = True,
 ) -> Callable[[Callable[..., float | Value]], Metric]:
     """Declare the decorated formula as a metric over `sites`; its parameters are the roles.
@@ -301,8 +320,8 @@ def metric(
     the values of a task are averaged, then the tasks; their logarithms where `scale` is log. A metric that is the
     variant of another has its condition, its capability and its metric of matrices, unless it names its own.
 
-    Of the formula's docstring the first line says what the number means, a paragraph `$$…$$` writes it as LaTeX,
-    and one that begins with `Weakness:` says what misleads it.
+    Of the formula's docstring the first line says what the number means, and may end with its initials in brackets;
+    a paragraph `$$…$$` writes it as LaTeX, and one that begins with `Weakness:` says what misleads it.
     """
     from perdure.metrics.engine.combine import over_tasks
 
@@ -335,6 +354,8 @@ def metric(
             variant_of=variant_of.name if variant_of else "",
             question=question,
             words=words,
+            compares=compares,
+            answers=answers or {},
         )
         if register:
             _register(made)

@@ -11,7 +11,7 @@ from perdure.metrics.engine.blocks import summaries
 from perdure.metrics.engine.declare import Metric, Preset
 from perdure.registry import Registry
 
-__all__ = ["CHANGED", "PRESETS", "headline", "preset"]
+__all__ = ["CHANGED", "OLD_NAMES", "PRESETS", "headline", "preset"]
 
 
 def _standard() -> dict[str, Metric]:
@@ -50,6 +50,9 @@ CHANGED: Mapping[str, Mapping[str, str]] = {
     },
 }
 """Preset → metric → what its definition changed since the first edition (version 0.1)."""
+
+OLD_NAMES: Mapping[str, str] = {"fwt": "above_chance", "fwt_gem": "fwt"}
+"""What metrics of the first edition are called now."""
 
 PRESETS: Registry[Preset] = Registry("preset", "perdure.presets")
 

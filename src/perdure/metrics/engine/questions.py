@@ -36,6 +36,10 @@ class Words:
     """Over its column, where learners stand beside each other; without it there is none."""
     about: str = ""
     """Below that: what its values are."""
+    spelled: str = ""
+    """What its name is short for."""
+    pairs: str = ""
+    """Of a metric of ordered pairs of tasks: what each of them shows; without it there is no matrix of them."""
 
     def sentence(self, word: str) -> str:
         """What the word means; nothing where that was not said."""

@@ -76,7 +76,12 @@ def learning_accuracy(at: Place) -> float:
     source=GEM,
     good=Good("about 0, or positive"),
     question="keeps",
-    words=Words(of_change=True, asks="Keeps what it learns?", about="change of earlier tasks (BWT)"),
+    words=Words(
+        of_change=True,
+        asks="Keeps what it learns?",
+        about="change of earlier tasks (BWT)",
+        spelled="backward transfer, as a difference",
+    ),
 )
 def bwt(at: Place) -> float:
     r"""How much learning the later tasks changed the earlier ones; negative is forgetting (BWT).
@@ -95,7 +100,11 @@ def bwt(at: Place) -> float:
     aliases=("fwt_gem",),
     good=Good("positive", above=0),
     question="helps",
-    words=Words(asks="Helps new tasks?", about="above an untrained learner (FWT)"),
+    words=Words(
+        asks="Helps new tasks?",
+        about="above an untrained learner (FWT)",
+        spelled="forward transfer, as a difference",
+    ),
 )
 def fwt(at: Place) -> float:
     r"""How far each later task is above an untrained learner just before it is learned: forward transfer (FWT).

@@ -10,6 +10,7 @@ from perdure.gather.model import Life
 from perdure.report.draw import KINDS
 from perdure.report.draw.data import matrices
 from perdure.report.draw.data.lives import LifetimeData, lifetime_of, scenario_of, used
+from perdure.report.draw.data.places import of_recovery
 from perdure.report.draw.data.view import Flagged, Nothing, View, flags_text
 from perdure.report.draw.svg.heat import MOST
 from perdure.report.draw.svg.lives import lifetime, scenario, values_of
@@ -27,7 +28,6 @@ _PAPER = Paper(width=600, size=12, title="", legend=False, spread=1.5)
 _MOST_OPENING = 3
 _MOST_GROUPS = 8
 _MOST_SCENARIOS = 4
-_RECOVERY = ("performance_recovery", "recovery_time", "recovery_rate", "droop")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def sections(material: Material) -> dict[str, list[tuple[str, list[Picture]]]]:
 
     for name, view in views:
         keep("matrices", name, list(_matrices(material, view)))
-    recovery = _known(material, _RECOVERY)
+    recovery = tuple(name for name in of_recovery() if name in material.survey.metrics)
     for section, kind, asked in (("recovery", "over-time", recovery), ("experts", "experts", ())):
         keep(section, "", [_picture(material, kind, replace(view, metrics=asked), name) for name, view in views])
     keep("experts", "", [_picture(material, kind) for kind in ("efficiency-maintenance", "performance-cost")])
@@ -133,10 +133,6 @@ def _picture(material: Material, kind: str, view: View | None = None, name: str 
         KINDS[kind].drawn(shown, material.looks, paper).inline(),
         f"{name}: {said[0].lower()}{said[1:]}" if name else said,
     )
-
-
-def _known(material: Material, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if name in material.survey.metrics)
 
 
 def _called(group: Group) -> str:
@@ -229,7 +225,7 @@ def _matrices(material: Material, view: View) -> Iterator[Picture]:
         return
     for one in transfers.matrices:
         how = "how learning a task (row) changes another (column)"
-        if one.metric.startswith("ste_"):
+        if material.survey.metrics[one.metric].expert:
             how = "how well a task (column) is done after another (row) was learned"
         shown = replace(transfers, matrices=(one,))
         yield Picture(

@@ -9,7 +9,11 @@ import numpy as np
 
 from perdure.curves.model import LOWEST, SCALED, Array
 from perdure.errors import UnknownName
+from perdure.metrics.cost import cost_overhead
+from perdure.metrics.efficiency import relative_performance, sample_efficiency
 from perdure.metrics.engine.declare import METRICS, AveragedAs
+from perdure.metrics.maintenance import performance_maintenance
+from perdure.metrics.transfer import forward_transfer
 from perdure.report.draw.data.view import Flagged, Nothing, View, flags_of
 from perdure.report.material import Material
 from perdure.stats.model import Estimate, Group
@@ -227,19 +231,19 @@ def metrics(material: Material, view: View | None = None) -> MetricsData | Nothi
 def stability_plasticity(material: Material, view: View | None = None) -> ScatterData | Nothing:
     """Forward transfer and performance maintenance, a point per lifetime."""
     del view
-    return _scatter(material, "forward_transfer", "performance_maintenance")
+    return _scatter(material, forward_transfer.name, performance_maintenance.name)
 
 
 def efficiency_maintenance(material: Material, view: View | None = None) -> ScatterData | Nothing:
     """Performance maintenance and sample efficiency, a point per lifetime."""
     del view
-    return _scatter(material, "performance_maintenance", "sample_efficiency")
+    return _scatter(material, performance_maintenance.name, sample_efficiency.name)
 
 
 def performance_cost(material: Material, view: View | None = None) -> ScatterData | Nothing:
     """Cost overhead and relative performance, both beside experts, a point per lifetime."""
     del view
-    return _scatter(material, "cost_overhead", "relative_performance")
+    return _scatter(material, cost_overhead.name, relative_performance.name)
 
 
 def shares(material: Material, view: View | None = None) -> SharesData | Nothing:

@@ -12,6 +12,7 @@ import numpy as np
 from perdure.curves.model import Array
 from perdure.gather.model import Life
 from perdure.log.accuracy_matrix import AccuracyMatrix, Unit
+from perdure.metrics import METRICS
 from perdure.report.draw.data.folded import Fold
 from perdure.report.draw.data.view import (
     Flagged,
@@ -136,12 +137,6 @@ class OverviewData:
 
 
 _NO_MATRIX = "no accuracy matrix: nothing was learned and evaluated"
-_TRANSFERS: Mapping[str, str] = {
-    "forward_transfer": "onto a task not learned yet",
-    "backward_transfer": "onto a task learned before",
-    "ste_forward_transfer": "a task not learned yet, beside its expert",
-    "ste_reverse_transfer": "a task learned before, beside its expert",
-}
 
 
 def transfer(material: Material, view: View | None = None, most: int | None = None) -> TransferData | Nothing:
@@ -150,9 +145,8 @@ def transfer(material: Material, view: View | None = None, most: int | None = No
     Of more than `most` tasks, neighbours are folded into one row.
     """
     found = whose(material, view or View())
-    values = {
-        name: _first_values(material, found.lives, name) for name in _TRANSFERS if name in material.survey.metrics
-    }
+    meanings = {one.name: one.words.pairs for one in METRICS if one.words and one.words.pairs}
+    values = {name: _first_values(material, found.lives, name) for name in meanings if name in material.survey.metrics}
     values = {name: pairs for name, pairs in values.items() if pairs}
     if not values:
         return Nothing("no task is evaluated just before and just after another is learned")
@@ -180,7 +174,7 @@ def transfer(material: Material, view: View | None = None, most: int | None = No
         matrices.append(
             TransferMatrix(
                 metric=name,
-                meaning=_TRANSFERS[name],
+                meaning=meanings[name],
                 tasks=fold.tasks(tasks),
                 cells=_cells(cells),
                 counts=counts,

@@ -14,7 +14,7 @@ from perdure.report.draw.data.lives import LifetimeData, drawn, ends, lifetime_o
 from perdure.report.draw.data.view import Nothing, View, whose
 from perdure.report.material import Material
 from perdure.report.sketch import Stretch
-from perdure.scenario.sites import LIFETIME
+from perdure.scenario.sites import LIFETIME, between_learning_blocks
 
 __all__ = [
     "AnnotatedData",
@@ -24,6 +24,7 @@ __all__ = [
     "OverTimeLine",
     "OverTimePanel",
     "annotated",
+    "of_recovery",
     "over_time",
     "shown_over_time",
 ]
@@ -115,7 +116,12 @@ def over_time(material: Material, view: View | None = None) -> OverTimeData | No
 
 def shown_over_time() -> tuple[str, ...]:
     """What is shown over time unless other metrics are asked for."""
-    return (*_by_evaluations(), "droop", "recovery_time", "recovery_rate")
+    return (*_by_evaluations(), *of_recovery())
+
+
+def of_recovery() -> tuple[str, ...]:
+    """The metrics of how a task is learned again: those that are read between two of its learning blocks."""
+    return tuple(one.name for one in METRICS if one.sites is between_learning_blocks)
 
 
 def annotated(material: Material, view: View | None = None) -> AnnotatedData | Nothing:
@@ -140,8 +146,8 @@ def annotated(material: Material, view: View | None = None) -> AnnotatedData | N
 
 
 def _by_evaluations() -> tuple[str, ...]:
-    """The headline metrics that need no expert: each compares two evaluations of a task."""
-    return tuple(name for name in headline() if not METRICS.get(name).expert)
+    """The headline metrics that compare two evaluations of a task."""
+    return tuple(name for name in headline() if METRICS.get(name).compares)
 
 
 def _life(material: Material, view: View) -> Life | None:
