@@ -1,19 +1,20 @@
 """How do time and memory grow with rows, blocks, lifetimes and tasks?
 
-Each point is a fresh `perdure score` (of tasks, `perdure report` too), with what it used of processors and memory. The
-exponent is the slope of the logarithm of processor time, less that of a life of ten blocks, over the decades in which
-it is at least as large as that start: processor time, because it says more than the clock where a machine is shared.
+Each point is a fresh `perdure score` (of tasks, `perdure report` too), with what it used of processors and memory, and
+the work alone: the processor time of the same survey and its statistics in a process that has scored a small life
+before. The exponent is the slope of that work's logarithm over all decades, and over the
+last. Processor time, because it says more than
+the clock where a machine is shared; one process, because a second one's start is no work.
 
     python bench/size.py --only rows blocks --largest 7
 
-`--largest` is the power of ten up to which rows go (8 takes 3 GB of disk as Parquet, and 7 GB as text).
+`--largest` is the power of ten up to which rows go (8 takes 1.2 GB of disk as Parquet, and 7 GB as text).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
@@ -41,6 +42,12 @@ SCAN = (
     "import polars as pl, sys; "
     "pl.scan_parquet(sys.argv[1]).group_by('lifetime', 'block_num').agg(pl.col('reward').mean())"
     ".collect(engine='streaming')"
+)
+SCAN_ALL = "import polars as pl, sys; pl.read_parquet(sys.argv[1])"
+WORK = (
+    "import sys, time, perdure; from perdure.stats.groups import groups; "
+    "groups(perdure.survey(sys.argv[1], jobs=1)); "
+    "t = time.process_time(); groups(perdure.survey(sys.argv[2], jobs=1)); print(time.process_time() - t)"
 )
 SCAN_TEXT = (
     "import polars as pl, sys, glob; "
@@ -74,11 +81,27 @@ def _once(command: Sequence[str]) -> Spent:
     return Spent(*map(float, numbers))
 
 
-def score(path: Path, *options: str, tries: int = 2) -> Spent:
-    """`perdure score`, from the text each time."""
+def forget(path: Path) -> None:
+    """Remove the copies that reading left beside text."""
     for kept in path.rglob(".perdure/*") if path.is_dir() else ():
         kept.unlink()
+
+
+def score(path: Path, *options: str, tries: int = 2) -> Spent:
+    """`perdure score`, from the text each time."""
+    forget(path)
     return spent(sys.executable, "-m", "perdure", "score", str(path), "--quiet", *options, tries=tries)
+
+
+def work(path: Path, small: Path, tries: int = 2) -> float:
+    """The seconds of a processor that a survey and its statistics take, start-up and imports apart."""
+
+    def once() -> float:
+        forget(path)
+        command = [sys.executable, "-c", WORK, str(small), str(path)]
+        return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+    return min(once() for _ in range(tries))
 
 
 # --- what is measured -----------------------------------------------------------------------------
@@ -120,64 +143,80 @@ def once_each(tasks: int) -> list[tuple[str, Sequence[str]]]:
     return [*steps, ("test", names)]
 
 
-def rows(root: Path, largest: int) -> Iterator[tuple[int, Spent, str]]:
-    """Rows in one Parquet file of lives of a hundred thousand, beside Polars scanning it for each block's mean."""
-    length, each = 100_000, 50
-    blocks = [Block("learn" if at % 2 else "evaluate", f"task{at // 2 % 4}", length // each) for at in range(each)]
-    scenario = Scenario.of("size", blocks)
-    for power in range(5, largest + 1):
+@dataclass(frozen=True)
+class Point:
+    """Something of a size, to be scored; what else there is to say of it is measured when it is asked for."""
+
+    count: int
+    path: Path
+    beside: Callable[[Spent], str] = lambda _: ""
+
+
+def rows(root: Path, largest: int) -> Iterator[Point]:
+    """Rows in one Parquet file of lives of a hundred thousand at most, beside Polars' means and columns."""
+    for power in range(4, largest + 1):
+        length, each = min(10**power, 100_000), 50
+        blocks = [Block("learn" if at % 2 else "evaluate", f"task{at // 2 % 4}", length // each) for at in range(each)]
         path = root / f"rows{power}.parquet"
-        lives = 10**power // length
-        pieces = (np.random.default_rng(at).normal(0.5, 0.2, (1, length)) for at in range(lives))
-        perdure.write_lives(path, values=pieces, scenario=scenario, learner="size")
-        tries = 2 if power < 8 else 1
-        scan = spent(sys.executable, "-c", SCAN, str(path), tries=tries)
-        ours = score(path, tries=tries)
-        yield 10**power, ours, f"Polars' scan {scan}; {ours.seconds / scan.seconds:.1f} ×"
-        path.unlink()
+        pieces = (np.random.default_rng(at).normal(0.5, 0.2, (1, length)) for at in range(10**power // length))
+        perdure.write_lives(path, values=pieces, scenario=Scenario.of("size", blocks), learner="size")
+
+        def beside(ours: Spent, path: Path = path) -> str:
+            means, whole = (spent(sys.executable, "-c", code, str(path), tries=2) for code in (SCAN, SCAN_ALL))
+            return (
+                f"Polars: means of blocks {means}, {ours.processor / means.processor:.1f} × the processor time; "
+                f"all columns {whole}, {ours.processor / whole.processor:.1f} ×"
+            )
+
+        yield Point(10**power, path, beside if power > 5 else lambda _: "")
 
 
-def text(root: Path, largest: int) -> Iterator[tuple[int, Spent, str]]:
+def text(root: Path, largest: int) -> Iterator[Point]:
     """Rows of one life as text."""
-    for power in range(5, min(largest, 8) + 1):
+    for power in range(4, min(largest, 8) + 1):
         life = write_life(root / f"text{power}", in_turn(100), 10**power // 100)
-        scan = spent(sys.executable, "-c", SCAN_TEXT, str(life), tries=1)
-        ours = score(life, tries=2 if power < 7 else 1)
-        yield 10**power, ours, f"Polars' scan {scan}; {ours.seconds / scan.seconds:.1f} ×"
-        subprocess.run(["rm", "-r", str(life)], check=True)
+
+        def beside(ours: Spent, life: Path = life) -> str:
+            scan = spent(sys.executable, "-c", SCAN_TEXT, str(life), tries=1)
+            return f"Polars' scan {scan}; {ours.processor / scan.processor:.1f} × the processor time"
+
+        yield Point(10**power, life, beside if power > 5 else lambda _: "")
 
 
-def blocks(root: Path, _largest: int) -> Iterator[tuple[int, Spent, str]]:
+def blocks(root: Path, _largest: int) -> Iterator[Point]:
     """Blocks of ten experiences in one life of four tasks."""
-    for count in (1000, 10_000, 100_000):
-        yield count, score(write_life(root / f"blocks{count}", in_turn(count), 10)), ""
+    for power in range(1, 6):
+        yield Point(10**power, write_life(root / f"blocks{power}", in_turn(10**power), 10))
 
 
-def one_task(root: Path, _largest: int) -> Iterator[tuple[int, Spent, str]]:
+def one_task(root: Path, _largest: int) -> Iterator[Point]:
     """Blocks of ten experiences in one life of one task, so that every second block is a recovery."""
-    for count in (1000, 10_000, 100_000):
-        yield count, score(write_life(root / f"one{count}", in_turn(count, 1), 10)), ""
+    for power in range(1, 6):
+        yield Point(10**power, write_life(root / f"one{power}", in_turn(10**power, 1), 10))
 
 
-def lives(root: Path, _largest: int) -> Iterator[tuple[int, Spent, str]]:
-    """Lifetimes of 15 blocks and 300 experiences in a folder."""
-    for count in (100, 1000, 10_000):
-        folder = root / f"lives{count}"
-        for at in range(count):
+def lives(root: Path, _largest: int) -> Iterator[Point]:
+    """Lifetimes of 15 blocks and 300 experiences in a folder; the command takes both cores."""
+    for power in range(5):
+        folder = root / f"lives{power}"
+        for at in range(10**power):
             write_life(folder / f"life{at:05}", in_turn(15), 20, at)
-        yield count, score(folder, tries=1), "two cores"
+        yield Point(10**power, folder)
 
 
-def tasks(root: Path, _largest: int) -> Iterator[tuple[int, Spent, str]]:
+def tasks(root: Path, _largest: int) -> Iterator[Point]:
     """Blocks, with a task for every fourth of them; and the report of that life."""
-    for count in (20, 200, 2000):
-        life = write_life(root / f"tasks{count}", once_each(count), 10)
-        page = root / f"tasks{count}.html"
-        report = spent(sys.executable, "-m", "perdure", "report", str(life), "--to", str(page), "--quiet", tries=1)
-        yield 4 * count, score(life), f"{count} tasks; its report {report}, {page.stat().st_size / 1e6:.1f} MB"
+    for count in (2, 20, 200, 2000):
+        life, page = write_life(root / f"tasks{count}", once_each(count), 10), root / f"tasks{count}.html"
+
+        def beside(_: Spent, life: Path = life, page: Path = page, count: int = count) -> str:
+            report = spent(sys.executable, "-m", "perdure", "report", str(life), "--to", str(page), "--quiet", tries=1)
+            return f"{count} tasks; its report {report}, {page.stat().st_size / 1e6:.1f} MB"
+
+        yield Point(4 * count, life, beside)
 
 
-PARTS: dict[str, Callable[[Path, int], Iterator[tuple[int, Spent, str]]]] = {
+PARTS: dict[str, Callable[[Path, int], Iterator[Point]]] = {
     "rows": rows,
     "text": text,
     "blocks": blocks,
@@ -185,15 +224,6 @@ PARTS: dict[str, Callable[[Path, int], Iterator[tuple[int, Spent, str]]]] = {
     "lives": lives,
     "tasks": tasks,
 }
-
-
-def exponent(points: Sequence[tuple[int, Spent]], start: float) -> float | None:
-    """How processor time grows, start-up apart; None where no decade is larger than the start-up."""
-    above = [(math.log(count), math.log(one.processor - start)) for count, one in points if one.processor > 2 * start]
-    if len(above) < 2:
-        return None
-    sizes, times = zip(*above, strict=True)
-    return float(np.polyfit(sizes, times, 1)[0])
 
 
 def main() -> None:
@@ -205,18 +235,21 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
         root = Path(folder)
-        start = score(write_life(root / "start", in_turn(10), 10), tries=3)
-        print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; start-up {start}\n")
-        print("| what | how many | score | |\n|---|---|---|---|", flush=True)
+        small = write_life(root / "small", in_turn(10), 10)
+        print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; start-up {score(small, tries=3)}\n")
+        print("| what | how many | score | work | |\n|---|---|---|---|---|", flush=True)
         for name in asked.only:
-            points: list[tuple[int, Spent]] = []
-            for count, one, more in PARTS[name](root, asked.largest):
-                points.append((count, one))
-                print(f"| {name} | {count:,} | {one} | {more} |", flush=True)
-            found = exponent(points, start.processor)
-            print(
-                f"| {name} | exponent | {'start-up is most of it' if found is None else f'{found:.2f}'} | |", flush=True
-            )
+            points: list[tuple[int, float]] = []
+            for point in PARTS[name](root, asked.largest):
+                took = work(point.path, small)
+                command = score(point.path, tries=1 if took > 5 else 2)
+                points.append((point.count, took))
+                print(f"| {name} | {point.count:,} | {command} | {took:.3f} s | {point.beside(command)} |", flush=True)
+                subprocess.run(["rm", "-r", str(point.path)], check=True)
+            sizes, times = np.log10([count for count, _ in points]), np.log10([took for _, took in points])
+            whole, last = np.polyfit(sizes, times, 1)[0], np.polyfit(sizes[-2:], times[-2:], 1)[0]
+            over = f"exponent over {sizes[-1] - sizes[0]:.1f} decades (the last)"
+            print(f"| {name} | {over} | | {whole:.2f} ({last:.2f}) | |", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
@@ -72,6 +73,11 @@ class AccuracyMatrix:
     def after(self) -> Array:
         """The square part: row i, column j is task i after task j, both counted from 0."""
         return self.values[:, 1:]
+
+    @cached_property
+    def row(self) -> Mapping[str, int]:
+        """Where each task stands in `tasks`."""
+        return {task: row for row, task in enumerate(self.tasks)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ column -1 is from before any learning. Messages count tasks from 1, as the paper
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -140,7 +140,7 @@ def matrix_of(curves: Curves, unit: Unit | None = None) -> AccuracyMatrix:
     return AccuracyMatrix(
         tasks=found.tasks,
         values=values,
-        unit=unit or _unit_of(curves, found.tasks, values),
+        unit=unit or _unit_of(curves, found.tasks, [means[block] for block in found.last.values()]),
         lowest=_extremes(min, found.since, means, count),
         highest=_extremes(max, found.every, means, count),
         negated=_lower(curves),
@@ -148,12 +148,12 @@ def matrix_of(curves: Curves, unit: Unit | None = None) -> AccuracyMatrix:
     )
 
 
-def _unit_of(curves: Curves, tasks: tuple[str, ...], values: Array) -> Unit:
+def _unit_of(curves: Curves, tasks: tuple[str, ...], values: Sequence[float]) -> Unit:
     """What the evaluations of a log are measured in."""
     sign = -1.0 if _lower(curves) else 1.0
     ranges = [curves.ranges.get(task) for task in tasks]
     bounds = {tuple(sorted((sign * one.low, sign * one.high))) if one and one.given else None for one in ranges}
-    measured = sign * values
+    measured = sign * np.array(values)
     named = curves.passage.measure.lower() == "accuracy" and not (measured < 0.0).any()
     for unit, limit in _LIMITS.items():
         if bounds == {(0.0, limit)} or (named and not (measured > limit).any()):
@@ -294,7 +294,7 @@ def _place(curves: Curves, site: Site, context: Context) -> Place:
     learned, evaluated = site.key if isinstance(site.key, tuple) else (site.key, site.key)
     if site.key == LIFETIME:
         learned = evaluated = matrix.tasks[-1]
-    return Place(matrix, matrix.tasks.index(evaluated), matrix.tasks.index(learned), context.baselines)
+    return Place(matrix, matrix.row[evaluated], matrix.row[learned], context.baselines)
 
 
 @dataclass(frozen=True, eq=False)
