@@ -1,15 +1,17 @@
-"""A long log whose rows are let go while it is read is scored as with them."""
+"""A log whose rows are let go when it is read is scored as with them."""
 
 from __future__ import annotations
 
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from perdure.errors import LogError
 from perdure.gather.survey import survey
+from perdure.log import cache
 from perdure.log.formats import l2logger
 from perdure.log.formats.l2logger import L2LOGGER
 from perdure.log.lean import Lean, lean
@@ -58,17 +60,44 @@ def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perdure.log.tsv._AT_ONCE", 2000)
 
 
+def with_rows(place: Path, settings: Settings | None = None) -> dict[str, Any]:
+    """What the rows give: whoever looks at curves gets all of them."""
+    return survey(place, settings=settings, look=lambda _curves, _count: None).as_json()
+
+
 @pytest.mark.parametrize("odd", ["", *_ODD])
 @pytest.mark.parametrize("seed", range(3))
-def test_scores_without_the_rows_are_those_with_them(tmp_path: Path, odd: str, seed: int) -> None:
+@pytest.mark.parametrize("long", [False, True])
+def test_scores_without_the_rows_are_those_with_them(tmp_path: Path, odd: str, seed: int, long: bool) -> None:
     place = written(tmp_path / "life", random.Random(f"{odd}{seed}"), odd)
-    expected = survey(place).as_json()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(l2logger, "_LONG", -1)
         patched.setattr("perdure.log.tsv._AT_ONCE", 2000)
-        assert survey(place).as_json() == expected
-        agnostic = survey(place, settings=Settings(variants="agnostic")).as_json()
-    assert agnostic == survey(place, settings=Settings(variants="agnostic")).as_json()
+        if long:
+            patched.setattr(l2logger, "_LONG", -1)
+        assert survey(place).as_json() == with_rows(place)
+    agnostic = Settings(variants="agnostic")
+    assert survey(place, settings=agnostic).as_json() == with_rows(place, agnostic)
+
+
+@pytest.mark.parametrize("odd", ["", "incomplete", "missing"])
+def test_scores_from_the_copy_are_those_from_the_text(
+    tmp_path: Path, odd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "WORTH_KEEPING", 1)
+    place = written(tmp_path / "life", random.Random(2), odd)
+    expected = survey(place).as_json()
+    cache.settle()
+    copies = {file.name for file in (place / ".perdure").iterdir()}
+    name = "experiences" if odd == "missing" else "values"  # of which the rows say more than one value each
+    assert copies == {f"{name}.json", f"{name}.parquet"}
+    monkeypatch.setattr(l2logger, "pieces", None)  # so that the text cannot be read
+    assert survey(place).as_json() == expected
+    monkeypatch.undo()
+    file = place / ".perdure" / f"{name}.parquet"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(bytes(content))
+    assert survey(place).as_json() == expected
 
 
 @pytest.mark.usefixtures("in_small_pieces")

@@ -76,7 +76,10 @@ def test_parameters_reach_any_other_environment_when_it_is_made_again() -> None:
 @pytest.mark.parametrize(
     ("env", "message"),
     [
-        (strange.Raising, "'mine_wide', at step 2 of an episode with {}: step raised ZeroDivisionError: the motor stalled"),
+        (
+            strange.Raising,
+            "'mine_wide', at step 2 of an episode with {}: step raised ZeroDivisionError: the motor stalled",
+        ),
         (strange.RaisingInReset, "'mine_wide': reset raised OSError: no such device"),
         (
             strange.RaisingWhenMade,

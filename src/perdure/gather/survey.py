@@ -299,7 +299,7 @@ class Surveyor:
         settings = how.settings
         # What others declare, papers' presets and those who look at curves may want any row.
         plain = settings.preset == "standard" and not settings.metrics and settings.variants in (None, "name", "aware")
-        self._lean = plain and settings.prep is None and how.look is None
+        self._lean = plain and not settings.measures and settings.prep is None and how.look is None
         self.raised: PerdureError | None = None
         """The last reason for leaving something out, as it was raised."""
 

@@ -1,4 +1,4 @@
-"""A Parquet copy of a log's table under `.perdure/`: derived, keyed, proven before it is parsed, deletable at any time.
+"""Parquet copies of what a log says under `.perdure/`: derived, keyed, proven before parsing, deletable at any time.
 
 Beside the copy stand its facts, under one checksum with it. A copy that is not what its facts say is as
 good as none: the text is read instead, and the copy made anew.
@@ -13,7 +13,9 @@ import json
 import os
 import threading
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -23,23 +25,36 @@ from perdure import files
 from perdure.errors import LogError
 from perdure.log.tsv import Source
 
-__all__ = ["FOLDER", "WORTH_KEEPING", "keep", "key_of", "recall", "settle"]
+__all__ = ["EXPERIENCES", "FOLDER", "VALUES", "WORTH_KEEPING", "Kept", "keep", "key_of", "recall", "settle"]
 
 FOLDER = ".perdure"
-_TABLE, _FACTS = "experiences.parquet", "experiences.json"
-_LAYOUT = "3"  # raise it when the table's schema changes, so that old copies are not taken
+EXPERIENCES, VALUES = "experiences", "values"
+"""The copies there are: of all rows; and of the values in order, with each block's first and last row."""
+_LAYOUT = "4"  # raise it when the table's schema changes, so that old copies are not taken
 WORTH_KEEPING = 50_000  # rows; below, parsing the text again takes little longer than writing the copy
 
 _writing: set[threading.Thread] = set()
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What is kept of a log."""
+
+    tables: Sequence[pl.DataFrame]
+    height: int
+    """How many rows the log has."""
+    notes: Sequence[str]
 
 
 class _Facts(msgspec.Struct):
     """What a copy is, and what it was made from."""
 
     key: str
-    bytes: int
-    rows: int
-    columns: dict[str, str]
+    sizes: list[int]
+    """The bytes of each table, one after the other."""
+    rows: list[int]
+    columns: list[dict[str, str]]
+    height: int
     notes: list[str]
 
 
@@ -49,30 +64,35 @@ def key_of(found: Iterable[Source], measures: Mapping[str, str], ledger: int | N
     return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
 
 
-def recall(log: Path, key: str) -> tuple[pl.DataFrame, list[str]] | None:
-    """The kept table and its notes, or None where there is none for this key that proves itself."""
+def recall(log: Path, name: str, key: str) -> Kept | None:
+    """The copy of this name, or None where there is none for this key that proves itself."""
     folder = log / FOLDER
     try:
-        checksum, _, text = files.read_bytes(folder / _FACTS, files.HEADER_LIMIT, within=log).partition(b"\n")
+        checksum, _, text = files.read_bytes(folder / f"{name}.json", files.HEADER_LIMIT, within=log).partition(b"\n")
         facts = msgspec.json.decode(text, type=_Facts)
         if facts.key != key:
             return None
-        content = files.read_bytes(folder / _TABLE, facts.bytes, within=log)
+        content = memoryview(files.read_bytes(folder / f"{name}.parquet", sum(facts.sizes), within=log))
         # Before Polars sees a byte of it: one that is flipped may end the process. The bytes that were
         # summed are the bytes that are parsed, whoever writes to the file meanwhile.
         if checksum != _checksum(text, content):
             return None
-        table = pl.read_parquet(content)
+        ends = list(accumulate(facts.sizes))
+        tables = [
+            pl.read_parquet(bytes(content[end - size : end])) for size, end in zip(facts.sizes, ends, strict=True)
+        ]
     except (OSError, LogError, ValueError, msgspec.DecodeError, pl.exceptions.PolarsError):
         return None  # a damaged copy is no loss: the journal is read instead
-    return (table, facts.notes) if (table.height, _columns(table)) == (facts.rows, facts.columns) else None
+    if ([one.height for one in tables], list(map(_columns, tables))) != (facts.rows, facts.columns):
+        return None
+    return Kept(tables, facts.height, facts.notes)
 
 
-def keep(log: Path, key: str, rows: pl.DataFrame, notes: list[str]) -> None:
-    """Write the copy beside the log, in the background; a read-only folder is left alone."""
-    if rows.height < WORTH_KEEPING or not os.access(log, os.W_OK):
+def keep(log: Path, name: str, key: str, kept: Kept) -> None:
+    """Write a copy beside the log, in the background; a read-only folder is left alone."""
+    if kept.height < WORTH_KEEPING or not os.access(log, os.W_OK):
         return
-    thread = threading.Thread(target=_write, args=(log, key, rows, list(notes)), name="perdure-cache")
+    thread = threading.Thread(target=_write, args=(log, name, key, kept), name="perdure-cache")
     _writing.add(thread)
     thread.start()
 
@@ -83,18 +103,22 @@ def settle() -> None:
         thread.join()
 
 
-def _write(log: Path, key: str, rows: pl.DataFrame, notes: list[str]) -> None:
+def _write(log: Path, name: str, key: str, kept: Kept) -> None:
     # A full disk or a folder removed meanwhile costs the copy, never the log or the caller.
     try:
         with contextlib.suppress(OSError, pl.exceptions.PolarsError):
             folder = log / FOLDER
             folder.mkdir(exist_ok=True)
-            made = io.BytesIO()
-            rows.write_parquet(made, compression="lz4", statistics=False)  # nobody asks for a part of it
+            made, sizes = io.BytesIO(), []
+            for table in kept.tables:
+                before = made.tell()
+                table.write_parquet(made, compression="lz4", statistics=False)  # nobody asks for a part of it
+                sizes.append(made.tell() - before)
+            rows, columns = [one.height for one in kept.tables], list(map(_columns, kept.tables))
+            text = msgspec.json.encode(_Facts(key, sizes, rows, columns, kept.height, list(kept.notes)))
             content = made.getbuffer()
-            text = msgspec.json.encode(_Facts(key, len(content), rows.height, _columns(rows), notes))
-            files.write(folder / _TABLE, content, synced=False)
-            files.write(folder / _FACTS, _checksum(text, content) + b"\n" + text, synced=False)
+            files.write(folder / f"{name}.parquet", content, synced=False)
+            files.write(folder / f"{name}.json", _checksum(text, content) + b"\n" + text, synced=False)
     finally:
         _writing.discard(threading.current_thread())
 

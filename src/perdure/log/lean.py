@@ -1,4 +1,4 @@
-"""A long log without its rows: what metrics read of them, taken piece by piece while the text is read."""
+"""A log without its rows: what metrics read of them, taken piece by piece while the text is read."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Lean", "NeedsRows", "lean"]
 
+_LENGTH = "perdure: length of the block"
 _BLOCK = ("block_num", "block_type", "block_subtype", "task_name")
 
 
@@ -40,6 +41,17 @@ class Lean:
     """How many rows there were, with those that do not count."""
     whole: Callable[[], Lifetime]
     """Reads the log again, with its rows."""
+
+    def tables(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """All of it but its height, to be kept: the values, and the rows with the length of their block."""
+        return pl.DataFrame(dict(self.values)), self.rows.with_columns(pl.Series(_LENGTH, self.lengths.repeat(2)))
+
+    @classmethod
+    def of_tables(cls, tables: Sequence[pl.DataFrame], height: int, whole: Callable[[], Lifetime]) -> Lean:
+        """What was kept by `tables`."""
+        values, rows = tables
+        lengths = rows.get_column(_LENGTH).gather_every(2).to_numpy()
+        return cls(rows.drop(_LENGTH), {one.name: one.to_numpy() for one in values}, lengths, height, whole)
 
     def passage(
         self, lifetime: Lifetime, measure: str | Mapping[str, str], variants: Mode, settled: Settled | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -112,7 +112,7 @@ class L2Logger:
         found = sources(path)
         key = cache.key_of(found, measures, ledger.digest if ledger else None)
         long = options.lean and sum(one.size for one in found) > _LONG
-        kept = cache.recall(path, key) if options.cache and not long else None
+        kept = self._copy(path, key, options) if options.cache and not long else None
         if kept is not None:  # made from text that was verified under the same ledger
             return ledger, kept[0], [*kept[1], *notes_on(ledger, found)]
         notes: list[str] = []
@@ -120,8 +120,9 @@ class L2Logger:
         checksums = Checksums({file: one.bytes for file, one in closed.items()})
         rows: pl.DataFrame | Lean
         try:
-            if long:
-                rows = self._lean(path, found, measures, notes, checksums, options)
+            if options.lean:
+                pieces = self._pieces(path, found, measures, notes, checksums)
+                rows = self._lean(path, pieces if long else list(pieces), measures, options)
             else:
                 rows = self._rows(path, found, measures, notes, checksums)
         except NeedsRows:
@@ -140,9 +141,22 @@ class L2Logger:
             return self._verified(path, measures, options, attempts - 1)  # a journal is at work here: look again
         if problems and options.verified:
             raise refusal(path, problems)
-        if options.cache and not problems and isinstance(rows, pl.DataFrame):
-            cache.keep(path, key, rows, notes)
+        if options.cache and not problems:
+            if isinstance(rows, pl.DataFrame):
+                cache.keep(path, cache.EXPERIENCES, key, cache.Kept([rows], rows.height, notes))
+            elif not long:
+                cache.keep(path, cache.VALUES, key, cache.Kept(rows.tables(), rows.height, notes))
         return ledger, rows, [*notes, *as_it_stands(problems), *notes_on(ledger, found)]
+
+    def _copy(self, path: Path, key: str, options: Options) -> tuple[pl.DataFrame | Lean, Sequence[str]] | None:
+        """The copy that says enough, the smaller one first."""
+        if options.lean and (kept := cache.recall(path, cache.VALUES, key)):
+            return Lean.of_tables(kept.tables, kept.height, self._whole(path, options)), kept.notes
+        kept = cache.recall(path, cache.EXPERIENCES, key)
+        return None if kept is None else (kept.tables[0], kept.notes)
+
+    def _whole(self, path: Path, options: Options) -> Callable[[], Lifetime]:
+        return lambda: self.read(path, replace(options, lean=False))
 
     def _rows(
         self,
@@ -152,28 +166,29 @@ class L2Logger:
         notes: list[str],
         checksums: Checksums,
     ) -> pl.DataFrame:
-        frames = list(self._pieces(path, found, measures, notes, checksums))
+        return self._joined(path, list(self._pieces(path, found, measures, notes, checksums)), measures)
+
+    def _joined(self, path: Path, frames: Sequence[pl.DataFrame], measures: Mapping[str, Direction]) -> pl.DataFrame:
         rows = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
         return in_order(self._columns(path, rows, measures))
 
     def _lean(
-        self,
-        path: Path,
-        found: Sequence[Source],
-        measures: Mapping[str, Direction],
-        notes: list[str],
-        checksums: Checksums,
-        options: Options,
-    ) -> Lean:
-        """What metrics read of a long log, its rows let go piece by piece."""
+        self, path: Path, pieces: Iterable[pl.DataFrame], measures: Mapping[str, Direction], options: Options
+    ) -> pl.DataFrame | Lean:
+        """What metrics read of the rows; the rows themselves where that is not enough, if they are still here."""
 
         def columns() -> Iterator[pl.DataFrame]:
-            for piece in self._pieces(path, found, measures, notes, checksums):
-                if piece.columns != [name for name in piece.columns if name in STANDARD_COLUMNS or name in measures]:
+            for piece in pieces:
+                if not STANDARD_COLUMNS.keys() | measures.keys() >= set(piece.columns):
                     raise NeedsRows  # a metric may read a column of the log's own
                 yield self._columns(path, piece, measures)
 
-        return lean(columns(), tuple(measures), lambda: self.read(path, replace(options, lean=False)))
+        try:
+            return lean(columns(), tuple(measures), self._whole(path, options))
+        except NeedsRows:
+            if not isinstance(pieces, list):
+                raise
+            return self._joined(path, pieces, measures)
 
     def _pieces(
         self,
