@@ -7,6 +7,10 @@ from perdure.curves.prepare import smooth as smooth
 from perdure.errors import LogError as LogError
 from perdure.errors import PerdureError as PerdureError
 from perdure.errors import RecordError as RecordError
+from perdure.evaluation import Evaluation as Evaluation
+from perdure.evaluation import PreparedProtocol as PreparedProtocol
+from perdure.evaluation import prepare_protocol as prepare_protocol
+from perdure.evaluation import run_protocol as run_protocol
 from perdure.gather.model import Survey as Survey
 from perdure.gather.survey import score as score
 from perdure.gather.survey import survey as survey
@@ -29,6 +33,8 @@ from perdure.metrics.engine.declare import Value as Value
 from perdure.metrics.engine.declare import metric as metric
 from perdure.metrics.engine.score import Score as Score
 from perdure.metrics.engine.settings import settings_for as settings_for
+from perdure.protocols import ProtocolLint as ProtocolLint
+from perdure.protocols import lint_protocol as lint_protocol
 from perdure.report.draw import KINDS, save
 from perdure.report.draw import View as View
 from perdure.report.draw import draw as draw
@@ -36,8 +42,8 @@ from perdure.report.material import Material as Material
 from perdure.report.model import Report as Report
 from perdure.report.write import write_report as write_report
 from perdure.run.lifetime import live as live
+from perdure.run.runner import PreparedRun as PreparedRun
 from perdure.run.runner import RunResult as RunResult
-from perdure.run.runner import run_protocol as run_protocol
 from perdure.scenario.compose import compose as compose
 from perdure.scenario.compose import single_of as single_of
 from perdure.scenario.lint import LintReport as LintReport

@@ -12,6 +12,7 @@ from perdure.words import interval, number, p_text, plural
 if TYPE_CHECKING:
     import polars as pl
 
+    from perdure.evaluation import Evaluation
     from perdure.gather.model import Survey
     from perdure.metrics.engine.score import Score
     from perdure.scenario.lint import LintReport
@@ -104,6 +105,16 @@ def _comparisons(found: Comparisons) -> Iterator[str]:
     yield _folded("As one table", _frame(found.table()))
 
 
+def _evaluation(found: Evaluation) -> Iterator[str]:
+    for group in found.groups:
+        yield from _group(group)
+    if not found.groups:
+        yield _line(repr(found), strong=True)
+    for name, why in found.failed.items():
+        yield _line(f"failed {name}: {why}")
+    yield _folded("Lifetimes, experts and twins, one by one", _frame(found.table()))
+
+
 def _plan(made: Plan) -> Iterator[str]:
     planned = {name: one.lifetimes for name, one in made.metrics.items() if one.lifetimes is not None}
     whose = "the pilot's spread" if made.pilot else "the spread in nine of ten kinds of lives studied"
@@ -165,6 +176,7 @@ def _plain(result: Any) -> Iterator[str]:
 
 _SHOWN: Mapping[str, Callable[[Any], Iterator[str]]] = {
     "Comparisons": _comparisons,
+    "Evaluation": _evaluation,
     "Group": _group,
     "LintReport": _lint,
     "Plan": _plan,

@@ -139,3 +139,8 @@ def test_a_finished_demo_lives_nothing(lived: tuple[Path, dict[str, Any], str]) 
     assert result.exit_code == 0
     assert "0 of 21 to run" in result.output
     assert before == {file: file.stat().st_mtime_ns for file in folder.rglob("data-log.tsv")}
+
+
+def test_a_demo_as_json_is_json_alone(lived: tuple[Path, dict[str, Any], str]) -> None:
+    folder, facts, _ = lived
+    assert json.loads(called("--into", folder, "--lifetimes", 3, "--json", "-").stdout) == facts

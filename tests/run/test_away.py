@@ -100,6 +100,31 @@ def test_an_unknown_scheme_is_said(write_protocol: WriteProtocol) -> None:
         run_protocol(write_protocol(), "nosuch://a/b", workers=0)
 
 
+def of_several(file: Path) -> Path:
+    """The protocol with two learners in place of its one."""
+    text = file.read_text()
+    begin, end = text.index("[learner]"), text.index("[[scenarios]]")
+    learners = "".join(f'[[learners]]\nuse = "forgetful-q"\nname = "{name}"\n' for name in ("one", "other"))
+    file.write_text(text[:begin] + learners + text[end:])
+    return file
+
+
+def test_the_report_on_several_learners_is_brought_where_their_runs_are(write_protocol: WriteProtocol) -> None:
+    file, there = of_several(write_protocol()), fsspec.filesystem("memory")
+    found = perdure.run_protocol(file, "memory://runs/both/", workers=0)
+    assert found.report == "memory://runs/both/report.html"
+    assert len(there.cat_file("/runs/both/report.html")) > 10_000
+    assert there.exists("/runs/both/other/lives/life-000/manifest.json")
+    written = there.modified("/runs/both/report.html")
+    _fetched.cache_clear()
+    again = perdure.run_protocol(file, "memory://runs/both/", workers=0)
+    assert again.lived == ()
+    assert there.modified("/runs/both/report.html") == written
+    there.rm_file("/runs/both/report.html")
+    perdure.run_protocol(file, "memory://runs/both/", workers=0)
+    assert there.exists("/runs/both/report.html")
+
+
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A bucket of a server that speaks S3, on this machine."""
@@ -158,3 +183,16 @@ def test_records_go_to_s3_and_are_scored_there(bucket: str, tmp_path: Path, writ
 
     assert values(there) == values(mine)
     assert None not in values(there)[0]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # botocore's own
+def test_several_learners_go_to_s3_with_the_report_on_all(bucket: str, write_protocol: WriteProtocol) -> None:
+    file = of_several(write_protocol())
+    command = [sys.executable, "-W", "ignore", "-m", "perdure", "run", str(file), "--into", f"{bucket}/runs/both"]
+    done = subprocess.run([*command, "--workers", "1"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"report: {bucket}/runs/both/report.html" in " ".join(done.stdout.split())
+    there = pytest.importorskip("s3fs").S3FileSystem()
+    assert there.size("perdure/runs/both/report.html") > 10_000
+    assert there.exists("perdure/runs/both/one/lives/life-000/manifest.json")

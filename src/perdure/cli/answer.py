@@ -45,7 +45,7 @@ class Depth:
 
 
 def show_answers(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
-    """Print each group's answer; then what was left out, and what holds of all of them."""
+    """Print each group's answer; then what was left out, what holds of all of them, and the capabilities of 2019."""
     for at, group in enumerate(groups):
         if at:
             say("")
@@ -54,6 +54,10 @@ def show_answers(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
         _of_all(scores, groups, depth)
     for path, why in scores.left_out:
         say(f"left out: {why if path in why else f'{path}: {why}'}", "yellow", fold=False)
+    if scores.preset == "framework-2019" and not depth.quiet:
+        from perdure.cli.capability_table import show_capabilities
+
+        show_capabilities(scores)
 
 
 def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:

@@ -13,11 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perdure.cli.console import Console
-    from perdure.gather.model import Survey
+    from perdure.evaluation import Evaluation
     from perdure.metrics.engine.score import Score
-    from perdure.run.plan import Plan
-    from perdure.run.protocol import Protocol
-    from perdure.run.runner import RunResult
     from perdure.stats.model import Group
 
 __all__ = ["EXAMPLE", "demo"]
@@ -50,80 +47,43 @@ def demo(
     from time import monotonic
 
     from perdure.cli.console import Console
-    from perdure.cli.running import cost_of, duration
-    from perdure.gather.survey import survey
-    from perdure.report import sketched, write_report
-    from perdure.run.folder import RunFolder
-    from perdure.run.plan import Plan
-    from perdure.stats.groups import groups
+    from perdure.cli.running import cost_of, duration, live_shown
+    from perdure.evaluation import prepare_protocol
 
-    console, started = Console(highlight=False), monotonic()
-    plans = {
-        (name, learner): Plan(
-            RunFolder(into / name / learner).planned(_protocol(name, learner, params, lifetimes, seed))
-        )
-        for name, rivals in _RIVALS.items()
-        for learner, params in rivals
-    }
+    console, started = Console(highlight=False, quiet=json == "-"), monotonic()
+    prepared = [prepare_protocol(_content(name, lifetimes, seed), into / name, workers=workers) for name in _RIVALS]
+    plans = [run.plan for one in prepared for run in one.runs]
     if not quiet:
-        console.print(f"{len(plans)} learners, {cost_of(tuple(plans.values()))}\n", soft_wrap=True)
-    failed, facts = False, {}
-    for name, rivals in _RIVALS.items():
-        page, new, any_lived = into / name / "report.html", False, False
-        for at, (learner, _) in enumerate(rivals):
-            folder, plan = into / name / learner, plans[name, learner]
-            result = _lived(console, plan, folder, workers, quiet=quiet, brief=at > 0)
-            failed = failed or bool(result.failed)
-            new, any_lived = new or bool(result.lived), any_lived or bool(result.finished_lives)
-        if not any_lived:
-            continue
-        learners = [learner for learner, _ in rivals]
-        surveyed = survey([into / name / learner for learner in learners], look=sketched)
-        found = groups(surveyed)
-        facts[name] = [group.as_json() for group in found]
-        if new or not page.exists():
-            write_report(surveyed, page, title=f"{name}: {' and '.join(learners)}")
-        if json != "-":
-            _show(console, name, surveyed, found, learners)
+        console.print(f"{len(plans)} learners, {cost_of(plans)}\n", soft_wrap=True)
+    found = []
+    for one in prepared:
+        results = [live_shown(console, run, quiet=quiet, brief=at > 0) for at, run in enumerate(one.runs)]
+        found.append(one.evaluated(results))
+        _show(console, found[-1])
     if json:
-        emit_json(facts, json)
-    if not quiet and json != "-":
+        emit_json({one.prepared.name: [group.as_json() for group in one.groups] for one in found if one.groups}, json)
+    if not quiet:
         console.print(
             f"\n{duration(monotonic() - started)}. Open {into / 'arcade' / 'report.html'} and "
             f"{into / 'digits' / 'report.html'}. Each learner's folder holds lives/ and experts/. "
             f"For all metrics: perdure score --all {into / 'arcade' / 'keeping-q'}",
             soft_wrap=True,
         )
-    raise typer.Exit(1 if failed else 0)
+    raise typer.Exit(0 if all(one.whole for one in found) else 1)
 
 
-def _protocol(name: str, learner: str, params: dict[str, Any], lifetimes: int, seed: int) -> Protocol:
+def _content(name: str, lifetimes: int, seed: int) -> dict[str, Any]:
+    """An embedded protocol, of both rivals."""
     import tomllib
     from importlib.resources import files
 
-    from perdure.run.protocol import parse_protocol
-
     content = tomllib.loads((files("perdure.run") / "embedded" / f"{name}.toml").read_text(encoding="utf-8"))
-    content |= {"seed": seed, "lifetimes": lifetimes, "learner": {"use": learner, "params": params}}
-    return parse_protocol(content, where=name)
+    del content["learner"]
+    learners = [{"use": learner, "params": params} for learner, params in _RIVALS[name]]
+    return {**content, "seed": seed, "lifetimes": lifetimes, "learners": learners}
 
 
-def _lived(console: Console, plan: Plan, folder: Path, workers: int | None, *, quiet: bool, brief: bool) -> RunResult:
-    from perdure.cli.running import progress_of, resumable, show_failures, show_plan
-    from perdure.run.folder import RunFolder
-    from perdure.run.runner import cores, run_protocol
-
-    missing = [job for job in plan.jobs if not RunFolder(folder).is_finished(job)]
-    count = cores() if workers is None else workers
-    if not quiet:
-        show_plan(console, plan, missing, count, brief=brief)
-    with resumable(folder, RunFolder(folder), plan), progress_of(missing, count, quiet=quiet) as tell:
-        result = run_protocol(plan.protocol, folder, workers=count, tell=tell)
-    show_failures(console, result)
-    return result
-
-
-def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group], learners: Sequence[str]) -> None:
+def _show(console: Console, evaluated: Evaluation) -> None:
     """The tables of one protocol, and what they say, in words."""
     from perdure.cli.running import show_beside
     from perdure.metrics.engine.presets import headline
@@ -131,9 +91,12 @@ def _show(console: Console, name: str, surveyed: Survey, found: Sequence[Group],
     from perdure.stats.sentences import sentence
     from perdure.stats.systems import compare_systems, systems_of
 
+    surveyed, found, learners = evaluated.survey, evaluated.groups, evaluated.prepared.titles
+    if surveyed is None:
+        return
     for kind in dict.fromkeys(group.scenario_type for group in found):
         here = [group for group in found if group.scenario_type == kind]
-        console.print(f"\n{name}, {kind}", style="bold")
+        console.print(f"\n{evaluated.prepared.name}, {kind}", style="bold")
         for group in here:
             console.print(answer(group), soft_wrap=True)
         show_beside(console, here, headline())

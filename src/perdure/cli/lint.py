@@ -11,6 +11,7 @@ from perdure.cli.scoring import Variadic
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
+    from perdure.protocols import ProtocolLint
     from perdure.scenario.lint import Eligibility, LintReport
     from perdure.scenario.problems import Level
     from perdure.settings import Settings
@@ -41,30 +42,26 @@ def lint(file: File, settings: Settings, type_: Kind = None, json: Json = None, 
 
     Exit status 0: no errors (warnings and advice may remain); 1: errors; 2: not a syllabus.
     """
+    from perdure.protocols import lint_protocol
     from perdure.verbs import lint as linted
+
+    of_protocol = file.endswith(".toml")
+    found = lint_protocol(file, settings, kind=type_) if of_protocol else linted(file, settings, kind=type_)
+    if json:
+        emit_json(found.facts, json)
+    if json != "-":
+        _show_all(found, settings, quiet)
+    raise typer.Exit(0 if found.ok else 1)
+
+
+def _show_all(found: LintReport | ProtocolLint, settings: Settings, quiet: bool) -> None:
+    from perdure.protocols import ProtocolLint
     from perdure.verbs import shows_2019
 
-    if file.endswith(".toml"):
-        from perdure.cli.running import expert_gap, scored_by
-        from perdure.run.protocol import read_protocols
-
-        protocol, *_ = read_protocols(file)  # its learners share all that is looked at
-        gap = expert_gap(protocol, scored_by(protocol))
-        scenarios = {one.name: one.syllabus(protocol.seed) for one in protocol.scenarios}
-        reports = {name: linted(syllabus, settings, kind=type_) for name, syllabus in scenarios.items()}
-        of_scenarios = {name: report.facts for name, report in reports.items()}
-        facts = {"protocol": protocol.name, "scenarios": of_scenarios, "few_experts": gap or None}
-    else:
-        report = linted(file, settings, kind=type_)
-        reports, facts, gap = {file: report}, report.facts, ""
-    if json:
-        emit_json(facts, json)
-    if json != "-":
-        for report in reports.values():
-            _show(report, quiet, shows_2019(settings, report.kind))
-        if gap:
-            typer.echo(f"experts: {gap}")
-    raise typer.Exit(0 if all(report.ok for report in reports.values()) else 1)
+    for report in found.scenarios.values() if isinstance(found, ProtocolLint) else (found,):
+        _show(report, quiet, shows_2019(settings, report.kind))
+    if isinstance(found, ProtocolLint) and found.few_experts:
+        typer.echo(f"experts: {found.few_experts}")
 
 
 def _show(report: LintReport, quiet: bool, of_2019: bool) -> None:

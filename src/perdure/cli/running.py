@@ -6,75 +6,52 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-from perdure.errors import PerdureError
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
     from perdure.cli.console import Console
-    from perdure.gather.model import Survey
+    from perdure.evaluation import PreparedProtocol
     from perdure.run.engines.work import Event
-    from perdure.run.folder import RunFolder
     from perdure.run.plan import Job, Plan
-    from perdure.run.protocol import Protocol
-    from perdure.run.runner import RunResult
-    from perdure.settings import Settings
+    from perdure.run.runner import PreparedRun, RunResult
     from perdure.stats.model import Estimate, Group
 
-__all__ = [
-    "cost_of",
-    "duration",
-    "expert_gap",
-    "plan_facts",
-    "progress_of",
-    "reported",
-    "resumable",
-    "scored_by",
-    "show_beside",
-    "show_failures",
-    "show_notes",
-    "show_plan",
-    "unanswered",
-]
+__all__ = ["cost_of", "duration", "live_shown", "progress_of", "show_beside", "show_plan"]
 
 _ENOUGH_S = 2.0  # to judge a speed by
 _MOST_BARS = 8  # of a cluster's lifetimes; the others share them
 _STEPS = 10  # lines of progress, where no bar can be drawn
 
 
-def plan_facts(plan: Plan, missing: Sequence[Job]) -> dict[str, Any]:
-    """The plan for a machine."""
-    protocol = plan.protocol
-    return {
-        "protocol": protocol.name,
-        "digest": protocol.digest,
-        "learner": protocol.title,
-        "scenarios": [one.name for one in protocol.scenarios],
-        "lifetimes": protocol.lifetimes,
-        "lives": len(plan.lives),
-        "experts": len(plan.experts),
-        "experts_per_task": protocol.experts,
-        "twins": len(plan.twins),
-        "experiences": sum(job.experiences for job in plan.jobs),
-        "missing": [job.id for job in missing],
-        "seeds": {job.id: {"seed": job.seed, **job.seeds.as_json()} for job in plan.jobs},
-    }
+def live_shown(
+    console: Console, run: PreparedRun, *, quiet: bool, brief: bool = False, prepared: PreparedProtocol | None = None
+) -> RunResult:
+    """Live what a run misses: the plan before, the workers while they work, what failed and what is odd after."""
+    if not quiet:
+        show_plan(console, run, brief=brief, prepared=prepared)
+    with _resumable(run), progress_of(run.missing, run.workers, quiet=quiet) as tell:
+        result = run.live(tell)
+    _show_result(console, result)
+    if not quiet and prepared is not None and run.is_finished:
+        console.print(f"  {run.into}: everything is already finished; nothing was run")
+    return result
 
 
 def show_plan(
-    console: Console, plan: Plan, missing: Sequence[Job], workers: int | None, *, brief: bool = False
+    console: Console, run: PreparedRun, *, brief: bool = False, prepared: PreparedProtocol | None = None
 ) -> None:
-    """Print what will be run: learner, scenarios, lifetimes, experts, experiences; scenarios unless `brief`."""
+    """Print what will be run: learner, scenarios, lifetimes, experts, experiences; scenarios unless `brief`.
+
+    And, where the whole of it is `prepared`, what will have no answer.
+    """
     from rich.markup import escape
 
     from perdure.scenario.draw import lifetime_legend, lifetime_line
 
-    protocol, lives = plan.protocol, plan.lives
+    plan, missing, protocol, lives = run.plan, run.missing, run.plan.protocol, run.plan.lives
     console.print(f"[bold]{escape(protocol.name)}[/]: {escape(protocol.title)}, {cost_of((plan,))}", soft_wrap=True)
     for scenario in () if brief else protocol.scenarios:
         life = next(job for job in lives if job.scenario == scenario.name)
@@ -85,9 +62,47 @@ def show_plan(
         console.print("  ", lifetime_legend(lives[0].syllabus.scenario))
     if plan.pre_deployment is not None:
         console.print(f"  pre-deployment: {plan.pre_deployment.experiences:,} experiences, once")
-    by = "on a cluster" if workers is None else f"with {_many(max(workers, 1), 'worker')}"
+    by = "on a cluster" if run.workers is None else f"with {_many(max(run.workers, 1), 'worker')}"
     size = _many(sum(job.experiences for job in missing), "experience")
     console.print(f"  {len(missing):,} of {len(plan.jobs):,} to run" + (f", {size}, {by}" if missing else ""))
+    for name, metrics in prepared.unanswered.items() if prepared else ():
+        if metrics:
+            console.print(f"  {name} cannot measure {', '.join(metrics)} (see perdure lint)", style="yellow")
+    if prepared and (few := prepared.few_experts(run)):
+        console.print(f"  {few}", style="yellow", soft_wrap=True)
+
+
+def _show_result(console: Console, result: RunResult) -> None:
+    """Each lifetime that failed, why, and where its traceback is; and what is odd about the others."""
+    from rich.markup import escape
+
+    for identity, why in result.failed.items():
+        place = result.folder.place(result.plan.job(identity)) / "traceback.txt"
+        where = f" (see {place})" if place.exists() else ""
+        console.print(f"[red]failed[/] {identity}: {escape(why)}{escape(where)}", soft_wrap=True)
+    if result.stopped is not None:
+        console.print(f"[red]stopped[/] {escape(result.stopped)}", soft_wrap=True)
+    for note in result.notes:
+        console.print(f"[yellow]note[/] {escape(note)}", soft_wrap=True)
+
+
+@contextmanager
+def _resumable(run: PreparedRun) -> Iterator[None]:
+    """Where it is stopped by a signal, say what is left and how to go on, and end with the signal's status."""
+    import typer
+
+    from perdure.stopping import Stopped
+
+    try:
+        yield
+    except (KeyboardInterrupt, Stopped) as stop:
+        left = sum(not run.folder.is_finished(job) for job in run.plan.jobs)
+        typer.echo(
+            f"perdure: stopped; {left} left to run in {run.into}. Finished results are kept; "
+            "run the same command again to continue",
+            err=True,
+        )
+        raise typer.Exit(stop.code if isinstance(stop, Stopped) else 130) from None
 
 
 def cost_of(plans: Sequence[Plan]) -> str:
@@ -101,54 +116,6 @@ def cost_of(plans: Sequence[Plan]) -> str:
     counted = [_many(len(lives), "lifetime"), _many(len(experts), "expert") + per]
     counted += [_many(len(twins), "twin")] if twins else []
     return f"{', '.join(counted[:-1])} and {counted[-1]}: {here + beside + again:,} experiences{share}"
-
-
-def expert_gap(protocol: Protocol, settings: Settings) -> str:
-    """What a protocol's number of experts keeps from being decided, in words; nothing where it suffices."""
-    from perdure.metrics.engine.presets import preset
-    from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
-    from perdure.stats.decide import STANDARD
-
-    metrics = preset(settings.preset).metrics.values()
-    beside = [one.name for one in metrics if one.expert and one.threshold is not None]
-    if not beside or protocol.experts >= FEW_EXPERTS:
-        return ""
-    here, which = _many(protocol.experts, "expert") + " per task", " and ".join(beside)
-    if not protocol.experts:
-        return f"no experts: {which} will have no value; set experts = {FEW_EXPERTS} in the protocol"
-    if settings.preset != STANDARD:
-        return ""  # papers take experts as constants
-    if protocol.experts < TOO_FEW_EXPERTS:
-        least = f"a verdict needs {TOO_FEW_EXPERTS}, and {FEW_EXPERTS} to carry no flag"
-        return f"{here}: too few for a verdict on {which}; {least}"
-    return f"{here}: the verdict on {which} will be flagged 'few experts'; run {FEW_EXPERTS} to avoid that"
-
-
-def scored_by(protocol: Protocol) -> Settings:
-    """How a protocol's lifetimes are scored; what is wrong with that is said before any is run."""
-    from perdure.metrics.engine.score import Scorer
-    from perdure.settings import Settings
-
-    settings = Settings(**protocol.score, origins=dict.fromkeys(protocol.score, "protocol"))
-    try:
-        Scorer(settings)
-    except PerdureError as problem:
-        raise PerdureError(f"{protocol.name}: [score]: {problem}") from problem
-    return settings
-
-
-def unanswered(plan: Plan, settings: Settings) -> dict[str, list[str]]:
-    """For each scenario, the metrics with a threshold that it cannot answer."""
-    from perdure.metrics.engine.presets import preset
-    from perdure.scenario.lint import lint
-
-    metrics = [metric for metric in preset(settings.preset).metrics.values() if metric.threshold is not None]
-    found: dict[str, list[str]] = {}
-    for scenario in plan.protocol.scenarios:
-        life = next(job for job in plan.lives if job.scenario == scenario.name)
-        report = lint(life.syllabus, metrics=metrics, variants=settings.variants or "name")
-        found[scenario.name] = [name for name, one in report.metrics.items() if one.sites == 0]
-    return found
 
 
 @contextmanager
@@ -228,40 +195,6 @@ class _Bars:
         self._console.print(f"{self._counted()}, {so_far / self._total:.0%}, about {left} left".replace("%", " %"))
 
 
-@contextmanager
-def resumable(into: Path | str, folder: RunFolder, plan: Plan) -> Iterator[None]:
-    """Where it is stopped by a signal, say what is left and how to go on, and end with the signal's status."""
-    import typer
-
-    from perdure.stopping import Stopped
-
-    try:
-        yield
-    except (KeyboardInterrupt, Stopped) as stop:
-        left = sum(not folder.is_finished(job) for job in plan.jobs)
-        typer.echo(
-            f"perdure: stopped; {left} left to run in {into}. Finished results are kept; "
-            "run the same command again to continue",
-            err=True,
-        )
-        raise typer.Exit(stop.code if isinstance(stop, Stopped) else 130) from None
-
-
-def reported(result: RunResult, surveyed: Survey) -> Path:
-    """Write what the lifetimes show to report.html in the run folder."""
-    from perdure.report import write_report
-
-    to = result.folder.path / "report.html"
-    protocol = result.plan.protocol
-    title = f"{protocol.name}: {protocol.title}"
-    try:
-        write_report(surveyed, to, title=title)
-    except OSError as problem:
-        why = problem.strerror or problem
-        raise PerdureError(f"{to}: the report cannot be written: {why}; free some space, and run again") from problem
-    return to
-
-
 def show_beside(console: Console, groups: Sequence[Group], metrics: Sequence[str] = ()) -> None:
     """The groups beside each other, metric by metric, each with its interval; the headline metrics unless named."""
     from rich.markup import escape
@@ -294,26 +227,6 @@ def _cell(one: Estimate) -> str:
     mark = f" {MARKS[one.verdict]}" if one.verdict else ""
     spread = "" if one.low is None else f" [{interval(one.low, one.high, ', ')}]"
     return number(one.mean, one.width) + spread + mark
-
-
-def show_failures(console: Console, result: RunResult) -> None:
-    """Each lifetime that failed, why, and where its traceback is."""
-    from rich.markup import escape
-
-    for identity, why in result.failed.items():
-        place = result.folder.place(result.plan.job(identity)) / "traceback.txt"
-        where = f" (see {place})" if place.exists() else ""
-        console.print(f"[red]failed[/] {identity}: {escape(why)}{escape(where)}", soft_wrap=True)
-    if result.stopped is not None:
-        console.print(f"[red]stopped[/] {escape(result.stopped)}", soft_wrap=True)
-
-
-def show_notes(console: Console, result: RunResult) -> None:
-    """What is odd about the lifetimes that were run."""
-    from rich.markup import escape
-
-    for note in result.notes:
-        console.print(f"[yellow]note[/] {escape(note)}", soft_wrap=True)
 
 
 def duration(seconds: float) -> str:

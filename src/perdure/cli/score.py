@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from perdure.cli.answer import Depth
 from perdure.cli.options import Address, ForSpreadsheets, Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Logs, Variadic, grouped, score_facts, surveyed
+from perdure.cli.scoring import Experts, Logs, Variadic, surveyed
 
 if TYPE_CHECKING:
     from perdure.settings import Settings
+    from perdure.stats.scored import Grouped
 
 __all__ = ["COMMAND", "EXAMPLE", "score"]
 
@@ -53,32 +55,33 @@ def score(
 
     Exit status 0: everything was scored; 1: something was left out; 2: nothing could be scored.
     """
-    from perdure.cli.answer import Depth, show_answers
     from perdure.metrics.engine.score import prepared_table
-    from perdure.stats.groups import alone
+    from perdure.stats.scored import grouped
 
-    look = prepared_table if out else None
     where: Literal["local", "ray"] = "ray" if address is not None else engine
-    scores = surveyed(logs, experts, settings, quiet, jobs=jobs, look=look, engine=where, address=address)
-    found, refused = grouped(scores)
+    look = prepared_table if out else None
+    found = grouped(surveyed(logs, experts, settings, quiet, jobs=jobs, look=look, engine=where, address=address))
     if json:
-        emit_json(score_facts(scores, found, refused), json)
+        emit_json(found.as_json(), json)
     if out:
         from perdure.gather.outputs import write_outputs
 
-        write_outputs(scores, out, for_spreadsheets=for_spreadsheets)
+        write_outputs(found.survey, out, for_spreadsheets=for_spreadsheets)
     if json != "-":
-        several = len(scores.lives) > 1 or settings.group is not None
-        shown = found if several else (alone(scores, scores.scores[0]),)
-        show_answers(scores, shown, Depth(every, why, settings.ids, quiet))
-        if scores.preset == "framework-2019" and not quiet:
-            from perdure.cli.capability_table import show_capabilities
+        _show(found, settings, Depth(every, why, settings.ids, quiet), over_time=over_time)
+    raise typer.Exit(0 if found.whole else 1)
 
-            show_capabilities(scores)
-        if over_time:
-            from perdure.cli.over_time import show_over_time
 
-            show_over_time(scores, settings.ids)
-        if refused:
-            typer.echo(f"not grouped: {refused}", err=True)
-    raise typer.Exit(1 if scores.left_out or refused or any(one.left_out for one in found) else 0)
+def _show(found: Grouped, settings: Settings, depth: Depth, *, over_time: bool) -> None:
+    from perdure.cli.answer import show_answers
+    from perdure.stats.groups import alone
+
+    survey = found.survey
+    several = len(survey.lives) > 1 or settings.group is not None
+    show_answers(survey, found.groups if several else (alone(survey, survey.scores[0]),), depth)
+    if over_time:
+        from perdure.cli.over_time import show_over_time
+
+        show_over_time(survey, settings.ids)
+    if found.apart:
+        typer.echo(f"not grouped: {found.apart}", err=True)

@@ -14,16 +14,13 @@ if TYPE_CHECKING:
     from perdure.gather.model import Survey
     from perdure.gather.survey import Look
     from perdure.settings import Settings
-    from perdure.stats.model import Group
 
 __all__ = [
     "LOG_HELP",
     "Experts",
     "Logs",
     "Variadic",
-    "grouped",
     "progress_bar",
-    "score_facts",
     "settings_facts",
     "surveyed",
 ]
@@ -105,48 +102,6 @@ def settings_facts(found: Survey, settings: Settings) -> dict[str, Any]:
     return {
         "settings": {**found.settings, "metrics": list(settings.metrics)},
         "settings_from": settings.sources(),
-    }
-
-
-def grouped(scores: Survey) -> tuple[tuple[Group, ...], str | None]:
-    """The lifetimes in groups, or why they cannot be; a pattern that someone gave is an error to them instead."""
-    from perdure.errors import PerdureError
-    from perdure.stats.groups import groups, not_pooled
-
-    try:
-        return groups(scores), "; ".join(not_pooled(scores.scores)) or None
-    except PerdureError as problem:
-        if scores.settings.get("group"):
-            raise
-        return (), str(problem)
-
-
-def score_facts(scores: Survey, groups: Sequence[Group], refused: str | None = None) -> dict[str, Any]:
-    """Everything that was scored, as `score.schema.json` describes it."""
-    from perdure.stats.capabilities import capabilities
-
-    return {
-        **scores.as_json(),
-        "thresholds": _thresholds(scores),
-        "capabilities": [one.as_json() for one in capabilities(scores)],
-        "groups": [one.as_json() for one in groups],
-        "not_grouped": refused,
-    }
-
-
-def _thresholds(scores: Survey) -> dict[str, dict[str, Any]]:
-    """What each metric is held against, so that scores keep it where the file that declared them is not at hand."""
-    return {
-        name: {
-            "threshold": metric.threshold,
-            "margin": metric.margin,
-            "better": metric.better,
-            "inclusive": metric.inclusive,
-            "headline": metric.headline,
-            "scale": metric.scale,
-            "expert": metric.expert,
-        }
-        for name, metric in scores.metrics.items()
     }
 
 

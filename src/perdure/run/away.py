@@ -48,13 +48,14 @@ def _fetched(url: str) -> Away:
 class Away:
     """A run folder at a URL, and its copy here, which is gone with this process."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, fetched: bool = True) -> None:
         self.url, self._files, self._at = opened_url(url)
         held = tempfile.mkdtemp(prefix="perdure-run-")
         atexit.register(shutil.rmtree, held, ignore_errors=True)
         self.home = Path(held) / (self._at.rstrip("/").rpartition("/")[2] or "run")
         self.home.mkdir()
-        self._try("read", self._fetch)
+        if fetched:
+            self._try("read", self._fetch)
 
     def _fetch(self) -> None:
         self._files.invalidate_cache()
@@ -67,6 +68,12 @@ class Away:
             target = self.home / relative
             target.parent.mkdir(parents=True, exist_ok=True)
             self._files.get_file(source, str(target))
+
+    def has(self, relative: str) -> bool:
+        """Whether a file of this name is there."""
+        found: list[bool] = []
+        self._try("read", lambda: found.append(bool(self._files.exists(f"{self._at}/{relative}"))))
+        return found[-1]
 
     def bring(self, files: Iterable[Path]) -> None:
         """Bring single files of the copy there."""
@@ -94,7 +101,9 @@ class Away:
                 if not left or isinstance(problem, PermissionError | FileNotFoundError):
                     said = (str(problem).splitlines() or [""])[0] or type(problem).__name__
                     raise LogError(
-                        f"{self.url}: cannot be {what} ({said}); check the address and your credentials, and run again"
+                        f"cannot be {what} ({said})",
+                        "check the address and your credentials, and run again",
+                        file=self.url,
                     ) from problem
                 time.sleep(2.0 ** (_TRIES - 1 - left) / 2)
         return None

@@ -34,6 +34,7 @@ __all__ = [
     "Resources",
     "ScenarioPlan",
     "parse_protocol",
+    "parse_protocols",
     "read_protocol",
     "read_protocols",
 ]
@@ -140,19 +141,24 @@ def read_protocols(path: str | Path, learner: str | None = None) -> tuple[Protoc
 
     `learner` takes the place of those that the file names.
     """
-    path = Path(path)
-    content = _content(path)
+    return parse_protocols(_content(Path(path)), Path(path).parent, str(path), learner=learner)
+
+
+def parse_protocols(
+    content: Mapping[str, Any], folder: Path = Path(), where: str = "protocol", *, learner: str | None = None
+) -> tuple[Protocol, ...]:
+    """The protocols that `content` describes, one for each of its learners; see `read_protocols`."""
     if learner is not None:
         content = {**{key: one for key, one in content.items() if key != "learners"}, "learner": {"use": learner}}
     listed = content.get("learners")
     if not isinstance(listed, list) or not listed or "learner" in content:
-        return (parse_protocol(content, path.parent, str(path)),)
+        return (parse_protocol(content, folder, where),)
     shared = {key: value for key, value in content.items() if key != "learners"}
-    found = tuple(parse_protocol({**shared, "learner": one}, path.parent, str(path)) for one in listed)
+    found = tuple(parse_protocol({**shared, "learner": one}, folder, where) for one in listed)
     titles = [one.title for one in found]
     if len(set(titles)) < len(titles):
         raise ProtocolError(
-            f"two learners are called {_twice(titles)!r}", 'give one of them another name = "…"', file=str(path)
+            f"two learners are called {_twice(titles)!r}", 'give one of them another name = "…"', file=where
         )
     return found
 

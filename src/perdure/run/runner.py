@@ -1,4 +1,4 @@
-"""run_protocol: plan, live what is missing, survive what goes wrong."""
+"""One learner through its protocol: prepare, live what is missing, survive what goes wrong."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from perdure.run.before import check_before, importable
 from perdure.run.engines import engine as engine_called
 from perdure.run.engines.work import Event, Tell, Work
 from perdure.run.folder import RunFolder
-from perdure.run.plan import Plan
+from perdure.run.plan import PRE_DEPLOYMENT, Job, Plan
 from perdure.run.protocol import Protocol, parse_protocol, read_protocol
 from perdure.run.shard import Shard
 
-__all__ = ["RunResult", "cores", "run_protocol"]
+__all__ = ["PreparedRun", "RunResult", "cores", "prepare_run", "run_protocol"]
 
 
 @dataclass(frozen=True)
@@ -52,87 +52,152 @@ class RunResult:
         """What is still to be lived."""
         return tuple(job.id for job in self.plan.jobs if not self.folder.is_finished(job))
 
+    def as_json(self) -> dict[str, Any]:
+        """What came of it, for a machine."""
+        return {"lived": self.lived, "failed": self.failed, "stopped": self.stopped, "notes": self.notes}
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run that can begin: what is to be lived, where and how. Nothing was lived or written yet."""
+
+    into: str
+    folder: RunFolder
+    """Where it is worked on: `into`, or a copy of what that names."""
+    plan: Plan
+    chosen: tuple[Job, ...]
+    """What was asked for."""
+    missing: tuple[Job, ...]
+    """What of it was not finished when it was prepared."""
+    workers: int | None
+    """Processes; None where the engine decides."""
+    only: tuple[str, ...] = ()
+    engine: str = "local"
+    address: str | None = None
+    shard: Shard | None = None
+    paths: tuple[Path, ...] = ()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing to live, also before all lives."""
+        return not self.missing and PRE_DEPLOYMENT not in self.only
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan for a machine."""
+        plan, protocol = self.plan, self.plan.protocol
+        return {
+            "protocol": protocol.name,
+            "digest": protocol.digest,
+            "learner": protocol.title,
+            "scenarios": [one.name for one in protocol.scenarios],
+            "lifetimes": protocol.lifetimes,
+            "lives": len(plan.lives),
+            "experts": len(plan.experts),
+            "experts_per_task": protocol.experts,
+            "twins": len(plan.twins),
+            "experiences": sum(job.experiences for job in plan.jobs),
+            "missing": [job.id for job in self.missing],
+            "seeds": {job.id: {"seed": job.seed, **job.seeds.as_json()} for job in plan.jobs},
+        }
+
+    def live(self, tell: Tell | None = None) -> RunResult:
+        """Live what is missing, and say what came of it; `tell` hears of it while it happens."""
+        folder, protocol, first = self.folder, self.plan.protocol, self.plan.pre_deployment
+        failed: dict[str, str] = {}
+        notes: dict[str, None] = {}
+        stopped: list[str] = []
+
+        def told(event: Event) -> None:
+            notes.update(dict.fromkeys(event.notes))
+            if event.kind == "stopped" and event.why is not None:
+                stopped.append(event.why)
+            if tell is not None:
+                tell(event)
+
+        missing = self._missing()
+        if not missing and (first is None or folder.is_finished(first)) and folder.holds(protocol):
+            return RunResult(folder, self.plan, (), {})  # without a lock, so also where the folder can only be read
+        jobs = missing if first is None else (first, *missing)
+        live = engine_called(self.engine)
+        with (
+            folder.locked(self.shard, partial(_claim, folder, protocol)) as locks,
+            importable(self.paths),
+            brought(away_of(self.into), jobs, told) as (tell_all, unbrought),
+        ):
+            label = "" if self.shard is None else f"{self.shard.number}-"
+            work = Work(folder, tell_all, self.workers or 0, self.paths, locks, label, self.address)
+            if first is not None and not folder.is_finished(first):
+                if self.shard is not None:
+                    raise ProtocolError(
+                        "pre-deployment comes before all shards",
+                        f"run it once, with --only {first.id}, and then the shards",
+                        file=folder.path,
+                    )
+                failed = live((first,), work)
+                if failed:
+                    raise PerdureError(f"pre-deployment failed, so nothing else can be run: {failed[first.id]}")
+            missing = self._missing()
+            if missing:
+                failed = live(missing, work)
+        failed = {**failed, **unbrought}
+        lived = tuple(job.id for job in missing if job.id not in failed and (not stopped or folder.is_finished(job)))
+        return RunResult(folder, self.plan, lived, failed, tuple(notes), stopped[0] if stopped else None)
+
+    def _missing(self) -> tuple[Job, ...]:
+        return tuple(job for job in self.chosen if not self.folder.is_finished(job))
+
+
+def prepare_run(
+    protocol: Protocol,
+    into: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    only: Sequence[str] = (),
+    paths: Sequence[Path] = (),
+    engine: str = "local",
+    address: str | None = None,
+    shard: Shard | str | None = None,
+) -> PreparedRun:
+    """Look at all that a run needs, and refuse what could not be run; see `perdure.run_protocol`."""
+    engine_called(engine)
+    folder = RunFolder(home_of(into))
+    plan, shard = Plan(folder.planned(protocol)), Shard.of(shard) if isinstance(shard, str) else shard
+    chosen = plan.chosen(tuple(only))
+    if shard is not None:
+        chosen = shard.part_of(plan, chosen)
+    places = (*paths, Path.cwd())
+    check_before(plan, folder, chosen, places, engine)
+    return PreparedRun(
+        os.fspath(into),
+        folder,
+        plan,
+        chosen,
+        tuple(job for job in chosen if not folder.is_finished(job)),
+        cores() if workers is None and engine == "local" else workers,
+        tuple(only),
+        engine,
+        address,
+        shard,
+        places,
+    )
+
 
 def run_protocol(
     protocol: Protocol | Mapping[str, Any] | str | os.PathLike[str],
     into: str | os.PathLike[str],
     *,
-    workers: int | None = None,
-    only: Sequence[str] = (),
     tell: Tell | None = None,
     paths: Sequence[Path] = (),
-    engine: str = "local",
-    address: str | None = None,
-    shard: Shard | None = None,
+    **how: Any,
 ) -> RunResult:
-    """Live what is missing of a protocol's lives and experts, and say what came of it.
-
-    A protocol is a TOML file's path, or its content.
-    `workers` is the number of processes, one per core by default; 0 lives everything in this process.
-    `engine` is where: "local"; "ray" for the cluster at `address`, at RAY_ADDRESS, or one started here, where `workers`
-    is how many may be lived at once, by default as many as there is room for; or "batched", all lives in one program,
-    for learners that can.
-    `only` are ids or patterns of them. Modules of one's own are found beside the protocol, in the
-    current folder, and in `paths`. With `shard`, only that part is lived; several may share the folder
-    at once, one shard each. `into` may be a URL (`s3://bucket/runs/mine`): records are brought there as
-    blocks end, and what is there is gone on with. One learner's failure is not the others': see `RunResult.failed`.
-    """
-    beside: tuple[Path, ...] = ()
+    """Live what is missing of one learner's lives and experts, without scoring them; `how` as `prepare_run` has it."""
     if isinstance(protocol, Mapping):
         protocol = parse_protocol(protocol)
     elif not isinstance(protocol, Protocol):
         file = Path(protocol)
-        beside = (file.resolve().parent,)
+        paths = (file.resolve().parent, *paths)
         protocol = read_protocol(file)
-    live = engine_called(engine)
-    away = away_of(into)
-    folder = RunFolder(home_of(into))
-    protocol = folder.planned(protocol)
-    plan = Plan(protocol)
-    chosen = plan.chosen(tuple(only))
-    if shard is not None:
-        chosen = shard.part_of(plan, chosen)
-    count = (cores() if engine == "local" else 0) if workers is None else workers
-    places = (*beside, *paths, Path.cwd())
-    check_before(plan, folder, chosen, places, engine)
-    failed: dict[str, str] = {}
-    notes: dict[str, None] = {}
-    stopped: list[str] = []
-
-    def told(event: Event) -> None:
-        notes.update(dict.fromkeys(event.notes))
-        if event.kind == "stopped" and event.why is not None:
-            stopped.append(event.why)
-        if tell is not None:
-            tell(event)
-
-    first = plan.pre_deployment
-    missing = tuple(job for job in chosen if not folder.is_finished(job))
-    if not missing and (first is None or folder.is_finished(first)) and folder.holds(protocol):
-        return RunResult(folder, plan, (), {})  # without a lock, so also where the folder can only be read
-    jobs = missing if first is None else (first, *missing)
-    with (
-        folder.locked(shard, partial(_claim, folder, protocol)) as locks,
-        importable(places),
-        brought(away, jobs, told) as (tell_all, unbrought),
-    ):
-        label = "" if shard is None else f"{shard.number}-"
-        work = Work(folder, tell_all, count, places, locks, label, address)
-        if first is not None and not folder.is_finished(first):
-            if shard is not None:
-                raise ProtocolError(
-                    f"{folder.path}: pre-deployment comes before all shards; run it once, "
-                    f"with --only {first.id}, and then the shards"
-                )
-            failed = live((first,), work)
-            if failed:
-                raise PerdureError(f"pre-deployment failed, so nothing else can be run: {failed[first.id]}")
-        missing = tuple(job for job in chosen if not folder.is_finished(job))
-        if missing:
-            failed = live(missing, work)
-    failed = {**failed, **unbrought}
-    lived = tuple(job.id for job in missing if job.id not in failed and (not stopped or folder.is_finished(job)))
-    return RunResult(folder, plan, lived, failed, tuple(notes), stopped[0] if stopped else None)
+    return prepare_run(protocol, into, paths=paths, **how).live(tell)
 
 
 def _claim(folder: RunFolder, protocol: Protocol, alone: bool) -> None:

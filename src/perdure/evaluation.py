@@ -1,0 +1,265 @@
+"""run_protocol: a protocol from end to end: each learner run, all of them scored beside each other, and reported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perdure.protocols import few_experts, settings_of, unanswered
+from perdure.results import Tabular
+from perdure.run.away import Away
+from perdure.run.protocol import Protocol, parse_protocols, read_protocols
+from perdure.run.runner import PreparedRun, RunResult, prepare_run
+from perdure.settings import Settings
+from perdure.words import listed, plural
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from perdure.gather.model import Survey
+    from perdure.run.engines.work import Tell
+    from perdure.run.shard import Shard
+    from perdure.stats.model import Group
+    from perdure.stats.scored import Grouped
+
+__all__ = ["Evaluation", "PreparedProtocol", "prepare_protocol", "run_protocol"]
+
+_REPORT = "report.html"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreparedProtocol:
+    """A protocol that can be run: each learner's run, and how all of them will be scored. Nothing was run yet."""
+
+    into: str
+    runs: tuple[PreparedRun, ...]
+    settings: Settings
+    """How its lifetimes will be scored."""
+    in_part: bool = False
+    """Whether the rest is left to others or to later; a part is not scored."""
+
+    def __repr__(self) -> str:
+        missing = sum(len(one.missing) for one in self.runs)
+        return f"PreparedProtocol({self.name!r}, {listed(self.titles)}, {missing} to run)"
+
+    @property
+    def name(self) -> str:
+        """What the protocol is called."""
+        return self.runs[0].plan.protocol.name
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """The learners' names, in the order in which they are run."""
+        return tuple(one.plan.protocol.title for one in self.runs)
+
+    @cached_property
+    def unanswered(self) -> dict[str, list[str]]:
+        """For each scenario, which learners share, the metrics with a threshold that it cannot answer."""
+        return unanswered(self.runs[0].plan, self.settings)
+
+    def few_experts(self, run: PreparedRun) -> str:
+        """What a run's number of experts keeps from being decided, in words; nothing where it suffices."""
+        return few_experts(run.plan.protocol, self.settings)
+
+    def evaluated(self, results: Sequence[RunResult], *, score: bool = True) -> Evaluation:
+        """What the runs came to: what is finished is scored, and reported where that is new."""
+        finished = [one.folder.path for one in results if one.finished_lives]
+        if self.in_part or not score or not finished:
+            return Evaluation(self, tuple(results))
+        from perdure.gather.survey import survey
+        from perdure.report import sketched
+        from perdure.stats.groups import groups
+        from perdure.stats.scored import Grouped
+
+        found = survey(finished, settings=self.settings, look=sketched)
+        scored = Grouped(found, groups(found))
+        return Evaluation(self, tuple(results), scored, self._reported(found, new=any(one.lived for one in results)))
+
+    def _reported(self, found: Survey, *, new: bool) -> str:
+        """Where the report is, here or at a URL; it is written where lifetimes are new, or there is none."""
+        from perdure.log.remote import is_url
+        from perdure.report import write_report
+
+        away = Away(self.into, fetched=False) if is_url(self.into) else None
+        page = (Path(self.into) if away is None else away.home) / _REPORT
+        if new or not (page.exists() if away is None else away.has(_REPORT)):
+            write_report(found, page, title=f"{self.name}: {listed(self.titles)}")
+            if away is not None:
+                away.bring([page])
+        return str(page) if away is None else f"{self.into.rstrip('/')}/{_REPORT}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Tabular):
+    """What a protocol came to: the run of each learner, and what they scored beside each other."""
+
+    prepared: PreparedProtocol
+    runs: tuple[RunResult, ...] = ()
+    """One per learner; none where nothing was to be run."""
+    scored: Grouped | None = None
+    """None where there is nothing to score, or only a part was run."""
+    report: str | None = None
+    """Where the report is; None where nothing was scored."""
+
+    def __repr__(self) -> str:
+        counts = [plural(len(self.runs), "learner"), f"{len(self.lived)} lived", f"{len(self.failed)} failed"]
+        return f"Evaluation({self.prepared.name!r}, {', '.join(counts)}, {len(self.missing)} missing)"
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[RunResult]:
+        return iter(self.runs)
+
+    @property
+    def survey(self) -> Survey | None:
+        """The lifetimes of all learners, scored."""
+        return None if self.scored is None else self.scored.survey
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """What each learner's lifetimes come to, by scenario type."""
+        return () if self.scored is None else self.scored.groups
+
+    @property
+    def lived(self) -> tuple[str, ...]:
+        """What was lived now, by its place below the folder that was named; empty where everything was there."""
+        return tuple(self._named(run, name) for run in self.runs for name in run.lived)
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """What could not be lived, and why."""
+        return {self._named(run, name): why for run in self.runs for name, why in run.failed.items()}
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is still to be lived."""
+        return tuple(self._named(run, name) for run in self.runs for name in run.missing)
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing failed, and nothing is missing that was asked for."""
+        return not self.failed and (self.prepared.in_part or not self.missing)
+
+    def table(self) -> pl.DataFrame:
+        """One row per life, expert and twin of each learner: whether it is finished, and why it failed."""
+        import polars as pl
+
+        rows = [
+            {
+                "learner": run.plan.protocol.title,
+                "id": job.id,
+                "role": job.role,
+                "scenario": job.scenario,
+                "finished": run.folder.is_finished(job),
+                "failed": run.failed.get(job.id),
+            }
+            for run in self.runs
+            for job in run.plan.jobs
+        ]
+        texts = dict.fromkeys(("learner", "id", "role", "scenario"), pl.String())
+        return pl.DataFrame(rows, schema={**texts, "finished": pl.Boolean(), "failed": pl.String()})
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as one JSON object, as `perdure run --json` writes it; before it was run, the plan."""
+        facts = [
+            {
+                **run.as_json(),
+                "unanswered": self.prepared.unanswered,
+                "few_experts": self.prepared.few_experts(run) or None,
+            }
+            for run in self.prepared.runs
+        ]
+        for plan, result in zip(facts, self.runs, strict=False):
+            plan.update(result.as_json())
+        if len(facts) == 1:
+            score = {"score": None if self.scored is None else self.scored.as_json()} if self.runs else {}
+            return {**facts[0], **score}
+        groups = {"score": [group.as_json() for group in self.groups]} if self.scored else {}
+        learners = dict(zip(self.prepared.titles, facts, strict=True))
+        return {"protocol": self.prepared.name, "learners": learners, **groups}
+
+    def _named(self, run: RunResult, name: str) -> str:
+        return name if len(self.runs) == 1 else f"{run.plan.protocol.title}/{name}"
+
+
+def prepare_protocol(
+    protocol: Protocol | Mapping[str, Any] | str | os.PathLike[str],
+    into: str | os.PathLike[str],
+    *,
+    learner: str | None = None,
+    workers: int | None = None,
+    only: Sequence[str] = (),
+    paths: Sequence[Path] = (),
+    engine: str = "local",
+    address: str | None = None,
+    shard: Shard | str | None = None,
+) -> PreparedProtocol:
+    """Look at all that `run_protocol` needs, which takes the same, and refuse what could not be run."""
+    if isinstance(protocol, Protocol):
+        found: tuple[Protocol, ...] = (protocol,)
+    elif isinstance(protocol, Mapping):
+        found = parse_protocols(protocol, learner=learner)
+    else:
+        found, paths = read_protocols(Path(protocol), learner), (Path(protocol).resolve().parent, *paths)
+    settings, place = settings_of(found[0]), os.fspath(into)
+    runs = tuple(
+        prepare_run(
+            one,
+            place if len(found) == 1 else f"{place.rstrip('/')}/{one.title}",
+            workers=workers,
+            only=only,
+            paths=paths,
+            engine=engine,
+            address=address,
+            shard=shard,
+        )
+        for one in found
+    )
+    return PreparedProtocol(place, runs, settings, in_part=bool(only) or shard is not None)
+
+
+def run_protocol(
+    protocol: Protocol | Mapping[str, Any] | str | os.PathLike[str],
+    into: str | os.PathLike[str],
+    *,
+    learner: str | None = None,
+    workers: int | None = None,
+    only: Sequence[str] = (),
+    tell: Tell | None = None,
+    paths: Sequence[Path] = (),
+    engine: str = "local",
+    address: str | None = None,
+    shard: Shard | str | None = None,
+    score: bool = True,
+) -> Evaluation:
+    """Live what is missing of a protocol's lives and experts, score them, and write a report, as `perdure run` does.
+
+    A protocol is a TOML file's path, or its content; each of several learners has a folder of its own, named after
+    it, in `into`. `learner` takes the place of those that the protocol names.
+    `workers` is the number of processes, one per core by default; 0 lives everything in this process.
+    `engine` is where: "local"; "ray" for the cluster at `address`, at RAY_ADDRESS, or one started here, where `workers`
+    is how many may be lived at once, by default as many as there is room for; or "batched", all lives in one program,
+    for learners that can.
+    `only` are ids or patterns of them. Modules of one's own are found beside the protocol, in the
+    current folder, and in `paths`. With `shard` ("2/16"), only that part is lived; several may share the folder
+    at once, one shard each. A part is not scored, and nothing is with `score=False`. `into` may be a URL
+    (`s3://bucket/runs/mine`): records are brought there as blocks end, and what is there is gone on with.
+    `tell` hears of what happens. One learner's failure is not the others': see `Evaluation.failed`.
+    """
+    prepared = prepare_protocol(
+        protocol,
+        into,
+        learner=learner,
+        workers=workers,
+        only=only,
+        paths=paths,
+        engine=engine,
+        address=address,
+        shard=shard,
+    )
+    return prepared.evaluated([run.live(tell) for run in prepared.runs], score=score)

@@ -1,0 +1,101 @@
+"""What a protocol will be able to say, before it is run: its settings, the metrics it answers, its experts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perdure.errors import PerdureError
+from perdure.run.protocol import Protocol, read_protocols
+from perdure.settings import Settings
+from perdure.words import plural
+
+if TYPE_CHECKING:
+    from perdure.run.plan import Plan
+    from perdure.scenario.lint import LintReport
+
+__all__ = ["ProtocolLint", "few_experts", "lint_protocol", "settings_of", "unanswered"]
+
+
+@dataclass(frozen=True)
+class ProtocolLint:
+    """What `lint` finds in each scenario of a protocol, and whether its experts suffice."""
+
+    name: str
+    scenarios: Mapping[str, LintReport]
+    few_experts: str | None
+    """What the number of experts keeps from being decided, in words."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether no scenario has an error."""
+        return all(one.ok for one in self.scenarios.values())
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All of it as one JSON object."""
+        scenarios = {name: one.facts for name, one in self.scenarios.items()}
+        return {"protocol": self.name, "scenarios": scenarios, "few_experts": self.few_experts}
+
+
+def lint_protocol(
+    path: str | os.PathLike[str], settings: Settings | None = None, *, kind: str | None = None
+) -> ProtocolLint:
+    """Whether each syllabus of a protocol is sound, which metrics it can answer, and whether experts suffice."""
+    from perdure.verbs import lint
+
+    protocol, *_ = read_protocols(os.fspath(path))  # its learners share all that is looked at
+    gap = few_experts(protocol, settings_of(protocol))
+    scenarios = {one.name: one.syllabus(protocol.seed) for one in protocol.scenarios}
+    return ProtocolLint(
+        protocol.name, {name: lint(one, settings, kind=kind) for name, one in scenarios.items()}, gap or None
+    )
+
+
+def settings_of(protocol: Protocol) -> Settings:
+    """How a protocol's lifetimes are scored; what is wrong with that is said before any is run."""
+    from perdure.metrics.engine.score import Scorer
+
+    settings = Settings(**protocol.score, origins=dict.fromkeys(protocol.score, "protocol"))
+    try:
+        Scorer(settings)
+    except PerdureError as problem:
+        raise PerdureError(f"[score]: {problem}", file=protocol.name) from problem
+    return settings
+
+
+def unanswered(plan: Plan, settings: Settings) -> dict[str, list[str]]:
+    """For each scenario, the metrics with a threshold that it cannot answer."""
+    from perdure.metrics.engine.presets import preset
+    from perdure.scenario.lint import lint
+
+    metrics = [metric for metric in preset(settings.preset).metrics.values() if metric.threshold is not None]
+    found: dict[str, list[str]] = {}
+    for scenario in plan.protocol.scenarios:
+        life = next(job for job in plan.lives if job.scenario == scenario.name)
+        report = lint(life.syllabus, metrics=metrics, variants=settings.variants or "name")
+        found[scenario.name] = [name for name, one in report.metrics.items() if one.sites == 0]
+    return found
+
+
+def few_experts(protocol: Protocol, settings: Settings) -> str:
+    """What a protocol's number of experts keeps from being decided, in words; nothing where it suffices."""
+    from perdure.metrics.engine.presets import preset
+    from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
+    from perdure.stats.decide import STANDARD
+
+    metrics = preset(settings.preset).metrics.values()
+    beside = [one.name for one in metrics if one.expert and one.threshold is not None]
+    if not beside or protocol.experts >= FEW_EXPERTS:
+        return ""
+    here, which = plural(protocol.experts, "expert") + " per task", " and ".join(beside)
+    if not protocol.experts:
+        return f"no experts: {which} will have no value; set experts = {FEW_EXPERTS} in the protocol"
+    if settings.preset != STANDARD:
+        return ""  # papers take experts as constants
+    if protocol.experts < TOO_FEW_EXPERTS:
+        least = f"a verdict needs {TOO_FEW_EXPERTS}, and {FEW_EXPERTS} to carry no flag"
+        return f"{here}: too few for a verdict on {which}; {least}"
+    return f"{here}: the verdict on {which} will be flagged 'few experts'; run {FEW_EXPERTS} to avoid that"

@@ -1,0 +1,129 @@
+"""A protocol from end to end, from Python: what `perdure run` comes to, `run_protocol` comes to."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.verbs import run_verb
+
+import perdure
+from perdure.errors import ProtocolError
+
+PROTOCOL = """
+name = "small"
+seed = 5
+lifetimes = 2
+experts = 1
+
+[[learners]]
+use = "forgetful-q"
+
+[[learners]]
+use = "{second}"
+name = "other"
+
+[[scenarios]]
+layout = "condensed"
+tasks = ["pong:wide", "pong:narrow"]
+learn = 8
+evaluate = 4
+
+[tasks.pong]
+params = {{ points = 1, steps = 30 }}
+variants = {{ wide = {{ "bot/paddle/width" = 0.4 }}, narrow = {{ "bot/paddle/width" = 0.2 }} }}
+"""
+
+
+@pytest.fixture
+def protocol(tmp_path: Path) -> Path:
+    file = tmp_path / "protocol.toml"
+    file.write_text(PROTOCOL.format(second="keeping-q"))
+    return file
+
+
+def facts(*arguments: object) -> dict[str, Any]:
+    """What the command says of a run, as JSON."""
+    result = run_verb("run", *arguments, "--workers", 0, "--json", "-", "--quiet")
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def as_read(found: perdure.Evaluation) -> Any:
+    return json.loads(found.to_json())
+
+
+@pytest.mark.parametrize("learner", [None, "separate-q"])
+def test_python_and_the_command_line_come_to_the_same(protocol: Path, tmp_path: Path, learner: str | None) -> None:
+    into = tmp_path / "run"
+    found = perdure.run_protocol(protocol, into, learner=learner, workers=0)
+    assert found.whole
+    assert len(found.lived) == (8 if learner is None else 4)
+    assert found.report == str(into / "report.html")
+    assert Path(found.report).stat().st_size > 10_000
+    # Costs are measured in seconds, so one and the same life is looked at.
+    again = perdure.run_protocol(protocol, into, learner=learner, workers=0)
+    named = [] if learner is None else ["--learner", learner]
+    assert as_read(again) == facts(protocol, "--into", into, *named)
+    assert again.lived == ()
+    assert [one.as_json() for one in again.groups] == [one.as_json() for one in found.groups]
+
+
+def test_a_prepared_protocol_is_what_a_dry_run_shows_and_nothing_is_written(protocol: Path, tmp_path: Path) -> None:
+    prepared = perdure.prepare_protocol(tomllib.loads(protocol.read_text()), tmp_path / "run", workers=0)
+    assert prepared.titles == ("forgetful-q", "other")
+    assert as_read(prepared.evaluated(())) == facts(protocol, "--into", tmp_path / "run", "--dry-run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_is_wrong_with_the_last_learner_is_said_before_the_first_lives(protocol: Path, tmp_path: Path) -> None:
+    protocol.write_text(PROTOCOL.format(second="keeping-p"))
+    with pytest.raises(ProtocolError, match="did you mean 'keeping-q'"):
+        perdure.run_protocol(protocol, tmp_path / "run", workers=0)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_part_is_whole_and_not_scored_and_names_are_places(protocol: Path, tmp_path: Path) -> None:
+    part = perdure.run_protocol(protocol, tmp_path / "run", workers=0, shard="1/2")
+    assert part.whole
+    assert (part.survey, part.report) == (None, None)
+    assert part.groups == ()
+    left = set(part.missing)
+    assert {name.partition("/")[0] for name in left} == {"forgetful-q", "other"}
+    rest = perdure.run_protocol(protocol, tmp_path / "run", workers=0, score=False)
+    assert set(rest.lived) == left
+    assert rest.survey is None
+    assert not (tmp_path / "run" / "report.html").exists()
+
+
+def test_a_learner_that_fails_is_named_and_the_other_is_scored(protocol: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n"
+        "    def __init__(self, seed): pass\n"
+        "    def act(self, observation): raise RuntimeError('no idea')\n"
+    )
+    protocol.write_text(PROTOCOL.format(second="mine:Mine"))
+    found = perdure.run_protocol(protocol, tmp_path / "run", workers=0)
+    assert not found.whole
+    assert all(name.startswith("other/") and "no idea" in why for name, why in found.failed.items())
+    assert found.failed
+    assert {group.learner for group in found.groups} == {"forgetful-q"}
+    assert found.table().filter(finished=False)["learner"].unique().to_list() == ["other"]
+    assert "no idea" in found._repr_html_()
+    assert repr(found).startswith("Evaluation('small', 2 learners, 4 lived, ")
+    assert len(found) == len(list(found)) == 2
+
+
+@pytest.mark.parametrize("few", [0, 2])
+def test_a_protocol_is_linted_scenario_by_scenario(protocol: Path, few: int) -> None:
+    protocol.write_text(protocol.read_text().replace("experts = 1", f"experts = {few}"))
+    found = perdure.lint_protocol(protocol)
+    assert found.ok
+    assert list(found.scenarios) == ["condensed"]
+    assert found.facts == json.loads(run_verb("lint", protocol, "--json", "-").stdout)
+    assert found.few_experts
+    assert found.few_experts.startswith("no experts" if few == 0 else "2 experts per task")
