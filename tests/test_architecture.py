@@ -8,6 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -218,14 +219,34 @@ def _starts_with_a_place(node: ast.AST) -> bool:
     return plain and isinstance(second, ast.Constant) and str(second.value).startswith(": ")
 
 
-@pytest.mark.parametrize("stage", ["log", "gather"])
-def test_where_an_error_is_stands_in_the_error_and_not_in_its_words(stage: str) -> None:
-    found = {
+def _ends_with_a_fix(node: ast.AST) -> bool:
+    """Whether an error's text goes on after a semicolon, where the error has a `fix` to say what to do."""
+    if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and len(node.exc.args) == 1):
+        return False
+    if not (isinstance(node.exc.func, ast.Name) and issubclass(_error(node.exc.func.id), perdure.errors.PerdureError)):
+        return False
+    text = node.exc.args[0]
+    parts = text.values if isinstance(text, ast.JoinedStr) else [text]
+    return any(isinstance(one, ast.Constant) and "; " in str(one.value) for one in parts)
+
+
+def _error(name: str) -> type:
+    found: type = getattr(perdure.errors, name, Exception)
+    return found
+
+
+def _raised(stage: str, wrong: Callable[[ast.AST], bool]) -> set[str]:
+    return {
         f"{file.relative_to(SOURCE).as_posix()}:{getattr(node, 'lineno', 0)}"
         for file in (SOURCE / stage).rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text()))
-        if _starts_with_a_place(node)
+        if wrong(node)
     }
+
+
+@pytest.mark.parametrize("stage", ["log", "gather", "run", "cli"])
+def test_where_an_error_is_stands_in_the_error_and_not_in_its_words(stage: str) -> None:
+    found = _raised(stage, _starts_with_a_place)
     assert not found, f"give file= (and line=) instead: {sorted(found)}"
 
 
@@ -258,6 +279,12 @@ def test_a_fact_about_a_metric_stands_on_its_declaration() -> None:
             if isinstance(node, ast.Constant) and node.value in ids and id(node) not in public:
                 found.setdefault(where.as_posix(), set()).add(str(node.value))
     assert found == ALSO_WORDS
+
+
+@pytest.mark.parametrize("stage", ["gather", "run", "cli"])
+def test_what_to_do_stands_in_the_error_and_not_in_its_words(stage: str) -> None:
+    found = _raised(stage, _ends_with_a_fix)
+    assert not found, f"give fix, the second argument, instead: {sorted(found)}"
 
 
 def test_the_version_is_the_one_that_the_changelog_begins_with() -> None:

@@ -68,11 +68,15 @@ class PerdureError(Exception):
         made.args = (made._words(),)
         return made
 
-    def _words(self) -> str:
+    @property
+    def placed(self) -> str:
+        """What is wrong, after where that is: for those who say it as a part of something else."""
         lines = "" if self.line is None else f":{self.line}"
         place = None if self.file is None else f"{self.file}{lines}"
-        said = ": ".join(one for one in (place, self.where, self.what) if one is not None)
-        return f"{said}; {self.fix}" if self.fix else said
+        return ": ".join(one for one in (place, self.where, self.what) if one is not None)
+
+    def _words(self) -> str:
+        return f"{self.placed}; {self.fix}" if self.fix else self.placed
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By its facts, because not every kind is made from its text alone.

@@ -62,7 +62,7 @@ def settings_of(protocol: Protocol) -> Settings:
     try:
         Scorer(settings)
     except PerdureError as problem:
-        raise PerdureError(f"[score]: {problem}", file=protocol.name) from problem
+        raise PerdureError(f"[score]: {problem.placed}", problem.fix, file=protocol.name) from problem
     return settings
 
 

@@ -45,7 +45,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
         ("learn = 3", "learn = 3\nsuperblocks = 1000000000", "cannot be divided among 1000000000 superblocks"),
         ("params = {}", f"params = {{ a = {DEEP} }}", "nested too deep to be read"),
         ("params = {}", f"params = {{ a = {'[' * 150}{']' * 150} }}", "nested more than 100 levels deep"),
-        ("params = {}", f"params = {{ a{'.a' * 100_000} = 1 }}", "line 7: a key of more than 200 parts"),
+        ("params = {}", f"params = {{ a{'.a' * 100_000} = 1 }}", ":7: a key of more than 200 parts"),
         ("[tasks.pong]", f"[tasks{'.a' * 100_000}]\n[tasks.pong]", "a key of more than 200 parts"),
         ("lifetimes = 2", f"lifetimes = {'9' * 5000}", "not TOML: Exceeds the limit"),
         (

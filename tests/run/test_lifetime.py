@@ -384,7 +384,7 @@ def test_a_block_can_be_one_environment_that_goes_on_by_itself(tmp_path: Path) -
             _, _, terminated, truncated, _ = env.step(env.action_space.sample())
             if terminated or truncated:
                 env.reset()
-        with pytest.raises(LearnerError, match="has no episode left"):
+        with pytest.raises(LearnerError, match="no episode is left"):
             env.step(0)
     assert life.over
 

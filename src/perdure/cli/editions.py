@@ -27,8 +27,9 @@ def show_editions(found: Survey, settings: Settings, json: str | None) -> None:
     made = moved(found.scores)
     if not made:
         raise PerdureError(
-            "these scores use two editions of the definitions and cannot be pooled, and no lifetime was scored with "
-            "both; score the older logs again"
+            "these scores use two editions of the definitions and cannot be pooled, and no lifetime was "
+            "scored with both",
+            "score the older logs again",
         )
     if json:
         emit_json({**settings_facts(found, settings), "moved": [one.as_json() for one in made]}, json)

@@ -78,7 +78,7 @@ def figure(
     if kind not in KINDS:
         raise UnknownName("figure", kind, KINDS)
     if not logs:
-        raise PerdureError(f"perdure figure {kind} needs a log; give folders of lifetimes, as in: {EXAMPLE}")
+        raise PerdureError(f"perdure figure {kind} needs a log", f"give folders of lifetimes, as in: {EXAMPLE}")
     paper, over = paper_of(size, title), style_of(style)
     found = material(surveyed(logs, experts, settings, quiet, look=partial(sketched, columns=1500)))
     lifetime = of if of in {one.id for one in found.lives} else None

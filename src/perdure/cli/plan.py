@@ -207,8 +207,8 @@ def _draw(made: Plan, picture: Path) -> None:
     from perdure.stats.power_picture import power_svg
 
     if picture.suffix != ".svg":
-        raise PerdureError(f"--picture {picture}: the power curve is written as SVG; choose a name that ends in .svg")
+        raise PerdureError(f"--picture {picture}: the power curve is written as SVG", "choose a name that ends in .svg")
     try:
         files.deliver(picture, power_svg(made).encode())
     except OSError as problem:
-        raise PerdureError(f"{picture}: cannot write there: {problem.strerror}") from problem
+        raise PerdureError(f"cannot write there: {problem.strerror}", file=picture) from problem

@@ -49,7 +49,7 @@ def check_before(
     problems = list(dict.fromkeys(problem for problem in found if problem))
     if problems:
         said = "\n  and: ".join(problems)
-        raise ProtocolError(f"{protocol.name}: nothing was run: {said}")
+        raise ProtocolError(f"nothing was run: {said}", file=protocol.name)
 
 
 @contextmanager

@@ -177,7 +177,7 @@ def refuse_strange(content: Any) -> None:
     while waiting:
         where, depth, value = waiting.pop()
         if depth > _DEEPEST:
-            raise PerdureError(f"{where[:60]}…: nested more than {_DEEPEST} levels deep; write it flatter")
+            raise PerdureError(f"{where[:60]}…: nested more than {_DEEPEST} levels deep", "write it flatter")
         if isinstance(value, Mapping):
             waiting += [(f"{where}.{key}" if where else str(key), depth + 1, one) for key, one in value.items()]
         elif isinstance(value, list):
@@ -185,9 +185,9 @@ def refuse_strange(content: Any) -> None:
         elif isinstance(value, int) and abs(value) >= _BEYOND:
             raise PerdureError(f"a number of {value.bit_length()} bits", "write one that 64 bits hold", file=where)
         elif isinstance(value, float) and not math.isfinite(value):
-            raise PerdureError(f"{where} is {value}, which is not finite; write a finite number")
+            raise PerdureError(f"{where} is {value}, which is not finite", "write a finite number")
         elif value is not None and not isinstance(value, bool | int | float | str):
-            raise PerdureError(f"{where} is {value}, a {type(value).__name__}; write it as text, in quotes")
+            raise PerdureError(f"{where} is {value}, a {type(value).__name__}", "write it as text, in quotes")
 
 
 def _shown(value: Any) -> str:

@@ -105,7 +105,11 @@ class BlockEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """What the episode answers."""
         if self._current is None:
-            why = "has no episode left" if self.exhausted else "is not begun; call reset first"
-            raise LearnerError(f"{self._where} {why}")
+            over = self.exhausted
+            raise LearnerError(
+                "no episode is left" if over else "step before reset",
+                "leave the block" if over else "call reset first",
+                file=self._where,
+            )
         self._last, reward, terminated, truncated, info = self._current.step(action)
         return self._last, reward, terminated, truncated, info

@@ -49,12 +49,14 @@ class RunFolder:
             theirs = self.protocol()
             if theirs.digest != protocol.digest and self.is_lived_in:
                 raise ProtocolError(
-                    f"{self.path}: holds the lifetimes of another protocol, {theirs.name!r}, which differs in "
-                    f"{_difference(theirs.document, protocol.document)}; choose another folder, or remove this one"
+                    f"holds the lifetimes of another protocol, {theirs.name!r}, which differs in "
+                    f"{_difference(theirs.document, protocol.document)}",
+                    "choose another folder, or remove this one",
+                    file=self.path,
                 )
         elif any((self.path / part).exists() for part in ("lives", "experts")):
             raise ProtocolError(
-                f"{self.path}: holds lifetimes, but no {_PROTOCOL} says of which protocol; choose another folder"
+                f"holds lifetimes, but no {_PROTOCOL} says of which protocol", "choose another folder", file=self.path
             )
 
     def planned(self, protocol: Protocol) -> Protocol:
@@ -82,8 +84,10 @@ class RunFolder:
                     return
                 if not alone:
                     raise ProtocolError(
-                        f"{self.path}: other shards are running here with another protocol, which differs in "
-                        f"{_difference(theirs.document, protocol.document, ())}; give all shards the same file"
+                        "other shards are running here with another protocol, which differs in "
+                        f"{_difference(theirs.document, protocol.document, ())}",
+                        "give all shards the same file",
+                        file=self.path,
                     )
                 if theirs.digest != protocol.digest:  # failed before its first experience: what is left says nothing
                     for part in (
@@ -101,8 +105,9 @@ class RunFolder:
         """Refuse to go on in a folder that was removed under a run: what would be made anew is nobody's."""
         if not (self.path / _PROTOCOL).exists():
             raise ProtocolError(
-                f"{self.path}: was removed during a run; "
-                "make sure that nothing removes it, and run again from the start"
+                "was removed during a run",
+                "make sure that nothing removes it, and run again from the start",
+                file=self.path,
             )
 
     @property
@@ -119,7 +124,7 @@ class RunFolder:
         try:
             return parse_protocol({"experts": _UNRECORDED_EXPERTS, **object_in(file)}, self.path, str(file))
         except LogError as problem:
-            raise ProtocolError(f"{self.path}: not a run folder: {problem}") from problem
+            raise ProtocolError(f"not a run folder: {problem.placed}", problem.fix, file=self.path) from problem
 
     @contextmanager
     def locked(
@@ -145,7 +150,7 @@ class RunFolder:
 
     def _refused(self, problem: OSError) -> ProtocolError:
         why = problem.strerror or problem
-        return ProtocolError(f"{self.path}: this run cannot be written to disk: {why}; {files.remedy(problem)}")
+        return ProtocolError(f"this run cannot be written to disk: {why}", files.remedy(problem), file=self.path)
 
     # -- what is in it --------------------------------------------------------------------------
 

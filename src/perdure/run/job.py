@@ -100,14 +100,15 @@ def _pre_deploy(protocol: Protocol, job: Job, folder: RunFolder, learner: Any) -
     """Make a fresh learner a clone of the pre-deployed one, with random numbers of its own."""
     if not isinstance(learner, Saved):
         raise LearnerError(
-            f"{protocol.learner}: pre-deployment needs a learner with save(folder) and restore(folder); "
-            "add them, or remove [pre_deployment]"
+            "pre-deployment needs a learner with save(folder) and restore(folder)",
+            "add them, or remove [pre_deployment]",
+            file=protocol.learner,
         )
     if job.id == PRE_DEPLOYMENT:
         return
     found = folder.pre_deployed.latest()
     if found is None:
-        raise LearnerError(f"{folder.path}: the pre-deployed learner is missing; run pre-deployment first")
+        raise LearnerError("the pre-deployed learner is missing", "run pre-deployment first", file=folder.path)
     checkpoint, place = found
     restored(learner, place, checkpoint.fingerprint)
     reseed = getattr(learner, "reseed", None)

@@ -32,7 +32,7 @@ def lead(life: Life, learner: Any) -> None:
             return
         if not callable(getattr(learner, "act", None)):
             raise LearnerError(
-                f"{type(learner).__name__} has neither act(observation) nor live(life); a learner needs one of them"
+                f"{type(learner).__name__} has neither act(observation) nor live(life)", "a learner needs one of them"
             )
         for block in life:
             lead_block(life, block, learner)
@@ -45,7 +45,7 @@ def lead_block(life: Life, block: LifeBlock, learner: Any) -> None:
     except (LearnerError, TaskError) as problem:
         if problem.file == block.where:
             raise
-        raise type(problem)(str(problem), file=block.where) from problem
+        raise type(problem)(problem.placed, problem.fix, file=block.where) from problem
     except ValueError as problem:
         if "read-only" not in str(problem):
             raise

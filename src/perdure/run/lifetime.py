@@ -206,8 +206,9 @@ class Life:
         strange = [name for name in values if name not in self._columns]
         if strange:
             raise ScenarioError(
-                f"{block.where}: this task logs {', '.join(strange)}, which the first task of this lifetime does not; "
-                "let all tasks of a scenario log the same columns beside their measures"
+                f"this task logs {', '.join(strange)}, which the first task of this lifetime does not",
+                "let all tasks of a scenario log the same columns beside their measures",
+                file=block.where,
             )
         columns: dict[str, Any] = {name: values.get(name) for name in self._columns}
         self.journal.log(
@@ -259,7 +260,7 @@ def _as_syllabus(scenario: Scenario | Syllabus | str | os.PathLike[str]) -> Syll
     if not isinstance(scenario, Scenario):
         return read_syllabus(os.fspath(scenario))
     if any(block.length is None for block in scenario.blocks):
-        raise ScenarioError(f"{scenario.name}: a block without length; give a Syllabus, which also knows steps")
+        raise ScenarioError("a block without length", "give a Syllabus, which also knows steps", file=scenario.name)
     phases: list[str] = []
     number = 0
     for at, block in enumerate(scenario.blocks):
@@ -276,7 +277,7 @@ def _all_measures(kinds: Mapping[str, Any]) -> dict[str, Direction]:
     for label, kind in kinds.items():
         for measure, direction in kind.measures.items():
             if measures.setdefault(measure, direction) != direction:
-                raise ScenarioError(f"{label}: {measure!r} is {direction}-better here and not so in another task")
+                raise ScenarioError(f"{measure!r} is {direction}-better here and not so in another task", file=label)
     return measures
 
 

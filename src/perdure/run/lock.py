@@ -73,8 +73,9 @@ def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None])
     count = _named(lock).get("of")
     if count not in (None, shard.count):
         raise ProtocolError(
-            f"{folder}: a run in {count} shards is active here{_who(lock)}, and this is one of {shard.count}; "
-            "wait for it, or give all shards one count"
+            f"a run in {count} shards is active here{_who(lock)}, and this is one of {shard.count}",
+            "wait for it, or give all shards one count",
+            file=folder,
         )
     claim(False)
 
@@ -103,7 +104,7 @@ def _wait_for(descriptor: int, how: int, folder: Path) -> None:
     while not _taken(descriptor, how):
         if time.monotonic() > patience:
             raise ProtocolError(
-                f"{folder}: another perdure run is active here{_who(descriptor)}; wait for it, or stop it first"
+                f"another perdure run is active here{_who(descriptor)}", "wait for it, or stop it first", file=folder
             )
         time.sleep(0.1)
 

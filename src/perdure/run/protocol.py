@@ -170,7 +170,7 @@ def _content(path: Path) -> dict[str, Any]:
             if line.count(".") > _MOST_DOTS and max(part.count(".") for part in _NOT_A_KEY.split(line)) > _MOST_DOTS:
                 # Python's reader takes a time that grows with the square of such a key.
                 raise ProtocolError(
-                    f"line {number}: a key of more than {_MOST_DOTS} parts", "write it flatter", file=path
+                    f"a key of more than {_MOST_DOTS} parts", "write it flatter", file=path, line=number
                 )
         return tomllib.loads(text)
     except OSError as problem:
@@ -187,9 +187,8 @@ def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str
         refuse_strange(content)
         return _parsed(content, folder, where)
     except PerdureError as problem:
-        if problem.file == where:
-            raise ProtocolError(problem.what, problem.fix, file=where) from problem
-        raise ProtocolError(str(problem), file=where) from problem
+        what = problem.what if problem.file == where else problem.placed
+        raise ProtocolError(what, problem.fix, file=where) from problem
 
 
 def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
@@ -331,7 +330,7 @@ def _described(task: Task, tasks: Mapping[str, Mapping[str, Any]]) -> Task:
     variants = {name.lower(): params for name, params in content.get("variants", {}).items()}
     variant = task.variant.lower()
     if variant and variants and variant not in variants:
-        raise ProtocolError(f"[tasks.{task.name}] has no variant {variant!r}; {nearest(variant, variants)}")
+        raise ProtocolError(f"[tasks.{task.name}] has no variant {variant!r}", nearest(variant, variants))
     bounds = content.get("bounds")
     params = {**content.get("params", {}), **variants.get(variant, {})}
     return Task(task.name, task.variant, content.get("env"), params, tuple(bounds) if bounds else None)

@@ -134,24 +134,28 @@ class States:
         found = self.latest()
         if found is None or not isinstance(learner, Saved):
             raise LogError(
-                f"{life}: was started, but no state of its learner was saved in {self.folder}; "
-                "a new learner cannot continue it: remove the folder to start this lifetime again"
+                f"was started, but no state of its learner was saved in {self.folder}",
+                "a new learner cannot continue it: remove the folder to start this lifetime again",
+                file=life,
             )
         checkpoint, place = found
         if (checkpoint.life, checkpoint.seeds) != (name, seeds):
             raise LogError(
-                f"{self.folder}: the state of another lifetime ({checkpoint.life}, seeds {checkpoint.seeds.as_json()}) "
-                f"cannot go on with {name} ({seeds.as_json()})"
+                f"the state of another lifetime ({checkpoint.life}, seeds {checkpoint.seeds.as_json()}) cannot go "
+                f"on with {name} ({seeds.as_json()})",
+                file=self.folder,
             )
         if (damage := self._damage(place)) is not None:
-            raise LogError(f"{place}: {damage}; remove it to continue from the previous state")
+            raise LogError(damage, "remove it to continue from the previous state", file=place)
         if problems := verify(life, lambda closed: closed.block_num < checkpoint.blocks):
             raise refusal(life, problems, "remove the folder to start this lifetime again")
         rows = _rows_before(life, checkpoint.blocks)
         if rows != checkpoint.rows:
             raise LogError(
-                f"{life}: holds {rows} records of the {checkpoint.blocks} blocks that its learner has completed, not "
-                f"{checkpoint.rows}; the log was changed: remove the folder to start this lifetime again"
+                f"holds {rows} records of the {checkpoint.blocks} blocks that its learner has completed, not "
+                f"{checkpoint.rows}",
+                "the log was changed: remove the folder to start this lifetime again",
+                file=life,
             )
         self._restore(learner, place, checkpoint.fingerprint)
         _cut(life, checkpoint.blocks)
@@ -161,15 +165,15 @@ class States:
         """Restore `learner`; a state whose restoring ended a process before is not tried a second time."""
         mark = self.folder / _RESTORING
         if mark.exists() and mark.read_text(encoding="utf-8") == place.name:
-            raise LogError(f"{place}: the process died while its learner was restored from it; remove it to go on")
+            raise LogError("the process died while its learner was restored from it", "remove it to go on", file=place)
         mark.write_text(place.name, encoding="utf-8")
         try:
             restored(learner, place, fingerprint)
         except LearnerError as problem:
-            raise LogError(str(problem)) from problem
+            raise LogError(problem.what, problem.fix, file=problem.file) from problem
         except Exception as problem:
             why = f"{type(problem).__name__}: {problem}"
-            raise LogError(f"{place}: {type(learner).__name__}.restore failed: {why}") from problem
+            raise LogError(f"{type(learner).__name__}.restore failed: {why}", file=place) from problem
         finally:
             mark.unlink(missing_ok=True)
 
@@ -212,8 +216,9 @@ def restored(learner: Any, place: Path, fingerprint: str | None) -> None:
     ask = getattr(learner, "fingerprint", None)
     if fingerprint is not None and callable(ask) and str(ask()) != fingerprint:
         raise LearnerError(
-            f"{place}: {type(learner).__name__} came back from restore with another fingerprint than it was saved "
-            "with; save and restore must carry everything that the fingerprint covers"
+            f"{type(learner).__name__} came back from restore with another fingerprint than it was saved with",
+            "save and restore must carry everything that the fingerprint covers",
+            file=place,
         )
 
 

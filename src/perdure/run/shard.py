@@ -28,7 +28,7 @@ class Shard:
         found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
         number, count = (int(found[1]), int(found[2])) if found else (0, 0)
         if not 1 <= number <= count <= _MOST:
-            raise ProtocolError(f"--shard is {text!r}; expected a part and a count, from 1/16 to 16/16")
+            raise ProtocolError(f"--shard is {text!r}", "expected a part and a count, from 1/16 to 16/16")
         return cls(number, count)
 
     def part_of(self, plan: Plan, jobs: Sequence[Job]) -> tuple[Job, ...]:

@@ -128,5 +128,5 @@ def test_what_is_no_part_of_the_life_is_not_taken(tmp_path: Path, write_protocol
     file = write_protocol()
     run_protocol(file, tmp_path / "far", workers=0)
     here, job = home(tmp_path, "home"), Plan(read_protocol(file)).lives[0]
-    with pytest.raises(PerdureError, match="not part of its lifetime; rejected"):
+    with pytest.raises(PerdureError, match="not part of its lifetime, and was rejected"):
         Inbox(here, job).take([(path, 0, b"x", True)])

@@ -69,7 +69,9 @@ class Chunk:
             content = json.loads(files.read_bytes(self.folder / _FACTS))
             return Facts(**{**content, "jobs": tuple(content["jobs"])})
         except (OSError, ValueError, KeyError, TypeError) as problem:
-            raise LogError(f"{self.folder}: not a chunk of lifetimes: {problem}; remove it, and run again") from problem
+            raise LogError(
+                f"not a chunk of lifetimes: {problem}", "remove it, and run again", file=self.folder
+            ) from problem
 
     @property
     def lived(self) -> int:
@@ -145,4 +147,4 @@ def _read(file: Path) -> dict[str, np.ndarray]:
         with files.opened(file) as opened, np.load(opened, allow_pickle=False) as found:
             return {name: found[name] for name in found.files}
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as problem:
-        raise LogError(f"{file}: cannot be read: {problem}; remove it, and run again") from problem
+        raise LogError(f"cannot be read: {problem}", "remove it, and run again", file=file) from problem

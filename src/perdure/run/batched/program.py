@@ -35,14 +35,15 @@ class Program:
         if protocol.pre_deployment is not None or protocol.twin:
             what = "pre-deployment" if protocol.pre_deployment is not None else "twins"
             raise ProtocolError(
-                f"{protocol.name}: the batched engine does not support {what}; remove it, or use --engine local"
+                f"the batched engine does not support {what}", "remove it, or use --engine local", file=protocol.name
             )
         for job in self.plan.jobs:
             for at, block in enumerate(job.syllabus.scenario.blocks):
                 if block.length is None:
                     raise ProtocolError(
-                        f"{protocol.name}: block {at} ({block.mode} {block.task}) of {job.scenario} is measured in "
-                        "steps; the batched engine counts experiences: give it a count, or use --engine local"
+                        f"block {at} ({block.mode} {block.task}) of {job.scenario} is measured in steps",
+                        "the batched engine counts experiences: give it a count, or use --engine local",
+                        file=protocol.name,
                     )
 
     @cached_property

@@ -44,7 +44,8 @@ def untraceable(program: Program) -> Iterator[None]:
         where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: {frames[-1].line}" if frames else "the program"
         why = " ".join(str(problem).split("\n\n")[0].split())
         raise LearnerError(
-            f"{program.plan.protocol.name}: cannot be compiled for the batched engine: {where} "
-            f"({type(problem).__name__}: {why}); tasks and learners are traced, so that nothing may depend on a number "
-            "in Python: use jnp.where or jax.lax.cond"
+            f"cannot be compiled for the batched engine: {where} ({type(problem).__name__}: {why})",
+            "tasks and learners are traced, so that nothing may depend on a number in Python: use jnp.where "
+            "or jax.lax.cond",
+            file=program.plan.protocol.name,
         ) from problem

@@ -89,8 +89,9 @@ def convert(plan: Plan, folder: RunFolder, wanted: set[str] | None = None) -> di
         unknown = [identity for identity in facts.jobs if identity not in jobs]
         if unknown:
             raise ProtocolError(
-                f"{chunk.folder}: holds {unknown[0]}, which the protocol does not plan; "
-                "ask for at least as many lifetimes and experts as were run"
+                f"holds {unknown[0]}, which the protocol does not plan",
+                "ask for at least as many lifetimes and experts as were run",
+                file=chunk.folder,
             )
         done.append(chunk)
         for job, values, why in _lived(chunk, [jobs[identity] for identity in facts.jobs]):

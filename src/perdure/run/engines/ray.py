@@ -80,7 +80,7 @@ def _check_room(ray: Any, needs: Resources, work: Work) -> None:
     )
     why = f"no machine of the cluster has what [resources] asks for: {lacking or 'not all of it together'}"
     if work.address is None and not os.environ.get("RAY_ADDRESS"):
-        raise ProtocolError(f"{why}; ask for less, or give --address of a cluster that has it")
+        raise ProtocolError(why, "ask for less, or give --address of a cluster that has it")
     work.tell(Event("waiting", "", why=f"{why}; waiting for one that has"))
 
 
