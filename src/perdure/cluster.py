@@ -39,13 +39,14 @@ def joined(address: str | None, purpose: str) -> Iterator[Any]:
     if ours:
         _join(ray, address or os.environ.get("RAY_ADDRESS") or None)
     elif address is not None:
-        raise PerdureError(f"this process has joined a Ray cluster already; leave --address {address} out")
+        raise PerdureError("this process has joined a Ray cluster already", f"leave --address {address} out")
     try:
         yield ray
     except (ray.exceptions.RayError, ConnectionError) as problem:
         said = (str(problem).strip().splitlines() or [""])[0]
         raise PerdureError(
-            f"the Ray cluster is gone: {type(problem).__name__}: {said[:500]}; results that arrived are kept; run again"
+            f"the Ray cluster is gone: {type(problem).__name__}: {said[:500]}",
+            "run again: results that arrived are kept",
         ) from problem
     finally:
         if ours:
@@ -62,11 +63,12 @@ def _join(ray: Any, address: str | None) -> None:
     try:
         ray.init(address or "local", **options)
     except Exception as problem:  # of many kinds
-        where = f"no Ray cluster could be joined at {address}" if address else "no Ray cluster could be started here"
+        failed = f"no Ray cluster could be joined at {address}" if address else "no Ray cluster could be started here"
         said = (str(problem).strip().splitlines() or [""])[0]
         raise PerdureError(
-            f"{where}: {type(problem).__name__}: {said}; check --address and RAY_ADDRESS, and that "
-            f"Ray {ray.__version__} and Python {sys.version_info.major}.{sys.version_info.minor} run there"
+            f"{failed}: {type(problem).__name__}: {said}",
+            f"check --address and RAY_ADDRESS, and that Ray {ray.__version__} and Python "
+            f"{sys.version_info.major}.{sys.version_info.minor} run there",
         ) from problem
     finally:
         if here and heard is not None:
@@ -105,7 +107,7 @@ def code_for(paths: Sequence[Path]) -> dict[str, bytes]:
     size = sum(map(len, found.values()))
     if size > _MOST_BYTES:
         raise PerdureError(
-            f"the modules beside the protocol are {size >> 20} MB, too much to send; install them on every machine"
+            f"the modules beside the protocol are {size >> 20} MB, too much to send", "install them on every machine"
         )
     return found
 

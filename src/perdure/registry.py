@@ -30,7 +30,7 @@ class Registry(Generic[T]):
     def add(self, name: str, thing: T) -> T:
         """Register `thing` under `name`; a name is taken once."""
         if name in self._things:
-            raise PerdureError(f"{self.kind} {name!r} is registered twice; give one of them another name")
+            raise PerdureError(f"{self.kind} {name!r} is registered twice", "give one of them another name")
         self._things[name] = thing
         self._order[name] = None
         return thing
@@ -43,7 +43,7 @@ class Registry(Generic[T]):
     def alias(self, name: str, known: str) -> None:
         """Let `name` stand for the thing registered as `known`, which alone is listed."""
         if name in self._things or self._aliases.get(name.lower(), known) != known:
-            raise PerdureError(f"{self.kind} {name!r} is registered already; choose another alias for {known!r}")
+            raise PerdureError(f"{self.kind} {name!r} is registered already", f"choose another alias for {known!r}")
         self._aliases[name.lower()] = known
 
     def canonical(self, name: str) -> str:
@@ -101,7 +101,8 @@ class Registry(Generic[T]):
             except Exception as problem:  # a plug-in may raise anything; name it rather than hide it
                 raise PerdureError(
                     f"the plug-in {point.value!r} ({self.group} {point.name!r}) cannot be loaded: "
-                    f"{type(problem).__name__}: {problem}; repair or uninstall it"
+                    f"{type(problem).__name__}: {problem}",
+                    "repair or uninstall it",
                 ) from problem
 
 

@@ -39,7 +39,7 @@ class Tabular(Shown):
         except ImportError:
             from perdure.errors import PerdureError
 
-            raise PerdureError("pandas is not installed here; pip install pandas, or use .table()") from None
+            raise PerdureError("pandas is not installed here", "pip install pandas, or use .table()") from None
         return pd.DataFrame(self.table().to_dict(as_series=False))
 
     def to_json(self, *, indent: int | None = 2) -> str:

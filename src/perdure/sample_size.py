@@ -25,9 +25,9 @@ def lifetimes_by_rule(k: float, alpha: float = 0.05, beta: float = 0.1, *, unpai
 def check_rates(k: float, alpha: float, beta: float) -> None:
     """Refuse an effect that is not positive, and error rates of a test that knows nothing."""
     if not (math.isfinite(k) and k > 0):
-        raise PerdureError(f"k is {k:g}; the effect to detect is a positive number of standard deviations")
+        raise PerdureError(f"k is {k:g}", "give the effect to detect as a positive number of standard deviations")
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not 0 < value < 1:
-            raise PerdureError(f"{name} is {value:g}; an error rate lies between 0 and 1")
+            raise PerdureError(f"{name} is {value:g}", "give an error rate between 0 and 1")
     if alpha + beta >= 1:
-        raise PerdureError(f"alpha {alpha:g} and beta {beta:g} add up to 1 or more; choose smaller ones")
+        raise PerdureError(f"alpha {alpha:g} and beta {beta:g} add up to 1 or more", "choose smaller ones")

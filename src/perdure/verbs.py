@@ -123,13 +123,15 @@ def plan(
     alpha = round(1 - settings.level, 12) if alpha is None else alpha
     if pilot is None and detect:
         if k is not None or expert_sd is not None:
-            raise PerdureError("an effect in a metric's unit has a spread and experts of its own; give `detect`, or k")
+            raise PerdureError(
+                "an effect in a metric's unit has a spread and experts of its own", "give `detect`, or k"
+            )
         return _from_priors(detect, alpha, beta, question, each, tasks, lifetimes)
     if pilot is None:
         beside = Beside(each, tasks, expert_sd) if expert_sd is not None else None
         return make_plan(1.0 if k is None else k, alpha, beta, question=question, beside=beside, lifetimes=lifetimes)
     if k is not None or expert_sd is not None:
-        raise PerdureError("a pilot has its own spread and experts; give the effect with `detect`, not k")
+        raise PerdureError("a pilot has its own spread and experts", "give the effect with `detect`, not k")
     import numpy as np
 
     pool, sides = _pilot_sides(_surveyed(pilot, experts, settings), settings, scenario, question)
@@ -212,19 +214,24 @@ def _pilot_sides(
             raise UnknownName("scenario type of the pilot", scenario, types)
         lives = tuple(life for life in lives if life.scenario_type == scenario)
     elif len(types) > 1:
-        raise PerdureError(f"--pilot: {len(types)} scenario types; choose one: --scenario {' or '.join(types)}")
+        raise PerdureError(
+            f"{len(types)} scenario types", f"choose one: --scenario {' or '.join(types)}", where="--pilot"
+        )
     parts = split(lives, settings.group, pool=settings.pool)
     most = 1 if question == "threshold" else 2
     if not 1 <= len(parts) <= most:
         what = "one learner" if most == 1 else "one learner, or the two learners to compare"
         raise PerdureError(
-            f"--pilot: {len(parts)} groups ({'; '.join(parts)}); a pilot is {what}, in one scenario type: "
-            "give the paths of those alone"
+            f"{len(parts)} groups ({'; '.join(parts)}), and a pilot is {what}, in one scenario type",
+            "give the paths of those alone",
+            where="--pilot",
         )
     for name, part in parts.items():
         check_poolable(part, "--pilot")
         if len(part) < 2:
-            raise PerdureError(f"--pilot: one lifetime ({name}) has no spread; give two or more, ideally eleven")
+            raise PerdureError(
+                f"one lifetime ({name}) has no spread", "give two or more, ideally eleven", where="--pilot"
+            )
     named = replace(found, name=" and ".join(parts), left_out=(*found.left_out, *partial))
     return named, list(parts.values())
 
@@ -310,7 +317,10 @@ def _answered(ids: Sequence[str], bars: Mapping[str, Bar], lives: Sequence[Score
             raise UnknownName("metric of these scores", name, bars)
     chosen = ids or _valued(bars, lives)
     if len(chosen) < 2:
-        raise PerdureError(f"{len(chosen)} metrics have values; a correlation needs two (found: {', '.join(chosen)})")
+        raise PerdureError(
+            f"{len(chosen)} metrics have values (found: {', '.join(chosen) or 'none'})",
+            "name two or more with --metrics, or score more of them",
+        )
     return chosen
 
 

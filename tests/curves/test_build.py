@@ -154,7 +154,7 @@ def test_an_expert_that_evaluates_other_tasks_serves_the_one_it_learns() -> None
 
 
 def test_an_expert_of_two_tasks_is_refused() -> None:
-    with pytest.raises(LogError, match="an expert learns one task alone; it learns a, b"):
+    with pytest.raises(LogError, match="an expert learns one task alone, and it learns a, b; give a log for each"):
         curves(life(a=[1.0]), experts=[life(a=[1.0], b=[2.0])])
 
 

@@ -150,7 +150,7 @@ def test_a_matrix_of_two_tasks_is_read_back_without_being_asked_which_way_round(
 def test_a_matrix_is_saved_where_it_can_be(tmp_path: Path) -> None:
     place = save_matrix(tmp_path / "deep" / "one.json", [[90.0, None], [None, 80.0]], joint=[95.0, 90.0])
     assert perdure.score(place)["IM"] == 10.0
-    with pytest.raises(LogError, match=r"written as \.json; found '\.csv'"):
+    with pytest.raises(LogError, match=r"one\.csv: the suffix is '\.csv'; end it in \.json"):
         save_matrix(tmp_path / "one.csv", [[90.0]])
     (tmp_path / "file").write_text("")
     with pytest.raises(LogError, match="cannot be written"):

@@ -69,7 +69,10 @@ def test_flags_are_spelt_once() -> None:
     [
         ({"scael": "none"}, "unknown key 'scael'; did you mean 'scale'"),
         ({"scale": 5}, "'scale' is 5; expected one of task, run, none"),
-        ({"metrics": ["bwt", "mine.py"]}, "names the Python file 'mine.py'; a file of settings runs no code"),
+        (
+            {"metrics": ["bwt", "mine.py"]},
+            "names the Python file 'mine.py', and a file of settings runs no code",
+        ),
         ({"bounds": "bounds.json"}, "expected two increasing finite numbers"),
     ],
 )

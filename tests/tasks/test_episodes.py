@@ -78,7 +78,7 @@ def test_parameters_reach_any_other_environment_when_it_is_made_again() -> None:
     [
         (
             strange.Raising,
-            "'mine_wide', at step 2 of an episode with {}: step raised ZeroDivisionError: the motor stalled",
+            "'mine_wide', at step 2 of an episode with {}: step raised ZeroDivisionError: the motor",
         ),
         (strange.RaisingInReset, "'mine_wide': reset raised OSError: no such device"),
         (

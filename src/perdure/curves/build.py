@@ -47,7 +47,7 @@ class Asked:
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, str) and self.prep.scale == "run":
-            raise MetricError("tasks with different measures have no common range; use --scale task")
+            raise MetricError("tasks with different measures have no common range", "use --scale task")
 
 
 def expert_logs(
@@ -164,7 +164,9 @@ def _life(lifetime: Lifetime, passage: Passage, asked: Asked, before: _Life | No
     if not len(passage.values):
         dropped = ", ".join(f"{count} {why}" for why, count in passage.dropped.items() if count)
         raise LogError(
-            f"{lifetime.id}: no value of {passage.measure!r} counts" + (f" (dropped: {dropped})" if dropped else "")
+            f"no value of {passage.measure!r} counts" + (f" (dropped: {dropped})" if dropped else ""),
+            "choose another with --measure, or see perdure check",
+            where=lifetime.id,
         )
     values, starts = values_of(passage, asked.prep)
     if max(values.max(), -values.min()) > _LARGEST:
@@ -172,8 +174,9 @@ def _life(lifetime: Lifetime, passage: Passage, asked: Asked, before: _Life | No
         block = int(np.searchsorted(starts, at, side="right")) - 1
         task = passage.scenario.blocks[block].task
         raise LogError(
-            f"{lifetime.id}: block {block} ({task}): a value of {values[at]:g}; what lies beyond ±{_LARGEST:g} cannot "
-            "be averaged: divide all values by a constant, or log nothing where a learner has diverged"
+            f"a value of {values[at]:g}, and what lies beyond ±{_LARGEST:g} cannot be averaged",
+            "divide all values by a constant, or log nothing where a learner has diverged",
+            where=f"{lifetime.id}: block {block} ({task})",
         )
     blocks, manifest = passage.scenario.blocks, lifetime.manifest.get("scenario")
     if before and blocks is before.passage.scenario.blocks and manifest is before.lifetime.manifest.get("scenario"):

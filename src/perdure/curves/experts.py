@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 _DEFAULTS = Options()
+_STATED = 'expected an object {"task": saturation}'
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ def read_experts(paths: Iterable[str | os.PathLike[str]], options: Options = _DE
             continue
         found = list(find(place, options))
         if not found:
-            raise LogError(f"{place}: no expert here; expected a log, a folder of logs, or taskinfo/info.json")
+            raise LogError("no expert here", "give a log, a folder of logs, or taskinfo/info.json", file=place)
         for one in found:
             if one.resolve() in seen:
                 continue  # given twice, it would count twice
@@ -163,12 +164,12 @@ def _stated(place: Path) -> dict[str, float]:
     try:
         found = files.parse_json(files.read_text(place, files.HEADER_LIMIT))
     except (OSError, ValueError) as problem:
-        raise LogError(f"{place}: cannot be read as JSON ({problem})") from problem
+        raise LogError(f"cannot be read as JSON ({problem})", _STATED, file=place) from problem
     if not isinstance(found, dict):
-        raise LogError(f'{place}: expected an object {{"task": saturation}}, found a {type(found).__name__}')
+        raise LogError(f"holds a {type(found).__name__}", _STATED, file=place)
     for task, value in found.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise LogError(f"{place}: the saturation of {task!r} is {value!r}; expected a finite number")
+            raise LogError(f"the saturation of {task!r} is {value!r}", "expected a finite number", file=place)
     return {task.lower(): float(value) for task, value in found.items()}
 
 
@@ -210,14 +211,16 @@ def expert_log(
     except UnknownName as problem:
         known = ", ".join(lifetime.measures)
         raise LogError(
-            f"{name}: this expert has no measure {problem.name!r} (it has: {known}); give experts of {problem.name!r}"
+            f"this expert has no measure {problem.name!r} (it has: {known})",
+            f"give experts of {problem.name!r}",
+            where=name,
         ) from problem
     blocks = passage.scenario.blocks
     learning = [index for index, block in enumerate(blocks) if block.mode == "learn"]
     tasks = sorted({blocks[index].task for index in learning})
     if len(tasks) != 1:
         found = f"it learns {', '.join(tasks)}" if tasks else "it learns nothing that counts"
-        raise LogError(f"{name}: an expert learns one task alone; {found}")
+        raise LogError(f"an expert learns one task alone, and {found}", "give a log for each task", where=name)
     everything, all_starts = values_of(passage, prep)
     way = direction if isinstance(direction, str) else direction[passage.measures[tasks[0]]]
     everything = oriented(everything, way)

@@ -99,14 +99,15 @@ class Prep:
             object.__setattr__(self, "variants", mode(self.variants))
         if self.width is not None and not (0 < self.width < 1 or (self.width >= 1 and self.width == int(self.width))):
             raise MetricError(
-                f"the window's width is {self.width}; expected one experience or more, or a share of the block below 1"
+                f"the window's width is {self.width}",
+                "expected one experience or more, or a share of the block below 1",
             )
         if not (isfinite(self.noise) and self.noise >= 0):
-            raise MetricError(f"the noise is {self.noise:g}; expected a standard deviation, finite and 0 or more")
+            raise MetricError(f"the noise is {self.noise:g}", "expected a standard deviation, finite and 0 or more")
         for task, (low, high) in (self.bounds or {}).items():
             if not (isfinite(low) and isfinite(high) and low <= high):
                 raise MetricError(
-                    f"the bounds of {task!r} are {low:g} to {high:g}; expected finite numbers, low to high"
+                    f"the bounds of {task!r} are {low:g} to {high:g}", "expected finite numbers, low to high"
                 )
 
 

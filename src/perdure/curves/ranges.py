@@ -45,7 +45,8 @@ def given_ranges(
         found = [_range(pair, ways[task.label]) for pair in _belonging(bounds, task, lifetime, prep)]
         if not found:
             raise MetricError(
-                f"no bounds are given for task {task.label!r} (given: {', '.join(prep.bounds) or 'none'}); add them"
+                f"no bounds are given for task {task.label!r} (given: {', '.join(prep.bounds) or 'none'})",
+                "add them to --bounds",
             )
         ranges[task.label] = _pooled(found)
     return ranges

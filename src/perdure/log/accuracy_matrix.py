@@ -117,7 +117,7 @@ class MatrixLifetime(Lifetime):
         self.measured(measure)
         named = next(iter(self.measures))
         if variants == "agnostic":
-            raise LogError("a matrix has one row per task", "it cannot be scored without its variants", file=self.id)
+            raise LogError("a matrix has one row per task", "it cannot be scored without its variants", where=self.id)
         return replace(passage_of(self.matrix, self.id), measure=named)
 
 

@@ -153,7 +153,7 @@ def _by_task(lifetime: Lifetime, scenario: Scenario, columns: list[int]) -> dict
                 f"the variants of {block.task!r} are measured by {found[block.task]!r} and {name!r}, and cannot "
                 "be one task",
                 "give them one measure, or score --variants name",
-                file=lifetime.id,
+                where=lifetime.id,
             )
     return {task.label: found[task.label] for task in scenario.tasks}
 

@@ -167,7 +167,7 @@ class Lifetime:
             raise LogError(
                 f"no measure is named for task {without[0]!r} (named: {', '.join(named) or 'none'})",
                 "give one to every task, as in --measure pong=reward,battle=units",
-                file=self.id,
+                where=self.id,
             )
         return {label: self.measure(name) for label, name in found.items()}
 
@@ -175,7 +175,7 @@ class Lifetime:
         """The name of a measure of this log; the first declared one where none is given."""
         if name is None:
             if not self.measures:
-                raise LogError("no measure is declared", "name one", file=self.id)
+                raise LogError("no measure is declared", "name one", where=self.id)
             return next(iter(self.measures))
         if name not in self.measures:
             raise UnknownName(f"measure of {self.id}", name, self.measures)

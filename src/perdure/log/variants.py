@@ -179,7 +179,7 @@ def names(lifetime: Lifetime, settled: Settled) -> tuple[pl.Series, dict[str, Ta
             raise LogError(
                 f"{label} has the parameter set {unknown[0][:80]}, which was not there when variants were settled",
                 "settle over this lifetime too",
-                file=lifetime.id,
+                where=lifetime.id,
             )
         made |= {name: _variant(label, name) for text in texts if (name := called[text]) != label}
         codes[where] = np.array([len(known) + at for at in range(len(texts))], dtype=np.int64)[which]

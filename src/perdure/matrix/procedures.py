@@ -60,7 +60,9 @@ def evaluate_continual_learning(
     into it (`learner`, `seed`, `tasks`, `joint`, `random_init`).
     """
     if len(test_loaders) != len(train_loaders):
-        raise LearnerError(f"{len(train_loaders)} train_loaders and {len(test_loaders)} test_loaders; one per task")
+        raise LearnerError(
+            f"{len(train_loaders)} train_loaders and {len(test_loaders)} test_loaders", "give one of each per task"
+        )
     count = len(train_loaders)
     matrix = np.full((count, count + 1), np.nan)
     seconds: list[float] = []
@@ -97,7 +99,7 @@ def evaluate_single_task(model: Any, test_loader: Iterable[Any], device: Any = N
         if training and hasattr(model, "train"):
             model.train()
     if not total:
-        raise LearnerError("a test loader gave no example, so there is no accuracy; check its dataset")
+        raise LearnerError("a test loader gave no example, so there is no accuracy", "check its dataset")
     return 100.0 * correct / total
 
 
@@ -116,7 +118,7 @@ def evaluate_with_confidence(
     group of lifetimes for every verb.
     """
     if num_runs < 1:
-        raise LearnerError(f"num_runs is {num_runs}; expected 1 or more")
+        raise LearnerError(f"num_runs is {num_runs}", "expected 1 or more")
     found: dict[str, list[float]] = {}
     for run in range(num_runs):
         seed = run * _SEED_STEP
@@ -170,7 +172,11 @@ def save_matrix(path: str | os.PathLike[str], matrix: Cells, **facts: Any) -> Pa
     """Write a matrix as JSON that every verb reads; `facts` are its keys: learner, seed, tasks, unit, joint, …"""
     target = Path(path)
     if target.suffix.lower() != ".json":
-        raise LogError(f"{target}: a matrix with what is known of it is written as .json; found {target.suffix!r}")
+        raise LogError(
+            f"the suffix is {target.suffix!r}",
+            "end it in .json, which holds a matrix and what is known of it",
+            file=target,
+        )
     cells = as_numbers(matrix, str(target))
     said = {"matrix": [[None if np.isnan(one) else float(one) for one in row] for row in cells]}
     said |= {name: _plain(value) for name, value in facts.items() if value is not None}
@@ -178,7 +184,9 @@ def save_matrix(path: str | os.PathLike[str], matrix: Cells, **facts: Any) -> Pa
         target.parent.mkdir(parents=True, exist_ok=True)
         files.deliver(target, (json.dumps(said, allow_nan=False) + "\n").encode())
     except OSError as problem:
-        raise LogError(f"{target}: cannot be written ({problem.strerror or problem})") from problem
+        raise LogError(
+            f"cannot be written ({problem.strerror or problem})", "give another path", file=target
+        ) from problem
     return target
 
 

@@ -280,14 +280,14 @@ def _from_json(given: str, read: Callable[[Any], Any], what: str) -> Any:
     try:
         found = files.parse_json(files.read_text(path, files.HEADER_LIMIT))
     except OSError as problem:
-        raise PerdureError(f"{path}: cannot be read ({problem.strerror})") from problem
+        raise PerdureError(f"cannot be read ({problem.strerror})", f"give a file of {what}", file=path) from problem
     except ValueError as problem:
-        raise PerdureError(f"{path}: not JSON ({problem})") from problem
+        raise PerdureError(f"not JSON ({problem})", f"expected {what}", file=path) from problem
     if not isinstance(found, dict):
-        raise PerdureError(f"{path}: expected {what}; found a {type(found).__name__}")
+        raise PerdureError(f"holds a {type(found).__name__}", f"expected {what}", file=path)
     for name, value in found.items():
         try:
             read({name: value})
         except ValueError:
-            raise PerdureError(f"{path}: {name!r} is {value!r}; expected {what}") from None
+            raise PerdureError(f"{name!r} is {value!r}", f"expected {what}", file=path) from None
     return read(found)

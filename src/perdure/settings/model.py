@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from perdure.errors import PerdureError, UnknownName, nearest
+from perdure.errors import PerdureError, UnknownName
 from perdure.settings import kinds
 from perdure.settings.declare import MATRICES, METRICS, PREPARATION, READING, STATISTICS, Option, option
 
@@ -333,28 +333,40 @@ UNDECIDING = frozenset(name for name, declared in OPTIONS.items() if not declare
 """Settings that may differ between lifetimes that are pooled."""
 
 
-def checked(content: Mapping[str, Any], where: str, lines: Mapping[str, int] | None = None) -> dict[str, Any]:
+def checked(
+    content: Mapping[str, Any], file: object, lines: Mapping[str, int] | None = None, where: str | None = None
+) -> dict[str, Any]:
     """The settings of a file, by key; what is wrong is named with its key, and with its line where that is known.
 
     A file that lies beside data, or travels with a protocol, may not make Perdure run code.
     """
     found: dict[str, Any] = {}
     for key, value in content.items():
-        at = f"{where}, line {lines[key]}" if lines and key in lines else where
-        if key not in OPTIONS:
-            raise PerdureError(f"{at}: unknown key {key!r}; {nearest(key, OPTIONS)}")
-        if key == "unverified":
-            raise PerdureError(f"{at}: {key!r} can only be set on the command line, not in a file beside the data")
         try:
-            found[key] = OPTIONS[key].kind.read(value)
-        except ValueError:
-            raise PerdureError(f"{at}: {key!r} is {value!r}; expected {OPTIONS[key].kind.what}") from None
-        files = [one for one in found[key] if one.endswith(".py")] if key == "metrics" else []
-        if files:
-            raise PerdureError(
-                f"{at}: {key!r} names the Python file {files[0]!r}; a file of settings runs no code. "
-                f"Name metrics by their ids here, and give the file by {OPTIONS[key].flag}"
-            )
+            found[key] = _checked(key, value)
+        except PerdureError as problem:
+            raise problem.at(file=file, line=(lines or {}).get(key), where=where) from None
+    return found
+
+
+def _checked(key: str, value: Any) -> Any:
+    if key not in OPTIONS:
+        raise UnknownName("key", key, OPTIONS)
+    if key == "unverified":
+        raise PerdureError(
+            f"{key!r} can only be set on the command line, not in a file beside the data",
+            f"remove it here, and give {OPTIONS[key].flag}",
+        )
+    try:
+        found = OPTIONS[key].kind.read(value)
+    except ValueError:
+        raise PerdureError(f"{key!r} is {value!r}", f"expected {OPTIONS[key].kind.what}") from None
+    files = [one for one in found if one.endswith(".py")] if key == "metrics" else []
+    if files:
+        raise PerdureError(
+            f"{key!r} names the Python file {files[0]!r}, and a file of settings runs no code",
+            f"name metrics by their ids here, and give the file by {OPTIONS[key].flag}",
+        )
     return found
 
 

@@ -58,22 +58,27 @@ class IdealLearner:
     def __post_init__(self) -> None:
         for name in ("start", "saturation", "forgetting", "forward", "backward", "failing"):
             if not 0 <= getattr(self, name) <= 1:
-                raise ScenarioError(f"{name} is {getattr(self, name)}; an idealised learner's {name} lies in 0 … 1")
+                raise ScenarioError(f"{name} is {getattr(self, name)}", "give a number in 0 … 1")
         for name in ("noise", "spread"):
             if not 0 <= getattr(self, name) < float("inf"):
-                raise ScenarioError(f"{name} is {getattr(self, name)}; give 0 or more")
+                raise ScenarioError(f"{name} is {getattr(self, name)}", "give 0 or more")
         if not 1 <= self.pace < float("inf"):
-            raise ScenarioError(f"pace is {self.pace}; a learner needs one experience or more")
+            raise ScenarioError(f"pace is {self.pace}", "give 1 experience or more")
         if self.rewards not in get_args(Rewards):
             raise UnknownName("rewards", str(self.rewards), get_args(Rewards))
         if self.rewards == "binary" and self.noise:
-            raise ScenarioError(f"noise is {self.noise}, and rewards are 0/1, which vary by themselves; leave one out")
+            raise ScenarioError(
+                f"noise is {self.noise}, and rewards are 0/1, which vary by themselves", "leave one out"
+            )
 
     def but(self, **traits: float | str) -> IdealLearner:
         """The same learner with other traits."""
         unknown = set(traits) - {one.name for one in fields(self)}
         if unknown:
-            raise ScenarioError(f"an idealised learner has no {', '.join(sorted(unknown))}")
+            raise ScenarioError(
+                f"an idealised learner has no {', '.join(sorted(unknown))}",
+                f"it has {', '.join(one.name for one in fields(self))}",
+            )
         return replace(self, **traits)  # type: ignore[arg-type]
 
     def without_noise(self) -> IdealLearner:
@@ -118,7 +123,7 @@ def performance(learner: IdealLearner, scenario: Scenario, count: int, rng: np.r
     parts: list[Array] = []
     for index, block in enumerate(scenario.blocks):
         if block.length is None:
-            raise ScenarioError(f"{scenario.name}: block {index} has no length in experiences; give it one")
+            raise ScenarioError(f"block {index} has no length in experiences", "give it one", where=scenario.name)
         here = level[block.task]
         if block.mode == "evaluate":
             parts.append(np.repeat(here[:, None], block.length, axis=1))

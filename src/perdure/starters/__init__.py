@@ -62,7 +62,9 @@ def write_starter(kind: str, name: str, into: str | Path = ".") -> tuple[Path, .
         for file, text in texts.items():
             files.deliver(folder / file, text.substitute(words, kind=kind, **said).encode())
     except OSError as problem:
-        raise PerdureError(f"cannot be written ({problem.strerror or problem})", file=folder) from problem
+        raise PerdureError(
+            f"cannot be written ({problem.strerror or problem})", "choose another place with --into", file=folder
+        ) from problem
     return tuple(folder / file for file in texts)
 
 

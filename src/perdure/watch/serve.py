@@ -187,7 +187,7 @@ def serve(
         raise MissingExtra("uvicorn", "web", "the live page") from problem
 
     if host not in LOOPBACK and len(token or "") < 16:
-        raise PerdureError(f"--host {host} opens the page to others: give --token with 16 characters or more")
+        raise PerdureError(f"--host {host} opens the page to others", "give --token with 16 characters or more")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -197,7 +197,7 @@ def serve(
     except OSError as problem:
         listening.close()
         raise PerdureError(
-            f"port {port} of {host} cannot be used ({problem.strerror}); --port 0 finds a free one"
+            f"port {port} of {host} cannot be used ({problem.strerror})", "choose another: --port 0 finds a free one"
         ) from problem
     name = f"[{host}]" if ":" in host else host
     address = f"http://{name}:{listening.getsockname()[1]}/" + (f"?token={token}" if token else "")

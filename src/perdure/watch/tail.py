@@ -245,7 +245,11 @@ class Tail:
     def _add(self, body: bytes, header: tuple[str, ...]) -> bool:
         wanted = ["block_num", "block_type", "task_name", "exp_status", self.measure]
         if any(name not in header for name in wanted):
-            raise LogError(f"{self.path}: a file here has no column {', '.join(set(wanted) - set(header))}")
+            raise LogError(
+                f"a file here has no column {', '.join(set(wanted) - set(header))}",
+                "see perdure check, or choose a --measure that all files have",
+                file=self.path,
+            )
         rows = 0
         for key, values in (_split if len(body) < _FEW else _tabled)(body, header, self.measure):
             rows += len(values)

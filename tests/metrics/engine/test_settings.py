@@ -69,9 +69,9 @@ def test_lifetimes_that_would_be_scored_differently_are_refused_unless_it_is_sai
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("level = 0.9\nscael = 'none'\n", r"perdure.toml, line 2: unknown key 'scael'; did you mean 'scale'"),
-        ("\n\n[margins]\nbwt = 'much'\n", r"perdure.toml, line 3: 'margins' is .*; expected ID=X"),
-        ("metrics = ['mine.py']\n", r"line 1: 'metrics' names the Python file 'mine.py'.*--metrics"),
+        ("level = 0.9\nscael = 'none'\n", r"perdure.toml:2: unknown key 'scael'; did you mean 'scale'"),
+        ("\n\n[margins]\nbwt = 'much'\n", r"perdure.toml:3: 'margins' is .*; expected ID=X"),
+        ("metrics = ['mine.py']\n", r"perdure.toml:1: 'metrics' names the Python file 'mine.py'.*--metrics"),
         ("level =\n", r"perdure.toml: not TOML: .*line 1"),
     ],
 )

@@ -59,7 +59,7 @@ def from_lifetimes(target: Path, lives: Iterator[Lifetime]) -> Source:
     columns = {**STANDARD_COLUMNS, **dict.fromkeys(first.measures, pl.Float64())}
     extras = {name: kind for name, kind in first.experiences.schema.items() if name not in columns}
     if taken := [name for name in extras if name in (*IDENTITY, FACTS)]:
-        raise LogError(f"a column is called {taken[0]!r}, as one of the file's own is", "rename it", file=first.id)
+        raise LogError(f"a column is called {taken[0]!r}, as one of the file's own is", "rename it", where=first.id)
     shared = Shared(
         measures=dict(first.measures), manifest=dict(first.manifest), info=dict(first.info), complete=first.complete
     )
@@ -104,18 +104,18 @@ class _Names:
 
 def _check_alike(life: Lifetime, shared: Shared, columns: Mapping[str, pl.DataType]) -> None:
     if not life.experiences.height:
-        raise LogError("has no experiences", "leave it out", file=life.id)
+        raise LogError("has no experiences", "leave it out", where=life.id)
     if dict(life.measures) != shared.measures:
         raise LogError(
             f"its measures are {_said(life.measures)}, those of the lifetimes before it {_said(shared.measures)}",
             "write them to separate files",
-            file=life.id,
+            where=life.id,
         )
     if differing := set(life.experiences.columns) ^ columns.keys():
         raise LogError(
             f"its columns differ from those of the lifetimes before it (differing: {', '.join(sorted(differing))})",
             "drop them, or write it to a separate file",
-            file=life.id,
+            where=life.id,
         )
 
 

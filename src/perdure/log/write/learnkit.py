@@ -130,19 +130,19 @@ def _columns(lifetime: Lifetime) -> pl.DataFrame:
 def _refuse(lifetime: Lifetime, rows: pl.DataFrame) -> None:
     """What no tree of text files can hold."""
     if not rows.height:
-        raise LogError("no experiences; there is nothing to write", file=lifetime.id)
+        raise LogError("no experiences; there is nothing to write", where=lifetime.id)
     for text in rows["task_params"].unique().drop_nulls():
         if text and not is_object(text):
-            raise LogError(f"task_params {text[:60]!r} is not a JSON object", "repair the log first", file=lifetime.id)
+            raise LogError(f"task_params {text[:60]!r} is not a JSON object", "repair the log first", where=lifetime.id)
     for name, column in zip(rows.columns, rows, strict=True):
         if name in lifetime.measures and name in (*_OWNED, "sub_task"):
-            raise LogError(f"the measure {name!r} has the name of a learnkit column", "rename it", file=lifetime.id)
+            raise LogError(f"the measure {name!r} has the name of a learnkit column", "rename it", where=lifetime.id)
         if not name.isprintable() or name != name.strip() or not name:
-            raise LogError(f"a column called {name!r} cannot stand in a header", "rename it", file=lifetime.id)
+            raise LogError(f"a column called {name!r} cannot stand in a header", "rename it", where=lifetime.id)
         if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
-            raise LogError(f"column {name!r} holds {column.dtype}, not text or numbers", "drop it", file=lifetime.id)
+            raise LogError(f"column {name!r} holds {column.dtype}, not text or numbers", "drop it", where=lifetime.id)
         if column.dtype == pl.String and column.str.contains("\0", literal=True).any():
-            raise LogError(f"column {name!r} holds a NUL byte, which no text file may", "remove it", file=lifetime.id)
+            raise LogError(f"column {name!r} holds a NUL byte, which no text file may", "remove it", where=lifetime.id)
 
 
 def phases(rows: pl.DataFrame) -> pl.Series:

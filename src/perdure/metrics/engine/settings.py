@@ -29,17 +29,20 @@ def prepared(settings: Settings, preset: Preset) -> Prep:
     given = settings.given
     for name, why in preset.fixes.items():
         if name in given:
-            raise MetricError(f"{OPTIONS[name].flag}: preset {preset.name!r} does not take it: {why}")
+            raise MetricError(
+                f"preset {preset.name!r} does not take it: {why}", "leave it out", where=OPTIONS[name].flag
+            )
     baselines = [name for name in ("random_init", "joint") if name in given]
     if baselines and not settings.metrics and not any(reads_matrix(one) for one in preset.metrics.values()):
         raise MetricError(
-            f"{OPTIONS[baselines[0]].flag}: preset {preset.name!r} has no accuracy-matrix metrics that could use it; "
-            "take standard, or name them with --metrics"
+            f"preset {preset.name!r} has no accuracy-matrix metrics that could use it",
+            "take standard, or name them with --metrics",
+            where=OPTIONS[baselines[0]].flag,
         )
     prep = settings.prepared(preset.prep)
     refused = preset.refuses(settings, prep)
     if refused:
-        raise MetricError(f"preset {preset.name!r}: {refused}")
+        raise MetricError(refused, "leave that out, or take another preset", where=f"preset {preset.name!r}")
     return prep
 
 
@@ -140,7 +143,7 @@ def _there(file: Path) -> bool:
     if not os.path.lexists(file):
         return False
     if not file.is_file():
-        raise PerdureError(f"{file}: not a regular file; remove it, or write it again")
+        raise PerdureError("not a regular file", "remove it, or write it again", file=file)
     return True
 
 
@@ -156,8 +159,9 @@ def _refuse_unlike(
             for it, place in ((one, where), (two, path))
         ]
         raise PerdureError(
-            f"{name}: {' and '.join(said)}; lifetimes are scored one way at a time: "
-            f"give {OPTIONS[name].flag}, or score them apart"
+            " and ".join(said),
+            f"lifetimes are scored one way at a time: give {OPTIONS[name].flag}, or score them apart",
+            where=name,
         )
 
 
@@ -168,26 +172,28 @@ def _of_toml(file: Path) -> dict[str, Any]:
         text = _text(file)
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as problem:  # also of numbers of thousands of digits
-        raise PerdureError(f"{file}: not TOML: {problem}") from problem
-    return checked(content, str(file), _lines(text, content))
+        raise PerdureError(f"not TOML: {problem}", "repair it, or move it away", file=file) from problem
+    return checked(content, file, _lines(text, content))
 
 
 def _of_protocol(file: Path) -> dict[str, Any]:
     try:
         content = files.parse_json(_text(file))
     except ValueError as problem:
-        raise PerdureError(f"{file}: not JSON: {problem}") from problem
+        raise PerdureError(f"not JSON: {problem}", "restore it from a copy", file=file) from problem
     score = content.get("score", {}) if isinstance(content, Mapping) else {}
-    return checked(score if isinstance(score, Mapping) else {"score": score}, f"{file}: [score]")
+    return checked(score if isinstance(score, Mapping) else {"score": score}, file, where="[score]")
 
 
 def _text(file: Path) -> str:
     try:
         return files.read_text(file, files.HEADER_LIMIT)
     except OSError as problem:
-        raise PerdureError(f"{file}: cannot be read ({problem.strerror})") from problem
+        raise PerdureError(
+            f"cannot be read ({problem.strerror})", "let it be read, or move it away", file=file
+        ) from problem
     except UnicodeDecodeError as problem:
-        raise PerdureError(f"{file}: byte {problem.start} is not UTF-8; save the file as plain text") from problem
+        raise PerdureError(f"byte {problem.start} is not UTF-8", "save the file as plain text", file=file) from problem
 
 
 def _lines(text: str, keys: Iterable[str]) -> dict[str, int]:
