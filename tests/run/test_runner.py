@@ -251,7 +251,7 @@ def test_a_life_beyond_its_time_is_stopped_and_said_so(tmp_path: Path, write_pro
     ("use", "params", "message"),
     [
         ("toys:Stil", "{}", r"toys:Stil: toys has no 'Stil'; did you mean 'Still'"),
-        ("nowhere:Me", "{}", r"there is no module 'nowhere'; it is looked for beside the protocol"),
+        ("nowhere:Me", "{}", r"there is no module 'nowhere'; put it beside the protocol"),
         ("forgetfull-q", "{}", r"unknown learner 'forgetfull-q'; did you mean 'forgetful-q'"),
         ("forgetful-q", "{ rat = 1 }", r"takes no parameter 'rat'; did you mean 'rate'"),
         ("toys:TOYS_NONE", "{}", r"toys has no 'TOYS_NONE'"),

@@ -40,7 +40,7 @@ LEARNERS: Registry[Maker] = Registry("learner", "perdure.learners")
 def find_learner(name: str) -> Maker:
     """The maker of a learner: a reference learner, a plug-in's, or `package.module:Class`."""
     if name.startswith(batched.PREFIX):
-        raise LearnerError(f"{name} runs thousands of lifetimes in one program; use --engine batched")
+        raise LearnerError(f"{name} runs thousands of lifetimes in one program", "use --engine batched")
     if name.startswith(_TORCH):
         return _of_torch(name)
     if name.startswith(_SB3):
@@ -54,7 +54,7 @@ def find_learner(name: str) -> Maker:
     except UnknownName:
         known = [*REFERENCE, *LEARNERS.names()]
         raise LearnerError(
-            f"unknown learner {name!r}; {nearest(name, known)}; one of your own is written package.module:Class"
+            f"unknown learner {name!r}", f"{nearest(name, known)}; one of your own is written package.module:Class"
         ) from None
 
 
@@ -72,11 +72,15 @@ def make_learner(name: str, seed: int, params: Mapping[str, Any]) -> Any:
         learner = maker(seed=seed, **params)
     except (TypeError, ValueError) as problem:
         raise LearnerError(
-            f"{name}: cannot be made with {dict(params) or 'no parameters'} and a seed: {problem}"
+            f"cannot be made with {dict(params) or 'no parameters'} and a seed: {problem}",
+            "give parameters that it takes",
+            where=name,
         ) from problem
     if not isinstance(learner, SelfLed) and not callable(getattr(learner, "act", None)):
         raise LearnerError(
-            f"{name}: {type(learner).__name__} has neither act(observation) nor live(life); a learner needs one of them"
+            f"{type(learner).__name__} has neither act(observation) nor live(life)",
+            "give it one of them",
+            where=name,
         )
     return learner
 
@@ -105,7 +109,7 @@ def _said(module: str) -> str:
 def _of_torch(name: str) -> Maker:
     method = name.removeprefix(_TORCH)
     if method not in METHODS:
-        raise LearnerError(f"unknown learner {name!r}; {nearest(method, METHODS)}")
+        raise LearnerError(f"unknown learner {name!r}", nearest(method, METHODS))
     if find_spec("torch") is None:
         raise MissingExtra("torch", "torch", f"the learner {name!r}")
     return _imported(METHODS[method])
@@ -126,18 +130,21 @@ def _imported(path: str) -> Maker:
     except ModuleNotFoundError as problem:
         if problem.name and (module == problem.name or module.startswith(f"{problem.name}.")):
             raise LearnerError(
-                f"{path}: there is no module {problem.name!r}; it is looked for beside the protocol, "
-                "in the current folder, and among installed packages"
+                f"there is no module {problem.name!r}",
+                "put it beside the protocol or into the current folder, or install it",
+                where=path,
             ) from None
         raise
     for part in attribute.split("."):
         if not hasattr(found, part):
             own = _own_classes(found)
             offer = nearest(part, own) if own else "no class is defined there"
-            raise LearnerError(f"{path}: {module} has no {part!r}; {offer}")
+            raise LearnerError(f"{module} has no {part!r}", offer, where=path)
         found = getattr(found, part)
     if not callable(found):
-        raise LearnerError(f"{path}: {type(found).__name__} is not callable; name a class or a function that makes it")
+        raise LearnerError(
+            f"{type(found).__name__} is not callable", "name a class or a function that makes it", where=path
+        )
     maker: Maker = found
     return maker
 
@@ -160,8 +167,8 @@ def _check_params(name: str, maker: Maker, params: Mapping[str, Any]) -> None:
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values()):
         return
     if "seed" not in taken:
-        raise LearnerError(f"{name}: takes no 'seed'; a learner takes seed=…, so that a lifetime can be repeated")
+        raise LearnerError("takes no 'seed'", "let it take seed=…, so that a lifetime can be repeated", where=name)
     own = [one for one in taken if one != "seed"]
     for key in params:
         if key not in own:
-            raise LearnerError(f"{name}: takes no parameter {key!r}; {nearest(key, own)}")
+            raise LearnerError(f"takes no parameter {key!r}", nearest(key, own), where=name)

@@ -42,8 +42,9 @@ class ForgetfulQ(Kept):
 
         if not isinstance(situation.action_space, spaces.Discrete):
             raise LearnerError(
-                f"block {situation.block} ({situation.mode} {situation.task}): {type(self).__name__} needs a Discrete "
-                f"action space, found {situation.action_space}"
+                f"{type(self).__name__} needs a Discrete action space, found {situation.action_space}",
+                "give it tasks that have one",
+                where=f"block {situation.block} ({situation.mode} {situation.task})",
             )
         self.learning = situation.learning
         self.actions = int(situation.action_space.n)
@@ -102,7 +103,11 @@ class ForgetfulQ(Kept):
         """The rows of an observation; that of the last one is often asked for again."""
         if self._seen is None or self._seen[0] is not observation:
             if self._rows is None:
-                raise LearnerError(f"{type(self).__name__}: act before block_started; it must know the spaces first")
+                raise LearnerError(
+                    "act before block_started",
+                    "start a block first, so that it knows the spaces",
+                    where=type(self).__name__,
+                )
             self._seen = (observation, self._rows(observation))
         return self._seen[1]
 

@@ -118,8 +118,8 @@ class SB3Learner:
             raise LearnerError(
                 f"{self.algorithm} was made for {mine[0]} and {mine[1]}, and this task has "
                 f"{env.observation_space.shape} and {env.action_space}",
-                "one model needs one pair of spaces",
-                file=where,
+                "give a lifetime tasks with one pair of spaces, as one model needs",
+                where=where,
             )
         return self.model
 
@@ -133,7 +133,7 @@ class SB3Learner:
             raise LearnerError(
                 f"{self.algorithm} cannot be made for {env.action_space}: {problem}",
                 "choose an algorithm for these actions, and parameters that it takes",
-                file=where,
+                where=where,
             ) from problem
 
 
@@ -155,7 +155,7 @@ def algorithm_called(name: str) -> Any:
     base = import_module("stable_baselines3.common.base_class").BaseAlgorithm
     known = {key: one for key, one in vars(library).items() if isinstance(one, type) and issubclass(one, base)}
     if name not in known:
-        raise LearnerError(f"Stable-Baselines3 has no algorithm {name!r}; {nearest(name, known)}")
+        raise LearnerError(f"Stable-Baselines3 has no algorithm {name!r}", nearest(name, known))
     return known[name]
 
 

@@ -46,7 +46,9 @@ class Kept:
                 self.know({name: saved[name] for name in saved.files})
             self.rng.bit_generator.state = json.loads(files.read_text(folder / _RANDOM, files.HEADER_LIMIT))
         except (OSError, ValueError, KeyError) as problem:
-            raise LearnerError(f"{folder}: no saved state of {type(self).__name__}: {problem}") from problem
+            raise LearnerError(
+                f"no saved state of {type(self).__name__}: {problem}", "restore it, or begin anew", file=folder
+            ) from problem
 
     def reseed(self, seed: int) -> None:
         """Draw other random numbers from here on; what was learned stays."""

@@ -211,7 +211,7 @@ def test_examples_of_another_size_or_with_more_outputs_are_refused_in_words() ->
         learner.block_started(situation((0, 1), "class"))
     with pytest.raises(LearnerError, match=r"built for examples of shape \(12, 12\); found \(8, 8\)"):
         learner.block_started(Situation(0, "learn", "t", True, inputs=(8, 8), outputs=2))
-    with pytest.raises(LearnerError, match="classifies batches; pong comes in episodes"):
+    with pytest.raises(LearnerError, match="classifies batches, and pong comes in episodes"):
         learner.block_started(Situation(0, "learn", "pong", True))
 
 

@@ -30,7 +30,9 @@ def make(
 ) -> Core:
     """A core whose last output is what a state is worth, and whose others are the odds of each action."""
     if setting.batch:
-        raise LearnerError("batched:actor-critic is for episodes, and these tasks come in batches; use batched:softmax")
+        raise LearnerError(
+            "batched:actor-critic is for episodes, and these tasks come in batches", "use batched:softmax"
+        )
     fade = discount * trace
 
     def init(key: Any) -> Any:

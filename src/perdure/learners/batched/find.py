@@ -18,19 +18,21 @@ def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> Lear
     """The learner that a protocol names, for tasks of this setting; `method` is one of its parameters."""
     if not name.startswith(PREFIX) and ":" not in name:
         raise LearnerError(
-            f"the learner {name!r} runs one lifetime at a time, so the batched engine cannot use it; "
+            f"the learner {name!r} runs one lifetime at a time, so the batched engine cannot use it",
             f"{', '.join(PREFIX + one for one in CORES)} can, with method = "
-            f"{', '.join(repr(one) for one in METHODS)}; or run it with --engine local"
+            f"{', '.join(repr(one) for one in METHODS)}; or run it with --engine local",
         )
     known = {PREFIX + one: place for one, place in CORES.items()}
     if name.startswith(PREFIX) and name not in known:
-        raise LearnerError(f"unknown learner {name!r}; {nearest(name, known)}")
+        raise LearnerError(f"unknown learner {name!r}", nearest(name, known))
     maker = _maker(known.get(name, name))
     given = dict(params)
     methods = str(given.pop("method", "naive")).split("+")
     for method in methods:
         if method not in METHODS:
-            raise LearnerError(f"{name}: unknown method {method!r}; {nearest(method, METHODS)}; join several by +")
+            raise LearnerError(
+                f"unknown method {method!r}", f"{nearest(method, METHODS)}; join several by +", where=name
+            )
     makers = [_maker(METHODS[method]) for method in methods]
     own: dict[str, Any] = {}
     for one in makers:
@@ -39,7 +41,7 @@ def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> Lear
     for key in given:
         if key not in core_takes and not any(key in one for one in takes):
             offered = dict.fromkeys((*core_takes, *(name for one in takes for name in one), "method"))
-            raise LearnerError(f"{name}: takes no parameter {key!r}; {nearest(key, offered)}")
+            raise LearnerError(f"takes no parameter {key!r}", nearest(key, offered), where=name)
     own = {key: value for key, value in own.items() if key in core_takes}
     try:
         core = maker(setting, **own, **{key: value for key, value in given.items() if key in core_takes})
@@ -48,7 +50,9 @@ def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> Lear
             for one, taken in zip(makers, takes, strict=True)
         ]
     except (TypeError, ValueError, KeyError) as problem:
-        raise LearnerError(f"{name}: cannot be made with {dict(params)}: {problem}") from problem
+        raise LearnerError(
+            f"cannot be made with {dict(params)}: {problem}", "give parameters that it takes", where=name
+        ) from problem
     return Learner(core, tuple(made))
 
 
@@ -57,7 +61,9 @@ def _maker(place: str) -> Callable[..., Any]:
     try:
         found: Callable[..., Any] = getattr(import_module(module), attribute or "make")
     except (ModuleNotFoundError, AttributeError) as problem:
-        raise LearnerError(f"the learner {place!r} cannot be found: {problem}; write package.module:maker") from problem
+        raise LearnerError(
+            f"the learner {place!r} cannot be found: {problem}", "write package.module:maker"
+        ) from problem
     return found
 
 

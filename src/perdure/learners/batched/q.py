@@ -39,8 +39,9 @@ def make(
     """A core that estimates what each action is worth; `form` is "table" or "network"."""
     if form == "table" and setting.observation > _MOST:
         raise LearnerError(
-            f"batched:q: a table takes up to {_MOST} numbers, and an observation has {setting.observation} here; "
-            'use params = { form = "network" }'
+            f"a table takes up to {_MOST} numbers, and an observation has {setting.observation} here",
+            'use params = { form = "network" }',
+            where="batched:q",
         )
     values = FORMS[form](setting, hidden, activation)
     rate = values.rate if rate is None else rate

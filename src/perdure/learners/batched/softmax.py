@@ -17,7 +17,7 @@ __all__ = ["make"]
 def make(setting: Setting, *, rate: float = 0.1, hidden: int = 64, repeats: int = 1, activation: str = "relu") -> Core:
     """A core that goes down the slope of the mean cross-entropy of a batch, `repeats` times."""
     if not setting.batch:
-        raise LearnerError("batched:softmax is for classification, and these tasks run in episodes; use batched:q")
+        raise LearnerError("batched:softmax is for classification, and these tasks run in episodes", "use batched:q")
 
     def init(key: Any) -> Any:
         return network.init(key, setting.observation, hidden, setting.outputs, activation)

@@ -122,7 +122,10 @@ class Classifier(Kept):
     def block_started(self, situation: Situation) -> None:
         """Build what the task needs, before anything is answered: the network at first, a head where one is told."""
         if situation.inputs is None:
-            raise LearnerError(f"{type(self).__name__} classifies batches", f"{situation.task} comes in episodes")
+            raise LearnerError(
+                f"{type(self).__name__} classifies batches, and {situation.task} comes in episodes",
+                "give it tasks that come in batches",
+            )
         self.network = self.network_for(situation)
         if self.network.inputs != situation.inputs:
             raise LearnerError(

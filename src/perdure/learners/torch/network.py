@@ -37,7 +37,10 @@ def multilayer(inputs: Shape, hidden: int, layers: int) -> nn.Module:
 def convolutional(inputs: Shape, hidden: int, layers: int) -> nn.Module:
     """Two convolutions of 3 × 3 with pooling before `layers` fully connected layers; (row, column) or with channels."""
     if len(inputs) not in (2, 3):
-        raise LearnerError(f"a convolutional network needs pictures; the examples have the shape {inputs}")
+        raise LearnerError(
+            f"a convolutional network needs pictures, and the examples have the shape {inputs}",
+            "use another network, or tasks of pictures",
+        )
     rows, columns, channels = (*inputs, 1)[:3]
     left = 64 * (rows // 4) * (columns // 4)
     return nn.Sequential(
