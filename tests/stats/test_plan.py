@@ -56,7 +56,7 @@ def test_experts_beside_are_a_second_dial() -> None:
     assert made.exact == made.dial.needed[made.dial.experts.index(5)]
     assert make_plan(beside=Beside(3, 3, 1.0)).exact is None
     json.dumps(made.as_json(), allow_nan=False)
-    with pytest.raises(PerdureError, match="must be positive"):
+    with pytest.raises(PerdureError, match="give positive numbers for both"):
         make_plan(beside=Beside(5, 3, 0.0))
 
 

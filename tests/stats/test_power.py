@@ -144,7 +144,7 @@ def test_an_effect_too_small_for_anyone_is_refused() -> None:
 
 
 def test_a_pilot_of_one_is_refused() -> None:
-    with pytest.raises(PerdureError, match="two of both"):
+    with pytest.raises(PerdureError, match="have no spread; give two or more of both"):
         redrawn_power([np.array([1.0])], 1.0, 11, np.random.default_rng(0))
 
 

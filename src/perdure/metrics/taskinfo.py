@@ -47,13 +47,13 @@ def write_taskinfo(stated: dict[str, float], file: Path) -> dict[str, float]:
         try:
             known = files.parse_json(files.read_text(file, files.HEADER_LIMIT))
         except (OSError, ValueError) as problem:
-            raise LogError(f"{file}: cannot be read as JSON ({problem}); repair it, or move it away") from problem
+            raise LogError(f"cannot be read as JSON ({problem})", "repair it, or move it away", file=file) from problem
         if not isinstance(known, dict):
-            raise LogError(f"{file}: holds no object of tasks; repair it, or move it away")
+            raise LogError("holds no object of tasks", "repair it, or move it away", file=file)
     kept = {task: value for task, value in known.items() if task.lower() not in stated}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         files.write(file, (json.dumps({**kept, **stated}, indent=2, ensure_ascii=False) + "\n").encode())
     except OSError as problem:
-        raise WriteError(f"{file}: cannot be written ({problem.strerror})") from problem
+        raise WriteError(f"cannot be written ({problem.strerror})", "give another path", file=file) from problem
     return {**kept, **stated}

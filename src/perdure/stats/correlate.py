@@ -97,7 +97,7 @@ def spearman_p(rho: float, n: int) -> float:
     from scipy.special import stdtr  # type: ignore[import-untyped]
 
     if n <= 2:
-        raise PerdureError(f"a correlation of {n} lifetimes has no p; it needs three or more")
+        raise PerdureError(f"a correlation of {n} lifetimes has no p", "give three or more")
     least = 2 / math.factorial(n) if n < 20 else 0.0
     if abs(rho) >= 1:
         return least

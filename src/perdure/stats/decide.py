@@ -175,7 +175,9 @@ def decide(lives: Sequence[Score], metric: str, bar: Bar, level: float = LEVEL) 
         return replace(start, notes=("no lifetime has a value",) if judged else ())
     values = np.array([life.value(metric) for life in found], dtype=np.float64)
     if not np.isfinite(values).all():
-        raise PerdureError(f"{metric or 'a metric'}: a value is not finite; leave it out and say why it is missing")
+        raise PerdureError(
+            "a value is not finite", "leave it out and say why it is missing", where=metric or "a metric"
+        )
     if len(found) == 1:
         return _alone(found[0], metric, bar, replace(start, estimate=float(values[0])), level)
     sample = sampled(found, metric, bar, judged=judged, papers=papers)

@@ -114,7 +114,7 @@ def _on_shared_tasks(lives: Sequence[Score], survey: Survey) -> tuple[tuple[Scor
     if len(set(sets)) < 2:
         return tuple(lives), ()
     if not shared:
-        raise PerdureError(f"--pool: {lives[0].id} and the others have no task in common; score them apart")
+        raise PerdureError(f"{lives[0].id} and the others have no task in common", "score them apart", where="--pool")
     aggregate = survey.settings.get("aggregate", "mean")
     kept = tuple(
         replace(
@@ -260,7 +260,11 @@ def _by_pattern(lives: Sequence[Score], pattern: str) -> list[tuple[str, Score]]
     try:
         searched = re.compile(pattern)
     except re.error as problem:
-        raise PerdureError(f"--group {pattern!r}: not a regular expression ({problem})") from problem
+        raise PerdureError(
+            f"not a regular expression ({problem})",
+            "quote what it must take as it stands",
+            where=f"--group {pattern!r}",
+        ) from problem
     named: list[tuple[str, Score]] = []
     for life in lives:
         match = searched.search(life.id)
@@ -268,7 +272,7 @@ def _by_pattern(lives: Sequence[Score], pattern: str) -> list[tuple[str, Score]]
             named.append((match[1] if searched.groups and match[1] is not None else match[0], life))
     if not named:
         ids = ", ".join(life.id for life in lives[:3])
-        raise PerdureError(f"--group {pattern!r}: no lifetime id matches it (ids are like {ids})")
+        raise PerdureError("no lifetime id matches it", f"match what ids are like: {ids}", where=f"--group {pattern!r}")
     return named
 
 
@@ -277,7 +281,7 @@ def _by_pattern(lives: Sequence[Score], pattern: str) -> list[tuple[str, Score]]
 
 def check_poolable(lives: Sequence[Score], where: str) -> None:
     """Refuse lives that must not be pooled, saying what differs, and lives that are there twice."""
-    _check_agree(lives, where, tuple(_MUST_AGREE), "Score them apart, or group them apart with --group")
+    _check_agree(lives, where, tuple(_MUST_AGREE), "score them apart, or group them apart with --group")
     _check_once(lives, where)
 
 
@@ -291,7 +295,7 @@ def _check_agree(lives: Sequence[Score], where: str, fields: Sequence[str], advi
             if field == "settings":
                 (one, by_one), (other, by_other) = list(found.items())[:2]
                 shown = f"{differing(one, other)} (as in {by_one} and {by_other})"
-            raise PerdureError(f"{where}: results of different {field} are never pooled; found {shown}. {advice}")
+            raise PerdureError(f"results of different {field} are never pooled; found {shown}", advice, where=where)
 
 
 def _check_once(lives: Sequence[Score], where: str) -> None:
@@ -303,9 +307,9 @@ def _check_once(lives: Sequence[Score], where: str) -> None:
         for key in (who.id, copied):
             if key is not None and seen.setdefault(key, who) is not who:
                 raise PerdureError(
-                    f"{where}: lifetime {who.recorded or who.id!r} is there twice "
-                    f"({seen[key].source} and {who.source}); "
-                    "a lifetime counts once, so give each a name of its own or leave the copy out"
+                    f"lifetime {who.recorded or who.id!r} is there twice ({seen[key].source} and {who.source})",
+                    "give each a name of its own, or leave the copy out: a lifetime counts once",
+                    where=where,
                 )
 
 
@@ -313,7 +317,7 @@ def check_pool_across(lives: Sequence[Score], *, widely: bool = False) -> None:
     """Refuse to pool what was scored differently; learners and scenario types may differ, the rest only `widely`."""
     fields = ("presets", "settings") if widely else ("presets", "settings", "measures", "units", "protocols")
     where = "these lifetimes"
-    _check_agree(lives, where, fields, "Score them the same way, or give --across to pool protocols and measures")
+    _check_agree(lives, where, fields, "score them the same way, or give --across to pool protocols and measures")
     for part in split(lives).values():
         # Two score files may both number their lives from 0; they are the same lives if the values are.
         told_apart = [

@@ -46,11 +46,15 @@ def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") ->
             return _matched(partners, f"paired: all {len(ours)} lifetimes match by {by_seed}", ())
         return Pairing(False, tuple(ours), tuple(theirs), _why_not(ours, theirs, partners, stated, repeated))
     if repeated:
-        raise PerdureError(f"--paired yes: {repeated} occurs twice on one side, so its partner is unknown")
+        raise PerdureError(
+            f"{repeated} occurs twice on one side, so its partner is unknown", "use --paired no", where="--paired yes"
+        )
     if len(partners) < 2:
         raise PerdureError(
-            f"--paired yes: {len(partners)} of {len(ours)} and {len(theirs)} lifetimes match by {ground}; "
-            "pairs need the same seed and the same order of tasks on both sides. Use --paired no"
+            f"{len(partners)} of {len(ours)} and {len(theirs)} lifetimes match by {ground}, and pairs need "
+            "the same seed and the same order of tasks on both sides",
+            "use --paired no",
+            where="--paired yes",
         )
     matched = {id(life) for couple in partners for life in couple}
     alone = tuple((life.id, f"no partner by {ground}") for life in (*ours, *theirs) if id(life) not in matched)

@@ -24,7 +24,7 @@ from perdure.stats.model import Array, Tails
 from perdure.stats.pairing import pair
 from perdure.stats.power import Beside, Question, lifetimes_exact, needed, power, redrawn_power, smallest_seen
 
-__all__ = ["PilotMetric", "pilot_metrics", "spread_bound", "tails_of"]
+__all__ = ["PilotMetric", "check_effect", "pilot_metrics", "spread_bound", "tails_of"]
 
 _MOST_REDRAWN = 3_000  # lifetimes; the mean of more is as good as normal, whatever their shape
 
@@ -132,15 +132,29 @@ def pilot_metrics(
     asks = is_judged if question == "threshold" else leads
     shown = [name for name, bar in bars.items() if asks(bar, every)]
     if not shown:
-        raise PerdureError("the pilot has no headline metric with a verdict to plan for")
+        raise PerdureError(
+            "the pilot has no headline metric with a verdict to plan for", "score it with metrics that have thresholds"
+        )
     wanted = {METRICS.canonical(name): effect for name, effect in (detect or {}).items()}
     if unknown := set(wanted) - set(shown):
-        raise PerdureError(f"{', '.join(sorted(unknown))}: not among the pilot's headline metrics ({', '.join(shown)})")
+        raise PerdureError(
+            f"{', '.join(sorted(unknown))}: not among the pilot's headline metrics", f"choose of {', '.join(shown)}"
+        )
     ask = _Ask(question, lifetimes, alpha, beta, tails_of(every, question), each, rng or np.random.default_rng(0))
     return {
         name: ask.of(name, bars[name], [one for one in (tuple(lives), tuple(other)) if one], wanted.get(name))
         for name in shown
     }
+
+
+def check_effect(metric: str, wanted: float, *, logs: bool) -> None:
+    """Refuse an effect that cannot be one: of a ratio a factor of 1 or less, else what is not positive."""
+    if logs and wanted <= 1:
+        raise PerdureError(
+            "of a ratio that is no effect", "give a factor above 1, such as 1.2", where=f"{metric}={wanted:g}"
+        )
+    if not (0 < wanted < math.inf):
+        raise PerdureError("that is no effect to detect", "give a positive number", where=f"{metric}={wanted:g}")
 
 
 @dataclass(frozen=True)
@@ -188,7 +202,7 @@ class _Ask:
             return _Seen((sample.values,), sample.scale, why=lost)
         if self.question == "paired":
             if len(found) < 2:
-                raise PerdureError("a paired plan needs the spread of the differences; give a pilot of both learners")
+                raise PerdureError("a paired plan needs the spread of the differences", "give a pilot of both learners")
             matched = pair(found[0], found[1], "yes")
             found = (matched.ours, matched.theirs)
         together = np.array([life.value(name) for one in found for life in one], dtype=np.float64)
@@ -221,10 +235,7 @@ class _Ask:
         made = replace(made, sd_upper=upper, beside=upper_beside, sees=self._sees(upper, upper_beside, logs=logs))
         if wanted is None:
             return made
-        if logs and wanted <= 1:
-            raise PerdureError(f"{made.metric}={wanted:g}: for a ratio, give a factor above 1, such as 1.2")
-        if not (0 < wanted < math.inf):
-            raise PerdureError(f"{made.metric}={wanted:g}: the effect to detect is a positive number")
+        check_effect(made.metric, wanted, logs=logs)
         effect = math.log(wanted) if logs else wanted
 
         def reached(count: int, sd: float, beside: Beside | None) -> float:
@@ -238,7 +249,7 @@ class _Ask:
         try:
             plain, most = count_at(seen.sd, plain_beside), count_at(upper, upper_beside)
         except PerdureError as problem:
-            return replace(made, why=str(problem))
+            return replace(made, why=problem.what)
         # Values drawn again from n have a smaller spread than those n were drawn from.
         shapes = [sign * (one - one.mean()) * bound * math.sqrt(len(one) / (len(one) - 1)) for one in seen.sides]
         repeats = 2 if self.question != "threshold" and len(seen.experts) == 1 else 1

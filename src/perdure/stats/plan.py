@@ -164,10 +164,10 @@ def make_plan(
     `lifetimes` asks what a given number could see; `beside` are the experts that a metric is held against.
     """
     if lifetimes is not None and lifetimes < 2:
-        raise PerdureError(f"{lifetimes} lifetimes have no spread; plan for two or more")
+        raise PerdureError(f"{lifetimes} lifetimes have no spread", "plan for two or more")
     if beside is not None and not (beside.tasks >= 1 and 0 < beside.spread < math.inf):
         raise PerdureError(
-            f"experts of {beside.tasks} tasks that differ by {beside.spread:g} sd: both must be positive"
+            f"experts of {beside.tasks} tasks that differ by {beside.spread:g} sd", "give positive numbers for both"
         )
     rule = lifetimes_by_rule(k, alpha, beta, unpaired=question == "unpaired")
     exact = lifetimes_exact(k, alpha, beta, tails, question=question, beside=beside)

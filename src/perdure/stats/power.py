@@ -93,7 +93,9 @@ def lifetimes_exact(
         lambda count: power(count, k, alpha, tails, question=question, beside=beside) >= 1 - beta, _FEWEST[tails]
     )
     if found is None and beside is None:
-        raise PerdureError(f"an effect of {k:g} standard deviations needs more than {_MOST:,} lifetimes")
+        raise PerdureError(
+            f"an effect of {k:g} standard deviations needs more than {_MOST:,} lifetimes", "plan for a larger effect"
+        )
     return found
 
 
@@ -149,7 +151,9 @@ def redrawn_power(
 
     if lifetimes < 2 or any(len(one) < 2 for one in sides):
         counts = " and ".join(str(len(one)) for one in sides)
-        raise PerdureError(f"{counts} pilot lifetimes, groups of {lifetimes}: a spread needs two of both")
+        raise PerdureError(
+            f"{counts} pilot lifetimes and groups of {lifetimes} have no spread", "give two or more of both"
+        )
     shown = done = 0
     while done < resamples:
         count = max(1, min(_AT_ONCE // lifetimes, resamples - done))

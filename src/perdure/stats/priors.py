@@ -17,7 +17,7 @@ from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.transfer import backward_transfer, forward_transfer
 from perdure.stats.crossing import FEW_EXPERTS
 from perdure.stats.dial import dial
-from perdure.stats.pilot import PilotMetric
+from perdure.stats.pilot import PilotMetric, check_effect
 from perdure.stats.power import Beside, Question, lifetimes_exact, power, smallest_seen
 
 __all__ = ["PRIORS", "Prior", "prior_metrics"]
@@ -68,7 +68,9 @@ def prior_metrics(
         name = METRICS.canonical(given)
         if name not in PRIORS:
             raise PerdureError(
-                f"{given}: how much its lifetimes differ is not known beforehand; add --pilot; {nearest(name, PRIORS)}"
+                "how much its lifetimes differ is not known beforehand",
+                f"add --pilot; {nearest(name, PRIORS)}",
+                where=given,
             )
         found[name] = _planned(name, effect, lifetimes, question, alpha, beta, each, tasks)
     return found
@@ -79,10 +81,7 @@ def _planned(
 ) -> PilotMetric:
     prior, declared = PRIORS[name], METRICS.get(name)
     logs = prior.scale == "log"
-    if logs and wanted <= 1:
-        raise PerdureError(f"{name}={wanted:g}: for a ratio, give a factor above 1, such as 1.2")
-    if not (0 < wanted < math.inf):
-        raise PerdureError(f"{name}={wanted:g}: the effect to detect is a positive number")
+    check_effect(name, wanted, logs=logs)
     effect = math.log(wanted) if logs else wanted
     sds = prior.pairs if question == "paired" else prior.lives
     besides = [

@@ -106,7 +106,7 @@ def stratified_bootstrap(
     """A statistic of all tasks' scores pooled, and its interval; lifetimes are redrawn within each task."""
     tasks = [np.asarray(scores, dtype=np.float64) for scores in by_task]
     if not tasks or any(not len(scores) for scores in tasks):
-        raise PerdureError("a stratified bootstrap needs one score or more of every task; leave empty tasks out")
+        raise PerdureError("a stratified bootstrap needs one score or more of every task", "leave empty tasks out")
     drawn = np.concatenate(
         [scores[rng.integers(len(scores), size=(resamples, len(scores)))] for scores in tasks], axis=1
     )
@@ -128,7 +128,7 @@ def performance_profile(
     for scores in by_task:
         values = np.sort(np.asarray(scores, dtype=np.float64))
         if not len(values):
-            raise PerdureError("a performance profile needs one score or more of every task; leave empty tasks out")
+            raise PerdureError("a performance profile needs one score or more of every task", "leave empty tasks out")
         # The share above a level follows from how often the ranks above it are drawn.
         first_above = np.searchsorted(values, levels, side="right")
         shares.append(1 - first_above / len(values))

@@ -56,8 +56,9 @@ def _check_several(
     if not any(len(found) > 1 for found in lived.values()):
         said = "; ".join(f"{learner}: {found[0] if found else 'none stated'}" for learner, found in lived.items())
         raise PerdureError(
-            f"{survey.name}: no learner has lifetimes of two scenario types that count ({said}), so there is nothing "
-            "to compare; give those of another type as well, such as condensed and dispersed"
+            f"no learner has lifetimes of two scenario types that count ({said}), so there is nothing to compare",
+            "give those of another type as well, such as condensed and dispersed",
+            where=survey.name,
         )
     if survey.settings.get("pool"):
         return
@@ -66,6 +67,7 @@ def _check_several(
             places = dict.fromkeys(life.identity.argument for life in lives if life.scenario_type == learner)
             if len(places) > 1:
                 raise PerdureError(
-                    f"{learner}, {kind}: its lifetimes came as {len(places)} arguments ({', '.join(places)}), which "
-                    "are never in one group unless --pool is given"
+                    f"its lifetimes came as {len(places)} arguments ({', '.join(places)}), which are not in one group",
+                    "give one of them alone, or --pool",
+                    where=f"{learner}, {kind}",
                 )

@@ -121,8 +121,9 @@ def systems_of(survey: Survey) -> tuple[System, ...]:
         parts = by_learner(survey)
         if len(parts) < 2:
             raise PerdureError(
-                f"{survey.name}: one learner only ({next(iter(parts), 'not named')}), so there is nothing to "
-                "compare it with; give a second folder or score file"
+                f"one learner only ({next(iter(parts), 'not named')}), so there is nothing to compare it with",
+                "give a second folder or score file",
+                where=survey.name,
             )
         names, lives = list(parts), list(parts.values())
     else:
@@ -137,7 +138,7 @@ def systems_of(survey: Survey) -> tuple[System, ...]:
 def by_learner(survey: Survey) -> dict[str, tuple[Score, ...]]:
     """The lives by learner; where none is named, by the folder or file that stands for one."""
     for why in not_pooled(survey.scores):
-        raise PerdureError(f"{survey.name}: {why}")
+        raise PerdureError(why, "score them apart", where=survey.name)
     parts: dict[str, list[Score]] = {}
     for life in survey.scores:
         parts.setdefault(life.learner or life.identity.holder or "not named", []).append(life)
@@ -220,11 +221,13 @@ def compare_systems(
             letters.append(lettered(present, bars, paired=paired, level=level))
     if not found:
         raise PerdureError(
-            f"nothing to compare with {against.name}: no scenario type and measure in common ({'; '.join(alone)}); "
-            "give --measure, or score the same scenarios"
+            f"nothing to compare with {against.name}: no scenario type and measure in common ({'; '.join(alone)})",
+            "give --measure, or score the same scenarios",
         )
     if not any(one.differences for one in found):
-        raise PerdureError(f"{against.name} shares no metric that has a value with any other system; see --metrics")
+        raise PerdureError(
+            f"{against.name} shares no metric that has a value with any other system", "name others with --metrics"
+        )
     return Comparisons(
         tuple(one.name for one in systems),
         against.name,
@@ -266,7 +269,9 @@ def _placed(systems: Sequence[System]) -> tuple[tuple[System, ...], tuple[str, .
 def _check_alike(systems: Sequence[System]) -> None:
     for one in systems:
         if not one.lives:
-            raise PerdureError(f"{one.name}: no lifetime that counts ({len(one.left_out)} left out)")
+            raise PerdureError(
+                f"no lifetime that counts ({len(one.left_out)} left out)", "see perdure score for why", where=one.name
+            )
     for attribute, called in (("preset", "preset"), ("how", "settings")):
         values: dict[str, str] = {}
         for one in systems:
@@ -276,8 +281,8 @@ def _check_alike(systems: Sequence[System]) -> None:
         if len(values) > 1:
             (first, by_first), (second, by_second) = list(values.items())[:2]
             raise PerdureError(
-                f"{by_first} and {by_second} were scored with different {called}: {differing(first, second)}; "
-                "score both the same way"
+                f"{by_first} and {by_second} were scored with different {called}: {differing(first, second)}",
+                "score both the same way",
             )
 
 

@@ -195,8 +195,9 @@ class Metric:
             hints = get_type_hints(self.formula)
         except Exception as problem:
             raise MetricError(
-                f"metric {self.name!r}: the annotations of its formula cannot be resolved ({problem}); "
-                "import Curve and the like where the formula can see them"
+                f"the annotations of its formula cannot be resolved ({problem})",
+                "import Curve and the like where the formula can see them",
+                where=f"metric {self.name!r}",
             ) from problem
         return {name: hints.get(name) for name in _parameters(self.formula)}
 
@@ -384,7 +385,7 @@ def _register(made: Metric) -> None:
         for alias in made.aliases:
             METRICS.alias(alias, made.name)
     elif made.name in found:
-        raise MetricError(f"metric {made.name!r} is declared twice; give one of them another name")
+        raise MetricError(f"metric {made.name!r} is declared twice", "give one of them another name")
     else:
         found[made.name] = made
 
@@ -393,7 +394,7 @@ def _first_line(thing: Callable[..., Any], what: str, advice: str) -> str:
     text = inspect.getdoc(thing) or ""
     line = text.partition("\n")[0].strip()
     if not line:
-        raise MetricError(f"{what} has no docstring; {advice}")
+        raise MetricError(f"{what} has no docstring", advice)
     return line
 
 

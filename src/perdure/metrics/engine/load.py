@@ -23,10 +23,10 @@ _L2METRICS = (
 def from_file(path: Path) -> dict[str, Metric]:
     """The metrics that a Python file declares, in its order; loading it twice gives them twice, not an error."""
     if not path.is_file():
-        raise MetricError(f"{path}: no such file of metrics")
+        raise MetricError("no such file of metrics", "give the path of a Python file, or the id of a metric", file=path)
     spec = spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise MetricError(f"{path}: cannot be imported; expected a Python file that declares metrics")
+        raise MetricError("cannot be imported", "expected a Python file that declares metrics", file=path)
     module = module_from_spec(spec)
     known = path.stem in sys.modules
     if not known:
@@ -37,13 +37,17 @@ def from_file(path: Path) -> dict[str, Metric]:
     except Stopped:
         raise
     except (Exception, SystemExit) as problem:
-        hint = f"; {_L2METRICS}" if (getattr(problem, "name", None) or "").split(".")[0] == "l2metrics" else ""
-        raise MetricError(f"{path}: cannot be imported ({type(problem).__name__}: {problem}){hint}") from problem
+        theirs = (getattr(problem, "name", None) or "").split(".")[0] == "l2metrics"
+        raise MetricError(
+            f"cannot be imported ({type(problem).__name__}: {problem})",
+            _L2METRICS if theirs else "repair it",
+            file=path,
+        ) from problem
     finally:
         if not known:
             sys.modules.pop(path.stem, None)
     if not found:
-        raise MetricError(f"{path}: declares no metric; decorate a formula with @metric(sites); {_L2METRICS}")
+        raise MetricError("declares no metric", f"decorate a formula with @metric(sites); {_L2METRICS}", file=path)
     return found
 
 
@@ -60,7 +64,7 @@ def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, flo
         if one.endswith(".py"):
             for name, metric in from_file(Path(one)).items():
                 if name in own or name in from_files:
-                    raise MetricError(f"{one}: there is a metric {name!r} already; give yours another name")
+                    raise MetricError(f"there is a metric {name!r} already", "give yours another name", file=one)
                 from_files[name] = metric
     for one in asked:
         if not one.endswith(".py"):
@@ -72,7 +76,7 @@ def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, flo
         if name not in metrics:
             raise UnknownName("metric", name, metrics)
         if metrics[name].threshold is None:
-            raise MetricError(f"{name} has no threshold that a margin of {margin:g} could move; leave it out")
+            raise MetricError(f"{name} has no threshold that a margin of {margin:g} could move", "leave it out")
         metrics[name] = replace(metrics[name], margin=margin, margin_given=True)
     return metrics
 

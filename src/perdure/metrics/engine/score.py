@@ -199,7 +199,9 @@ class Scorer:
         """
         self.settings = settings or Settings()
         if isinstance(self.settings.joint, str):
-            raise MetricError(f"--joint {self.settings.joint}: a place is looked at by a survey; give numbers here")
+            raise MetricError(
+                "a place is looked at by a survey alone", "give numbers here", where=f"--joint {self.settings.joint}"
+            )
         self.preset = preset_called(self.settings.preset)
         self.prep: Prep = prepared(self.settings, self.preset)
         self.metrics: dict[str, Metric] = chosen(self.preset, self.settings.metrics, self.settings.margins)
@@ -312,8 +314,9 @@ class Scorer:
             ]
             if not metrics and not asked:
                 raise MetricError(
-                    f"{together[0].lifetime}: preset {self.preset.name!r} has no accuracy-matrix metrics; "
-                    "use standard, or name them"
+                    f"preset {self.preset.name!r} has no accuracy-matrix metrics",
+                    "use standard, or name them",
+                    where=together[0].lifetime,
                 )
             cannot = {key: Measured(None, why=_no_log(self.metrics[key])) for key in asked}
         made = measured_together(together, metrics, self._context, self.settings.aggregate)
