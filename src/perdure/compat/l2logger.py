@@ -35,10 +35,10 @@ class DataLogger:
         scenario_info: dict[str, Any] | None = None,
     ) -> None:
         if type(logger_info) is not dict or "metrics_columns" not in logger_info:
-            raise RecordError("logger_info has no 'metrics_columns'; expected a list of column names")
+            raise RecordError("logger_info has no 'metrics_columns'", "expected a list of column names")
         measures = logger_info["metrics_columns"]
         if type(measures) is not list or any(type(name) is not str for name in measures) or not measures:
-            raise RecordError(f"logger_info['metrics_columns'] is {measures!r}; expected a list of column names")
+            raise RecordError(f"logger_info['metrics_columns'] is {measures!r}", "expected a list of column names")
         self._base = logging_base_dir
         self._logger_info = logger_info
         self._logger_info["log_format_version"] = "1.1"
@@ -70,13 +70,16 @@ class DataLogger:
     def log_record(self, record_in: dict[str, Any]) -> None:
         """Write one record; it is safe from the death of this process when this returns."""
         if type(record_in) is not dict:
-            raise RecordError(f"record is {record_in!r}; expected a dict")
+            raise RecordError(f"record is {record_in!r}", "give a dict")
         if "timestamp" in record_in:
-            raise RecordError("a record may not bring its own timestamp; the logger writes it")
+            raise RecordError("a record may not bring its own timestamp", "leave it to the logger")
         missing = [name for name in ("block_num", "exp_num", "block_type", "task_name") if name not in record_in]
         missing += ["task_params"] if not isinstance(record_in.get("task_params"), dict) else []
         if missing:
-            raise RecordError(f"the record lacks {', '.join(missing)} (found: {', '.join(map(str, record_in))})")
+            raise RecordError(
+                f"the record lacks {', '.join(missing)} (found: {', '.join(map(str, record_in))})",
+                "add what is missing",
+            )
         if self._closed:  # l2logger lets a closed log be continued
             self._journal = self._open(join=True)
         self._journal.log(**record_in)

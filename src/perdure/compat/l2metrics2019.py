@@ -16,7 +16,7 @@ from typing import Any
 
 from perdure.compat.frames2019 import blocks_in, frames
 from perdure.curves.model import Curves
-from perdure.errors import LogError, PerdureError
+from perdure.errors import LogError, PerdureError, UnknownName
 from perdure.gather.survey import survey
 from perdure.log.read import read
 from perdure.metrics.engine.declare import Metric, NoValue, metric
@@ -86,7 +86,7 @@ class Predefined(AgentMetric, ClassificationMetric):
 
     def calculate(self, dataframe: Any, phase_info: Any, metrics_dict: dict[str, Any]) -> Any:  # noqa: ARG002
         """Only a report knows the experts, and so it calculates these by itself."""
-        raise PerdureError(f"{self.name} is predefined; add it to a MetricsReport, which calculates it")
+        raise PerdureError(f"{self.name} is predefined", "add it to a MetricsReport, which calculates it")
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -156,15 +156,17 @@ class MetricsReport:
         A syllabus of continual learning (CL) is not asked about transfer between tasks.
         """
         if syllabus_subtype is not None and syllabus_subtype.replace("_", "-").upper() not in KINDS:
-            raise PerdureError(f"syllabus_subtype {syllabus_subtype!r}: expected one of {', '.join(KINDS)}")
+            raise UnknownName("syllabus_subtype", syllabus_subtype, KINDS)
         self.log_dir = log_dir
         self.syllabus_subtype = syllabus_subtype
         self._lifetime = read(log_dir)
         self._measure = self._lifetime.measure(self.measure if self.measure in self._lifetime.measures else None)
         if self.measure and self._measure != self.measure:
             raise LogError(
-                f"{log_dir}: no column {self.measure!r}, which this kind of report needs (found: "
-                f"{', '.join(self._lifetime.measures)}); take ClassificationMetricsReport, or rename the column"
+                f"no column {self.measure!r}, which this kind of report needs (found: "
+                f"{', '.join(self._lifetime.measures)})",
+                "take ClassificationMetricsReport, or rename the column",
+                file=log_dir,
             )
         self._experts = tuple(experts)
         self._metrics: list[_Metric] = []
@@ -178,7 +180,7 @@ class MetricsReport:
     def add(self, metric: _Metric) -> None:
         """Take a further metric; it is calculated after those before it."""
         if not isinstance(metric, self.kind):
-            raise PerdureError(f"{metric!r} is no {self.kind.__name__}; subclass that, and give an instance of it")
+            raise PerdureError(f"{metric!r} is no {self.kind.__name__}", "subclass that, and give an instance of it")
         self._metrics.append(metric)
 
     def calculate(self) -> None:

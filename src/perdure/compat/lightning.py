@@ -78,7 +78,9 @@ class PerdureCallback(Callback):  # type: ignore[misc]
 
     def _task(self, number: int) -> str:
         if number >= len(self.tasks):
-            raise PerdureError(f"validation loader {number} has no name", f"tasks names {len(self.tasks)} of them")
+            raise PerdureError(
+                f"validation loader {number} has no name (tasks names {len(self.tasks)})", "name it in tasks"
+            )
         return self.tasks[number]
 
     def _log(self, mode: str, task: str, value: Any) -> None:

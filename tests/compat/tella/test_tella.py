@@ -202,16 +202,16 @@ class Elsewhere(Counting):
 @pytest.mark.parametrize(
     ("blocks", "words"),
     [
-        ([], "This curriculum is empty"),
+        ([], "this curriculum is empty"),
         ([LearnBlock([])], "Block #0 is empty"),
         ([LearnBlock([TaskBlock("a", [])])], "task block #0 is empty"),
         (
             [simple_learn_block([TaskVariant(Counting, rng_seed=0, num_steps=1, params={"x": 1})])],
-            "Invalid task variant",
+            "block #0, task block #0, task variant #0: .* takes no x; ",
         ),
         (
             [simple_learn_block([TaskVariant(one, rng_seed=0, num_steps=1) for one in (Counting, Elsewhere)])],
-            "one observation space and one action space",
+            "one pair of them",
         ),
     ],
 )

@@ -18,6 +18,7 @@ from perdure.errors import PerdureError
 
 __all__ = ["main"]
 
+_OBJECT = "expected an object of names and their values"
 _WINDOWS = ("flat", "hanning", "hamming", "bartlett", "blackman", "none")
 
 
@@ -73,29 +74,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for log in logs:
                 print(f"stored {store_expert(log, options['ste_store_mode'])}")  # noqa: T201
         elif options["recursive"]:
-            _many(logs, options)
+            return 2 if _many(logs, options) else 0
         else:
             _one(logs[0], options)
     except (PerdureError, OSError) as problem:
-        print(f"l2metrics: {problem}", file=sys.stderr)  # noqa: T201
+        _say(problem)
         return 2
     return 0
+
+
+def _say(problem: Exception) -> None:
+    print(f"l2metrics: {problem}", file=sys.stderr)  # noqa: T201
 
 
 def _object(file: str) -> dict[str, Any]:
     try:
         found = files.parse_json(files.read_text(file, files.HEADER_LIMIT))
     except ValueError as problem:
-        raise PerdureError(f"not JSON: {problem}", file=file) from problem
+        raise PerdureError(f"not JSON: {problem}", _OBJECT, file=file) from problem
     if not isinstance(found, dict):
-        raise PerdureError("no object; expected names and their values", file=file)
+        raise PerdureError("no object", _OBJECT, file=file)
     return found
 
 
 def _below(folder: Path) -> list[Path]:
     found = sorted(one.parent for one in folder.rglob("logger_info.json") if one.parent != folder)
     if not found:
-        raise PerdureError("no logs below this folder; leave -R away where it is one itself", file=folder)
+        raise PerdureError("no logs below this folder", "leave -R away where it is one itself", file=folder)
     return found
 
 
@@ -124,15 +129,15 @@ def _one(log: Path, options: dict[str, Any]) -> None:
     _plotted(made, options)
 
 
-def _many(logs: Sequence[Path], options: dict[str, Any]) -> None:
-    """A row for each log; one that cannot be scored is named, and keeps no other from it."""
+def _many(logs: Sequence[Path], options: dict[str, Any]) -> bool:
+    """A row for each log; one that cannot be scored is named, and keeps no other from it. Whether there was one."""
     made: list[MetricsReport] = []
-    wrong: list[str] = []
+    wrong: list[PerdureError] = []
     for log in logs:
         try:
             made.append(_calculated(log, options))
         except PerdureError as problem:
-            wrong.append(str(problem))
+            wrong.append(problem)
         else:
             _plotted(made[-1], options)
     base = Path(options["output_dir"]) / (options["output"] or "ll_metrics")
@@ -153,5 +158,6 @@ def _many(logs: Sequence[Path], options: dict[str, Any]) -> None:
         regimes = pl.concat([one.regime_metrics for one in made], how="diagonal_relaxed")
         files.deliver(Path(f"{base}_regime.tsv"), regimes.write_csv(separator="\t").encode())
     print(f"{len(made)} of {len(logs)} logs, in {base.parent}")  # noqa: T201
-    if wrong:
-        raise PerdureError("; ".join(wrong))
+    for one in wrong:
+        _say(one)
+    return bool(wrong)

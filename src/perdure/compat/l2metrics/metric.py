@@ -38,9 +38,7 @@ def calculated(one: Any, dataframe: Any, block_info: Any, metrics_df: Any) -> An
     """What a metric gives back, which must be the table."""
     found = one.calculate(dataframe, block_info, metrics_df)
     if not hasattr(found, "columns"):
-        raise MetricError(
-            f"{type(one).__name__}.calculate gave {type(found).__name__}; l2metrics' metrics give back metrics_df"
-        )
+        raise MetricError(f"{type(one).__name__}.calculate gave {type(found).__name__}", "let it give back metrics_df")
     return found
 
 

@@ -121,7 +121,7 @@ class MetricsReport:
     def add_noise(self, mean: float, std: float) -> None:
         """Add normal noise to the learner's prepared values; the same each time, unlike l2metrics'."""
         if mean:
-            raise PerdureError(f"noise of mean {mean:g} is a shift of every value; give 0, and the deviation alone")
+            raise PerdureError(f"noise of mean {mean:g} is a shift of every value", "give 0, and the deviation alone")
         self._noise = std
         self._curves = self._prepared()
 
@@ -268,7 +268,7 @@ class MetricsReport:
 
     def _refuse_early(self) -> None:
         if not self.ll_metrics_dict:
-            raise PerdureError("nothing was calculated yet; call calculate() first")
+            raise PerdureError("nothing was calculated yet", "call calculate() first")
 
 
 def _expert_logs(given: Sequence[str | os.PathLike[str] | Lifetime] | None) -> tuple[Lifetime, ...]:

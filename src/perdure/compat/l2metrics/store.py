@@ -31,7 +31,11 @@ def store_expert(log_dir: str | os.PathLike[str], mode: str = "w") -> Path:
         )
     )
     if len(tasks) != 1:
-        raise LogError(f"an expert learns one task, and this learns {len(tasks)} ({', '.join(tasks)})", file=place)
+        raise LogError(
+            f"an expert learns one task, and this learns {len(tasks)} ({', '.join(tasks)})",
+            "give such a log",
+            file=place,
+        )
     own = _folder() / tasks[0]
     if mode == "w":
         shutil.rmtree(own, ignore_errors=True)

@@ -13,13 +13,9 @@ __all__ = ["rl_cli"]
 def rl_cli(agent_factory: AgentFactory, curriculum_factory: CurriculumFactory | None = None) -> None:
     """Run what the command line asks for; without `curriculum_factory`, it names the curriculum too."""
     given = _parser(named=curriculum_factory is None).parse_args()
-    if curriculum_factory is None:
-        if given.curriculum not in curriculum_registry:
-            raise RuntimeError(f"unknown curriculum {given.curriculum}; there are {', '.join(curriculum_registry)}")
-        curriculum_factory = curriculum_registry[given.curriculum]
     rl_experiment(
         agent_factory,
-        curriculum_factory,
+        curriculum_factory or curriculum_registry[given.curriculum],
         given.num_lifetimes,
         given.num_parallel_envs,
         given.log_dir,

@@ -73,7 +73,7 @@ class TaskVariant:
         num_steps: int | None = None,
     ) -> None:
         if (num_episodes is None) == (num_steps is None):
-            raise ValidationError("a task variant has num_episodes or num_steps: one of them, and not both")
+            raise ValidationError("a task variant has num_episodes or num_steps, and not both", "give one of them")
         self.task_cls = task_cls
         self.params = dict(params or {})
         self.task_label: str = task_cls.__name__ if task_label is None else task_label
@@ -226,15 +226,19 @@ def validate_curriculum(curriculum: AbstractCurriculum) -> None:
     for number, block in enumerate(curriculum.learn_blocks_and_eval_blocks()):
         empty, tasks = False, list(block.task_blocks())
         if not tasks:
-            raise ValidationError(f"Block #{number} is empty.")
+            raise ValidationError(f"Block #{number} is empty", "give it a task block")
         for index, task in enumerate(tasks):
             where = f"Block #{number}, task block #{index}"
             variants = list(task.task_variants())
             if not variants:
-                raise ValidationError(f"{where} is empty.")
+                raise ValidationError(f"{where} is empty", "give it a task variant")
             labels = {one.task_label for one in variants}
             if len(labels) > 1:
-                raise ValidationError(f"{where} holds variants of several tasks: {', '.join(sorted(labels))}")
+                raise ValidationError(
+                    f"holds variants of several tasks: {', '.join(sorted(labels))}",
+                    "give each task a block of its own",
+                    where=where,
+                )
             for place, one in enumerate(variants):
                 _validate_variant(one, f"block #{number}, task block #{index}, task variant #{place}")
                 if not repeated and place and one.variant_label == variants[place - 1].variant_label:
@@ -249,18 +253,19 @@ def validate_curriculum(curriculum: AbstractCurriculum) -> None:
                     known.append(found)
                     if found != known[0]:
                         raise ValidationError(
-                            f"{where}: {one.task_label} has other spaces than the environments before it; an agent is "
-                            "made for one observation space and one action space"
+                            f"{one.task_label} has other spaces than the environments before it",
+                            "let all have the same: an agent is made for one pair of them",
+                            where=where,
                         )
     if empty:
-        raise ValidationError("This curriculum is empty.")
+        raise ValidationError("this curriculum is empty", "give it a block")
 
 
 def _validate_variant(variant: TaskVariant, where: str) -> None:
     try:
         variant.validate()
     except ValidationError as problem:
-        raise ValidationError(f"Invalid task variant at {where}.") from problem
+        raise problem.at(where=where) from None
 
 
 @lru_cache
@@ -277,23 +282,25 @@ def validate_params(fn: Callable[..., Any], param_names: Sequence[str]) -> None:
     parameters = signature.parameters.values()
     for one in parameters:
         if one.kind is one.VAR_POSITIONAL:
-            raise ValidationError(f"*args not allowed. Found {one.name} in {signature}")
+            raise ValidationError(f"{signature} has *{one.name}", "name what it takes")
         if one.kind is one.POSITIONAL_ONLY:
-            raise ValidationError(f"Positional only arguments not allowed. Found {one.name} in {signature}")
+            raise ValidationError(f"{signature} takes {one.name} by position alone", "let it be given by name")
     takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
     strange = [name for name in param_names if name not in signature.parameters]
     if strange and not takes_any:
-        raise ValidationError(f"Parameters not accepted: {strange} in {signature}")
+        raise ValidationError(f"{signature} takes no {', '.join(strange)}", "leave it out, or let it be taken")
     needed = [one.name for one in parameters if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
     missing = [name for name in needed if name not in param_names]
     if missing:
-        raise ValidationError(f"Missing parameters: {missing} in {signature}")
+        raise ValidationError(f"{signature} needs {', '.join(missing)}", "give it in params")
 
 
 def _yaml(file: str | os.PathLike[str]) -> Any:
     try:
         library = import_module("yaml")
     except ImportError:
-        raise PerdureError("a curriculum's config file is YAML; pip install pyyaml", file=file) from None
+        raise PerdureError(
+            "a curriculum's config file is YAML, and pyyaml is absent", "pip install pyyaml", file=file
+        ) from None
     with open(file) as text:
         return library.safe_load(text)
