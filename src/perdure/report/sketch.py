@@ -16,12 +16,23 @@ from perdure.curves.model import LOWEST, SCALED, Array, Curve, Curves, Range
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixPassage
 from perdure.log.model import Passage
 from perdure.metrics.matrix.cells import matrix_of
-from perdure.report.thin import columns_for, thinned
 from perdure.scenario.model import Block
 from perdure.stats.interval import t_interval
 from perdure.stats.model import LEVEL
 
-__all__ = ["MEMORY_COLUMNS", "STEP_COLUMNS", "Beside", "Cost", "Line", "Sketch", "Stretch", "sketch", "sketched"]
+__all__ = [
+    "MEMORY_COLUMNS",
+    "STEP_COLUMNS",
+    "Beside",
+    "Cost",
+    "Line",
+    "Sketch",
+    "Stretch",
+    "columns_for",
+    "sketch",
+    "sketched",
+    "thinned",
+]
 
 _COLUMNS = 1200
 """How many columns of pixels a single lifetime is thinned to."""
@@ -222,6 +233,31 @@ def _memory(passage: Passage) -> dict[str, float]:
 def _reach(count: int) -> float:
     """Half the 95 % t interval of a mean of `count` values, in standard deviations."""
     return float(t_interval(0.0, 1.0, count, LEVEL)[1])
+
+
+def thinned(values: Array, columns: int) -> npt.NDArray[np.int64]:
+    """The indices to draw: at most two per column and both ends, in order; no extreme is lost.
+
+    A line through the chosen points covers the same pixels as one through all of them, as long as
+    the picture is no wider than `columns`.
+    """
+    count = len(values)
+    if count <= 2 * columns + 2:
+        return np.arange(count, dtype=np.int64)
+    width = -(-count // columns)
+    rows = -(-count // width)
+    padded = np.full(rows * width, values[-1])
+    padded[:count] = values
+    table = padded.reshape(rows, width)
+    first = np.arange(rows) * width
+    chosen = np.concatenate([first + table.argmin(axis=1), first + table.argmax(axis=1), [0, count - 1]])
+    return np.unique(np.minimum(chosen, count - 1)).astype(np.int64)
+
+
+def columns_for(lengths: Sequence[int], columns: int) -> list[int]:
+    """How many of `columns` each block gets: by its length, and at least one."""
+    total = sum(lengths)
+    return [max(1, round(columns * length / total)) for length in lengths] if total else [1] * len(lengths)
 
 
 def _line(values: Array, columns: int, steps: Array | None = None) -> Line:

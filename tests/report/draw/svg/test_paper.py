@@ -9,8 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.report.draw.svg.paper import Figure, marker, path, text
-from perdure.report.draw.svg.words import broken, fitting, width_of
+from perdure.report.draw.svg.paper import Figure, broken, fitting, marker, path, text, width_of
 from perdure.report.palette import looks
 
 PLACES = st.floats(-900, 900)

@@ -11,8 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.model import Array
-from perdure.report.draw.svg.paper import Figure, Paper, coloured, marker, n, path, rect, rule, stroke, text
-from perdure.report.draw.svg.words import broken, fitting, width_of
+from perdure.report.draw.svg.paper import (
+    Figure,
+    Paper,
+    broken,
+    coloured,
+    fitting,
+    marker,
+    n,
+    path,
+    rect,
+    rule,
+    stroke,
+    text,
+    width_of,
+)
 from perdure.report.palette import Look
 
 __all__ = [
@@ -21,8 +34,8 @@ __all__ = [
     "Panel",
     "Scale",
     "compose",
+    "ends_of",
     "frame",
-    "grid",
     "legend",
     "margin",
     "scale_over",
@@ -70,6 +83,12 @@ def scale_over(
     reach = (high - low) or abs(high) * 0.1 or 1.0
     extra = reach * (room if high > low else 0.5)
     return Scale(low - extra, high + extra, start, stop)
+
+
+def ends_of(values: Sequence[Array]) -> list[float]:
+    """The least and the greatest of each; what is not a number does not count."""
+    known = [one[np.isfinite(one)] for one in values]
+    return [float(end) for one in known if len(one) for end in (one.min(), one.max())]
 
 
 def ticks(scale: Scale, most: int) -> tuple[float, ...]:
@@ -210,17 +229,6 @@ def _marked(scale: Scale, asked: bool | Sequence[tuple[float, str]], most: int) 
     if isinstance(asked, bool):
         return [(value, tick_text(value)) for value in ticks(scale, most)] if asked else []
     return list(asked)
-
-
-def grid(
-    count: int, paper: Paper, *, least: float, height: float, most: int = 5, gap: float = 0.0
-) -> tuple[list[tuple[float, float, float]], float]:
-    """Where panels stand, each (left, top, width), and how deep they reach: as many beside each other as have room."""
-    beside = max(1, min(most, count, int((paper.width + gap) / (least + gap))))
-    rows = -(-count // beside)
-    beside = -(-count // rows)  # three over two rather than four over one
-    wide = (paper.width - gap * (beside - 1)) / beside
-    return [((at % beside) * (wide + gap), (at // beside) * height, wide) for at in range(count)], rows * height
 
 
 # --- titles and legends --------------------------------------------------------------------------

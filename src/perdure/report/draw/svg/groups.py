@@ -20,10 +20,22 @@ from perdure.report.draw.data.groups import (
 )
 from perdure.report.draw.data.view import flags_text
 from perdure.report.draw.kinds import figure
-from perdure.report.draw.svg.axes import Entry, Looks, Panel, Scale, compose, frame, grid, margin, scale_over
-from perdure.report.draw.svg.multiples import Cell, multiples
-from perdure.report.draw.svg.paper import Figure, Paper, area, coloured, marker, path, rect, rule, stroke, text
-from perdure.report.draw.svg.words import fitting, width_of
+from perdure.report.draw.svg.axes import Entry, Looks, Panel, Scale, compose, frame, margin, scale_over
+from perdure.report.draw.svg.multiples import Cell, grid, multiples
+from perdure.report.draw.svg.paper import (
+    Figure,
+    Paper,
+    area,
+    coloured,
+    fitting,
+    marker,
+    path,
+    rect,
+    rule,
+    stroke,
+    text,
+    width_of,
+)
 from perdure.report.palette import looks as looks_of
 from perdure.words import interval, number, plural
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from perdure.report.draw.data.folded import Fold
 from perdure.report.draw.data.matrices import Cells, Counts, array_of
-from perdure.report.draw.svg.paper import Paper, rect, text
-from perdure.report.draw.svg.words import fitting, width_of
+from perdure.report.draw.svg.paper import Paper, fitting, rect, text, width_of
 from perdure.words import number
 
 __all__ = ["MOST", "NUMBERED", "counts_differ", "heat"]

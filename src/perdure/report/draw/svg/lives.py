@@ -22,10 +22,32 @@ from perdure.report.draw.data.lives import (
     Stroke,
 )
 from perdure.report.draw.kinds import figure
-from perdure.report.draw.svg.axes import Entry, Looks, Panel, Scale, compose, frame, margin, scale_over, task_entries
-from perdure.report.draw.svg.multiples import Cell, ends_of, multiples
-from perdure.report.draw.svg.paper import Figure, Paper, coloured, marker, path, rect, rule, stroke, text
-from perdure.report.draw.svg.words import fitting, width_of
+from perdure.report.draw.svg.axes import (
+    Entry,
+    Looks,
+    Panel,
+    Scale,
+    compose,
+    ends_of,
+    frame,
+    margin,
+    scale_over,
+    task_entries,
+)
+from perdure.report.draw.svg.multiples import Cell, multiples
+from perdure.report.draw.svg.paper import (
+    Figure,
+    Paper,
+    coloured,
+    fitting,
+    marker,
+    path,
+    rect,
+    rule,
+    stroke,
+    text,
+    width_of,
+)
 from perdure.report.palette import Look
 from perdure.words import number
 

@@ -32,8 +32,21 @@ from perdure.report.draw.svg.axes import (
     task_entries,
 )
 from perdure.report.draw.svg.heat import MOST, NUMBERED, counts_differ, heat
-from perdure.report.draw.svg.paper import Figure, Paper, coloured, marker, n, path, rect, rule, stroke, text
-from perdure.report.draw.svg.words import broken, fitting, width_of
+from perdure.report.draw.svg.paper import (
+    Figure,
+    Paper,
+    broken,
+    coloured,
+    fitting,
+    marker,
+    n,
+    path,
+    rect,
+    rule,
+    stroke,
+    text,
+    width_of,
+)
 from perdure.report.palette import GOOD, POOR, mixed
 from perdure.words import number
 

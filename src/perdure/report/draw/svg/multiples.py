@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from perdure.curves.model import Array
-from perdure.report.draw.svg.axes import Entry, Panel, compose, frame, grid, legend, margin, scale_over
-from perdure.report.draw.svg.paper import Figure, Paper, text
-from perdure.report.draw.svg.words import fitting
+from perdure.report.draw.svg.axes import Entry, Panel, compose, ends_of, frame, legend, margin, scale_over
+from perdure.report.draw.svg.paper import Figure, Paper, fitting, text
 
-__all__ = ["Cell", "ends_of", "multiples"]
+__all__ = ["Cell", "grid", "multiples"]
 
 _MANY = 12  # panels; more are smaller
 
@@ -63,7 +60,12 @@ def multiples(
     return compose(paper, title, label, draw, entries)
 
 
-def ends_of(values: Sequence[Array]) -> list[float]:
-    """The least and the greatest of each; what is not a number does not count."""
-    known = [one[np.isfinite(one)] for one in values]
-    return [float(end) for one in known if len(one) for end in (one.min(), one.max())]
+def grid(
+    count: int, paper: Paper, *, least: float, height: float, most: int = 5, gap: float = 0.0
+) -> tuple[list[tuple[float, float, float]], float]:
+    """Where panels stand, each (left, top, width), and how deep they reach: as many beside each other as have room."""
+    beside = max(1, min(most, count, int((paper.width + gap) / (least + gap))))
+    rows = -(-count // beside)
+    beside = -(-count // rows)  # three over two rather than four over one
+    wide = (paper.width - gap * (beside - 1)) / beside
+    return [((at % beside) * (wide + gap), (at // beside) * height, wide) for at in range(count)], rows * height

@@ -13,8 +13,7 @@ from perdure.report.draw.kinds import figure
 from perdure.report.draw.svg.axes import Looks, Panel, compose, task_entries
 from perdure.report.draw.svg.lives import life_panel
 from perdure.report.draw.svg.multiples import Cell, multiples
-from perdure.report.draw.svg.paper import Figure, Paper, coloured, marker, path, rect, rule, stroke, text
-from perdure.report.draw.svg.words import width_of
+from perdure.report.draw.svg.paper import Figure, Paper, coloured, marker, path, rect, rule, stroke, text, width_of
 from perdure.words import number, short
 
 __all__ = ["annotated", "over_time"]
