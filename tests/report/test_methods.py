@@ -8,9 +8,8 @@ from pathlib import Path
 import perdure
 from perdure import write_report
 from perdure.report.formats.latex import escaped
-from perdure.report.material import Material, gather
+from perdure.report.material import Material, gather, shown_metrics
 from perdure.report.model import report_of
-from perdure.report.paper import shown_metrics
 
 Run = Callable[..., Path]
 Tell = Callable[..., Material]

@@ -1,15 +1,22 @@
-"""The answer in a sentence: it says what the verdict's own interval says, and nothing more."""
+"""The answers in sentences: each says what its verdict's own interval says, and nothing more."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.stats.lives import lives, normal, pool
 
-from perdure.metrics.engine.declare import Bar
-from perdure.stats.answer import answer, asked, keeping
+from perdure.metrics import METRICS
+from perdure.metrics.engine.declare import Bar, Words
+from perdure.stats.answer import alike, answer, answers, asked, better, keeping, questions
+from perdure.stats.compare import Comparison, Difference
 from perdure.stats.groups import groups
+from perdure.stats.model import Decision, Estimate, Group
+from perdure.stats.pairing import Pairing
+from perdure.stats.sentences import word_of, words_of
 from perdure.words import number
 
 BARS = {"performance_maintenance": Bar(0.0, margin=5.0, headline="log")}
@@ -60,3 +67,99 @@ def test_what_was_not_measured_is_said_with_the_reason() -> None:
     (group,) = groups(pool(*bare))
     assert answer(group).startswith("Whether all keeps what it learns was not measured: ")
     assert asked(group) == {}
+
+
+BAR = Bar(0, 5, headline="log")
+
+
+def estimated(low: float, high: float, n: int = 11, metric: str = "performance_maintenance") -> Estimate:
+    verdict = "met" if low > -5 else "not met" if high < -5 else "undecided"
+    word = word_of(words_of(metric), verdict, (low, high), 5, 1e-7)  # type: ignore[arg-type]
+    made = Decision((low + high) / 2, low, high, margin=5, verdict=verdict, word=word, p=0.01)  # type: ignore[arg-type]
+    return Estimate(metric, "g", n, 0, made, bar=BAR)
+
+
+def group(one: Estimate | None, learner: str = "naive", kind: str | None = None, **how: object) -> Group:
+    made = Group(learner, 11, {} if one is None else {one.metric: one}, learner=learner, scenario_type=kind)
+    return replace(made, **how)  # type: ignore[arg-type]
+
+
+@given(st.floats(-60, 60), st.floats(0.1, 40))
+def test_the_page_says_what_the_terminal_says(middle: float, half: float) -> None:
+    made = estimated(middle - half, middle + half)
+    (found,) = answers([group(made)])
+    assert found.sentence == answer(group(made))
+    assert (found.parts[0].verdict, found.parts[0].word) == (made.verdict, made.word)
+
+
+def test_a_learner_in_several_scenarios_is_answered_once_with_each() -> None:
+    both = [group(estimated(-20.0, -10.0), kind="condensed"), group(estimated(-9.0, -7.0), kind="dispersed")]
+    (found,) = answers(both)
+    assert found.sentence == (
+        "naive forgets: it loses between 10.0 and 20.0 of 100 points (condensed); "
+        "it loses between 7.0 and 9.0 of 100 points (dispersed)."
+    )
+
+
+def test_unfinished_lifetimes_are_not_judged() -> None:
+    (found,) = answers([group(None, n=0, left_out=(("a", "partial"),))])
+    assert found.sentence == "naive cannot be judged yet: none of 1 lifetime has reached its end."
+
+
+def test_what_is_decided_of_transfer_follows_only_where_all_groups_agree() -> None:
+    def transfer(word: str) -> Estimate:
+        made = Decision(1.2, 1.1, 1.3, verdict="met", word=word)
+        return Estimate("forward_transfer", "g", 11, 0, made)
+
+    def both(word: str, kind: str) -> Group:
+        one = group(estimated(-20.0, -10.0), kind=kind)
+        return replace(one, estimates={**one.estimates, "forward_transfer": transfer(word)})
+
+    (agreed,) = answers([both("helps", "a"), both("helps", "b")])
+    assert agreed.further == "Learning a task helps others not learned yet."
+    (split,) = answers([both("helps", "a"), both("undecided", "b")])
+    assert split.further == ""
+
+
+def test_many_learners_are_named_under_what_is_said_of_them() -> None:
+    found = answers([group(estimated(-20.0, -10.0), f"m{at}") for at in range(5)] + [group(estimated(-1.0, 1.0), "k")])
+    assert [(one.lead, len(one.learners)) for one in alike(found)] == [
+        ("5 of 6 forget", 5),
+        ("1 of 6 keeps what it learns", 1),
+    ]
+
+
+def compared(word: str, difference: float) -> Comparison:
+    one = Difference(
+        "performance_maintenance", 11, 11, difference=difference, low=difference - 2, high=difference + 2, p=0.001,
+        p_holm=0.004, family=5, word=word,
+    )  # fmt: skip
+    return Comparison("replay · c", "naive · c", "condensed", "reward", Pairing(True, (), (), ""), {one.metric: one})
+
+
+def test_who_is_better_is_said_with_the_interval_and_the_p_of_its_test() -> None:
+    groups = {name: group(None, learner) for name, learner in (("replay · c", "replay"), ("naive · c", "naive"))}
+    for said in (better(compared("better", 18.0), groups), better(compared("worse", -18.0), groups)):
+        assert "keeps 18.0 of 100 points more than" in said
+        assert "(condensed, 95 % interval 16.0 to 20.0, p = .004 after Holm)" in said
+    assert better(compared("better", 18.0), groups).startswith("replay keeps")
+    assert better(compared("worse", -18.0), groups).startswith("naive keeps")
+    assert better(compared("undecided", 1.0), groups).startswith("Who keeps more, replay or naive, is undecided")
+    assert "not shown after correction" in better(compared("likely better", 3.0), groups)
+
+
+def test_only_questions_that_somebody_can_answer_are_asked() -> None:
+    declared = {one.name: one for one in METRICS}
+    asked = questions([group(estimated(-20.0, -10.0))], declared)
+    assert [one.metric for one in asked] == ["performance_maintenance"]
+    matrix = group(estimated(-20, -10, metric="bwt"), unit="percent")
+    assert [one.metric for one in questions([matrix], declared)] == ["bwt"]
+    assert questions([group(None)], declared) == ()
+
+
+def test_a_metric_of_ones_own_has_a_column_where_its_words_ask_for_one() -> None:
+    declared = {"forward_transfer": METRICS.get("forward_transfer")}
+    own = replace(declared["forward_transfer"], name="daring", words=Words(asks="Does it dare?", about="steps"))
+    one = Estimate("daring", "g", 11, 0, Decision(1.2, 1.1, 1.3), bar=own.held_against)
+    (found,) = questions([group(one)], {**declared, "daring": own})
+    assert (found.asks, found.metric, found.about) == ("Does it dare?", "daring", "steps")

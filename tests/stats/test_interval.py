@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
+from tests.stats.lives import life
 
-from perdure.stats.interval import Interval, interval_of, part_of, signed_rank_test
+from perdure.metrics.engine.blocks import BlockSummary
+from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.score import Score
+from perdure.scenario.model import Block
+from perdure.stats.decide import decide
+from perdure.stats.interval import Interval, interval_of, part_of, signed_rank_test, within_life
 
 VALUES = st.lists(st.floats(-50, 50), min_size=3, max_size=20).map(np.array)
 
@@ -71,3 +79,78 @@ def test_the_side_of_an_interval_is_that_of_its_ends(
 ) -> None:
     one = Interval(mean, variance, freedom, level)
     assert one.side(of) == (1 if one.low > of else -1 if one.high < of else 0)
+
+
+PM = Bar(0.0, 5.0, headline="log")
+# Evaluated: a b, a learned, a b, b learned, a b; so that maintenance and backward transfer read blocks 3 and 6,
+# forward transfer blocks 1 and 4.
+_ORDER = (("evaluate", "a"), ("evaluate", "b"), ("learn", "a"), ("evaluate", "a"), ("evaluate", "b"), ("learn", "b"),
+          ("evaluate", "a"), ("evaluate", "b"))  # fmt: skip
+
+
+def lived(values: dict[int, np.ndarray], n: int = 30, seed: int = 0) -> Score:
+    rng = np.random.default_rng(seed)
+    blocks = []
+    for at, (mode, task) in enumerate(_ORDER):
+        found = values.get(at, rng.normal(50, 5, n))
+        away = found - found.mean()
+        block = Block(mode, task, len(found))  # type: ignore[arg-type]
+        made = BlockSummary(at, block, float(found.mean()), None)
+        if mode == "evaluate":
+            made = replace(made, squares=float(away @ away), lagged=float(away[1:] @ away[:-1]))
+        blocks.append(made)
+    change = blocks[6].mean - blocks[3].mean  # type: ignore[operator]
+    return life("one", values={"performance_maintenance": change, "forward_transfer": 1.2}, blocks=tuple(blocks))
+
+
+@pytest.mark.parametrize(
+    ("metric", "later", "earlier"), [("performance_maintenance", 6, 3), ("forward_transfer", 4, 1)]
+)
+def test_the_difference_of_two_blocks_is_welchs_widened_by_their_autocorrelation(
+    metric: str, later: int, earlier: int
+) -> None:
+    rng = np.random.default_rng(3)
+    walks = [np.convolve(rng.normal(0, 5, 41), [0.5, 0.5], "valid") + mean for mean in (55, 50)]
+    found = within_life(lived({later: walks[0], earlier: walks[1]}), metric)
+    assert not isinstance(found, str)
+    away = [walk - walk.mean() for walk in walks]
+    rho = sum(float(one[1:] @ one[:-1]) for one in away) / sum(float(one @ one) for one in away)
+    welch = stats.ttest_ind(*walks, equal_var=False)
+    assert rho > 0.2
+    assert found.mean == pytest.approx(walks[0].mean() - walks[1].mean())
+    assert found.freedom == pytest.approx(welch.df)
+    assert found.t() == pytest.approx(welch.statistic / np.sqrt((1 + rho) / (1 - rho)))
+
+
+def test_a_clear_change_is_told_and_a_slight_one_is_not_and_no_p_is_given() -> None:
+    rng = np.random.default_rng(0)
+    before = rng.normal(50, 5, 30)
+    for shift, verdict in ((-20, "not met"), (20, "met"), (0.5, "undecided")):
+        made = decide((lived({3: before, 6: before[::-1] + shift}),), "performance_maintenance", PM)
+        assert (made.verdict, made.p, made.word, made.low) == (verdict, None, None, None)
+        assert "one lifetime" in made.flags
+        assert "one lifetime does not predict the next" in made.notes
+
+
+def test_what_one_lifetime_cannot_say_is_left_open_with_the_reason() -> None:
+    few, still = lived({}, n=9), lived({at: np.full(20, 50.0 + at) for at in range(8)})
+    for one, why in ((few, "fewer than 10"), (still, "no evaluation varies"), (life("bare"), "not known")):
+        made = decide((one,), "performance_maintenance", PM)
+        assert made.verdict == "undecided"
+        assert any(why in note for note in made.notes), made.notes
+    assert isinstance(within_life(few, "relative_performance"), str)
+
+
+def test_a_null_life_is_seldom_told() -> None:
+    told = [
+        decide((lived({}, seed=seed),), "performance_maintenance", PM).verdict != "undecided" for seed in range(400)
+    ]
+    assert np.mean(told) < 0.08
+
+
+@pytest.mark.parametrize("short", [3, 6])
+def test_one_short_evaluation_among_long_ones_is_enough_to_leave_it_open(short: int) -> None:
+    rng = np.random.default_rng(0)
+    for count, open_ in ((9, True), (10, False)):
+        found = within_life(lived({short: rng.normal(50, 5, count)}), "performance_maintenance")
+        assert isinstance(found, str) == open_

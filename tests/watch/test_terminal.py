@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.report.conftest import write_life
 from tests.watch.conftest import Writer
 
-from perdure.stats.answers import answers
+from perdure.stats.answer import answers
 from perdure.stats.decide import decide
 from perdure.watch.follow import Follower
 from perdure.watch.terminal import sparkline, table

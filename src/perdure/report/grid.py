@@ -11,7 +11,7 @@ from perdure.report.draw.data.groups import GroupValue
 from perdure.report.draw.svg.axes import Scale, scale_over, tick_text, ticks
 from perdure.report.draw.svg.groups import VERDICTS, interval_mark
 from perdure.report.draw.svg.paper import Figure, coloured, rect, rule, text
-from perdure.stats.answers import Question, questions
+from perdure.stats.answer import Question, questions
 from perdure.stats.model import Estimate, Group
 from perdure.words import interval, number, p_words, plural
 

@@ -11,8 +11,7 @@ from typing import Any
 from perdure import __version__
 from perdure.metrics.engine.declare import Metric
 from perdure.metrics.engine.score import DEFINITIONS
-from perdure.report.material import Material
-from perdure.report.paper import shown_metrics
+from perdure.report.material import Material, shown_metrics
 from perdure.stats.answer import called
 from perdure.stats.compare import Comparison
 from perdure.stats.model import LEVEL, Group

@@ -11,9 +11,8 @@ from perdure import __version__
 from perdure.gather.model import Life
 from perdure.report.checklist import Item, checklist
 from perdure.report.conditions import CONDITION_RULE, Verdict, leads, verdicts
-from perdure.report.material import Material
+from perdure.report.material import Material, against, alike, compared
 from perdure.report.methods import methods
-from perdure.report.paper import against, alike, compared
 from perdure.stats.answer import answer
 from perdure.stats.compare import Comparison
 from perdure.stats.sentences import decides, rule_of

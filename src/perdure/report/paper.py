@@ -6,18 +6,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError
 from perdure.metrics import METRICS
 from perdure.metrics.engine.declare import Bar
-from perdure.metrics.engine.score import Score
-from perdure.report.material import Material
-from perdure.stats.answer import called
-from perdure.stats.compare import Comparison, Difference, compare_lives
-from perdure.stats.groups import usable
+from perdure.report.material import Material, against, alike, compared, names_of, shown_metrics
+from perdure.stats.compare import Comparison, Difference
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.words import NOTHING, interval, listed, number, plural, short
 
-__all__ = ["Cell", "Heading", "PaperTable", "Row", "against", "alike", "compared", "paper_tables", "shown_metrics"]
+__all__ = ["Cell", "Heading", "PaperTable", "Row", "paper_tables"]
 
 _UNITS = {"percent": "%", "fraction": "of 1", "raw": ""}
 CONSTANT = "†"
@@ -101,84 +98,6 @@ def paper_tables(
     return found
 
 
-def alike(material: Material) -> tuple[tuple[Group, ...], ...]:
-    """The groups that may stand side by side: of one scenario type, measure, unit and preset.
-
-    Protocols may differ: a run's protocol names its learner, so that two learners never share one.
-    """
-    kinds: dict[tuple[str | None, ...], list[Group]] = {}
-    for group in material.groups:
-        kinds.setdefault((group.scenario_type, group.measure, group.unit, group.preset), []).append(group)
-    return tuple(map(tuple, kinds.values()))
-
-
-def against(material: Material, baseline: str | None) -> tuple[Group, ...]:
-    """What others are held against, at most one of each kind: of the name, or the last whose lifetimes count."""
-    found: list[Group] = []
-    known: dict[str, None] = {}
-    for groups in alike(material):
-        names = _names(groups, material)
-        known.update((names[group.group][0], None) for group in groups)
-        called_so = [group for group in groups if group.n and (baseline is None or baseline in names[group.group])]
-        found += called_so[-1:]
-    if baseline is not None and not found:
-        raise UnknownName("baseline", baseline, known)
-    return tuple(found)
-
-
-def compared(
-    material: Material, groups: Sequence[Group], baseline: Group, metrics: Sequence[str] = (), *, brief: bool = False
-) -> dict[str, Comparison]:
-    """Group → its comparison with the baseline, by the test that `perdure compare` makes; `brief` names for tables."""
-    survey = material.survey
-    names = _names(groups, material)
-    by_id: dict[str, Score] = {life.id: life for life in usable(survey.scores)[0]}
-    lives = {group.group: tuple(by_id[one] for one in group.lives if one in by_id) for group in groups}
-    return {
-        group.group: compare_lives(
-            lives[group.group],
-            lives[baseline.group],
-            survey.bars,
-            names=tuple(names[one.group][0] if brief else one.group for one in (group, baseline)),  # type: ignore[arg-type]
-            level=survey.settings.get("level", LEVEL),
-            metrics=metrics,
-        )
-        for group in groups
-        if group is not baseline and lives[group.group] and lives[baseline.group]
-    }
-
-
-def shown_metrics(groups: Sequence[Group], metrics: Sequence[str] = ()) -> tuple[str, ...]:
-    """What a table of these groups shows: what was asked for, else the headline metrics that any of them has.
-
-    Where none leads, as under presets of other papers, it is those with a threshold, and else all that have values.
-    """
-    bars = {name: one.bar for group in groups for name, one in group.estimates.items() if one.n}
-    for name in metrics:
-        if all(name not in group.estimates for group in groups):
-            raise UnknownName("metric of these lifetimes", name, bars)
-    if metrics:
-        return tuple(metrics)
-    kind = "matrix" if groups[0].unit else "log"
-    leading = tuple(name for name, bar in bars.items() if bar.headline == kind)
-    return leading or tuple(name for name, bar in bars.items() if bar.threshold is not None) or tuple(bars)
-
-
-def _names(groups: Sequence[Group], material: Material) -> dict[str, tuple[str, ...]]:
-    """Group → what its row is called, and then whatever else somebody may call it."""
-    again = Counter(map(called, groups))
-    found: dict[str, tuple[str, ...]] = {}
-    for group in groups:
-        single = again[called(group)] == 1
-        shown = group.learner if group.learner and single else group.group
-        if group.scenario_type and single:
-            shown = shown.replace(f" · {group.scenario_type}", "")
-        who = next((one.score.identity for one in material.of_group(group)), None)
-        also = (who.holder, who.argument) if who else ()
-        found[group.group] = (shown, called(group), group.group, *(place for place in also if place))
-    return found
-
-
 def _table(
     material: Material,
     groups: Sequence[Group],
@@ -189,7 +108,7 @@ def _table(
     counted = [group for group in groups if group.n]
     if not counted or not (shown := shown_metrics(counted, metrics)):
         return PaperTable("", (), ())
-    names = _names(groups, material)
+    names = names_of(groups, material)
     base = next((one for one in against(material, baseline) if one in counted), None)
     made = compared(material, counted, base, shown, brief=True) if base else {}
     bars = {name: one.bar for group in counted for name, one in group.estimates.items()}

@@ -1,20 +1,48 @@
-"""The answer first: whether a learner keeps what it learns, in a sentence from the same test as its table's row."""
+"""The answers first: whether a learner keeps what it learns, what else is asked of it, and who is better.
+
+Every word, number and interval here is that of one decision or one comparison; nothing is tested again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from perdure.metrics import METRICS
-from perdure.metrics.engine.declare import Headline
-from perdure.metrics.engine.questions import QUESTIONS, Question
+from perdure.metrics.engine.declare import Headline, Metric, Words
+from perdure.metrics.engine.questions import QUESTIONS
 from perdure.stats.model import Estimate, Group
-from perdure.words import interval, listed, number, plural
+from perdure.stats.sentences import words_of
+from perdure.words import interval, listed, number, p_words, plural
 
-__all__ = ["answer", "asked", "called", "in_parts", "keeping", "kept_by", "points_of", "title"]
+if TYPE_CHECKING:
+    from perdure.stats.compare import Comparison, Difference
+
+__all__ = [
+    "Alike",
+    "Answer",
+    "Part",
+    "Question",
+    "alike",
+    "answer",
+    "answers",
+    "asked",
+    "better",
+    "called",
+    "in_parts",
+    "keeping",
+    "kept_by",
+    "points_of",
+    "questions",
+    "title",
+]
 
 _POINTS = {"percent": " percentage points", "fraction": " of 1"}
 _SCALED = " of 100 points"
+_UNITS = {"contrast": "a contrast, −1 to 1"}
+_MOST = 6
 
 
 def called(group: Group) -> str:
@@ -39,7 +67,7 @@ def _preset(group: Group) -> str:
     return "" if group.preset == "standard" else f", as {group.preset} scores"
 
 
-def question(metric: str) -> Question:
+def question(metric: str) -> str:
     """Which question a metric answers, by its declaration, also where only its scores are known."""
     return METRICS.get(metric).question if metric in METRICS.names() else ""
 
@@ -126,3 +154,199 @@ def _of_few(found: Estimate, who: str, points: str) -> tuple[str, str]:
 
 def _more(count: int | None) -> str:
     return "" if count is None else f"; about {plural(count, 'more lifetime')} would decide it"
+
+
+# --- on one screen: what is asked of several learners --------------------------------------------
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a learner, the metric that answers it, and what its values are."""
+
+    asks: str
+    metric: str
+    about: str
+
+
+def questions(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[Question, ...]:
+    """What these groups can be asked: of logs, or of accuracy matrices; else whatever has a threshold."""
+    kind = "matrix" if any(group.unit for group in groups) else "log"
+    told = {name: words_of(name, one.held_against) for name, one in declared.items() if one.headline == kind}
+    asked = sorted((name for name, words in told.items() if words.asks), key=lambda name: not told[name].of_change)
+    valued = [name for name in asked if any(_mean(group, name) is not None for group in groups)]
+    if valued:
+        return tuple(Question(told[name].asks, name, _about(told[name], declared[name])) for name in valued)
+    others = [name for name, one in declared.items() if one.threshold is not None and not one.variant_of]
+    named = [name for name in others if any(_mean(group, name) is not None for group in groups)][:_MOST]
+    return tuple(Question(name.replace("_", " "), name, declared[name].unit) for name in named)
+
+
+def _about(words: Words, metric: Metric) -> str:
+    unit = _UNITS.get(metric.unit)
+    return f"{words.about.partition(',')[0]}, {unit}" if unit else words.about
+
+
+def _mean(group: Group, metric: str) -> float | None:
+    found = group.estimates.get(metric)
+    return found.mean if found else None
+
+
+# --- in sentences --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the lifetimes of one group say: the verdict, the words that carry it, and the numbers behind them."""
+
+    verdict: str | None
+    word: str | None
+    lead: str
+    where: str
+    """The scenario type, where a learner went through several; else nothing."""
+    rest: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether a learner keeps what it learns, group by group, and what else is decided of all its groups."""
+
+    learner: str
+    parts: tuple[Part, ...]
+    further: str
+
+    @property
+    def pieces(self) -> tuple[Part, ...]:
+        """The parts as they are said one after the other: what leads two of them is said once."""
+        said = []
+        for at, one in enumerate(self.parts):
+            again = at > 0 and one.lead == self.parts[at - 1].lead
+            rest = f"{one.rest.lstrip(':; ') if again else one.rest}{f' ({one.where})' if one.where else ''}"
+            said.append(replace(one, lead="" if again else one.lead, rest=rest))
+        return tuple(said)
+
+    @property
+    def sentence(self) -> str:
+        """The answer as one text."""
+        told = "; ".join(f"{one.lead}{one.rest}" for one in self.pieces)
+        return f"{told}." + (f" {self.further}" if self.further else "")
+
+
+def answers(groups: Sequence[Group]) -> tuple[Answer, ...]:
+    """One answer for each learner of which anything is asked, in the order of the groups."""
+    by: dict[str, list[Group]] = {}
+    for group in groups:
+        by.setdefault(called(group), []).append(group)
+    made = []
+    for learner, own in by.items():
+        kinds = [group.scenario_type or group.group for group in own]
+        kinds = kinds if len(set(kinds)) == len(kinds) else [group.group for group in own]
+        found = [_part(group, kind if len(own) > 1 else "") for group, kind in zip(own, kinds, strict=True)]
+        if parts := tuple(one for one in found if one.lead):
+            made.append(Answer(learner, parts, _further(own)))
+    return tuple(made)
+
+
+def _part(group: Group, where: str) -> Part:
+    if not group.n and group.left_out:
+        none = f": none of {plural(len(group.left_out), 'lifetime')} has reached its end"
+        return Part(None, None, f"{called(group)} cannot be judged yet", where, none)
+    one = keeping(group)
+    lead, rest = in_parts(group)
+    return Part(one.verdict if one else None, one.word if one else None, lead, where, rest)
+
+
+def _further(groups: Sequence[Group]) -> str:
+    """What is decided of transfer and beside experts in every group alike, in a sentence."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for metric, one in groups[0].estimates.items():
+        words, word = words_of(metric, one.bar), _agreed(groups, metric)
+        if words.does and word:
+            said.setdefault((words.who, words.than), []).append(words.does.format(word))
+    text = "; ".join(f"{who} {' and '.join(found)} {than}".rstrip() for (who, than), found in said.items())
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _agreed(groups: Sequence[Group], metric: str) -> str | None:
+    """The word that every group's decision has; nothing where they differ or any is open."""
+    words = {found.word if (found := group.estimates.get(metric)) else None for group in groups}
+    return words.pop() if len(words) == 1 and not words & {None, "undecided"} else None
+
+
+_MANY = {
+    "gains": ("gets better at what it learned", "get better at what they learned"),
+    "keeps": ("keeps what it learns", "keep what they learn"),
+    "loses": ("loses some of what it learns", "lose some of what they learn"),
+    "forgets": ("forgets", "forget"),
+}
+"""The word of a decision, of one learner and of several."""
+
+
+@dataclass(frozen=True)
+class Alike:
+    """The learners of which the same is said."""
+
+    verdict: str | None
+    lead: str
+    learners: tuple[str, ...]
+
+
+def alike(found: Sequence[Answer]) -> tuple[Alike, ...]:
+    """Many answers in a few lines: what is said, and of whom; a learner that fared differently stands twice."""
+    said: dict[tuple[str | None, str | None], list[str]] = {}
+    for one in found:
+        for part in one.parts:
+            who = f"{one.learner} ({part.where})" if part.where else one.learner
+            said.setdefault((part.verdict, part.word if part.word in _MANY else None), []).append(who)
+    every = sum(map(len, said.values()))
+    return tuple(
+        Alike(
+            verdict,
+            f"{len(who)} of {every} {_MANY.get(word or '', ('is undecided', 'are undecided'))[len(who) > 1]}",
+            tuple(who),
+        )
+        for (verdict, word), who in said.items()
+    )
+
+
+# --- who is better -------------------------------------------------------------------------------
+
+
+def better(compared: Comparison, groups: Mapping[str, Group]) -> str:
+    """Who keeps more, with the interval and the p of one test; nothing where that was not compared."""
+    one = next(
+        (compared.differences[name] for name in kept_by().values() if name in compared.differences),
+        None,
+    )
+    if one is None or one.difference is None:
+        return ""
+    ours, theirs = (groups.get(name) for name in (compared.system, compared.baseline))
+    names = [compared.system, compared.baseline]
+    where = ""
+    if ours and theirs and ours.learner and theirs.learner and ours.learner != theirs.learner:
+        names, where = [ours.learner, theirs.learner], compared.scenario_type or ""
+    return _better(one, names[0], names[1], where, points_of(ours) if ours else "")
+
+
+def _better(one: Difference, system: str, baseline: str, where: str, points: str) -> str:
+    assert one.difference is not None
+    wide = None if one.low is None or one.high is None else one.high - one.low
+    low, high = (one.low, one.high) if one.difference >= 0 else (one.high and -one.high, one.low and -one.low)
+    p = one.p if one.p_holm is None else one.p_holm
+    adjusted = " after Holm" if one.p_holm is not None and one.family > 1 else ""
+    facts = [
+        part
+        for part in (
+            where,
+            "" if wide is None else f"{one.level:.0%} interval {interval(low, high, ' to ')}".replace("%", " %"),
+        )
+        if part
+    ]
+    tested = [f"{p_words(p)}{adjusted}"] if p is not None else []
+    by = number(abs(one.difference), wide)
+    first, second = (system, baseline) if one.difference >= 0 else (baseline, system)
+    inside = ", ".join([*facts, *tested])
+    if one.word in ("better", "worse"):
+        return f"{first} keeps {by}{points} more than {second} ({inside})."
+    if one.word in ("likely better", "likely worse"):
+        return f"{first} likely keeps {by}{points} more than {second} ({inside}): not shown after correction."
+    return f"Who keeps more, {system} or {baseline}, is undecided: {first} is ahead by {by}{points} ({inside})."

@@ -27,9 +27,9 @@ from perdure.stats.interval import (
     sign_test,
     signed_rank_test,
     two_sided_sign_test,
+    within_life,
 )
 from perdure.stats.model import LEVEL, Array, Decision, Verdict, Withheld
-from perdure.stats.one_lifetime import within_life
 from perdure.stats.sentences import meaning, word_of, words_of
 from perdure.words import p_words
 

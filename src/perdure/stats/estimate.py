@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perdure.metrics.engine.arithmetic import median
 from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.score import Score
 from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.transfer import backward_transfer
 from perdure.stats.decide import decide, on_scale
-from perdure.stats.flags import flags_of_scores
 from perdure.stats.model import LEVEL, Array, Estimate
 from perdure.stats.robust import RESAMPLES, iqm_intervals
 from perdure.words import plural
 
-__all__ = ["ENOUGH_FOR_BOOTSTRAP", "defined", "estimate", "estimates"]
+__all__ = ["ENOUGH_FOR_BOOTSTRAP", "Flagged", "defined", "estimate", "estimates", "flags_in", "flags_of_scores"]
 
 ENOUGH_FOR_BOOTSTRAP = 10
 
@@ -98,3 +98,41 @@ def _reasons(lives: Sequence[Score], metric: str) -> str:
         return ""
     others = len(counted) - 1
     return counted[0][0] + (f" (and {plural(others, 'other reason')})" if others else "")
+
+
+# --- flags travel: what lifetimes' values carry, counted over lifetimes ---------------------------
+
+
+@dataclass(frozen=True)
+class Flagged:
+    """What a reader of values should know, and of how many lifetimes it holds."""
+
+    flag: str
+    n: int
+
+
+_SEVERAL = "left out for several reasons"
+_MOST_REASONS = 2
+
+
+def flags_in(each: Iterable[Iterable[str]]) -> tuple[Flagged, ...]:
+    """The flags of several lifetimes' values, each once, with how many lifetimes carry it.
+
+    How many of one lifetime's values carry a flag is no part of what it is about, so that the same flag is
+    counted as the same. Reasons for values left out name tasks, and may be as many as there are lifetimes: more
+    than two are counted as one, and each lifetime's own table has its own.
+    """
+    carried = [[one if isinstance(one, Flag) else Flag(one) for one in flags] for flags in each]
+    several = len({one.about for flags in carried for one in flags if one.left_out}) > _MOST_REASONS
+    found = Counter(
+        about
+        for flags in carried
+        for about in dict.fromkeys(_SEVERAL if several and one.left_out else one.about for one in flags)
+    )
+    return tuple(Flagged(flag, count) for flag, count in found.items())
+
+
+def flags_of_scores(lives: Sequence[Score], metric: str) -> tuple[Flagged, ...]:
+    """The flags of a metric's values over lifetimes; a lifetime without a value has none."""
+    measured = (one.metrics.get(metric) for one in lives)
+    return flags_in(one.flags for one in measured if one is not None and one.value is not None)

@@ -23,8 +23,7 @@ from perdure.metrics.engine.declare import Metric
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.report.material import Material, material, sketched
-from perdure.stats.answer import answer, keeping
-from perdure.stats.answers import answers
+from perdure.stats.answer import answer, answers, keeping
 from perdure.stats.decide import decide
 from perdure.stats.groups import alone
 from perdure.stats.model import Verdict

@@ -11,7 +11,7 @@ import numpy as np
 
 from perdure.gather.model import Life
 from perdure.report.material import Material
-from perdure.stats.flags import Flagged, flags_in, flags_of_scores
+from perdure.stats.estimate import Flagged, flags_in, flags_of_scores
 from perdure.words import plural
 
 __all__ = [
