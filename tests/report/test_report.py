@@ -19,14 +19,13 @@ from perdure.errors import NotALog, PerdureError
 from perdure.metrics.engine.settings import Settings
 from perdure.report import gather, report_of, write_report
 from perdure.report.checklist import checklist
-from perdure.report.conditions import headline
 from perdure.report.formats.html import html, json_inside
 from perdure.report.formats.latex import escaped as latex_escaped
 from perdure.report.formats.latex import latex
 from perdure.report.formats.markdown import escaped as markdown_escaped
 from perdure.report.formats.markdown import markdown
 from perdure.report.material import Material
-from perdure.report.model import Report
+from perdure.report.model import Report, headline
 from perdure.report.write import REPORTS, as_text
 from perdure.words import p_text
 

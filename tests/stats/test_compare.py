@@ -20,8 +20,7 @@ from perdure.metrics.engine.score import Score
 from perdure.stats.compare import Comparison, Difference, compare_lives
 from perdure.stats.decide import EQUAL
 from perdure.stats.exact import sign_flip_test
-from perdure.stats.order import almost_stochastic_order, violation_ratio
-from perdure.stats.secondary import hedges_g
+from perdure.stats.secondary import almost_stochastic_order, hedges_g, violation_ratio
 from perdure.stats.sentences import sentence
 
 PM = {"performance_maintenance": Bar(0.0, headline="log")}

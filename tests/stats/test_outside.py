@@ -18,9 +18,8 @@ from perdure.stats.compare import Difference, compare_metric
 from perdure.stats.correlate import correlate
 from perdure.stats.decide import decide
 from perdure.stats.multiple import holm
-from perdure.stats.order import violation_ratio
 from perdure.stats.robust import interquartile_mean, probability_of_improvement
-from perdure.stats.secondary import with_secondary
+from perdure.stats.secondary import violation_ratio, with_secondary
 
 SETS = 400
 PM = "performance_maintenance"

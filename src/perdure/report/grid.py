@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from perdure.metrics.engine.declare import Metric
-from perdure.report.draw.data.groups import GroupValue
-from perdure.report.draw.svg.axes import Scale, scale_over, tick_text, ticks
-from perdure.report.draw.svg.groups import VERDICTS, interval_mark
+from perdure.report.draw.svg.axes import Scale, interval_mark, scale_over, tick_text, ticks
 from perdure.report.draw.svg.paper import Figure, coloured, rect, rule, text
+from perdure.report.palette import VERDICTS
 from perdure.stats.answer import Question, questions
 from perdure.stats.model import Estimate, Group
 from perdure.words import interval, number, p_words, plural
@@ -87,7 +86,7 @@ def _grid(groups: Sequence[Group], declared: Mapping[str, Metric]) -> Grid:
             Row(
                 group.learner if group.learner and learners.count(group.learner) == 1 else _named(group),
                 plural(group.n, "lifetime"),
-                tuple(_cell(group, group.estimates.get(one.metric), scales[one.metric]) for one in asked),
+                tuple(_cell(group.estimates.get(one.metric), scales[one.metric]) for one in asked),
             )
             for group in own
         )
@@ -126,7 +125,7 @@ def _axis(one: Question, scale: Scale) -> Axis:
     return Axis(one.asks, one.about, one.metric, Figure(_WIDE, 16, drawn, "").inline("tiny"))
 
 
-def _cell(group: Group, one: Estimate | None, scale: Scale) -> Cell:
+def _cell(one: Estimate | None, scale: Scale) -> Cell:
     if one is None or one.mean is None:
         return Cell("not measured", "none", "", "", (one.absent if one else None) or "no value")
     made = one.decision
@@ -137,7 +136,7 @@ def _cell(group: Group, one: Estimate | None, scale: Scale) -> Cell:
         value = f"+{value}"
     word = made.word or made.verdict or ""
     told = _told(one, value)
-    return Cell(word, kind, value, _drawn(group, one, scale, kind, told), told)
+    return Cell(word, kind, value, _drawn(one, scale, kind, told), told)
 
 
 def _told(one: Estimate, value: str) -> str:
@@ -152,7 +151,7 @@ def _told(one: Estimate, value: str) -> str:
     return "; ".join(parts) + said + (f". {one.note}" if one.note else "")
 
 
-def _drawn(group: Group, one: Estimate, scale: Scale, kind: str, told: str) -> str:
+def _drawn(one: Estimate, scale: Scale, kind: str, told: str) -> str:
     middle, parts = _DEEP / 2, list[str]()
     threshold, margin = one.bar.threshold, one.decision.margin
     if threshold is not None and margin:
@@ -163,6 +162,8 @@ def _drawn(group: Group, one: Estimate, scale: Scale, kind: str, told: str) -> s
     parts.append(rule(_EDGE, middle, _WIDE - _EDGE, middle))
     if threshold is not None:
         parts.append(rule(scale(threshold), 1, scale(threshold), _DEEP - 1, "axis"))
-    given = GroupValue(group.group, one.n, one.missing, one.mean, one.low, one.high, one.verdict, None, (), ())
-    parts.append(coloured("ink" if kind == "plain" else kind, interval_mark(given, scale, middle, 4.6, told=False)))
+    _, shape = VERDICTS.get(one.verdict or "", ("", "circle"))
+    assert one.mean is not None
+    drawn = interval_mark(one.mean, one.low, one.high, scale, middle, 4.6, shape)
+    parts.append(coloured("ink" if kind == "plain" else kind, drawn))
     return Figure(_WIDE, _DEEP, "".join(parts), told).inline("tiny")

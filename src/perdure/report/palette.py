@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["COLOURS", "GOOD", "NEUTRAL", "POOR", "Look", "colour_of", "dark_colours", "looks", "mixed"]
+__all__ = ["COLOURS", "GOOD", "NEUTRAL", "POOR", "VERDICTS", "Look", "colour_of", "dark_colours", "looks", "mixed"]
 
 # Okabe and Ito 2008 without its yellow and black, which vanish on white and on dark paper, and two of Tol's muted set.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#882255", "#999933")
 GOOD, POOR, NEUTRAL = "#0072b2", "#c8551b", "#7a7a7a"
 """Met, not met, undecided: blue and vermilion, never green and red."""
+
+VERDICTS = {"met": ("good", "circle"), "not met": ("poor", "cross"), "undecided": ("open", "square")}
+"""Verdict → its colour, as pages and figures call it, and its marker."""
 
 _SHADES = (0.0, -0.38, 0.42, -0.62)
 # The lengths of the cycles share no factor, so that no two of some hundred tasks look the same.

@@ -36,6 +36,7 @@ __all__ = [
     "compose",
     "ends_of",
     "frame",
+    "interval_mark",
     "legend",
     "margin",
     "scale_over",
@@ -168,6 +169,17 @@ class Panel:
         x, y = self.x, self.y
         facts = " ".join(f"{one:.7g}" for one in (x.start, x.stop, x.low, x.high, y.start, y.stop, y.low, y.high))
         return f'<g class="panel" data-frame="{facts} {int(x.log)}">{body}</g>'
+
+
+def interval_mark(
+    mean: float, low: float | None, high: float | None, x: Scale, y: float, radius: float, shape: str, words: str = ""
+) -> str:
+    """A mean and its interval; a single lifetime has none, which is not one of no width."""
+    reach = ""
+    if low is not None and high is not None:
+        ends = [min(max(x(end), x.start), x.stop) for end in (low, high)]
+        reach = stroke(path(ends, [y, y]), radius * 0.8)
+    return reach + marker(shape, min(max(x(mean), x.start), x.stop), y, radius, words)
 
 
 def margin(scale: Scale, paper: Paper, most: int = 5) -> float:

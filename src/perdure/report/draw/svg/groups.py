@@ -20,7 +20,7 @@ from perdure.report.draw.data.groups import (
 )
 from perdure.report.draw.data.view import flags_text
 from perdure.report.draw.kinds import figure
-from perdure.report.draw.svg.axes import Entry, Looks, Panel, Scale, compose, frame, margin, scale_over
+from perdure.report.draw.svg.axes import Entry, Looks, Panel, Scale, compose, frame, interval_mark, margin, scale_over
 from perdure.report.draw.svg.multiples import Cell, grid, multiples
 from perdure.report.draw.svg.paper import (
     Figure,
@@ -36,14 +36,13 @@ from perdure.report.draw.svg.paper import (
     text,
     width_of,
 )
+from perdure.report.palette import VERDICTS
 from perdure.report.palette import looks as looks_of
 from perdure.words import interval, number, plural
 
 __all__ = [
-    "VERDICTS",
     "capabilities",
     "efficiency_maintenance",
-    "interval_mark",
     "metrics",
     "performance_cost",
     "power",
@@ -52,7 +51,6 @@ __all__ = [
     "stability_plasticity",
 ]
 
-VERDICTS = {"met": ("good", "circle"), "not met": ("poor", "cross"), "undecided": ("open", "square")}
 """Verdict → colour and marker."""
 _DASH = "4 3"
 
@@ -113,22 +111,12 @@ def _against(
             )
             continue
         lives = "".join(path([x(value)] * 2, [middle + row * 0.2, middle + row * 0.38]) for _, value in one.lives)
-        kind, _ = VERDICTS.get(one.verdict or "", ("ink", "circle"))
-        parts.append(coloured(kind, stroke(lives, 0.9, opacity=0.6) + interval_mark(one, x, middle, paper.size * 0.42)))
+        kind, shape = VERDICTS.get(one.verdict or "", ("ink", "circle"))
+        drawn = interval_mark(one.mean, one.low, one.high, x, middle, paper.size * 0.42, shape, _told(one))
+        parts.append(coloured(kind, stroke(lives, 0.9, opacity=0.6) + drawn))
         said = (f"n = {one.n}" if one.missing else "") + ("†" if one.flags else "")
         parts.append(text(x(one.mean), middle - paper.size * 0.6, said, paper.small * 0.85, "soft", at="middle"))
     return "".join(parts)
-
-
-def interval_mark(one: GroupValue, x: Scale, y: float, radius: float, *, told: bool = True) -> str:
-    """A mean and its interval; a single lifetime has none, which is not one of no width."""
-    assert one.mean is not None
-    _, shape = VERDICTS.get(one.verdict or "", ("", "circle"))
-    reach = ""
-    if one.low is not None and one.high is not None:
-        ends = [min(max(x(end), x.start), x.stop) for end in (one.low, one.high)]
-        reach = stroke(path(ends, [y, y]), radius * 0.8)
-    return reach + marker(shape, min(max(x(one.mean), x.start), x.stop), y, radius, _told(one) if told else "")
 
 
 def _told(one: GroupValue) -> str:
