@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from perdure.metrics import METRICS
 from perdure.metrics.engine.declare import Words
+from perdure.metrics.engine.presets import PRESETS
 from perdure.words import interval, number, p_words, plural
 
 if TYPE_CHECKING:
@@ -38,9 +39,7 @@ _PAPERS = (
     "Decided as {preset} does: met where a one-tailed t test gives p < .05 above the threshold, not met where it gives "
     "p < .05 below; the 90 % interval says the same. Arithmetic means, experts as constants."
 )
-_UNDECIDED = {
-    "framework-2019": "framework-2019 gives no verdicts. Arithmetic means and 90 % intervals, experts as constants."
-}
+_UNDECIDED = "{preset} gives no verdicts. Arithmetic means and 90 % intervals, experts as constants."
 
 _OPEN = "undecided"
 _OF_CHANGE = ("gains", "keeps", "loses", "forgets")
@@ -63,12 +62,12 @@ def verdict_words() -> tuple[str, ...]:
 
 def rule_of(preset: str) -> str:
     """How verdicts are reached under a preset."""
-    return RULE if preset == "standard" else _UNDECIDED.get(preset) or _PAPERS.format(preset=preset)
+    return RULE if preset == "standard" else (_PAPERS if decides(preset) else _UNDECIDED).format(preset=preset)
 
 
 def decides(preset: str) -> bool:
-    """Whether a preset gives any verdict."""
-    return preset not in _UNDECIDED
+    """Whether a preset gives any verdict, by its declaration where there is one."""
+    return preset not in PRESETS.names() or PRESETS.get(preset).decides
 
 
 def word_of(words: Words, verdict: Verdict, ends: tuple[float, float], slack: float, none: float) -> str:
