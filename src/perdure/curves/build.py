@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from zlib import crc32
 
 import numpy as np
@@ -13,9 +15,18 @@ import polars as pl
 from perdure.curves.experts import ExpertLog, expert_log, matching, oriented, scaled_for, values_of
 from perdure.curves.from_matrix import matrix_curves
 from perdure.curves.joined import Joined
-from perdure.curves.model import LOWEST, SCALED, Array, Curves, Expert, Prep, Range, Ranges
+from perdure.curves.model import LOWEST, SCALED, Array, Curves, Expert, Prep, Range, Ranges, Whole, gathered
+from perdure.curves.pieces import Pieces
 from perdure.curves.prepare import clamp, scale, smooth
-from perdure.curves.ranges import as_one, found_ranges, given_ranges, own_task, percentiles, recorded_ranges
+from perdure.curves.ranges import (
+    as_one,
+    found_ranges,
+    given_ranges,
+    own_task,
+    percentiles,
+    recorded_ranges,
+    spans_by_task,
+)
 from perdure.curves.together import Together
 from perdure.errors import LogError, MetricError
 from perdure.log.accuracy_matrix import MatrixPassage
@@ -26,6 +37,7 @@ from perdure.scenario.model import Block, Scenario, Task
 __all__ = ["Asked", "alike", "curves", "expert_logs"]
 
 _LARGEST = 1e300  # the range of larger values, or the sum of many, is no number
+_KEPT = "curves"
 _SHORT = 256  # values; a longer block by itself takes no longer for being one of many
 _TOGETHER = 1 << 14  # values of a life's short blocks that are clamped or scaled in one go
 _AT_ONCE = 1 << 20  # values prepared as one array, the experts' beside them
@@ -146,12 +158,18 @@ class _Life:
     given: Mapping[str, Range]
     ways: Mapping[str, Direction]
     """Task → whether higher is better there."""
+    before: Pieces | None = None
+    """What is kept of it, where it is being written."""
+    ended: int = 0
+    """How many of its first blocks are kept there."""
 
     def like(self, other: _Life) -> bool:
         """Whether both went through the same blocks, and are scaled by the same given ranges."""
         mine, its = self.passage.scenario, other.passage.scenario
         return (
-            (mine.blocks is its.blocks or mine.blocks == its.blocks)
+            self.lifetime.kept is None
+            and other.lifetime.kept is None
+            and (mine.blocks is its.blocks or mine.blocks == its.blocks)
             and (self.starts is other.starts or np.array_equal(self.starts, other.starts))
             and (self.given is other.given or self.given == other.given)
             and mine.tasks == its.tasks
@@ -169,7 +187,11 @@ def _life(lifetime: Lifetime, passage: Passage, asked: Asked, before: _Life | No
             where=lifetime.id,
         )
     values, starts = values_of(passage, asked.prep)
-    if max(values.max(), -values.min()) > _LARGEST:
+    kept = lifetime.kept.get(_KEPT)[0] if lifetime.kept and _by_block(asked.prep) else None
+    pieces = kept[1] if kept and kept[0] == asked else None
+    ended = pieces.same(passage.scenario.blocks) if pieces else 0
+    further = values[starts[ended] :]
+    if max(further.max(), -further.min()) > _LARGEST:
         at = int(np.abs(values).argmax())
         block = int(np.searchsorted(starts, at, side="right")) - 1
         task = passage.scenario.blocks[block].task
@@ -186,19 +208,26 @@ def _life(lifetime: Lifetime, passage: Passage, asked: Asked, before: _Life | No
     given = given_ranges(lifetime, asked.prep, ways, passage.scenario.tasks)
     if given is None:
         given = recorded_ranges(lifetime, passage, asked.prep, ways)
-    return _Life(lifetime, passage, values, starts, given, ways)
+    return _Life(lifetime, passage, values, starts, given, ways, pieces, ended)
+
+
+def _by_block(prep: Prep) -> bool:
+    """Whether each block is prepared by itself, and stays as it is; percentiles and noise are of all values."""
+    return not (prep.clamp or prep.noise)
 
 
 def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -> list[Curves]:
     """Lives of the same blocks as curves: arrays with a row for each."""
     first, count, prep = group[0], len(group), asked.prep
-    blocks, starts, given = first.passage.scenario.blocks, first.starts, first.given
-    tasks = tuple(dict.fromkeys(block.task for block in blocks))
+    every, ended, given = first.passage.scenario.blocks, first.ended, first.given
+    blocks, skipped = every[ended:], int(first.starts[ended])
+    starts = first.starts[ended:] - skipped
+    tasks = tuple(dict.fromkeys(block.task for block in every))
     known_as = {task.label: task for task in first.passage.scenario.tasks}
     matched = {task: found for task in tasks if (found := matching(known_as[task], logs, prep))}
 
     found_values = np.stack([life.values for life in group]) if count > 1 else first.values[np.newaxis]
-    measured = _oriented(found_values, starts, blocks, first.ways)
+    measured = _oriented(found_values[:, skipped:], starts, blocks, first.ways)
     smoothed_blocks = [index for index, block in enumerate(blocks) if block.mode == "learn" or prep.smooth_evaluation]
     smoothed = smooth(measured, starts, smoothed_blocks, window=prep.window, width=prep.width, alignment=prep.alignment)
 
@@ -211,13 +240,17 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
         clamps = {task: Ranges.of(found) for task, found in clamped.items()}
         _each_block(blocks, starts, smoothed, clamps, clamp)
         _each_block(blocks, starts, raw, clamps, clamp)
-    ranges = known if all_given else found_ranges(smoothed, starts, blocks, matched, clamps, prep) | known
+    earlier = first.before.spans(ended) if first.before else {}
+    spanned = spans_by_task(smoothed, starts, blocks, earlier)
+    ranges = known if all_given else found_ranges(spanned, matched, clamps, prep) | known
     by_life = [dict(zip(ranges, found, strict=True)) for found in zip(*ranges.values(), strict=True)]
     unused = _unused_experts(logs, matched, tasks)
     notes = [(*life.passage.notes, *_notes(found, prep), *unused) for life, found in zip(group, by_life, strict=True)]
     if prep.scale == "run":
         by_life = [as_one(found, prep, first.ways[tasks[0]], all_given) for found in by_life]
     bounds = {task: Ranges.of([found[task] for found in by_life]) for task in tasks}
+    if first.lifetime.kept and _by_block(prep):
+        return [_going_on(first, asked, logs, matched, by_life[0], notes[0], (measured[0], smoothed[0], starts))]
     if prep.scale != "none":
         _each_block(blocks, starts, smoothed, bounds, scale)
         _each_block(blocks, starts, raw, bounds, scale)
@@ -228,7 +261,15 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
     for array in (smoothed, raw):
         array.flags.writeable = False
     experts = {task: _scaled(found, task, bounds, clamps, prep, count) for task, found in matched.items()}
-    joined = Joined(measured, starts, prep, bounds, clamps, matched, noise)
+    joined = Joined(
+        partial(_first, measured, starts),
+        count,
+        prep,
+        bounds,
+        clamps,
+        matched,
+        None if noise is None else partial(_first, noise, starts),
+    )
     among: Together | None = None
     if count > 1:
         widths = {
@@ -243,9 +284,7 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
             passage=_sharing(life.passage, first.passage.scenario),
             prep=prep,
             directions=first.ways,
-            values=smoothed[row],
-            raw=raw[row],
-            measured=measured[row],
+            prepared=Whole(smoothed[row], raw[row], measured[row], starts),
             starts=starts,
             ranges=by_life[row],
             experts={task: tuple(one[row] for one in found) for task, found in experts.items()},
@@ -256,6 +295,52 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
         )
         for row, life in enumerate(group)
     ]
+
+
+def _first(values: Array, starts: npt.NDArray[np.int64], blocks: Sequence[int], most: int) -> Array:
+    return gathered(values, starts, blocks)[:, :most]
+
+
+def _going_on(
+    life: _Life,
+    asked: Asked,
+    logs: Sequence[ExpertLog],
+    matched: Mapping[str, Sequence[ExpertLog]],
+    ranges: Mapping[str, Range],
+    notes: tuple[str, ...],
+    further: tuple[Array, Array, npt.NDArray[np.int64]],
+) -> Curves:
+    """A life that is being written: the blocks that had ended as they were, and what came since."""
+    prep, before = asked.prep, life.before
+    measured, smoothed, starts = further
+    at = [slice(first, last) for first, last in pairwise(starts.tolist())]
+    pieces = Pieces.of(
+        before,
+        life.ended,
+        life.passage.scenario.blocks,
+        [measured[one] for one in at],
+        [smoothed[one] for one in at],
+        prep,
+        ranges,
+        logs,
+    )
+    for task, found in matched.items():
+        if task not in pieces.experts:
+            pieces.experts[task] = tuple(one[0] for one in _scaled(found, task, ranges, {}, prep, 1))
+    assert life.lifetime.kept is not None
+    life.lifetime.kept.put(_KEPT, (asked, pieces), life.lifetime.height)
+    return Curves(
+        lifetime=life.lifetime.id,
+        passage=life.passage,
+        prep=prep,
+        directions=life.ways,
+        prepared=pieces,
+        starts=life.starts,
+        ranges=ranges,
+        experts={task: pieces.experts[task] for task in matched},
+        notes=notes,
+        joined=Joined(pieces.measured_first, 1, prep, ranges, {}, matched),
+    )
 
 
 def _noise(group: Sequence[_Life], prep: Prep) -> Array | None:

@@ -83,6 +83,11 @@ class ExpertLog:
         return gathered(self.measured, self.starts, self.awake) if self.awake else self.measured[:0]
 
     @cached_property
+    def span(self) -> tuple[float, float]:
+        """The lowest and the highest of its smoothed values."""
+        return float(self.smoothed.min()), float(self.smoothed.max())
+
+    @cached_property
     def mark(self) -> str:
         """Its id with a digest of what it measured: folders of several learners often name their experts alike."""
         return f"{self.id}@{hashlib.sha256(self.measured.tobytes()).hexdigest()[:8]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perdure.curves.experts import oriented
-from perdure.curves.model import Curves, Prep, Range
+from perdure.curves.model import Curves, Prep, Range, Whole
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Direction
 
@@ -21,9 +21,7 @@ def matrix_curves(passage: MatrixPassage, lifetime: str, direction: Direction = 
         passage=passage,
         prep=Prep(window="none", scale="none"),
         directions=dict.fromkeys(passage.matrix.tasks, direction),
-        values=values,
-        raw=values,
-        measured=values,
+        prepared=Whole(values, values, values, passage.starts),
         starts=passage.starts,
         ranges={
             task: Range(float(np.nanmin(row)), float(np.nanmax(row)))

@@ -6,7 +6,7 @@ let values behind the cut count: both move what the two are compared by, for a l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -16,11 +16,13 @@ import numpy.typing as npt
 
 from perdure.curves.beside import Beside
 from perdure.curves.experts import ExpertLog
-from perdure.curves.model import LOWEST, SCALED, Array, Prep, Range, Ranges, gathered, late, mean, near, start, terminal
+from perdure.curves.model import LOWEST, SCALED, Array, Prep, Range, Ranges, late, mean, near, start, terminal
 from perdure.curves.prepare import clamp, scale, smooth
 
 __all__ = ["Joined"]
 
+First = Callable[[tuple[int, ...], int], Array]
+"""Of blocks, stitched, the first so many experiences."""
 _CLOSE = 0.9  # how far from where they begin to where they end the common target lies
 
 
@@ -57,14 +59,14 @@ class _Side:
 class Joined:
     """The raw values of lives that share their blocks, and of the experts beside them, with what prepares them."""
 
-    measured: Array
+    measured: First
     """A row per life, higher is better."""
-    starts: npt.NDArray[np.int64]
+    lives: int
     prep: Prep
     bounds: Mapping[str, Range | Ranges]
     clamps: Mapping[str, Range | Ranges]
     experts: Mapping[str, Sequence[ExpertLog]]
-    noise: Array | None = None
+    noise: First | None = None
     """What is added to the learners' prepared values."""
 
     @cached_property
@@ -84,14 +86,15 @@ class Joined:
         return self._found[key]
 
     def _compared(self, task: str, blocks: tuple[int, ...], average: str) -> list[tuple[Beside, ...]]:
-        lives = len(self.measured)
+        lives = self.lives
         logs = [(one.mark, one.awake_values) for one in self.experts.get(task, ()) if len(one.awake_values)]
         if not logs:
             return [()] * lives
         if average == "time" and len(logs) > 1:
             logs = [_averaged(logs)]
-        own = gathered(self.measured, self.starts, blocks)
-        noise = None if self.noise is None else gathered(self.noise, self.starts, blocks)
+        most = max(len(values) for _, values in logs)
+        own = self.measured(blocks, most)
+        noise = None if self.noise is None else self.noise(blocks, most)
         lengths = [min(own.shape[-1], len(values)) for _, values in logs]
         cuts = {
             length: _Side(self._prepared(task, own[:, :length], None if noise is None else noise[:, :length]))

@@ -29,10 +29,12 @@ __all__ = [
     "Curves",
     "Expert",
     "Prep",
+    "Prepared",
     "Range",
     "Ranges",
     "Scale",
     "Variants",
+    "Whole",
     "Window",
     "centred_index",
     "dot",
@@ -319,9 +321,72 @@ def gathered(values: Array, starts: npt.NDArray[np.int64], blocks: Sequence[int]
     return stitched
 
 
+class Prepared(Protocol):
+    """The values of one life, all its blocks in order."""
+
+    @property
+    def values(self) -> Array:
+        """Smoothed, clamped, scaled."""
+        ...
+
+    @property
+    def raw(self) -> Array:
+        """Clamped and scaled, not smoothed."""
+        ...
+
+    @property
+    def measured(self) -> Array:
+        """As measured, negated where lower is better."""
+        ...
+
+    @property
+    def curves(self) -> dict[int, Curve]:
+        """Block → its curve, where somebody asked for it."""
+        ...
+
+    @property
+    def means(self) -> dict[int, float]:
+        """Block → the mean of its values as measured, where somebody asked for it."""
+        ...
+
+    @property
+    def found(self) -> dict[Any, Any] | None:
+        """What was found in blocks that have ended, of a life that is being written; else None."""
+        ...
+
+    def over(self, blocks: Sequence[int]) -> tuple[Array, Array]:
+        """The blocks stitched, smoothed and not."""
+        ...
+
+    def measured_over(self, blocks: Sequence[int]) -> Array:
+        """The blocks as measured, stitched."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """The values of a life as long arrays, cut into blocks by `starts`."""
+
+    values: Array
+    raw: Array
+    measured: Array
+    starts: npt.NDArray[np.int64]
+    curves: dict[int, Curve] = field(default_factory=dict)
+    means: dict[int, float] = field(default_factory=dict)
+    found: None = None
+
+    def over(self, blocks: Sequence[int]) -> tuple[Array, Array]:
+        """The blocks stitched, smoothed and not; of a single one a view."""
+        return gathered(self.values, self.starts, blocks), gathered(self.raw, self.starts, blocks)
+
+    def measured_over(self, blocks: Sequence[int]) -> Array:
+        """The blocks as measured, stitched."""
+        return gathered(self.measured, self.starts, blocks)
+
+
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """One lifetime on a comparable scale: one long array, cut into blocks by `starts`.
+    """One lifetime on a comparable scale, cut into blocks by `starts`.
 
     Block `i` of `scenario` owns `values[starts[i]:starts[i + 1]]`.
     """
@@ -331,12 +396,8 @@ class Curves:
     prep: Prep
     directions: Mapping[str, Direction]
     """Task → whether higher is better there, as its measure has it."""
-    values: Array
-    """Smoothed, clamped, scaled."""
-    raw: Array
-    """Clamped and scaled, not smoothed."""
-    measured: Array
-    """As measured, negated where lower is better."""
+    prepared: Prepared = field(repr=False)
+    """Its values, block by block."""
     starts: npt.NDArray[np.int64]
     ranges: Mapping[str, Range]
     """Task → the range its values were scaled by."""
@@ -355,6 +416,21 @@ class Curves:
     def scenario(self) -> Scenario:
         """The blocks as lived."""
         return self.passage.scenario
+
+    @property
+    def values(self) -> Array:
+        """Smoothed, clamped, scaled."""
+        return self.prepared.values
+
+    @property
+    def raw(self) -> Array:
+        """Clamped and scaled, not smoothed."""
+        return self.prepared.raw
+
+    @property
+    def measured(self) -> Array:
+        """As measured, negated where lower is better."""
+        return self.prepared.measured
 
     @cached_property
     def as_logged(self) -> Array:
@@ -380,15 +456,15 @@ class Curves:
             return self.among.over(tuple(blocks))[self.row]
         if len(blocks) != 1:
             return self._stitched(blocks)
-        kept = self._kept
+        kept = self.prepared.curves
         found = kept.get(blocks[0])
         if found is None:
             found = kept[blocks[0]] = self._stitched(blocks)
         return found
 
     def _stitched(self, blocks: Sequence[int]) -> Curve:
-        values, raw = self._gather(self.values, blocks), self._gather(self.raw, blocks)
-        return Curve(values, raw, self.extent(blocks), None if self.prep.scale == "none" else 1.0)
+        values, raw = self.prepared.over(blocks)
+        return Curve(values, raw, self.extent(blocks), None if self.prep.scale == "none" else LOWEST)
 
     def beside(
         self, task: str, blocks: Sequence[int], average: Literal["metrics", "time"] = "metrics"
@@ -396,19 +472,18 @@ class Curves:
         """The blocks joined, beside each expert of `task`."""
         return self.joined.beside(task, tuple(blocks), average)[self.row] if self.joined else ()
 
-    @cached_property
-    def _kept(self) -> dict[int, Curve]:
-        return {}
-
     def measured_over(self, blocks: Sequence[int]) -> Array:
         """The values as measured (higher is better) of the blocks, stitched."""
-        return self._gather(self.measured, blocks)
+        return self.prepared.measured_over(blocks)
 
     def measured_mean(self, block: int) -> float:
         """The mean of one block's values as measured."""
         if self.among is not None:
             return self.among.measured_means(block)[self.row]
-        return float(mean(self.measured_over((block,))))
+        means = self.prepared.means
+        if block not in means:
+            means[block] = float(mean(self.measured_over((block,))))
+        return means[block]
 
     def extent(self, blocks: Sequence[int]) -> float:
         """The width of the range of the blocks' tasks on the prepared scale."""
@@ -416,6 +491,3 @@ class Curves:
             return SCALED
         found = [self.ranges[self.scenario.blocks[index].task] for index in blocks[:1]]
         return found[0].high - found[0].low if found else 0.0
-
-    def _gather(self, values: Array, blocks: Sequence[int]) -> Array:
-        return gathered(values, self.starts, blocks)

@@ -17,7 +17,15 @@ from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.variants import task_of
 from perdure.scenario.model import Block, Task
 
-__all__ = ["as_one", "found_ranges", "given_ranges", "own_task", "percentiles", "recorded_ranges"]
+__all__ = [
+    "as_one",
+    "found_ranges",
+    "given_ranges",
+    "own_task",
+    "percentiles",
+    "recorded_ranges",
+    "spans_by_task",
+]
 
 _Bounds = TypeVar("_Bounds")
 
@@ -111,29 +119,44 @@ def _range(bounds: tuple[float, float], direction: Direction) -> Range:
 # --- found ----------------------------------------------------------------------------------------
 
 
-def found_ranges(
+def spans_by_task(
     smoothed: Array,
     starts: npt.NDArray[np.int64],
     blocks: Sequence[Block],
+    earlier: Mapping[str, tuple[float, float]],
+) -> dict[str, tuple[Array, Array]]:
+    """The lowest and the highest value of each task, life by life; `earlier` are those of blocks that went before."""
+    tasks = {task: at for at, task in enumerate(dict.fromkeys((*earlier, *(block.task for block in blocks))))}
+    which = np.array([tasks[block.task] for block in blocks], dtype=np.int64)
+    low, high = np.full((2, len(tasks), len(smoothed)), [[[np.inf]], [[-np.inf]]])
+    for task, (lowest, highest) in earlier.items():
+        low[tasks[task]], high[tasks[task]] = lowest, highest
+    lows, highs = spans(smoothed, starts)
+    np.minimum.at(low, which, lows.T)
+    np.maximum.at(high, which, highs.T)
+    return {task: (low[at], high[at]) for task, at in tasks.items()}
+
+
+def found_ranges(
+    spanned: Mapping[str, tuple[Array, Array]],
     matched: Mapping[str, Sequence[ExpertLog]],
     clamps: Mapping[str, Range | Ranges],
     prep: Prep,
 ) -> dict[str, list[Range]]:
-    """The range of each task over the learner's values and its experts', life by life."""
-    lows, highs = spans(smoothed, starts)
-    low: dict[str, Array] = {}
-    high: dict[str, Array] = {}
-    for index, block in enumerate(blocks):
-        low[block.task] = np.minimum(low.get(block.task, np.inf), lows[:, index])
-        high[block.task] = np.maximum(high.get(block.task, -np.inf), highs[:, index])
+    """The range of each task over what the learner's values span and its experts', life by life."""
+    found = dict(spanned)
     for task, experts in matched.items():
         for expert in experts:
             if len(expert.smoothed):
-                own = task in clamps and own_task(expert, task, prep) == task
-                within = clamp(expert.smoothed, clamps[task]) if own else expert.smoothed
-                low[task] = np.minimum(low[task], within.min(axis=-1))
-                high[task] = np.maximum(high[task], within.max(axis=-1))
-    return {task: [Range(*ends) for ends in zip(low[task].tolist(), high[task].tolist(), strict=True)] for task in low}
+                ends = np.array(expert.span)
+                if task in clamps and own_task(expert, task, prep) == task:
+                    ends = clamp(ends, clamps[task])
+                low, high = found[task]
+                found[task] = np.minimum(low, ends[..., 0]), np.maximum(high, ends[..., 1])
+    return {
+        task: [Range(*ends) for ends in zip(low.tolist(), high.tolist(), strict=True)]
+        for task, (low, high) in found.items()
+    }
 
 
 def percentiles(

@@ -19,6 +19,7 @@ from perdure.scenario.variants import Variants, mode
 
 if TYPE_CHECKING:
     from perdure.log.alike import Alike
+    from perdure.log.kept import Kept
     from perdure.log.lean import Lean
     from perdure.log.parameters import ParameterTable
     from perdure.log.variants import Sets, Settled
@@ -102,6 +103,8 @@ class Lifetime:
     alike: Alike | Lean | None = field(default=None, repr=False)
     """What it has in common with the lifetimes beside it, where a reader of many saw it; or what stands for its rows,
     where `experiences` are but the first and the last of each block."""
+    kept: Kept | None = field(default=None, repr=False)
+    """What was made of it when it was read before, where it is being written and read again and again."""
 
     @cached_property
     def scenario(self) -> Scenario:

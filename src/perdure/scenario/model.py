@@ -71,6 +71,8 @@ class Scenario(Shown):
     tasks: tuple[Task, ...]
     blocks: tuple[Block, ...]
     info: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    walks: dict[Any, Any] | None = field(default=None, repr=False, compare=False)
+    """How far its blocks were walked in search of sites, where further ones come behind them."""
 
     @classmethod
     def of(

@@ -14,12 +14,12 @@ from perdure import files
 from perdure.errors import LogError
 from perdure.log.blocks import in_order
 from perdure.log.formats.l2logger import L2Logger, schema_of
-from perdure.log.model import Direction
+from perdure.log.kept import Kept
+from perdure.log.model import Direction, Lifetime
+from perdure.log.read import Options
 from perdure.log.tsv import Checksums, Source, Unparsed, beginning, load, parsed
 
 __all__ = ["Growing"]
-
-_CHUNKS = 16  # pieces that a table may lie in before it is put together again
 
 
 class _NotGrown(Exception):
@@ -52,13 +52,19 @@ class Growing(L2Logger):
     def forget(self) -> None:
         """Keep nothing: the next time, all is read."""
         self._files: dict[str, _Read] = {}
-        self._kept: pl.DataFrame | None = None
+        self._pieces_kept: list[pl.DataFrame] = []
         self._measures: Mapping[str, Direction] = {}
+        self._made = Kept()
 
     @property
     def size(self) -> int:
         """How many bytes are kept."""
-        return int(self._kept.estimated_size()) if self._kept is not None else 0
+        return sum(int(one.estimated_size()) for one in self._pieces_kept)
+
+    def read(self, path: Path, options: Options) -> Lifetime:
+        """The lifetime as far as it was written, with what was made of it before."""
+        found = super().read(path, options)
+        return replace(found, kept=self._made)
 
     def _rows(
         self,
@@ -86,7 +92,7 @@ class Growing(L2Logger):
         checksums: Checksums,
     ) -> pl.DataFrame:
         gone = self._files.keys() - {one.relative for one in found}
-        if self._kept is not None and (gone or measures != self._measures):
+        if self._pieces_kept and (gone or measures != self._measures):
             raise _NotGrown
         state: dict[str, _Read] = {}
         texts: list[tuple[tuple[str, ...], Path, bytes]] = []
@@ -112,17 +118,30 @@ class Growing(L2Logger):
             of_header = list(group)
             schema = schema_of(header, of_header[0][1], measures)
             frames.append(parsed(b"".join(text for _, _, text in of_header), schema))
-        kept = self._kept
         if frames:
-            further = self._columns(path, pl.concat(frames, how="diagonal_relaxed"), measures)
-            if kept is not None and kept.schema != further.schema:
-                raise _NotGrown
-            kept = further if kept is None else kept.vstack(further)
-        if kept is None:
+            self._add(self._columns(path, pl.concat(frames, how="diagonal_relaxed"), measures))
+        if not self._pieces_kept:
             raise _NotGrown
-        self._kept = kept.rechunk() if kept.n_chunks() > _CHUNKS else kept
         self._files, self._measures = state, dict(measures)
-        return in_order(self._kept)
+        return pl.concat(self._pieces_kept, rechunk=False)
+
+    def _add(self, further: pl.DataFrame) -> None:
+        """Put further rows in their place, which usually is behind all others."""
+        further = in_order(further)
+        pieces = self._pieces_kept
+        if pieces and pieces[0].schema != further.schema:
+            raise _NotGrown
+        while pieces and (joint := pl.concat([pieces[-1][-1:], further])) is not in_order(joint):
+            last = pieces.pop()
+            before = int(last["block_num"].search_sorted(further["block_num"][0], "left"))
+            further = in_order(pl.concat([last[before:], further]))
+            if before:
+                pieces.append(last[:before])
+        self._made.read_again(sum(one.height for one in pieces))
+        pieces.append(further)
+        # Pieces double in size from the last to the first: each row is moved a few times, however many polls there are.
+        while len(pieces) > 1 and pieces[-2].height < 2 * pieces[-1].height:
+            pieces[-2:] = [pl.concat(pieces[-2:], rechunk=True)]
 
 
 def _further(source: Source, before: _Read) -> tuple[_Read, bytes]:
