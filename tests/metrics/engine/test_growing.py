@@ -20,7 +20,6 @@ from perdure.metrics.engine.contract import lifetime_of, random_blocks
 from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.score import Scorer
 from perdure.metrics.engine.settings import Settings
-from perdure.scenario.model import Block
 
 
 def any_life(rng: np.random.Generator) -> Lifetime:
