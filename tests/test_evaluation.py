@@ -118,6 +118,27 @@ def test_a_learner_that_fails_is_named_and_the_other_is_scored(protocol: Path, t
     assert len(found) == len(list(found)) == 2
 
 
+@pytest.mark.parametrize("lifetimes", [None, 4])
+def test_a_plan_costs_what_its_lifetimes_and_experts_live(protocol: Path, lifetimes: int | None) -> None:
+    plan = perdure.plan(2.0)
+    cost = perdure.with_cost(plan, protocol, lifetimes=lifetimes, experts=3).cost
+    assert cost is not None
+    count = lifetimes or plan.exact or 0
+    # A lifetime learns two variants for 8 experiences each, and is evaluated six times for 4; an expert learns one.
+    assert (cost.lives, cost.life_experiences) == (count, count * (2 * 8 + 6 * 4))
+    assert (cost.experts, cost.expert_experiences) == (6, 6 * 8)
+    how = [
+        "--k",
+        2,
+        "--protocol",
+        protocol,
+        "--experts-per-task",
+        3,
+        *(["--lifetimes", lifetimes] if lifetimes else []),
+    ]
+    assert json.loads(run_verb("plan", *how, "--json", "-").stdout)["cost"] == cost.as_json()
+
+
 @pytest.mark.parametrize("few", [0, 2])
 def test_a_protocol_is_linted_scenario_by_scenario(protocol: Path, few: int) -> None:
     protocol.write_text(protocol.read_text().replace("experts = 1", f"experts = {few}"))

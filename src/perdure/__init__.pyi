@@ -35,6 +35,7 @@ from perdure.metrics.engine.score import Score as Score
 from perdure.metrics.engine.settings import settings_for as settings_for
 from perdure.protocols import ProtocolLint as ProtocolLint
 from perdure.protocols import lint_protocol as lint_protocol
+from perdure.protocols import with_cost as with_cost
 from perdure.report.draw import KINDS, save
 from perdure.report.draw import View as View
 from perdure.report.draw import draw as draw

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError
@@ -15,8 +15,9 @@ from perdure.words import plural
 if TYPE_CHECKING:
     from perdure.run.plan import Plan
     from perdure.scenario.lint import LintReport
+    from perdure.stats.plan import Plan as LifetimePlan
 
-__all__ = ["ProtocolLint", "few_experts", "lint_protocol", "settings_of", "unanswered"]
+__all__ = ["ProtocolLint", "experts_in", "few_experts", "lint_protocol", "settings_of", "unanswered", "with_cost"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,37 @@ def lint_protocol(
     return ProtocolLint(
         protocol.name, {name: lint(one, settings, kind=kind) for name, one in scenarios.items()}, gap or None
     )
+
+
+def experts_in(path: str | os.PathLike[str]) -> int:
+    """How many experts a protocol has for each task variant."""
+    return read_protocols(os.fspath(path))[0].experts
+
+
+def with_cost(
+    plan: LifetimePlan,
+    protocol: str | os.PathLike[str],
+    *,
+    lifetimes: int | None = None,
+    experts: int | None = None,
+    pilot: Iterable[str | os.PathLike[str]] = (),
+    machines: int = 1,
+) -> LifetimePlan:
+    """The plan, and what it costs to run it as a protocol: as many lifetimes as it asks for, unless they are given.
+
+    `experts` per task are the protocol's unless given. How long it takes is known by the timestamps of a `pilot`.
+    """
+    from perdure.run.plan import Plan
+    from perdure.stats.pace import pace_of
+    from perdure.stats.plan import Cost
+
+    most = max((one.lifetimes or 0 for one in plan.metrics.values()), default=0)
+    one = read_protocols(os.fspath(protocol))[0].with_lifetimes(lifetimes or most or plan.exact or plan.rule)
+    jobs = Plan(one.with_experts(one.experts if experts is None else experts))
+    lives, beside = [job.experiences for job in jobs.lives], [job.experiences for job in jobs.experts]
+    longest = max([*lives, *beside], default=0)
+    cost = Cost(len(lives), len(beside), sum(lives), sum(beside), pace_of(pilot), machines, longest)
+    return replace(plan, cost=cost)
 
 
 def settings_of(protocol: Protocol) -> Settings:

@@ -51,16 +51,21 @@ def export(
     learnkit: writes every lifetime to DIR/logs/NAME/<worker>/<phase>/<task>/data-log.tsv.
     taskinfo: writes the saturation of each task's experts to DIR/taskinfo/info.json.
     """
-    if to in ("learnkit", "taskinfo"):
-        _into_data_folder(log, settings, to, into, json, quiet)
-        return
-    if into is not None:
-        raise typer.BadParameter("--into only applies to --to learnkit and --to taskinfo; leave it out")
     from perdure.log.write.trackers import is_tracker
 
-    if is_tracker(to):
+    if to in ("learnkit", "taskinfo"):
+        _into_data_folder(log, settings, to, into, json, quiet)
+    elif into is not None:
+        raise typer.BadParameter("--into only applies to --to learnkit and --to taskinfo; leave it out")
+    elif is_tracker(to):
         _into_tracker(log, settings, to, json, quiet)
-        return
+    else:
+        _into_file(log, settings, to, json, quiet, for_spreadsheets=for_spreadsheets)
+
+
+def _into_file(
+    log: Path, settings: Settings, to: str, json: str | None, quiet: bool, *, for_spreadsheets: bool
+) -> None:
     from perdure.log.export import export as write
     from perdure.log.read import read
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import LOG_HELP, Experts, Variadic, settings_facts, surveyed
+from perdure.cli.scoring import LOG_HELP, Experts, Variadic, leave, settings_facts, surveyed
 
 if TYPE_CHECKING:
+    from perdure.report.material import Material
     from perdure.settings import Settings
 
 __all__ = ["COMMAND", "EXAMPLE", "figure"]
@@ -67,36 +68,33 @@ def figure(
     """
     from functools import partial
 
-    from perdure.errors import PerdureError, UnknownName
-    from perdure.report.draw import KINDS, View, paper_of, save, style_of
-    from perdure.report.draw.data.view import plain_data
+    from perdure.errors import PerdureError
+    from perdure.report.draw import kind_called, paper_of, save, style_of, view_of
     from perdure.report.material import material, sketched
 
     if kind == "list":
         _list(json)
         return
-    if kind not in KINDS:
-        raise UnknownName("figure", kind, KINDS)
+    drawn, paper, over = kind_called(kind), paper_of(size, title), style_of(style)
     if not logs:
         raise PerdureError(f"perdure figure {kind} needs a log", f"give folders of lifetimes, as in: {EXAMPLE}")
-    paper, over = paper_of(size, title), style_of(style)
     found = material(surveyed(logs, experts, settings, quiet, look=partial(sketched, columns=1500)))
-    lifetime = of if of in {one.id for one in found.lives} else None
-    view = View(
-        lifetime=lifetime, group=of if lifetime is None else None, axis=axis, values=values, metrics=settings.ids
-    )
+    data = drawn.data(found, view_of(found, of, axis=axis, values=values, metrics=settings.ids))
     target = to or Path(f"{kind}.png")
-    data = KINDS[kind].data(found, view)
-    save(KINDS[kind].drawn(data, found.looks, paper), target, style=over)
-    left_out = [{"path": path, "why": why} for path, why in found.survey.left_out]
+    save(drawn.drawn(data, found.looks, paper), target, style=over)
     if json:
-        facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lives], "left_out": left_out}
-        emit_json({**facts, "data": plain_data(data), **settings_facts(found.survey, settings)}, json)
+        emit_json(_facts(kind, target, found, data, settings), json)
     if not quiet and json != "-":
         typer.echo(str(target))
-    for name, why in found.left_out:
-        typer.echo(f"left out: {name}: {why}", err=True)
-    raise typer.Exit(1 if found.left_out else 0)
+    leave(found.left_out)
+
+
+def _facts(kind: str, target: Path, found: Material, data: object, settings: Settings) -> dict[str, Any]:
+    from perdure.report.draw.data.view import plain_data
+
+    left_out = [{"path": path, "why": why} for path, why in found.survey.left_out]
+    facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lives], "left_out": left_out}
+    return {**facts, "data": plain_data(data), **settings_facts(found.survey, settings)}
 
 
 def _list(json: str | None) -> None:

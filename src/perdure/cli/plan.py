@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Variadic, settings_facts, surveyed
+from perdure.cli.scoring import Experts, Variadic, leave, settings_facts, surveyed
 
 if TYPE_CHECKING:
-    from perdure.log.model import Lifetime
-    from perdure.run.plan import Plan as Jobs
     from perdure.settings import Settings
-    from perdure.stats.plan import Cost, Plan
 
 __all__ = ["COMMAND", "EXAMPLE", "plan"]
 
@@ -91,11 +88,13 @@ def plan(
     say how the pilot is scored.
     """
     from perdure.cli.plan_table import show_plan
+    from perdure.protocols import experts_in, with_cost
+    from perdure.stats.power_picture import save_power
     from perdure.verbs import plan as planned
 
     _refuse_idle(pilot, settings, detect=bool(detect), scenario=bool(scenario), k=k, expert_sd=expert_sd)
-    jobs = _jobs(protocol) if protocol else None
-    each = experts_per_task or (jobs.protocol.experts if jobs else None)
+    in_protocol = experts_in(protocol) if protocol else None  # which so is looked at before the pilot
+    each = experts_per_task or in_protocol
     pool = surveyed(pilot, experts, replace(settings, metrics=settings.files), quiet) if pilot else None
     made = planned(
         k,
@@ -112,24 +111,15 @@ def plan(
         tasks=tasks,
         seed=seed,
     )
-    how = settings_facts(pool, settings) if pool else {}
-    left_out = pool.left_out if pool else ()
-    if jobs:
-        most = max((one.lifetimes or 0 for one in made.metrics.values()), default=0)
-        at = lifetimes or most or made.exact or made.rule
-        speed = _seconds_per_experience(pilot) if pilot else None
-        made = replace(made, cost=_cost(jobs, at, jobs.protocol.experts if each is None else each, speed, machines))
+    if protocol:
+        made = with_cost(made, protocol, lifetimes=lifetimes, experts=each, pilot=pilot or (), machines=machines)
     if picture:
-        _draw(made, picture)
+        save_power(made, picture)
     if json:
-        emit_json({**made.as_json(), **how}, json)
+        emit_json({**made.as_json(), **(settings_facts(pool, settings) if pool else {})}, json)
     if json != "-":
-        show_plan(made, quiet)
-        if picture:
-            typer.echo(f"power curve: {picture}")
-    for name, why in left_out:
-        typer.echo(f"left out: {name}: {why}", err=True)
-    raise typer.Exit(1 if left_out else 0)
+        show_plan(made, quiet, picture)
+    leave(pool.left_out if pool else ())
 
 
 def _refuse_idle(
@@ -168,47 +158,3 @@ def _effects(pairs: list[str] | None) -> dict[str, float]:
         if not 0 < found[name] < float("inf"):
             raise typer.BadParameter(f"--detect {pair!r}: an effect is a positive number, for a ratio a factor above 1")
     return found
-
-
-def _seconds_per_experience(pilot: list[Path]) -> float | None:
-    """How long the pilot's experiences took, by their timestamps; None where there are none."""
-    from contextlib import suppress
-
-    from perdure.errors import PerdureError
-    from perdure.log.read import find, read
-    from perdure.stats.pace import seconds_per_experience
-
-    def readable() -> Iterator[Lifetime]:
-        for one in (one for path in pilot if path.is_dir() for one in find(path)):
-            with suppress(PerdureError):  # what cannot be read was left out, and said so
-                yield read(one)
-
-    return seconds_per_experience(readable())
-
-
-def _jobs(protocol: Path) -> Jobs:
-    from perdure.run.plan import Plan as Jobs
-    from perdure.run.protocol import read_protocols
-
-    return Jobs(read_protocols(protocol)[0])
-
-
-def _cost(plan: Jobs, lifetimes: int, each: int, speed: float | None, machines: int) -> Cost:
-    from perdure.stats.plan import Cost
-
-    jobs = replace(plan, protocol=plan.protocol.with_lifetimes(lifetimes).with_experts(each))
-    lives, experts = [one.experiences for one in jobs.lives], [one.experiences for one in jobs.experts]
-    return Cost(len(lives), len(experts), sum(lives), sum(experts), speed, machines, max([*lives, *experts], default=0))
-
-
-def _draw(made: Plan, picture: Path) -> None:
-    from perdure import files
-    from perdure.errors import PerdureError
-    from perdure.stats.power_picture import power_svg
-
-    if picture.suffix != ".svg":
-        raise PerdureError(f"--picture {picture}: the power curve is written as SVG", "choose a name that ends in .svg")
-    try:
-        files.deliver(picture, power_svg(made).encode())
-    except OSError as problem:
-        raise PerdureError(f"cannot write there: {problem.strerror}", file=picture) from problem

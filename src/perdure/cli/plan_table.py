@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.table import Table
 
     from perdure.cli.console import Console
@@ -22,8 +24,11 @@ _ASKED = {
 }
 
 
-def show_plan(made: Plan, quiet: bool) -> None:
-    """The plan on the terminal: a pilot's numbers where there is one, else those for k standard deviations."""
+def show_plan(made: Plan, quiet: bool, picture: Path | None = None) -> None:
+    """The plan on the terminal: a pilot's numbers where there is one, else those for k standard deviations.
+
+    `picture` is where its power curve was drawn.
+    """
     from perdure.cli.console import Console
 
     console = Console(highlight=False)
@@ -35,6 +40,8 @@ def show_plan(made: Plan, quiet: bool) -> None:
         _show_cost(console, made.cost)
     for note in made.notes:
         console.print(note, markup=False, style="bright_black")
+    if picture:
+        console.print(f"power curve: {picture}", markup=False, soft_wrap=True)
 
 
 def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from perdure.cli.options import ForSpreadsheets, Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Logs, Variadic
+from perdure.cli.scoring import Experts, Logs, Variadic, leave, progress_bar
 
 if TYPE_CHECKING:
     from perdure.settings import Settings
@@ -57,10 +57,8 @@ def report(
     import sys
 
     from perdure.cli.answer import say
-    from perdure.cli.scoring import progress_bar
     from perdure.report.write import form_of, write_report
 
-    command = shlex.join(["perdure", *sys.argv[1:]])
     with progress_bar(quiet) as progress:
         made = write_report(
             logs,
@@ -68,7 +66,7 @@ def report(
             experts=experts or (),
             settings=settings,
             title=title,
-            command=command,
+            command=shlex.join(["perdure", *sys.argv[1:]]),
             form=form,
             baseline=baseline,
             for_spreadsheets=for_spreadsheets,
@@ -81,6 +79,4 @@ def report(
             for line in made.answers:
                 say(line)
         say(str(to), fold=False)
-    for name, why in made.material.left_out:
-        typer.echo(f"left out: {name}: {why}", err=True)
-    raise typer.Exit(1 if made.material.left_out else 0)
+    leave(made.material.left_out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 from typer.core import TyperCommand
@@ -20,6 +20,7 @@ __all__ = [
     "Experts",
     "Logs",
     "Variadic",
+    "leave",
     "progress_bar",
     "settings_facts",
     "surveyed",
@@ -103,6 +104,13 @@ def settings_facts(found: Survey, settings: Settings) -> dict[str, Any]:
         "settings": {**found.settings, "metrics": list(settings.metrics)},
         "settings_from": settings.sources(),
     }
+
+
+def leave(left_out: Sequence[tuple[str, str]]) -> NoReturn:
+    """End with the status that says whether something was left out, and with what that was, on stderr."""
+    for name, why in left_out:
+        typer.echo(f"left out: {name}: {why}", err=True)
+    raise typer.Exit(1 if left_out else 0)
 
 
 @contextmanager

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import polars as pl
 
+from perdure.errors import PerdureError
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
+from perdure.log.read import find, read
 
-__all__ = ["seconds_per_experience"]
+__all__ = ["pace_of", "seconds_per_experience"]
 
 _CHRONO_FORMAT = TIMESTAMP_FORMAT.replace(".%f", "%.f")  # the same, as Polars spells it
+
+
+def pace_of(folders: Iterable[str | os.PathLike[str]]) -> float | None:
+    """How long the experiences of the lives in these folders took; what cannot be read does not count."""
+
+    def readable() -> Iterator[Lifetime]:
+        for one in (one for folder in map(Path, folders) if folder.is_dir() for one in find(folder)):
+            with suppress(PerdureError):
+                yield read(one)
+
+    return seconds_per_experience(readable())
 
 
 def seconds_per_experience(lifetimes: Iterable[Lifetime]) -> float | None:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from perdure import files
+from perdure.errors import PerdureError
 from perdure.stats.plan import Plan
 
-__all__ = ["bars", "power_svg"]
+__all__ = ["bars", "power_svg", "save_power"]
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 640, 380, 56, 40, 20, 48
 _BLOCKS = " ▏▎▍▌▋▊▉█"
+
+
+def save_power(plan: Plan, file: Path) -> None:
+    """Write the power curve to an SVG file."""
+    if file.suffix != ".svg":
+        raise PerdureError("the power curve is written as SVG", "choose a name that ends in .svg", file=file)
+    try:
+        files.deliver(file, power_svg(plan).encode())
+    except OSError as problem:
+        raise PerdureError(f"cannot write there: {problem.strerror}", file=file) from problem
 
 
 def power_svg(plan: Plan) -> str:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError
 from perdure.gather.survey import Source
-from perdure.report.draw.data.view import Nothing, View
+from perdure.report.draw.data.view import Nothing, View, view_of
 from perdure.report.draw.fonts import font_faces
-from perdure.report.draw.kinds import KINDS, Kind
+from perdure.report.draw.kinds import KINDS, Kind, kind_called
 from perdure.report.draw.svg.paper import COLUMN, PAGE, Figure, Paper
 from perdure.report.material import Material, gather
 
@@ -31,9 +31,11 @@ __all__ = [
     "Size",
     "View",
     "draw",
+    "kind_called",
     "paper_of",
     "save",
     "style_of",
+    "view_of",
 ]
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -55,11 +57,9 @@ def draw(
 
     `size` is `column`, `page` or inches; `title` stands over it instead of its own, and an empty one leaves it off.
     """
-    if kind not in KINDS:
-        raise UnknownName("figure", kind, KINDS)
-    paper = paper_of(size, title)
+    chosen, paper = kind_called(kind), paper_of(size, title)
     material = of if isinstance(of, Material) else gather(of)
-    return KINDS[kind].drawn(KINDS[kind].data(material, view), material.looks, paper)
+    return chosen.drawn(chosen.data(material, view), material.looks, paper)
 
 
 def paper_of(size: Size | str, title: str | None = None) -> Paper:

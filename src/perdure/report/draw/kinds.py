@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, UnknownName
 from perdure.report.draw.data.view import Nothing, View
 from perdure.report.draw.svg.axes import Looks
 from perdure.report.draw.svg.paper import Figure, Paper
 from perdure.report.material import Material
 
-__all__ = ["KINDS", "Kind", "figure"]
+__all__ = ["KINDS", "Kind", "figure", "kind_called"]
 
 Paint = TypeVar("Paint", bound=Callable[..., Figure])
 
@@ -37,6 +37,13 @@ class Kind:
 
 KINDS: dict[str, Kind] = {}
 """Name → kind, in the order in which lists and the gallery show them."""
+
+
+def kind_called(name: str) -> Kind:
+    """The kind of this name; an unknown one offers the nearest."""
+    if name not in KINDS:
+        raise UnknownName("figure", name, KINDS)
+    return KINDS[name]
 
 
 def figure(shows: Callable[[Material, View | None], Any]) -> Callable[[Paint], Paint]:

@@ -25,6 +25,7 @@ __all__ = [
     "flags_text",
     "lifetimes_text",
     "plain_data",
+    "view_of",
     "whose",
 ]
 
@@ -42,6 +43,13 @@ class View:
     """As measured, or 1 to 101 by each task's range; `auto` scales only where tasks could not share an axis."""
     metrics: tuple[str, ...] = ()
     """Which metrics, where a figure shows several; those with a threshold if not said."""
+
+
+def view_of(found: Material, name: str | None, **how: Any) -> View:
+    """A view of the lifetime of this name, or else of the group; `how` is what `View` has besides."""
+    if name in {one.id for one in found.lives}:
+        return View(lifetime=name, **how)
+    return View(group=name, **how)
 
 
 @dataclass(frozen=True)
