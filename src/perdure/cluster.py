@@ -66,7 +66,7 @@ def _join(ray: Any, address: str | None) -> None:
         failed = f"no Ray cluster could be joined at {address}" if address else "no Ray cluster could be started here"
         said = (str(problem).strip().splitlines() or [""])[0]
         raise PerdureError(
-            f"{failed}: {type(problem).__name__}: {said}",
+            f"{failed} ({type(problem).__name__}: {said})",
             f"check --address and RAY_ADDRESS, and that Ray {ray.__version__} and Python "
             f"{sys.version_info.major}.{sys.version_info.minor} run there",
         ) from problem

@@ -58,22 +58,35 @@ class PerdureError(Exception):
         self.where = None if where is None else str(where)
         super().__init__(self._words())
 
+    @property
+    def said(self) -> str:
+        """What is wrong, and where in the file, if it is in one."""
+        return self.what if self.where is None else f"{self.where}: {self.what}"
+
     def at(self, *, file: object = None, line: int | None = None, where: object = None) -> Self:
-        """The same error in a wider place: a file, and its line, where it has none, and `where` around its own."""
+        """The same error in a wider place; another file than its own stands before it."""
         made = copy(self)
-        if made.file is None and file is not None:
-            made.file, made.line = str(file), line
-        if where is not None:
-            made.where = str(where) if made.where is None else f"{where}: {made.where}"
+        own = file is None or self.file in (None, str(file))
+        inner = (self.where,) if own else (self._place, self.where)
+        made.where = ": ".join(str(one) for one in (where, *inner) if one) or None
+        if file is not None:
+            made.file, made.line = str(file), line if self.file != str(file) or self.line is None else self.line
         made.args = (made._words(),)
         return made
+
+    @classmethod
+    def of(cls, problem: PerdureError) -> Self:
+        """An error of this kind with the facts of another."""
+        return cls(problem.what, problem.fix, file=problem.file, line=problem.line, where=problem.where)
 
     @property
     def placed(self) -> str:
         """What is wrong, after where that is: for those who say it as a part of something else."""
-        lines = "" if self.line is None else f":{self.line}"
-        place = None if self.file is None else f"{self.file}{lines}"
-        return ": ".join(one for one in (place, self.where, self.what) if one is not None)
+        return ": ".join(filter(None, (self._place, self.said)))
+
+    @property
+    def _place(self) -> str | None:
+        return self.file if self.file is None or self.line is None else f"{self.file}:{self.line}"
 
     def _words(self) -> str:
         return f"{self.placed}; {self.fix}" if self.fix else self.placed

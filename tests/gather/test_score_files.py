@@ -111,8 +111,8 @@ def test_nan_and_blanks_in_a_table_are_missing_with_a_reason(tmp_path: Path) -> 
     ("text", "said"),
     [
         ("lifetime\tforward_transfer\none\tinf\n", "expected a finite number"),
-        ("lifetime\tforward_transfer\none\tmuch\n", "line 2: forward_transfer is 'much', not a number"),
-        ("lifetime\tforward_transfer\none\n", "1 cells under 2 headings"),
+        ("lifetime\tforward_transfer\none\tmuch\n", ":2: forward_transfer is 'much'; expected a number"),
+        ("lifetime\tforward_transfer\none\n", ":2: 1 cells under 2 headings"),
         ("name\tforward_transfer\none\t1\n", "no column 'lifetime'"),
         ("", "no column"),
     ],

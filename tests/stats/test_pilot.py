@@ -118,7 +118,9 @@ def test_a_pilot_without_spread_says_so(values: list[float | None], said: str) -
 def test_only_what_gets_a_verdict_is_planned() -> None:
     bars = {**KEEPS, "recovery_time": Bar(None, better="lower"), "bwt": Bar(0.0, 5.0, headline="matrix")}
     assert list(pilot_metrics(lives([1.0, 2.0, 4.0]), bars, 11)) == [PM]
-    with pytest.raises(PerdureError, match="pilot's headline metrics; choose of performance_maintenance"):
+    with pytest.raises(
+        PerdureError, match="pilot's headline metrics: recovery_time; choose of performance_maintenance"
+    ):
         pilot_metrics(lives([1.0, 2.0]), bars, 11, detect={"recovery_time": 1.0})
     matrices = lives([1.0, 2.0, 4.0], "bwt", unit="percent")
     assert list(pilot_metrics(matrices, bars, 11)) == ["bwt"]

@@ -63,7 +63,11 @@ def joint_accuracies(lives: Sequence[Life], place: str) -> dict[str, float]:
     absent = sorted({task for one in lives for task in one.score.tasks} - found.keys())
     if absent or not found:
         what = f"task {absent[0]!r} is not" if absent else "nothing is"
-        raise LogError(f"{what} evaluated at the end of the joint learner's lifetime, so it is no baseline", file=place)
+        raise LogError(
+            f"{what} evaluated at the end of the joint learner's lifetime, so it is no baseline",
+            "evaluate every task at its end",
+            file=place,
+        )
     return {task: float(np.mean(values)) for task, values in found.items()}
 
 

@@ -57,7 +57,8 @@ def write_experts(
     own = place / "experts" if (place / "experts").is_dir() and (place / "lives").is_dir() else place
     stated, left_out = saturations(read_experts([own], options), measure)
     if not stated:
-        raise LogError(left_out[0][1] if left_out else f"{place}: no expert here")
+        why = f"no expert here can serve ({left_out[0][1]})" if left_out else "no expert here"
+        raise LogError(why, "give logs that learn one task alone", file=place)
     file = taskinfo_file(folder)
     return write_taskinfo(stated, file), Written((file,), left_out)
 

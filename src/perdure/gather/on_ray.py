@@ -80,7 +80,10 @@ class _Scattered:
                     made = pickle.loads(self.ray.get(ready))
                 except self.ray.exceptions.RayTaskError as problem:
                     said = (str(problem).strip().splitlines() or [""])[-1]
-                    raise PerdureError(f"a machine of the cluster could not score: {said[:500]}") from problem
+                    raise PerdureError(
+                        f"a machine of the cluster could not score: {said[:500]}",
+                        "see that Perdure and its packages are the same there",
+                    ) from problem
                 except self.ray.exceptions.RayError as problem:
                     started -= self.lost(who, handful, problem)
                     idle = [one for one in idle if one is not who]

@@ -108,7 +108,9 @@ def write_outputs(survey: Survey, folder: Path, *, for_spreadsheets: bool = Fals
         (pl.concat(data) if data else pl.DataFrame(schema=_DATA_COLUMNS)).write_ipc(targets[3])
         lives.write_csv(targets[4], separator="\t")
     except OSError as problem:
-        raise PerdureError(f"cannot write there ({problem.strerror or problem})", file=folder) from problem
+        raise PerdureError(
+            f"cannot write there ({problem.strerror or problem})", "choose another place", file=folder
+        ) from problem
     return targets
 
 

@@ -93,7 +93,7 @@ def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str,
     try:
         text = read_bytes(path, SCORES_LIMIT).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
-        raise PerdureError(f"cannot be read as scores ({problem})", file=path) from problem
+        raise PerdureError(f"cannot be read as scores ({problem})", "write it again", file=path) from problem
     made = _from_json(path, text) if path.suffix == ".json" else ScoreFile(_from_table(path, text))
     _refuse_twice(path, made.scores)
     settings = made.settings
@@ -283,13 +283,17 @@ def _from_table(path: Path, text: str) -> tuple[Score, ...]:
     (_, names), *lines = [(line, row) for line, row in found if any(row)] or [(1, [])]
     name_column = next((one for one in ("lifetime", "run_id") if one in names), None)
     if name_column is None:
-        raise PerdureError(f"no column 'lifetime' or 'run_id' (found: {', '.join(names) or 'nothing'})", file=path)
+        raise PerdureError(
+            f"no column 'lifetime' or 'run_id' (found: {', '.join(names) or 'nothing'})", "name lifetimes", file=path
+        )
     theirs = name_column == "run_id"
     how = "" if theirs else _settings_beside(path)
     metrics = [one for one in names if one not in _DESCRIBING and (not theirs or one in NAMES)]
     for line, row in lines:
         if len(row) != len(names):
-            raise PerdureError(f"{path}, line {line}: {len(row)} cells under {len(names)} headings")
+            raise PerdureError(
+                f"{len(row)} cells under {len(names)} headings", "give every row as many", file=path, line=line
+            )
     return tuple(_row(path, line, dict(zip(names, row, strict=True)), metrics, how) for line, row in lines)
 
 
@@ -337,7 +341,9 @@ def _settings_beside(table: Path) -> str:
     try:
         found = parse_json(read_bytes(file, HEADER_LIMIT))
     except (OSError, ValueError) as problem:
-        raise PerdureError(f"cannot be read as the settings of {table.name} ({problem})", file=file) from problem
+        raise PerdureError(
+            f"cannot be read as the settings of {table.name} ({problem})", "write both again", file=file
+        ) from problem
     return deciding({name: value for name, value in found.items() if name != "preset"})
 
 
@@ -348,7 +354,7 @@ def _cell(path: Path, number: int, column: str, text: str) -> float | None:
     try:
         return _number(path, f"line {number}", column, float(text))
     except ValueError:
-        raise PerdureError(f"{path}, line {number}: {column} is {text!r}, not a number") from None
+        raise PerdureError(f"{column} is {text!r}", "expected a number", file=path, line=number) from None
 
 
 def _number(path: Path, where: Any, name: str, value: Any) -> float | None:

@@ -103,9 +103,11 @@ def survey(
     problems = [pair for one in done for pair in one.left_out] + [pair for one in kept for pair in one.left_out]
     if not lives and len(problems) == 1 and surveyor.raised is not None:
         raise surveyor.raised
+    if not lives and not problems:
+        raise NotALog(f"no lifetime among {len(own)} experts", "give logs of lifetimes as well")
     if not lives:
-        why = problems[0][1] if problems else f"no lifetime among {len(own)} experts"
-        raise NotALog(why if len(problems) < 2 else f"{why} (and {len(problems) - 1} more that cannot be scored)")
+        more = f" (and {len(problems) - 1} more that cannot be scored)" if len(problems) > 1 else ""
+        raise NotALog(f"{problems[0][1]}{more}", "see perdure check")
     served = {name for one in done for name in one.experts_served}
     unserved = {name: why for one in done for name, why in one.experts_left_out if name not in served}
     unserved |= {name: why for name, why in idle(own, (one.run for one in found)) if name not in served}

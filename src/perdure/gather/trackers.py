@@ -66,5 +66,6 @@ def send(log: str | Path, target: str, settings: Settings | None = None) -> Sent
         except LogError as problem:
             left_out.append((str(place.path), str(problem)))
     if not runs:
-        raise NotALog(left_out[0][1] if left_out else "no lifetime here", file=None if left_out else log)
+        why = f"no lifetime here can be read ({left_out[0][1]})" if left_out else "no lifetime here"
+        raise NotALog(why, "give a log, or a folder of logs", file=log)
     return Sent(runs, tuple(dict.fromkeys(left_out)))

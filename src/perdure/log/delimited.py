@@ -105,7 +105,7 @@ def bytes_of(path: Path) -> bytes:
     try:
         return files.read_bytes(path)
     except OSError as problem:
-        raise LogError(f"cannot be read: {problem.strerror}", file=path) from problem
+        raise LogError(f"cannot be read: {problem.strerror}", "let it be read, or leave it out", file=path) from problem
 
 
 def _file(path: Path, content: bytes, separator: str, notes: list[str], shown: Path | str) -> _File | None:

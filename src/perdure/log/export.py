@@ -46,10 +46,10 @@ def export(lifetime: Lifetime, to: Path, *, for_spreadsheets: bool = False) -> N
     if lifetime.path is not None and to.resolve().is_relative_to(lifetime.path.resolve()):
         raise LogError("lies in the log itself, which would be overwritten", "choose a place outside", file=to)
     if not to.parent.is_dir():
-        raise LogError(f"cannot be written: there is no folder {to.parent}", file=to)
+        raise LogError(f"cannot be written: there is no folder {to.parent}", "make it first", file=to)
     try:
         with files.replacing(to) as part:
             writer(without_formulas(lifetime.experiences) if for_spreadsheets else lifetime.experiences, part)
     except (OSError, pl.exceptions.PolarsError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
-        raise LogError(f"cannot be written: {reason}", file=to) from problem
+        raise LogError(f"cannot be written: {reason}", "choose another place", file=to) from problem

@@ -156,7 +156,7 @@ def recognise(place: Path) -> Reader:
         if _knows(candidate, place, failed):
             return candidate
     if cause := _cause(place):
-        raise NotALog(cause, file=place)
+        raise NotALog(*cause, file=place)
     known = "; ".join(f"{one.name}: {one.summary}" for one in READERS)
     raise NotALog(f"no log that Perdure knows ({'; '.join([_seen(place), *failed])})", f"it reads {known}", file=place)
 
@@ -171,7 +171,7 @@ def _knows(candidate: Reader, place: Path, failed: list[str] | None = None) -> b
         return False
 
 
-def _cause(place: Path) -> str | None:
+def _cause(place: Path) -> tuple[str, str] | None:
     from perdure.log.formats.packed import trouble
 
     return trouble(place) if place.is_file() else None
@@ -192,7 +192,7 @@ def locate(path: str | os.PathLike[str]) -> Path:
     if len(place.parts) == 1 and (logs_folder() / place).exists():
         return logs_folder() / place
     looked = f" (nor in {logs_folder()})" if len(place.parts) == 1 else ""
-    raise NotALog(f"no such file or folder{looked}", file=place)
+    raise NotALog(f"no such file or folder{looked}", "check the path", file=place)
 
 
 def find(place: str | os.PathLike[str], options: Options = _DEFAULTS) -> Iterator[Path]:

@@ -52,7 +52,7 @@ def opened_url(path: str | os.PathLike[str]) -> tuple[str, Any, str]:
 
 def _local(place: Path) -> Path:
     if not place.exists():
-        raise NotALog("no such file or folder", file=place)
+        raise NotALog("no such file or folder", "check the path", file=place)
     return place
 
 
@@ -64,7 +64,7 @@ def _copied(url: str) -> Path:
     target = Path(tempfile.mkdtemp(dir=_shelf())) / name
     try:
         if not files.exists(at):
-            raise NotALog("no such file or folder", file=url)
+            raise NotALog("no such file or folder", "check the address", file=url)
         _copy(files, at, target, url)
     except (LogError, MissingExtra):
         raise
@@ -101,7 +101,7 @@ def _copy(files: Any, at: str, target: Path, url: str) -> None:
         return
     within = dict(_within(files.find(at, detail=True), at))
     if not within:
-        raise NotALog("an empty folder", file=url)
+        raise NotALog("an empty folder", "give one that holds a log", file=url)
     _bounded(sum(int(size or 0) for _, size in within.values()), url)
     for relative, (source, _) in within.items():
         place = target.joinpath(*relative)

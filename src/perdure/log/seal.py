@@ -97,7 +97,7 @@ def _checksum(path: Path, place: int) -> str:
                     digest.update(BLANK.encode())
                     file.seek(len(BLANK), os.SEEK_CUR)
     except OSError as problem:
-        raise LogError(f"cannot be read ({problem.strerror})", file=path) from problem
+        raise LogError(f"cannot be read ({problem.strerror})", "let it be read, then try again", file=path) from problem
     return digest.hexdigest()
 
 

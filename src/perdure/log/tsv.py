@@ -102,7 +102,9 @@ def _look_into(top: str, name: str, root: Path, found: list[Source]) -> None:
                     state = entry.stat()
                     files.refuse_irregular(state)
                 except OSError as problem:
-                    raise LogError(f"cannot be read: {problem.strerror}", file=entry.path) from problem
+                    raise LogError(
+                        f"cannot be read: {problem.strerror}", "let it be read, or leave it out", file=entry.path
+                    ) from problem
                 found.append(Source(entry.path, here, state.st_size, state.st_mtime_ns))
             elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
                 waiting.append((entry.path, f"{here}/", depth + 1))
@@ -135,7 +137,9 @@ def beginning(file: io.FileIO, name: str) -> tuple[tuple[str, ...], int, bytes]:
     try:
         return text.header_names(begun[:end]), end + 1, begun
     except UnicodeDecodeError as problem:
-        raise LogError(f"the header is not UTF-8 text ({problem.reason})", file=name, line=1) from problem
+        raise LogError(
+            f"the header is not UTF-8 text ({problem.reason})", "save it as UTF-8", file=name, line=1
+        ) from problem
 
 
 def records_in(content: bytes) -> int:
@@ -203,7 +207,9 @@ def pieces(
                         checksums.found[source.relative] = zlib.crc32(rest, zlib.crc32(begun[: min(start, length)]))
                         rest.release()
         except OSError as problem:
-            raise LogError(f"cannot be read: {problem.strerror}", file=source.name) from problem
+            raise LogError(
+                f"cannot be read: {problem.strerror}", "let it be read, or leave it out", file=source.name
+            ) from problem
         if kept < source.size - start:
             line = files.read_bytes(source.name)[: source.size].count(b"\n") + 1
             cut = source.size - start - kept

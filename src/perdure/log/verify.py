@@ -96,7 +96,7 @@ def ledger_of(place: Path) -> Ledger | None:
     except FileNotFoundError:
         return None
     except (OSError, LogError) as problem:
-        what = problem.what if isinstance(problem, LogError) else f"cannot be read: {problem.strerror}"
+        what = problem.said if isinstance(problem, LogError) else f"cannot be read: {problem.strerror}"
         return Ledger(problems=(Problem("error", BLOCKS_FILE, None, what, "restore it, or remove it"),))
     problems: list[Problem] = []
     events: list[tuple[int, _Event]] = []
@@ -196,7 +196,9 @@ def verify(place: Path, wanted: Callable[[Closed], bool] = lambda _: True) -> tu
         try:
             found[file] = seen_in(files.read_bytes(present[file].name), chosen[file])
         except OSError as problem:
-            raise LogError(f"cannot be read: {problem.strerror}", file=present[file].name) from problem
+            raise LogError(
+                f"cannot be read: {problem.strerror}", "let it be read, then try again", file=present[file].name
+            ) from problem
     return errors_in(compared(Ledger(chosen, problems=ledger.problems), found))
 
 

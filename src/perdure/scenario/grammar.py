@@ -280,7 +280,7 @@ class _Reader:
             identity = (name.lower(), variant, parameter_key(params))
             return None if unknown else self._episodes.setdefault(identity, Episode(name, variant, params, identity[2]))
         except UnfitParameter as problem:
-            self._error(steps, problem.what, problem.fix)
+            self._error(steps, problem.said, problem.fix)
             return None
 
     def _append(self, run: Run) -> None:

@@ -59,5 +59,5 @@ def _canonical(value: Any, name: str) -> Any:
     if any(key.startswith("$") for key in value):
         problem = distribution_problem(value)
         if problem:
-            raise UnfitParameter(f"parameter {name!r}: {problem[0]}", problem[1])
+            raise UnfitParameter(*problem, where=f"parameter {name!r}")
     return "object", *sorted((key, _canonical(inner, name)) for key, inner in value.items())

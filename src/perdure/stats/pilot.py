@@ -138,7 +138,7 @@ def pilot_metrics(
     wanted = {METRICS.canonical(name): effect for name, effect in (detect or {}).items()}
     if unknown := set(wanted) - set(shown):
         raise PerdureError(
-            f"{', '.join(sorted(unknown))}: not among the pilot's headline metrics", f"choose of {', '.join(shown)}"
+            f"not among the pilot's headline metrics: {', '.join(sorted(unknown))}", f"choose of {', '.join(shown)}"
         )
     ask = _Ask(question, lifetimes, alpha, beta, tails_of(every, question), each, rng or np.random.default_rng(0))
     return {
@@ -249,7 +249,7 @@ class _Ask:
         try:
             plain, most = count_at(seen.sd, plain_beside), count_at(upper, upper_beside)
         except PerdureError as problem:
-            return replace(made, why=problem.what)
+            return replace(made, why=problem.said)
         # Values drawn again from n have a smaller spread than those n were drawn from.
         shapes = [sign * (one - one.mean()) * bound * math.sqrt(len(one) / (len(one) - 1)) for one in seen.sides]
         repeats = 2 if self.question != "threshold" and len(seen.experts) == 1 else 1

@@ -202,12 +202,12 @@ class Elsewhere(Counting):
 @pytest.mark.parametrize(
     ("blocks", "words"),
     [
-        ([], "this curriculum is empty"),
+        ([], "This curriculum is empty"),
         ([LearnBlock([])], "Block #0 is empty"),
         ([LearnBlock([TaskBlock("a", [])])], "task block #0 is empty"),
         (
             [simple_learn_block([TaskVariant(Counting, rng_seed=0, num_steps=1, params={"x": 1})])],
-            "block #0, task block #0, task variant #0: .* takes no x; ",
+            "block #0, task block #0, task variant #0: Parameters not accepted: ..x.. in ",
         ),
         (
             [simple_learn_block([TaskVariant(one, rng_seed=0, num_steps=1) for one in (Counting, Elsewhere)])],

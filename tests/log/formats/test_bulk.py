@@ -320,7 +320,7 @@ def test_nothing_is_left_of_what_cannot_be_written(tmp_path: Path, name: str) ->
     assert unwritten(path, breaking()) == "the third is not there"
     assert "no lifetime to write" in unwritten(path, [])
     assert "no lifetime to write" in unwritten(path, values=array(0), scenario=SCENARIO)
-    assert "either lives or values" in unwritten(path)
+    assert "lives or values, and not both" in unwritten(path)
     assert "give scenario=" in unwritten(path, values=array())
     assert f"expected a row per lifetime and {LENGTH} columns" in unwritten(
         path, values=array()[:, 1:], scenario=SCENARIO

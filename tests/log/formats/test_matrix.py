@@ -179,8 +179,11 @@ REFUSED_JSON = {
     "ragged": ("[[0.5, 0.5], [0.5]]", "row 2 has 1 cells, row 1 has 2"),
     "empty list": ("[]", "list of rows"),
     "flat list": ("[0.5, 0.5]", "list of rows, each a list.*found list"),
-    "no matrix": ('{"tasks": ["a"]}', 'expected "matrix".*found: tasks'),
-    "matrix and matrices": ('{"matrix": [[1]], "matrices": [[[1]]]}', 'expected "matrix".*or "matrices"'),
+    "no matrix": ('{"tasks": ["a"]}', 'neither of the keys .*found: tasks.*give "matrix"'),
+    "matrix and matrices": (
+        '{"matrix": [[1]], "matrices": [[[1]]]}',
+        'both of the keys .*give "matrix".*or "matrices"',
+    ),
     "no matrices": ('{"matrices": []}', "matrices are a list of matrices, or an object of them by name"),
     "seeds": ('{"matrices": [[[1]], [[1]]], "seeds": [3]}', "1 seeds for 2 matrices"),
     "two ways round": ("[[[1, 1], [null, 1]], [[1, null], [1, 1]]]", "matrices that are read together"),
@@ -235,7 +238,7 @@ def test_pickled_arrays_are_refused_and_never_run(tmp_path: Path) -> None:
 def test_several_unnamed_arrays_ask_which_one(tmp_path: Path) -> None:
     path = tmp_path / "m.npz"
     np.savez(path, train=FULL, test=FULL)
-    with pytest.raises(LogError, match="which of these arrays is the matrix: train, test"):
+    with pytest.raises(LogError, match=r"no array is called matrix .found: train, test"):
         read_matrix(path)
 
 

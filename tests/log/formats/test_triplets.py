@@ -70,7 +70,7 @@ def test_a_named_measure_decides_which_values_count(tmp_path: Path) -> None:
 
 
 def test_values_that_nobody_can_choose_between_are_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match=r"which of the columns left, right is the accuracy\? Say it with --measure"):
+    with pytest.raises(LogError, match=r"any of the columns left, right may be the accuracy; say which with --measure"):
         read(put(tmp_path, ["0,0,1,2"], "eval_exp,training_exp,left,right"))
 
 

@@ -258,7 +258,7 @@ def validate_curriculum(curriculum: AbstractCurriculum) -> None:
                             where=where,
                         )
     if empty:
-        raise ValidationError("this curriculum is empty", "give it a block")
+        raise ValidationError("This curriculum is empty", "give it a block")
 
 
 def _validate_variant(variant: TaskVariant, where: str) -> None:
@@ -277,22 +277,27 @@ def _spaces_of(make: Callable[[], Any]) -> tuple[Any, Any]:
 
 
 def validate_params(fn: Callable[..., Any], param_names: Sequence[str]) -> None:
-    """Raise `ValidationError` where `fn` does not take just these names; who takes `**kwargs` takes any."""
+    """Raise `ValidationError` where `fn` does not take just these names; who takes `**kwargs` takes any.
+
+    What is wrong is said as tella says it, because scripts and tests look for its words.
+    """
     signature = inspect.signature(fn)
     parameters = signature.parameters.values()
     for one in parameters:
         if one.kind is one.VAR_POSITIONAL:
-            raise ValidationError(f"{signature} has *{one.name}", "name what it takes")
+            raise ValidationError(f"*args not allowed. Found {one.name} in {signature}", "name what it takes")
         if one.kind is one.POSITIONAL_ONLY:
-            raise ValidationError(f"{signature} takes {one.name} by position alone", "let it be given by name")
+            raise ValidationError(
+                f"Positional only arguments not allowed. Found {one.name} in {signature}", "let it be given by name"
+            )
     takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
     strange = [name for name in param_names if name not in signature.parameters]
     if strange and not takes_any:
-        raise ValidationError(f"{signature} takes no {', '.join(strange)}", "leave it out, or let it be taken")
+        raise ValidationError(f"Parameters not accepted: {strange} in {signature}", "leave them out, or take them")
     needed = [one.name for one in parameters if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
     missing = [name for name in needed if name not in param_names]
     if missing:
-        raise ValidationError(f"{signature} needs {', '.join(missing)}", "give it in params")
+        raise ValidationError(f"Missing parameters: {missing} in {signature}", "give them in params")
 
 
 def _yaml(file: str | os.PathLike[str]) -> Any:

@@ -80,7 +80,7 @@ def _spaces(curriculum_factory: CurriculumFactory) -> tuple[Any, Any]:
                 found = env.observation_space, env.action_space
                 env.close()
                 return found
-    raise ValidationError("this curriculum is empty", "give it a block")
+    raise ValidationError("This curriculum is empty", "give it a block")
 
 
 def run(

@@ -41,7 +41,9 @@ def _scalars(place: Path, notes: list[str]) -> Iterator[Scalar]:  # noqa: ARG001
     found: list[Scalar] = []
     for tag, (steps, values) in said.items():
         if len(steps) != len(values):
-            raise LogError(f"{tag}: {len(steps)} steps and {len(values)} values", "expected as many", file=place)
+            raise LogError(
+                f"{len(steps)} steps and {len(values)} values", "expected as many of both", file=place, where=tag
+            )
         numbers = zip(steps, values, strict=True)
         found += [Scalar(tag, step, value) for step, value in numbers if isinstance(value, float | int)]
     yield from sorted(found, key=lambda one: one.step)

@@ -209,7 +209,11 @@ class L2Logger:
         except Unparsed as problem:
             raise _first_error(path, str(problem)) from problem
         if none:
-            raise LogError(f"no record in any of {len(found)} files ({'; '.join(notes) or 'headers only'})", file=path)
+            raise LogError(
+                f"no record in any of {len(found)} files ({'; '.join(notes) or 'headers only'})",
+                "leave it out",
+                file=path,
+            )
 
     def _columns(self, path: Path, rows: pl.DataFrame, measures: Mapping[str, Direction]) -> pl.DataFrame:
         """The rows as parsed, in the columns and types of a lifetime."""
@@ -237,7 +241,7 @@ def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]
         )
     names = object_in(file).get("metrics_columns")
     if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
-        raise LogError(f"'metrics_columns' must be a list of one or more column names, found {names!r}", file=file)
+        raise LogError(f"'metrics_columns' is {names!r}", "expected a list of one or more column names", file=file)
     declared = manifest.get("measures")
     directions = declared if isinstance(declared, dict) else {}
     for name in names:
@@ -253,15 +257,17 @@ def object_in(file: Path) -> dict[str, Any]:
     try:
         content = files.read_bytes(file, files.HEADER_LIMIT, within=file.parent)
     except OSError as problem:
-        raise LogError(f"cannot be read: {problem.strerror}", file=file) from problem
+        raise LogError(f"cannot be read: {problem.strerror}", "let it be read, or leave it out", file=file) from problem
     try:
         found = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise LogError(f"not JSON: {problem}", file=file, line=_broken_line(content)) from problem
+        raise LogError(
+            f"not JSON: {problem}", "expected a JSON object", file=file, line=_broken_line(content)
+        ) from problem
     except RecursionError as problem:
-        raise LogError("nested too deep to be read", file=file) from problem
+        raise LogError("nested too deep to be read", "expected a JSON object", file=file) from problem
     if not isinstance(found, dict):
-        raise LogError(f"expected a JSON object, found {type(found).__name__}", file=file)
+        raise LogError(f"holds a {type(found).__name__}", "expected a JSON object", file=file)
     return cast("dict[str, Any]", found)
 
 
@@ -269,7 +275,9 @@ def schema_of(header: tuple[str, ...], file: Path, measures: Mapping[str, Direct
     """The types of a file's columns by its header; LogError where it lacks one that every file needs."""
     if len(set(header)) != len(header):
         twice = sorted({name for name in header if header.count(name) > 1})
-        raise LogError(f"the header names {', '.join(map(repr, twice))} more than once", file=file, line=1)
+        raise LogError(
+            f"the header names {', '.join(map(repr, twice))} more than once", "name each column once", file=file, line=1
+        )
     missing = [name for name in STANDARD_COLUMNS if name not in header and name not in OPTIONAL_COLUMNS]
     if missing:
         raise LogError(
@@ -299,7 +307,7 @@ def _first_error(path: Path, otherwise: str) -> LogError:
     problems = check_l2logger(path).problems
     errors = [one for one in problems if one.level == "error" and not one.tolerated]
     if not errors:
-        return LogError(f"cannot be read as a table: {otherwise}", file=path)
+        return LogError(f"cannot be read as a table: {otherwise}", "restore it from a copy", file=path)
     first = errors[0]
     more = f" ({len(errors) - 1} more: perdure check {path})" if len(errors) > 1 else ""
     return LogError(first.what, f"{first.fix}{more}", file=path / first.file, line=first.line)

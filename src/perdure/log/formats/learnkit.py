@@ -56,7 +56,9 @@ class _Learnkit:
         found = [table for table in _tables(path, DATA_FILE, notes) if table.rows.height]
         if not found:
             raise LogError(
-                f"no record in any {DATA_FILE} ({'; '.join(notes) or 'headers only, or no file'})", file=path
+                f"no record in any {DATA_FILE} ({'; '.join(notes) or 'headers only, or no file'})",
+                "give a tree that holds records",
+                file=path,
             )
         reports = [table for table in _tables(path, BLOCK_REPORT, notes) if table.rows.height]
         manifest = object_in(path / MANIFEST) if (path / MANIFEST).exists() else {}
@@ -69,7 +71,9 @@ class _Learnkit:
         if not measures:
             columns = dict.fromkeys(name for table in found for name in table.rows.columns if name != _FOLDER)
             raise LogError(
-                f"no measure: no reward, and no other column of numbers (found: {', '.join(columns)})", file=path
+                f"no measure: no reward, and no other column of numbers (found: {', '.join(columns)})",
+                "log a column of numbers",
+                file=path,
             )
         for table in found:
             _require(table, tuple(measures))

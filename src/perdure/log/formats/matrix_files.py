@@ -63,7 +63,11 @@ def read_baseline(text: str, source: str = "baseline") -> Baseline:
         return given[0] if len(given) == 1 else given
     place = Path(text)
     if not place.is_file():
-        raise LogError(f"{text!r} is neither a number, nor numbers with commas between, nor a file", file=source)
+        raise LogError(
+            f"{text!r} is neither a number, nor numbers with commas between, nor a file",
+            "give one of these",
+            file=source,
+        )
     found: Baseline = _loaded(place, _BASELINES, "baseline")
     return found
 
@@ -75,7 +79,9 @@ def _loaded(path: Path, loaders: Mapping[str, Callable[[Path, bytes], Any]], wha
     try:
         content = content_of(path)
     except OSError as problem:
-        raise LogError(f"cannot be read: {problem.strerror or problem}", file=path) from problem
+        raise LogError(
+            f"cannot be read: {problem.strerror or problem}", "let it be read, or leave it out", file=path
+        ) from problem
     return load(path, content)
 
 
@@ -127,12 +133,12 @@ def _from_json(path: Path, content: bytes) -> Iterator[RawMatrix]:
     said: Mapping[str, Any] = found if isinstance(found, dict) else {"matrix": found}
     for key in said:
         if key not in _KEYS:
-            raise UnknownName(f"key in {path}:", key, _KEYS)
+            raise UnknownName("key", key, _KEYS).at(file=path)
     given = [key for key in ("matrix", "matrices") if key in said]
     if len(given) != 1:
         raise LogError(
-            'expected "matrix", a list of rows, or "matrices", several of them (found: '
-            f"{', '.join(said) or 'nothing'})",
+            f"{'both' if given else 'neither'} of the keys of a matrix (found: {', '.join(said) or 'nothing'})",
+            'give "matrix", a list of rows, or "matrices", several of them',
             file=path,
         )
     facts = {
@@ -185,7 +191,9 @@ def _json_cells(source: object, rows: Any) -> Array:
     try:
         return np.array([[np.nan if cell is None else float(cell) for cell in row] for row in rows], dtype=np.float64)
     except OverflowError as problem:
-        raise LogError(f"a number in the matrix is too large: {problem}", file=source) from problem
+        raise LogError(
+            f"a number in the matrix is too large: {problem}", "write null for none", file=source
+        ) from problem
 
 
 def _converted(path: Path, said: Mapping[str, Any], key: str, kind: Any) -> Any:
@@ -194,7 +202,7 @@ def _converted(path: Path, said: Mapping[str, Any], key: str, kind: Any) -> Any:
     try:
         return msgspec.convert(said[key], kind)
     except msgspec.ValidationError as problem:
-        raise LogError(f'"{key}": {problem}', file=path) from problem
+        raise LogError(str(problem), "write it as the documents show", file=path, where=f'"{key}"') from problem
 
 
 def _seeds(path: Path, seeds: Sequence[int] | None, count: int) -> Sequence[int | None]:
@@ -272,7 +280,8 @@ def _matrix_among(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[s
         )
     if name is None:
         raise LogError(
-            f"which of these arrays is the matrix: {', '.join(names) or 'none'}? Save it under the name matrix",
+            f"no array is called matrix (found: {', '.join(names) or 'none'})",
+            "save it under the name matrix",
             file=path,
         )
     return name, arrays[name]

@@ -79,11 +79,12 @@ def taken_apart(lines: Sequence[Sequence[str]], source: str) -> Labelled:
     if labels is None:
         row, column = _misplaced(words)
         raise LogError(
-            f"cell {column + 1}: {lines[row][column]!r:.60} is not a finite number",
+            f"{lines[row][column]!r:.60} is not a finite number",
             "a matrix holds numbers, with names in its first row or column alone; leave a cell empty where a "
             "task was not evaluated",
             file=source,
             line=row + 1,
+            where=f"cell {column + 1}",
         )
     header, index = labels
     inside = [cell for line in lines[header:] for cell in line[index:] if not blank(cell)]

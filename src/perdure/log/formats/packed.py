@@ -92,21 +92,21 @@ def beginning(path: Path, most: int) -> bytes:
         return b""
 
 
-def trouble(path: Path) -> str | None:
-    """Why no text table can be seen in a file whose name promises one; None where nothing stands against it."""
+def trouble(path: Path) -> tuple[str, str] | None:
+    """What is wrong with a file whose name promises a text table, and what to do; None where it seems to be one."""
     if kind(path) not in _TEXTS:
         return None
     try:
         with _opened(path) as (file, suffix):
             head = file.readline(_GLANCE)
     except LogError as problem:
-        return "; ".join(filter(None, (problem.what, problem.fix)))
+        return problem.said, problem.fix
     except _BROKEN as problem:
-        return f"does not unpack ({problem}); pack it again, or give the file itself"
+        return f"does not unpack ({problem})", "pack it again, or give the file itself"
     if not head.strip():
-        return "an empty file" if not head else "its first line is blank; expected the names of the columns"
+        return "its first line is blank" if head else "an empty file", "expected the names of the columns"
     if head.count(b";") > head.count(SEPARATORS[suffix].encode()):
-        return "its first line is divided by semicolons; write commas or tabs between cells, and points in numbers"
+        return "its first line is divided by semicolons", "write commas or tabs between cells, and points in numbers"
     return None
 
 

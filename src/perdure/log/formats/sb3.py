@@ -134,7 +134,7 @@ def _monitor(path: Path, notes: list[str]) -> _Monitor:
     try:
         table = table_in(rest, path, ",", notes)
     except LogError as problem:  # which does not know of the first line
-        raise LogError(problem.what, problem.fix, file=path, line=(problem.line or 0) + 1) from problem
+        raise LogError(problem.said, problem.fix, file=path, line=(problem.line or 0) + 1) from problem
     if table is None or not {"r", "l", "t"} <= set(table.rows.columns):
         raise LogError("no columns r, l and t", "a monitor has a line per episode", file=path, line=2)
     below = tuple(replace(part, lines=_lines(table) + 1) for part in table.parts)

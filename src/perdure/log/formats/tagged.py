@@ -95,7 +95,11 @@ def _lived(table: Table, tags: Mapping[str, Tag], who: Lives, options: Options) 
     measured = {measure: _values(table, tags, slots, measure) for measure in measures}
     known = np.logical_or.reduce([~np.isnan(values) for values in measured.values()]).ravel()
     if not known.any():
-        raise LogError(f"no number under the tags {', '.join(tags)}", file=table.parts[0].path)
+        raise LogError(
+            f"no number under the tags {', '.join(tags)}",
+            "give one where a task was evaluated",
+            file=table.parts[0].path,
+        )
     height = table.rows.height
     origins = np.repeat(np.arange(height), len(slots))[known]
     rows = pl.DataFrame(

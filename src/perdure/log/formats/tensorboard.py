@@ -44,7 +44,9 @@ def scalars_in(path: Path, notes: list[str]) -> Iterator[Scalar]:
         try:
             yield from _scalars(record)
         except Damaged as problem:
-            raise LogError(f"byte {at}: no event ({problem})", "copy it again from the original", file=path) from None
+            raise LogError(
+                f"no event ({problem})", "copy it again from the original", file=path, where=f"byte {at}"
+            ) from None
 
 
 def _records(path: Path, content: bytes, notes: list[str]) -> Iterator[tuple[int, memoryview]]:
@@ -76,9 +78,10 @@ def _verify(path: Path, content: bytes, starts: list[int], sizes: list[int]) -> 
     wrong = np.flatnonzero(protobuf.masked(protobuf.checksums(content, starts, sizes)) != stored.astype(np.uint32))
     if wrong.size:
         raise LogError(
-            f"byte {starts[wrong[0]]}: the checksum does not match the data",
+            "the checksum does not match the data",
             "the file is damaged, or not an event file: copy it again from the original",
             file=path,
+            where=f"byte {starts[wrong[0]]}",
         )
 
 

@@ -68,7 +68,9 @@ def _chosen(table: Table, options: Options, identity: tuple[str, ...]) -> str:
         if len(found) == 1:
             return found[0]
     raise LogError(
-        f"which of the columns {', '.join(measures)} is the accuracy? Say it with --measure", file=table.parts[0].path
+        f"any of the columns {', '.join(measures)} may be the accuracy",
+        "say which with --measure",
+        file=table.parts[0].path,
     )
 
 

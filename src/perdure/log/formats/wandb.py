@@ -26,6 +26,7 @@ __all__ = ["WANDB"]
 
 _HEADER = b":W&B\xe1\xbe"
 _BLOCK = 1 << 15
+_DAMAGED = "the file is damaged: copy it again from the original"
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _HISTORY = "wandb-history.jsonl"
 # The fields of Record, HistoryRecord and its items, RunRecord and ConfigRecord.
@@ -60,7 +61,7 @@ def _rows(place: Path, notes: list[str]) -> Iterator[Row]:
                 if number == _RECORD_HISTORY and not isinstance(value, int):
                     yield _said(value, 1)
         except Damaged as problem:
-            raise LogError(f"byte {at}: no record ({problem})", "copy it again from the original", file=file) from None
+            raise LogError(f"no record ({problem})", _DAMAGED, file=file, where=f"byte {at}") from None
 
 
 def json_rows(file: Path, notes: list[str]) -> Iterator[Row]:
@@ -100,9 +101,9 @@ def _records(path: Path, content: bytes, notes: list[str]) -> Iterator[tuple[int
         if len(data) < size:
             break
         if size > left - 7 or kind not in (_FULL, _FIRST, _MIDDLE, _LAST):
-            raise LogError(f"byte {at}: a piece of {size} bytes, kind {kind}", "the file was damaged", file=path)
+            raise LogError(f"a piece of {size} bytes, kind {kind}", _DAMAGED, file=path, where=f"byte {at}")
         if zlib.crc32(data, zlib.crc32(view[at + 6 : at + 7])) != stored:
-            raise LogError(f"byte {at}: the checksum does not match the data", "the file was damaged", file=path)
+            raise LogError("the checksum does not match the data", _DAMAGED, file=path, where=f"byte {at}")
         if kind in (_FULL, _FIRST):
             begun, whole = at, bytearray()
         whole += data

@@ -82,7 +82,11 @@ def _stacked(table: Table, tasks: _Tasks, active: Counts) -> tuple[pl.DataFrame,
     kept = (known & (task != _NOBODY)).ravel()
     origins = np.repeat(np.arange(height), count + 1)[kept]
     if not kept.any():
-        raise LogError(f"no number in the columns of the tasks {', '.join(tasks.names)}", file=table.parts[0].path)
+        raise LogError(
+            f"no number in the columns of the tasks {', '.join(tasks.names)}",
+            "give one where a task was evaluated",
+            file=table.parts[0].path,
+        )
     modes = np.tile(np.arange(count + 1) > 0, height)[kept]
     rows = pl.DataFrame(
         {
@@ -137,7 +141,9 @@ def _tasks(table: Table, active: pl.Series, identity: Sequence[str]) -> _Tasks:
     others = [name for name in rows.columns if name not in (*identity, "active_task", _X) and not is_bookkeeping(name)]
     columns = [name for name in others if cells.is_measurable(rows[name])]
     if not columns:
-        raise LogError(f"no column of numbers for a task (found: {', '.join(rows.columns)})", file=path)
+        raise LogError(
+            f"no column of numbers for a task (found: {', '.join(rows.columns)})", "give one per task", file=path
+        )
     said = active.drop_nulls().unique(maintain_order=True).to_list()
     return _indexed(columns) or _named(columns, said) or _numbered(columns, said)
 

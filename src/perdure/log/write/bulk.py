@@ -49,7 +49,7 @@ def write_lives(
     """
     target = Path(path)
     if (lives is None) == (values is None):
-        raise LogError("give write_lives either lives or values, and only one of them", file=target)
+        raise LogError("write_lives needs lives or values, and not both", "give one of them", file=target)
     if lives is not None:
         source = from_lifetimes(target, iter(lives))
     else:
@@ -96,7 +96,7 @@ def _whole(target: Path, write: Callable[[Path], None]) -> None:
         temporary.replace(target)
     except (OSError, pl.exceptions.PolarsError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        raise LogError(f"cannot be written: {reason}", file=target) from problem
+        raise LogError(f"cannot be written: {reason}", "choose another place", file=target) from problem
     finally:
         with contextlib.suppress(OSError):
             if temporary.is_dir():

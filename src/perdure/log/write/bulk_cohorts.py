@@ -42,7 +42,7 @@ def from_cohorts(
 ) -> Source:
     """Pieces of whole lives; what the first cohort has in common with all is said once."""
     if not any(cohort.ids for cohort in cohorts):
-        raise LogError("there is no lifetime to write; nothing was written")
+        raise LogError("there is no lifetime to write", "give one or more: nothing was written")
     first = cohorts[0]
     filled: dict[str, str | int | None] = {
         "learner": learner,

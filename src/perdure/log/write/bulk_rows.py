@@ -45,7 +45,9 @@ def as_json(content: Any, name: str) -> bytes:
     try:
         return msgspec.json.encode(content)
     except (TypeError, ValueError, RecursionError) as problem:
-        raise RecordError(f"{name} cannot be written: a manifest holds what JSON cannot say ({problem})") from problem
+        raise RecordError(
+            f"{name} cannot be written as JSON: {problem}", "use text, numbers, lists, objects"
+        ) from problem
 
 
 # --- lifetimes -----------------------------------------------------------------------------------
@@ -55,7 +57,7 @@ def from_lifetimes(target: Path, lives: Iterator[Lifetime]) -> Source:
     """Lifetimes that agree in their columns; each is looked at when it comes."""
     first = next(lives, None)
     if first is None:
-        raise LogError("there is no lifetime to write; nothing was written", file=target)
+        raise LogError("there is no lifetime to write", "give one or more: nothing was written", file=target)
     columns = {**STANDARD_COLUMNS, **dict.fromkeys(first.measures, pl.Float64())}
     extras = {name: kind for name, kind in first.experiences.schema.items() if name not in columns}
     if taken := [name for name in extras if name in (*IDENTITY, FACTS)]:
@@ -274,7 +276,7 @@ def _pieces_of(
             )
             done += held
     if not done:
-        raise LogError("there is no lifetime to write; nothing was written", file=target)
+        raise LogError("there is no lifetime to write", "give one or more: nothing was written", file=target)
 
 
 def _batches(target: Path, values: Batches | None, measures: Sequence[str], length: int) -> Iterator[dict[str, Values]]:
@@ -283,7 +285,11 @@ def _batches(target: Path, values: Batches | None, measures: Sequence[str], leng
     for batch in several or ():
         named = batch if isinstance(batch, Mapping) else {measures[0]: batch}
         if set(named) != set(measures):
-            raise LogError(f"values of {', '.join(named)}, and the measures are {', '.join(measures)}", file=target)
+            raise LogError(
+                f"values of {', '.join(named)}, and the measures are {', '.join(measures)}",
+                "give one array per measure",
+                file=target,
+            )
         arrays = {name: np.ascontiguousarray(named[name], dtype=np.float64) for name in measures}
         shapes = {array.shape for array in arrays.values()}
         if len(shapes) != 1 or any(len(shape) != 2 or shape[1] != length for shape in shapes):

@@ -172,7 +172,7 @@ def _refuse_fall(numbers: pl.Series) -> None:
     falls = np.flatnonzero(np.diff(numbers.to_numpy()) < 0)
     if falls.size:
         before, after = numbers[int(falls[0])], numbers[int(falls[0]) + 1]
-        raise RecordError(f"{numbers.name} falls from {before} to {after}; it must never decrease")
+        raise RecordError(f"{numbers.name} falls from {before} to {after}", "it must never decrease")
 
 
 def _several(table: pl.DataFrame) -> bool:

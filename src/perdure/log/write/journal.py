@@ -83,7 +83,7 @@ class Journal:
         self._streams: dict[str, Stream] = {}
         self._columns: tuple[str, ...] | None = None  # fixed by the first record
         self._column_set: set[str] = set()
-        self._refusal: str | None = None  # why nothing more may be logged
+        self._refusal: RecordError | None = None  # why nothing more may be logged
         self._closed = False
         self._words: tuple[str, ...] = ()
         self._words_text = ""
@@ -144,7 +144,7 @@ class Journal:
         """
         with self._lock:
             if self._refusal is not None:
-                raise RecordError(self._refusal)
+                raise self._refusal.at()
             if type(block_num) is not int or not 0 <= block_num < BEYOND:
                 block_num = whole_number("block_num", block_num)
             if type(exp_num) is not int or not 0 <= exp_num < BEYOND:
@@ -161,7 +161,7 @@ class Journal:
             if columns is None:
                 columns = value_columns(values, self.measures)
             elif values.keys() != self._column_set:
-                raise RecordError(changed_columns(columns, values))
+                raise changed_columns(columns, values)
             cells = ""
             for name in columns:
                 value = values[name]
@@ -202,10 +202,10 @@ class Journal:
 
         with self._lock:
             if self._refusal is not None:
-                raise RecordError(self._refusal)
+                raise self._refusal.at()
             columns = self._columns or value_columns(values, self.measures)
             if values.keys() != set(columns):
-                raise RecordError(changed_columns(columns, values))
+                raise changed_columns(columns, values)
             fields = {
                 "block_num": block_num,
                 "exp_num": exp_num,
@@ -246,7 +246,9 @@ class Journal:
             if self._closed:
                 return
             self._closed = True
-            self._refusal = self._refusal or f"{self.path}: this journal is closed; open another with join=True"
+            self._refusal = self._refusal or RecordError(
+                "this journal is closed", "open another with join=True", file=self.path
+            )
             for stream in self._streams.values():
                 try:
                     stream.close(interrupted)
@@ -282,7 +284,7 @@ class Journal:
                 "exists already", "choose another name, or join=True to add a worker to this lifetime", file=self.path
             ) from None
         except OSError as problem:
-            raise LogError(f"cannot be made: {problem.strerror}", file=self.path) from problem
+            raise LogError(f"cannot be made: {problem.strerror}", "choose another place", file=self.path) from problem
         return True
 
     def _join(self) -> None:
@@ -297,7 +299,11 @@ class Journal:
             time.sleep(0.01)
         theirs = measures_of(self.path, object_in(self.path / MANIFEST))
         if theirs != self.measures:
-            raise LogError(f"this lifetime has the measures {theirs}, not {self.measures}", file=self.path)
+            raise LogError(
+                f"this lifetime has the measures {theirs}, not {self.measures}",
+                "give those that it has",
+                file=self.path,
+            )
         written = next((one for one in self.path.glob(f"*/*/{DATA_FILE}") if one.stat().st_size), None)
         if written is not None:
             self._fix(tuple(name for name in header_of(written)[0] if name not in STANDARD_COLUMNS))
@@ -337,14 +343,16 @@ class Journal:
             try:
                 os.fsync(descriptor)
                 if os.fstat(descriptor).st_nlink == 0:
-                    self._refusal = (
-                        f"{self.path}: was removed while it was being written, and its records are gone; "
-                        "make sure that nothing removes it, and run this lifetime again"
+                    self._refusal = RecordError(
+                        "was removed while it was being written, and its records are gone",
+                        "make sure that nothing removes it, and run this lifetime again",
+                        file=self.path,
                     )
             except OSError as problem:
-                self._refusal = (
-                    f"{self.path}: the records cannot be written to disk ({problem.strerror}); "
-                    "those of the last second may be lost"
+                self._refusal = RecordError(
+                    f"the records cannot be written to disk ({problem.strerror})",
+                    "those of the last second may be lost: see to the disk, and go on with join=True",
+                    file=self.path,
                 )
             finally:
                 os.close(descriptor)
@@ -370,9 +378,10 @@ def _folder_name(name: str) -> str:
 
 def _disown() -> None:
     for journal in tuple(_open_journals):
-        journal._refusal = (
-            f"{journal.path}: this journal was opened in the parent process; "
-            "open your own with join=True and a worker_id of its own"
+        journal._refusal = RecordError(
+            "this journal was opened in the parent process",
+            "open your own with join=True and a worker_id of its own",
+            file=journal.path,
         )
         journal._lock = threading.Lock()
         journal._closed = True  # the parent closes it

@@ -44,7 +44,9 @@ def write_learnkit(lifetime: Lifetime, into: str | os.PathLike[str], name: str |
     except FileExistsError as problem:
         raise LogError("exists already", "give another name, or remove it", file=root) from problem
     except OSError as problem:
-        raise WriteError(f"cannot be made: {problem.strerror}; nothing was written", file=root) from problem
+        raise WriteError(
+            f"cannot be made: {problem.strerror}", "give another place: nothing was written", file=root
+        ) from problem
     try:
         files.write(root / MANIFEST, msgspec.json.encode(_manifest(lifetime)))
         for (worker, phase, task), part in rows.partition_by(_PLACE, as_dict=True, maintain_order=True).items():
@@ -130,7 +132,7 @@ def _columns(lifetime: Lifetime) -> pl.DataFrame:
 def _refuse(lifetime: Lifetime, rows: pl.DataFrame) -> None:
     """What no tree of text files can hold."""
     if not rows.height:
-        raise LogError("no experiences; there is nothing to write", where=lifetime.id)
+        raise LogError("no experiences", "leave it out: there is nothing to write", where=lifetime.id)
     for text in rows["task_params"].unique().drop_nulls():
         if text and not is_object(text):
             raise LogError(f"task_params {text[:60]!r} is not a JSON object", "repair the log first", where=lifetime.id)

@@ -104,7 +104,9 @@ def object_text(content: Mapping[str, Any], name: str) -> bytes:
     try:
         return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
     except (TypeError, ValueError, RecursionError) as problem:
-        raise RecordError(f"{name} cannot be written as JSON: {problem}") from problem
+        raise RecordError(
+            f"{name} cannot be written as JSON: {problem}", "use text, numbers, lists, objects"
+        ) from problem
 
 
 def write_text(file: Path, text: bytes) -> None:
@@ -112,4 +114,6 @@ def write_text(file: Path, text: bytes) -> None:
     try:
         files.write(file, text)
     except OSError as problem:
-        raise LogError(f"cannot be written: {problem.strerror}", file=file) from problem
+        raise LogError(
+            f"cannot be written: {problem.strerror}", "see to the disk, and try again", file=file
+        ) from problem

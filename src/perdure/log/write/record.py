@@ -62,7 +62,7 @@ def params_json(value: Any) -> bytes:
     try:
         return _encode(value)
     except (TypeError, ValueError, NotImplementedError, RecursionError, msgspec.MsgspecError) as problem:
-        raise RecordError(f"task_params cannot be written as JSON: {problem}") from problem
+        raise _no_json(problem) from problem
 
 
 def params_text(value: Any) -> str:
@@ -72,8 +72,12 @@ def params_text(value: Any) -> str:
         try:
             json.dumps(msgspec.to_builtins(value, enc_hook=_plain), allow_nan=False)
         except ValueError as problem:
-            raise RecordError(f"task_params cannot be written as JSON: {problem}") from problem
+            raise _no_json(problem) from problem
     return text
+
+
+def _no_json(problem: Exception) -> RecordError:
+    return RecordError(f"task_params cannot be written as JSON: {problem}", "use text, numbers, lists, objects")
 
 
 def _plain(value: Any) -> Any:
@@ -91,11 +95,14 @@ def value_columns(names: Mapping[str, Any], measures: Mapping[str, Any]) -> tupl
     """The columns after the standard ones, in alphabetical order, as the first record fixes them."""
     for measure in measures:
         if measure not in names:
-            raise RecordError(f"the measure {measure!r} is missing from the first record (found: {', '.join(names)})")
+            raise RecordError(
+                f"the measure {measure!r} is missing from the first record (found: {', '.join(names)})",
+                "give None where there is no value",
+            )
     for name in names:
         if name in STANDARD_COLUMNS or not name or CONTROL.search(name) or '"' in name:
-            close = "" if name in STANDARD_COLUMNS else f"; {nearest(name, STANDARD_COLUMNS)}"
-            raise RecordError(f"{name!r} cannot be a column of your own{close}")
+            fix = "rename it" if name in STANDARD_COLUMNS else nearest(name, STANDARD_COLUMNS)
+            raise RecordError(f"{name!r} cannot be a column of your own", fix)
     return tuple(sorted(names))
 
 
@@ -128,7 +135,9 @@ def cell(name: str, value: Any) -> str:
         return measure_cell(name, value)
     text = str(value)
     if _UNREADABLE.search(text):
-        raise RecordError(f"{name} holds a NUL character or half a surrogate pair, which a TSV file cannot hold")
+        raise RecordError(
+            f"{name} holds a NUL character or half a surrogate pair, which a TSV file cannot hold", "remove it"
+        )
     return quoted(text)
 
 
@@ -153,7 +162,7 @@ def declared_measures(measures: Sequence[str] | Mapping[str, Direction]) -> dict
     if isinstance(measures, str):
         raise RecordError(f"measures is the text {measures!r}", f"expected a list of names, [{measures!r}]")
     if len(set(measures)) != len(measures):
-        raise RecordError(f"measures names a column twice: {', '.join(map(str, measures))}")
+        raise RecordError(f"measures names a column twice: {', '.join(map(str, measures))}", "name each once")
     directions: dict[str, Direction] = (
         dict(measures) if isinstance(measures, Mapping) else dict.fromkeys(measures, "higher")
     )
@@ -168,13 +177,13 @@ def declared_measures(measures: Sequence[str] | Mapping[str, Direction]) -> dict
     return directions
 
 
-def changed_columns(columns: Sequence[str], values: Mapping[str, Any]) -> str:
-    """What to say of a record whose columns are not those of the first."""
+def changed_columns(columns: Sequence[str], values: Mapping[str, Any]) -> RecordError:
+    """The error of a record whose columns are not those of the first."""
     missing = [name for name in columns if name not in values]
     new = [name for name in values if name not in columns]
     said = [f"without {', '.join(missing)}"] if missing else []
     said += [f"with {', '.join(new)}"] if new else []
-    return (
-        f"this record comes {' and '.join(said)}; every record must have the columns of the first "
-        f"({', '.join(columns)}); give None where there is no value"
+    return RecordError(
+        f"this record comes {' and '.join(said)}",
+        f"every record must have the columns of the first ({', '.join(columns)}); give None where there is no value",
     )

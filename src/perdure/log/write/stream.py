@@ -62,10 +62,10 @@ class Stream:
     def follow(self, block_num: int, exp_num: int, block_type: str) -> None:
         """Refuse a record that does not follow what this worker wrote before."""
         if block_num < self._last_block:
-            raise RecordError(f"block_num falls from {self._last_block} to {block_num}; it must never decrease")
+            raise RecordError(f"block_num falls from {self._last_block} to {block_num}", "it must never decrease")
         if exp_num < self._last_experience:
             raise RecordError(
-                f"exp_num falls from {self._last_experience} to {exp_num} (block {block_num}); it must never decrease"
+                f"exp_num falls from {self._last_experience} to {exp_num} (block {block_num})", "it must never decrease"
             )
         if self._one_type_per_block and block_num == self._last_block and block_type != self._last_type:
             raise RecordError(
@@ -123,7 +123,8 @@ class Stream:
                 os.fsync(self._descriptor)
             except OSError as problem:
                 raise WriteError(
-                    f"the records cannot be written to disk ({problem.strerror}); those of the last second may be lost",
+                    f"the records cannot be written to disk ({problem.strerror})",
+                    "those of the last second may be lost: see to the disk, and go on with join=True",
                     file=self._file,
                 ) from problem
             self.dirty = False
@@ -140,7 +141,7 @@ class Stream:
         try:
             self.sync()
             if os.fstat(self._descriptor).st_nlink == 0:
-                raise WriteError(f"was removed while it was being written; {self._what_is_safe()}", file=self._file)
+                raise WriteError("was removed while it was being written", self._what_is_safe(), file=self._file)
         finally:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -199,7 +200,7 @@ class Stream:
         except OSError as problem:
             self._block = None
             raise WriteError(
-                f"cannot be opened ({problem.strerror}); {self._what_is_safe()}", file=self._file
+                f"cannot be opened ({problem.strerror})", self._what_is_safe(), file=self._file
             ) from problem
 
     def _take_claim(self) -> None:
@@ -277,13 +278,14 @@ class Stream:
                 os.close(ledger)
         except OSError as problem:
             raise WriteError(
-                f"the end of a block could not be recorded ({problem.strerror}); {self._what_is_safe()}",
+                f"the end of a block could not be recorded ({problem.strerror})",
+                self._what_is_safe(),
                 file=self._ledger,
             ) from problem
 
     def _header(self) -> bytes:
         if self.columns is None:
-            raise LogError("no columns are known yet", file=self._file)
+            raise LogError("no columns are known yet", "log a record first", file=self._file)
         return ("\t".join(map(quoted, (*STANDARD_COLUMNS, *self.columns))) + "\n").encode()
 
     def _relative(self) -> str:
@@ -295,7 +297,7 @@ class Stream:
             os.ftruncate(self._descriptor, self._size)
         except OSError:  # then a torn last line stays, which every reader leaves out and reports
             self._block = None
-        return WriteError(f"{self._file}: {what} could not be written ({problem.strerror}); {self._what_is_safe()}")
+        return WriteError(f"{what} could not be written ({problem.strerror})", self._what_is_safe(), file=self._file)
 
     def _what_is_safe(self) -> str:
         """Which records are where they were written, by looking: every file that was closed, and the one at hand."""

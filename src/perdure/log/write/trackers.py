@@ -100,7 +100,7 @@ class _TensorBoard:
                 raise LogError("holds a run already", "choose another folder", file=folder)
             self._file = EventFile(folder)
         except OSError as problem:
-            raise LogError(f"cannot be written: {problem.strerror}", file=folder) from problem
+            raise LogError(f"cannot be written: {problem.strerror}", "choose another folder", file=folder) from problem
 
     def put(self, scalars: Scalars) -> None:
         self._file.append(records(scalars.tags, scalars.which, scalars.steps, scalars.moments, scalars.values))
