@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ __all__ = [
     "Curve",
     "Curves",
     "Expert",
+    "Moments",
     "Prep",
     "Prepared",
     "Range",
@@ -43,6 +44,7 @@ __all__ = [
     "mean",
     "near",
     "slope",
+    "slope_through",
     "start",
     "terminal",
 ]
@@ -153,20 +155,45 @@ class Ranges:
 # give one number per life, the same to the last digit.
 
 
-def slope(*pieces: Array) -> Any:
-    """The least-squares slope of values over their index; 0 for fewer than two. The pieces follow one another."""
-    count = sum(piece.shape[-1] for piece in pieces)
+def slope(values: Array) -> Any:
+    """The least-squares slope of values over their index; 0 for fewer than two."""
+    count = values.shape[-1]
     if count < 2:
-        return np.zeros(pieces[0].shape[:-1])[()] if pieces else 0.0
-    parts = [piece[..., at : at + _AT_ONCE] for piece in pieces for at in range(0, piece.shape[-1], _AT_ONCE)]
-    total, passed = 0.0, 0
-    for part in parts:
-        length = part.shape[-1]
-        above = part - parts[0][..., :1]  # the first value of all, so that equal values have a slope of exactly 0
+        return np.zeros(values.shape[:-1])[()]
+    return _moments(values)[1] * 12 / (count * (count * count - 1))
+
+
+def _moments(values: Array) -> tuple[Any, Any]:
+    """How far the values lie above the first one, summed; and summed by their index, counted from its middle."""
+    count = values.shape[-1]
+    above, turned = 0.0, 0.0
+    for passed in range(0, count, _AT_ONCE):
+        part = values[..., passed : passed + _AT_ONCE] - values[..., :1]  # so that equal values have a slope of 0
+        length, total = part.shape[-1], part.sum(axis=-1)
         behind = passed + (length - count) / 2  # how far the middle of this part lies from the middle of all
-        total = total + (dot(centred_index(length), above) + behind * above.sum(axis=-1))
-        passed += length
-    return total * 12 / (count * (count * count - 1))
+        above = above + total
+        turned = turned + (dot(centred_index(length), part) + behind * total)
+    return above, turned
+
+
+class Moments(NamedTuple):
+    """What the slope of values needs to know of some of them, which follow one another."""
+
+    length: float
+    first: float
+    above: float
+    turned: float
+
+
+def slope_through(pieces: Sequence[Moments]) -> float:
+    """The least-squares slope of values over their index, told piece by piece; 0 for fewer than two."""
+    lengths, firsts, above, turned = np.array(pieces).T
+    count = int(lengths.sum())
+    if count < 2:
+        return 0.0
+    behind = np.cumsum(lengths) - lengths + (lengths - count) / 2
+    total = turned + behind * (above + lengths * (firsts - firsts[0]))
+    return float(total.sum() * 12 / (count * (count * count - 1)))
 
 
 def mean(values: Array) -> Any:
@@ -251,15 +278,32 @@ class Curve:
         """The least-squares slope over the index; 0 for a single value."""
         return float(slope(self.values))
 
+    @cached_property
+    def raw_slope(self) -> float:
+        """The same of the values that are not smoothed."""
+        return float(slope(self.raw))
+
+    @cached_property
+    def raw_moments(self) -> Moments:
+        """What the slope of values that are not smoothed takes from these."""
+        return Moments(len(self.raw), float(self.raw[0]), *map(float, _moments(self.raw)))
+
     def first(self, count: int) -> Curve:
         """The first `count` experiences, as a view."""
         return Curve(self.values[:count], self.raw[:count], self.range, self.floor)
 
     def reached(self, target: float) -> int | None:
         """The 0-based index at which the curve first reaches `target`, up to rounding; None if never."""
-        at_least = self.values >= near(target)
-        index = int(at_least.argmax())
-        return index if at_least[index] else None
+        known = self._reached
+        if target not in known:  # three metrics of recovery ask the same
+            at_least = self.values >= near(target)
+            index = int(at_least.argmax())
+            known[target] = index if at_least[index] else None
+        return known[target]
+
+    @cached_property
+    def _reached(self) -> dict[float, int | None]:
+        return {}
 
 
 @dataclass(frozen=True, eq=False)

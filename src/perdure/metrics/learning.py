@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perdure.curves.model import Curve, centred_index, dot, mean, slope
+from perdure.curves.model import Curve, centred_index, dot, mean, slope_through
 from perdure.metrics.engine.arithmetic import experiences_until, student_975
 from perdure.metrics.engine.combine import flat
 from perdure.metrics.engine.declare import NoValue, metric
@@ -110,7 +110,7 @@ def cumulative_gain(learned: Curve) -> float:
     values = learned.raw
     if values.max() == values.min():
         return 0.0
-    rise = slope(values)
+    rise = learned.raw_slope
     count = len(values)
     residuals = values - mean(values) - rise * centred_index(count)
     error = float(np.sqrt(dot(residuals, residuals) / (count - 2) * 12 / (count * (count * count - 1))))
@@ -148,10 +148,10 @@ def learn_burn(changed: tuple[Curve, ...], learned: tuple[Curve, ...]) -> float:
 
     Weakness: the slope of the whole life runs across tasks, and may come from their order alone.
     """
-    slopes = [slope(block.raw) for block in changed if len(block) > 1]
+    slopes = [block.raw_slope for block in changed if len(block) > 1]
     if not slopes:
         raise NoValue("every block after a change holds a single experience, which has no slope")
-    whole = slope(*(block.raw for block in learned))
+    whole = slope_through([block.raw_moments for block in learned])
     if whole <= 0:
         raise NoValue(f"the slope of the whole lifetime is {whole:.6g}; a ratio to it needs a positive one")
     return float(np.mean(slopes) / whole)

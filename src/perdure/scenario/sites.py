@@ -1,24 +1,22 @@
 """Sites: every place in a scenario where a metric can be read.
 
-Each generator walks a scenario once. Its docstring completes "the scenario needs …", because
+Each walks a scenario once, block by block. Its docstring completes "the scenario needs …", because
 `perdure lint` and `perdure score` say exactly that where there is no site.
 
 Wake and sleep: if any evaluation block is sleep, the metrics that read evaluations read only the
 sleep ones. Recovery and the comparison with experts read wake learning blocks only.
 """
 
-# ruff: noqa: D403 - the docstrings of sites complete "the scenario needs …"
-
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.variants import under
+from perdure.scenario.walks import LIFETIME, Key, Site, Walk, at_the_end, walked
 
 __all__ = [
     "LIFETIME",
@@ -48,30 +46,8 @@ __all__ = [
     "visible_evaluations",
 ]
 
-Key = str | tuple[str, str]
-
-LIFETIME = "whole lifetime"
-"""The key of a site that is not about one task; no task label holds a space."""
-
 NEW_TASKS = 4
 """How many tasks have to be learned anew before a trend over them says anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """One place where a metric can be read: a task or an ordered pair, and the blocks by role."""
-
-    key: Key
-    blocks: Mapping[str, tuple[int, ...]] = field(hash=False)
-    flags: tuple[str, ...] = ()
-    """What a reader of the value should know about this place, in words."""
-
-    @property
-    def task(self) -> str | None:
-        """The task that is measured here (the second of a pair); None for the whole lifetime."""
-        if isinstance(self.key, tuple):
-            return self.key[1]
-        return None if self.key == LIFETIME else self.key
 
 
 @dataclass(frozen=True)
@@ -101,44 +77,52 @@ def visible_evaluations(scenario: Scenario) -> tuple[int, ...]:
 # --- maintenance ---------------------------------------------------------------------------------
 
 
-def since_learning(scenario: Scenario) -> Iterator[Site]:
+class _SinceLearning(Walk):
     """a task evaluated at least twice between two of its learning blocks, or after the last
 
     The first evaluation after the learning block most recent to an evaluation is its reference,
     and no site itself.
     """
-    visible = set(visible_evaluations(scenario))
-    learned: dict[str, int] = {}  # task → its most recent learning block
-    reference: dict[str, int] = {}  # task → the first evaluation since then
-    changes = 0  # how often the task being learned has changed so far
-    changes_at: dict[str, int] = {}  # task → `changes` when it was last learned
-    stained: dict[str, bool] = {}
-    last_learned: str | None = None
-    for index, block in enumerate(scenario.blocks):
+
+    def __init__(self) -> None:
+        self.learned: dict[str, int] = {}  # task → its most recent learning block
+        self.reference: dict[str, int] = {}  # task → the first evaluation since then
+        self.changes = 0  # how often the task being learned has changed so far
+        self.changes_at: dict[str, int] = {}  # task → `changes` when it was last learned
+        self.stained: dict[str, bool] = {}
+        self.last_learned: str | None = None
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
         task = block.task
         if block.mode == "learn":
-            changes += task != last_learned
-            last_learned = task
-            learned[task] = index
-            changes_at[task] = changes
-            reference.pop(task, None)
-        elif index in visible and task in learned:
-            if task not in reference:
-                reference[task] = index
-                stained[task] = changes != changes_at[task]
-                continue
-            flags = ("another task was learned before the reference evaluation",) if stained[task] else ()
-            yield Site(
-                task, {"evaluation": (index,), "reference": (reference[task],), "learning": (learned[task],)}, flags
-            )
+            self.changes += task != self.last_learned
+            self.last_learned = task
+            self.learned[task] = index
+            self.changes_at[task] = self.changes
+            self.reference.pop(task, None)
+        elif task in self.learned:
+            if task in self.reference:
+                flags = ("another task was learned before the reference evaluation",) if self.stained[task] else ()
+                learned, reference = self.learned[task], self.reference[task]
+                blocks = {"evaluation": (index,), "reference": (reference,), "learning": (learned,)}
+                return (Site(task, blocks, flags),)
+            self.reference[task] = index
+            self.stained[task] = self.changes != self.changes_at[task]
+        return ()
 
 
-def since_learning_ended(scenario: Scenario) -> Iterator[Site]:
+class _SinceLearningEnded(_SinceLearning):
     """a task evaluated at least twice between two of its learning blocks, or after the last
 
     The same places, read against the end of the learning block, which no other task can stain.
     """
-    return (Site(site.key, site.blocks) for site in since_learning(scenario))
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        return [Site(one.key, one.blocks) for one in super().step(index, block)]
+
+
+since_learning = walked(_SinceLearning)
+since_learning_ended = walked(_SinceLearningEnded)
 
 
 # --- transfer ------------------------------------------------------------------------------------
@@ -157,92 +141,129 @@ class _Gap(NamedTuple):
     learned_before: bool
 
 
-def _gaps(scenario: Scenario) -> Iterator[tuple[_Gap, list[int]]]:
+class _Gaps(Walk):
     """Consecutive evaluations of one task with learning between them, in the order of the later one."""
-    visible = set(visible_evaluations(scenario))
-    learning: list[int] = []
-    runs: list[int] = []  # runs[k]: how often the learned task changed up to the k-th learning block
-    previous: dict[str, tuple[int, int]] = {}  # task → its last evaluation, learning blocks before it
-    learned: set[str] = set()
-    for index, block in enumerate(scenario.blocks):
+
+    def __init__(self) -> None:
+        self.learning: list[int] = []
+        self.tasks: list[str] = []  # of these blocks
+        self.runs: list[int] = []  # runs[k]: how often the learned task changed up to the k-th learning block
+        self.previous: dict[str, tuple[int, int]] = {}  # task → its last evaluation, learning blocks before it
+        self.learned: set[str] = set()
+
+    def gap(self, index: int, block: Block) -> _Gap | None:
         if block.mode == "learn":
-            changed = bool(learning) and scenario.blocks[learning[-1]].task != block.task
-            runs.append((runs[-1] if runs else 0) + changed)
-            learning.append(index)
-            learned.add(block.task)
-        elif index in visible:
-            if block.task in previous:
-                before, count = previous[block.task]
-                if count < len(learning):
-                    yield (
-                        _Gap(
-                            block.task,
-                            before,
-                            index,
-                            count,
-                            len(learning),
-                            runs[count] != runs[-1],
-                            block.task in learned,
-                        ),
-                        learning,
-                    )
-            previous[block.task] = (index, len(learning))
+            changed = bool(self.tasks) and self.tasks[-1] != block.task
+            self.runs.append((self.runs[-1] if self.runs else 0) + changed)
+            self.learning.append(index)
+            self.tasks.append(block.task)
+            self.learned.add(block.task)
+            return None
+        task, learned = block.task, len(self.learning)
+        before, count = self.previous.get(task, (-1, learned))
+        self.previous[task] = (index, learned)
+        if count == learned:
+            return None
+        several = self.runs[count] != self.runs[-1]
+        return _Gap(task, before, index, count, learned, several, task in self.learned)
 
 
-def _transfers(scenario: Scenario, learned_before: bool) -> Iterator[Site]:
-    for gap, learning in _gaps(scenario):
-        source = scenario.blocks[learning[gap.first]].task
-        if gap.several or source == gap.task or gap.learned_before != learned_before:
-            continue
-        yield Site((source, gap.task), {"before": (gap.before,), "after": (gap.after,)})
+class _Transfers(_Gaps):
+    learned_before = False
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        gap = self.gap(index, block)
+        if gap is None or gap.several or gap.learned_before != self.learned_before:
+            return ()
+        source = self.tasks[gap.first]
+        if source == gap.task:
+            return ()
+        return (Site((source, gap.task), {"before": (gap.before,), "after": (gap.after,)}),)
 
 
-def around_learning_another(scenario: Scenario) -> Iterator[Site]:
+class _AroundLearningAnother(_Transfers):
     """a task evaluated just before and just after one other task is learned, before it is learned itself"""
-    return _transfers(scenario, learned_before=False)
 
 
-def around_learning_another_later(scenario: Scenario) -> Iterator[Site]:
+class _AroundLearningAnotherLater(_Transfers):
     """a task evaluated just before and just after one other task is learned, once it has been learned itself"""
-    return _transfers(scenario, learned_before=True)
+
+    learned_before = True
+
+
+around_learning_another = walked(_AroundLearningAnother)
+around_learning_another_later = walked(_AroundLearningAnotherLater)
+
+
+class _Several(_Gaps):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[Confounded] = []
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        gap = self.gap(index, block)
+        if gap is not None and gap.several:
+            between = tuple(self.learning[gap.first : gap.last])
+            self.found.append(Confounded(gap.task, gap.before, gap.after, between))
+        return ()
 
 
 def confounded(scenario: Scenario) -> Iterator[Confounded]:
     """The places where transfer cannot be attributed, because several tasks were learned in between."""
-    for gap, learning in _gaps(scenario):
-        if gap.several:
-            yield Confounded(gap.task, gap.before, gap.after, tuple(learning[gap.first : gap.last]))
+    yield from at_the_end(_Several, scenario).found
 
 
 # --- learning ------------------------------------------------------------------------------------
 
 
-def _learning_by_task(scenario: Scenario, *, wake_only: bool) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for index, block in enumerate(scenario.blocks):
-        if block.mode == "learn" and not (wake_only and block.subtype == "sleep"):
-            found.setdefault(block.task, []).append(index)
-    return found
-
-
-def each_task_learned(scenario: Scenario) -> Iterator[Site]:
+class _EachTaskLearned(Walk):
     """a task learned while awake"""
-    for task, blocks in _learning_by_task(scenario, wake_only=True).items():
-        yield Site(task, {"learned": tuple(blocks)})
+
+    def __init__(self) -> None:
+        self.by_task: dict[str, list[int]] = {}
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        if block.mode == "learn" and block.subtype != "sleep":
+            self.by_task.setdefault(block.task, []).append(index)
+        return ()
+
+    def end(self) -> Iterable[Site]:
+        return (Site(task, {"learned": tuple(blocks)}) for task, blocks in self.by_task.items())
 
 
-def between_learning_blocks(scenario: Scenario) -> Iterator[Site]:
-    """a task learned at least twice while awake"""
-    for task, blocks in _learning_by_task(scenario, wake_only=True).items():
-        for previous, later in pairwise(blocks):
-            yield Site(task, {"previous": (previous,), "later": (later,)})
-
-
-def learning_again_and_again(scenario: Scenario) -> Iterator[Site]:
+class _LearningAgainAndAgain(_EachTaskLearned):
     """a task learned at least three times while awake"""
-    for task, blocks in _learning_by_task(scenario, wake_only=True).items():
-        if len(blocks) >= 3:
-            yield Site(task, {"learned": tuple(blocks)})
+
+    def end(self) -> Iterable[Site]:
+        return (one for one in super().end() if len(one.blocks["learned"]) >= 3)
+
+
+class _FirstLearningOfEach(_EachTaskLearned):
+    """four tasks newly learned while awake"""
+
+    def end(self) -> Iterable[Site]:
+        first = tuple(blocks[0] for blocks in self.by_task.values())
+        return (Site(LIFETIME, {"first": first}),) if len(first) >= NEW_TASKS else ()
+
+
+class _BetweenLearningBlocks(Walk):
+    """a task learned at least twice while awake"""
+
+    def __init__(self) -> None:
+        self.previous: dict[str, int] = {}
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        if block.mode != "learn" or block.subtype == "sleep":
+            return ()
+        previous = self.previous.get(block.task)
+        self.previous[block.task] = index
+        return () if previous is None else (Site(block.task, {"previous": (previous,), "later": (index,)}),)
+
+
+each_task_learned = walked(_EachTaskLearned)
+learning_again_and_again = walked(_LearningAgainAndAgain)
+first_learning_of_each = walked(_FirstLearningOfEach)
+between_learning_blocks = walked(_BetweenLearningBlocks)
 
 
 def _only_variants_differ(sites: Callable[[Scenario], Iterator[Site]]) -> Callable[[Scenario], str | None]:
@@ -263,105 +284,161 @@ vars(between_learning_blocks)["missing"] = _only_variants_differ(between_learnin
 vars(learning_again_and_again)["missing"] = _only_variants_differ(learning_again_and_again)
 
 
-def each_learning_block(scenario: Scenario) -> Iterator[Site]:
+class _EachLearningBlock(Walk):
     """a learning block"""
-    for index, block in enumerate(scenario.blocks):
-        if block.mode == "learn":
-            yield Site(block.task, {"learned": (index,)})
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        return (Site(block.task, {"learned": (index,)}),) if block.mode == "learn" else ()
 
 
-def learning_three_values(scenario: Scenario) -> Iterator[Site]:
+class _LearningThreeValues(_EachLearningBlock):
     """a learning block of three or more experiences"""
-    for site in each_learning_block(scenario):
-        length = scenario.blocks[site.blocks["learned"][0]].length
-        if length is None or length >= 3:
-            yield site
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        return super().step(index, block) if block.length is None or block.length >= 3 else ()
 
 
-def after_a_change(scenario: Scenario) -> Iterator[Site]:
+class _Learning(Walk):
+    """Every learning block."""
+
+    def __init__(self) -> None:
+        self.learned: list[int] = []
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        if block.mode == "learn":
+            self.learned.append(index)
+        return ()
+
+
+class _AfterAChange(_Learning):
     """a learning block that follows one of another task, variant or parameter set"""
-    learning = scenario.where("learn")
-    changed = tuple(
-        later
-        for earlier, later in pairwise(learning)
-        if _lived(scenario.blocks[earlier]) != _lived(scenario.blocks[later])
-    )
-    if changed:
-        yield Site(LIFETIME, {"changed": changed, "learned": learning})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed: list[int] = []
+        self.last: Block | None = None
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        if block.mode == "learn":
+            if self.last is not None and _lived(self.last) != _lived(block):
+                self.changed.append(index)
+            self.last = block
+        return super().step(index, block)
+
+    def end(self) -> Iterable[Site]:
+        blocks = {"changed": tuple(self.changed), "learned": tuple(self.learned)}
+        return (Site(LIFETIME, blocks),) if self.changed else ()
 
 
 def _lived(block: Block) -> tuple[object, ...]:
     return block.task, block.variant, block.params
 
 
-def first_learning_of_each(scenario: Scenario) -> Iterator[Site]:
-    """four tasks newly learned while awake"""
-    first = tuple(blocks[0] for blocks in _learning_by_task(scenario, wake_only=True).values())
-    if len(first) >= NEW_TASKS:
-        yield Site(LIFETIME, {"first": first})
-
-
-def timed_learning(scenario: Scenario) -> Iterator[Site]:
+class _TimedLearning(_Learning):
     """a learning block of two or more experiences"""
-    learning = scenario.where("learn")
-    if any((scenario.blocks[index].length or 2) >= 2 for index in learning):
-        yield Site(LIFETIME, {"learned": learning})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.timed = False
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        self.timed = self.timed or (block.mode == "learn" and (block.length or 2) >= 2)
+        return super().step(index, block)
+
+    def end(self) -> Iterable[Site]:
+        return (Site(LIFETIME, {"learned": tuple(self.learned)}),) if self.timed else ()
+
+
+each_learning_block = walked(_EachLearningBlock)
+learning_three_values = walked(_LearningThreeValues)
+after_a_change = walked(_AfterAChange)
+timed_learning = walked(_TimedLearning)
 
 
 # --- evaluation ----------------------------------------------------------------------------------
 
 
-def each_evaluation_block(scenario: Scenario) -> Iterator[Site]:
+class _EachEvaluationBlock(Walk):
     """an evaluation block"""
-    for index in visible_evaluations(scenario):
-        yield Site(scenario.blocks[index].task, {"evaluation": (index,)})
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        return (Site(block.task, {"evaluation": (index,)}),) if block.mode == "evaluate" else ()
 
 
-def evaluations_of_learned(scenario: Scenario) -> Iterator[Site]:
+class _EvaluationsOfLearned(_EachEvaluationBlock):
     """a task evaluated once it has been learned"""
-    visible = set(visible_evaluations(scenario))
-    learned: set[str] = set()
-    for index, block in enumerate(scenario.blocks):
+
+    def __init__(self) -> None:
+        self.learned: set[str] = set()
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
         if block.mode == "learn":
-            learned.add(block.task)
-        elif index in visible and block.task in learned:
-            yield Site(block.task, {"evaluation": (index,)})
+            self.learned.add(block.task)
+        return super().step(index, block) if block.task in self.learned else ()
 
 
-def last_evaluations(scenario: Scenario) -> Iterator[Site]:
+class _LastEvaluations(Walk):
     """a task that is evaluated"""
-    last = {scenario.blocks[index].task: index for index in visible_evaluations(scenario)}
-    for task in scenario.tasks:
-        if task.label in last:
-            yield Site(task.label, {"last": (last[task.label],)})
+
+    def __init__(self) -> None:
+        self.last: dict[str, int] = {}
+        self.learned: dict[str, None] = {}
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        if block.mode == "learn":
+            self.learned[block.task] = None
+        else:
+            self.last[block.task] = index
+        return ()
+
+    def end(self) -> Iterable[Site]:
+        ordered = dict.fromkeys((*self.learned, *self.last))
+        return (Site(task, {"last": (self.last[task],)}) for task in ordered if task in self.last)
 
 
-def last_evaluations_of_seen(scenario: Scenario) -> Iterator[Site]:
+class _LastEvaluationsOfSeen(_LastEvaluations):
     """a task that is learned and evaluated"""
-    learned = {block.task for block in scenario.blocks if block.mode == "learn"}
-    return (site for site in last_evaluations(scenario) if site.key in learned)
+
+    def end(self) -> Iterable[Site]:
+        return (site for site in super().end() if site.key in self.learned)
 
 
-def last_evaluations_of_unseen(scenario: Scenario) -> Iterator[Site]:
+class _LastEvaluationsOfUnseen(_LastEvaluations):
     """a task that is evaluated and never learned"""
-    learned = {block.task for block in scenario.blocks if block.mode == "learn"}
-    return (site for site in last_evaluations(scenario) if site.key not in learned)
+
+    def end(self) -> Iterable[Site]:
+        return (site for site in super().end() if site.key not in self.learned)
 
 
-def general_abilities(scenario: Scenario) -> Iterator[Site]:
+class _GeneralAbilities(Walk):
     """a task never learned, evaluated before any learning and after the last"""
-    learning = [index for index, block in enumerate(scenario.blocks) if block.mode == "learn"]
-    if not learning:
-        return
-    learned = {scenario.blocks[index].task for index in learning}
-    before: dict[str, int] = {}
-    after: dict[str, int] = {}
-    for index in visible_evaluations(scenario):
-        task = scenario.blocks[index].task
-        if index < learning[0]:
-            before[task] = index
-        elif index > learning[-1]:
-            after.setdefault(task, index)
-    for task, first in before.items():
-        if task in after and task not in learned:
-            yield Site(task, {"first": (first,), "last": (after[task],)})
+
+    def __init__(self) -> None:
+        self.before: dict[str, int] = {}
+        self.after: dict[str, int] = {}
+        self.learned: set[str] = set()
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        if block.mode == "learn":
+            self.learned.add(block.task)
+            self.after.clear()
+        elif self.learned:
+            self.after.setdefault(block.task, index)
+        else:
+            self.before[block.task] = index
+        return ()
+
+    def end(self) -> Iterable[Site]:
+        return (
+            Site(task, {"first": (first,), "last": (self.after[task],)})
+            for task, first in self.before.items()
+            if task in self.after and task not in self.learned
+        )
+
+
+each_evaluation_block = walked(_EachEvaluationBlock)
+evaluations_of_learned = walked(_EvaluationsOfLearned)
+last_evaluations = walked(_LastEvaluations)
+last_evaluations_of_seen = walked(_LastEvaluationsOfSeen)
+last_evaluations_of_unseen = walked(_LastEvaluationsOfUnseen)
+general_abilities = walked(_GeneralAbilities)

@@ -7,11 +7,10 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from perdure.curves.model import Prep
+from perdure.curves.model import Curves, Prep
 from perdure.errors import PerdureError
 from perdure.gather.find import Found, find_lifetimes, named_apart
 from perdure.gather.model import Survey
@@ -22,7 +21,8 @@ from perdure.log.read import find, locate, recognise
 from perdure.metrics.engine.declare import Metric
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
-from perdure.report.material import Material, material, sketched
+from perdure.report.material import Material, material
+from perdure.report.sketch import Sketch, sketched
 from perdure.stats.answer import answer, answers, keeping
 from perdure.stats.decide import decide
 from perdure.stats.groups import alone
@@ -35,6 +35,7 @@ __all__ = ["Follower"]
 
 _SEARCH_S = 3.0
 _SHARE = 0.03  # of the time may be spent on scoring what has grown, and as much on writing the report anew
+_COLUMNS = 300  # of pixels, of a lifetime in the report
 _LOW_DISK = 1 << 30
 _KEPT = 1 << 29  # bytes of records that are kept for all lifetimes together; larger ones are read whole each time
 
@@ -201,6 +202,9 @@ class Follower:
         """What the lifetimes that hold something came to when last published, as a report takes it; None of nothing."""
         if self._told_version != self.published:
             started = time.perf_counter()
+            for one in self.lives.values():
+                if one.told is not None and isinstance(one.told.seen, Curves):
+                    one.told = replace(one.told, seen=sketched(one.told.seen, 1, _COLUMNS))
             grown = (renamed(one.told, one.id) for one in self.lives.values() if one.told is not None)
             lives = (*grown, *(life for place in self.still.values() for life in place.lives))
             scorer, how = self._scorer, self.how
@@ -268,12 +272,11 @@ class Follower:
 
     def _with(self, found: Sequence[OwnExpert]) -> Surveyor:
         """What scores lifetimes beside the experts that are there by now; nothing is written beside a log."""
-        look = partial(sketched, columns=300)
-        how = How(self.settings, tuple(map(str, self._experts)), tuple(found), look=look, cache=False)
+        how = How(self.settings, tuple(map(str, self._experts)), tuple(found), look=_seen, cache=False)
         try:
             return Surveyor(how)
         except PerdureError:
-            return Surveyor(How(self.settings, look=look, cache=False))
+            return Surveyor(How(self.settings, look=_seen, cache=False))
 
     def _score(self, now: float) -> bool:
         """Score lifetimes that have a new block, one after the other, within the share of time that may be spent."""
@@ -313,3 +316,8 @@ class Follower:
             return replace(one.found, lifetime=one.growing.read(one.path, self._surveyor.options))
         except Exception:  # the survey says what is wrong with it
             return one.found
+
+
+def _seen(curves: Curves, count: int) -> Curves | Sketch:
+    """What is kept to be drawn: a sketch or, while a life is being written, what one can be made of."""
+    return sketched(curves, count, _COLUMNS) if curves.prepared.found is None else curves

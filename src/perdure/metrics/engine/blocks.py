@@ -57,9 +57,10 @@ class BlockSummary:
 
 def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
     """Every block's levels on the prepared scale; an evaluation's end is its mean, and it does not saturate."""
-    found: list[BlockSummary] = []
+    kept, blocks = curves.prepared.found, curves.scenario.blocks
     dormant = _dormant(curves.passage)
-    for index, block in enumerate(curves.scenario.blocks):
+    found: list[BlockSummary] = list(kept.get(BlockSummary, ())) if kept is not None and not dormant else []
+    for index, block in enumerate(blocks[len(found) :], start=len(found)):
         curve = curves.over((index,))
         if block.mode == "learn":
             highest = curve.peak, experiences_until(curve, curve.peak)
@@ -68,6 +69,8 @@ def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
             squares, lagged = evaluated(curve)
             made = BlockSummary(index, block, curve.mean, curve.mean, squares=squares, lagged=lagged)
         found.append(replace(made, dormant_units=dormant[index]) if dormant else made)
+    if kept is not None and not dormant:
+        kept[BlockSummary] = found[:-1]  # the last block may not have ended
     return tuple(found)
 
 

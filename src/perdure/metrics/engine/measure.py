@@ -13,8 +13,9 @@ import numpy as np
 
 from perdure.curves.beside import Beside
 from perdure.curves.model import Curve, Curves, Expert
-from perdure.metrics.engine.declare import ADAPTERS, Aggregate, Context, Metric, NoValue, Site, Value, key_text
-from perdure.metrics.engine.measured import Broken, Measured, Result, combined, restricted, shared
+from perdure.curves.twin import Twin
+from perdure.metrics.engine.declare import ADAPTERS, Aggregate, Context, Key, Metric, NoValue, Site, Value, key_text
+from perdure.metrics.engine.measured import Broken, Gathered, Measured, Result, restricted, shared
 from perdure.scenario.model import Scenario
 from perdure.stopping import Stopped
 
@@ -36,6 +37,8 @@ __all__ = [
 _NOTHING: frozenset[str] = frozenset()
 _CURVES = (Curve, Beside, tuple[Curve, ...])
 """The roles that are prepared curves."""
+_LOCAL = (*_CURVES, Expert, tuple[Expert, ...], Site, Context, Twin)
+"""The roles that are built from the blocks of a site alone, a twin where there is none."""
 
 
 class Sites:
@@ -96,26 +99,33 @@ def measure_all(
             why = (missing and missing(scenario)) or f"needs {metric.needs}"
             return [Measured(None, why=why)] * len(lives)
         plan, reads_curves = _plan(metric), _reads_curves(metric)
-        read = _read(metric, found)
+        # Of a life that is being written, sites whose blocks have ended are read once.
+        begun = _Begun.of(metric, lives[0], found)
+        read = _read(metric, found[len(begun.sites) :])
     except Exception as problem:
         return [_failed(metric, found, problem)] * len(lives)
     measured: list[Measured] = []
     with np.errstate(all="ignore"):
         for curves in lives:
             try:
-                results: list[Result] = []
-                places: list[tuple[int, ...]] = []
-                without: list[str] = []
-                for site, place in read:
-                    here = evaluate(metric, curves, site, context, plan)
+                gathered = begun.gathered if begun.kept is not None else Gathered()
+                settled = begun.kept is None
+                for count, (site, place) in enumerate(read, start=len(begun.sites)):
+                    if not settled and not begun.ended(site, place):
+                        begun.keep(found[:count])
+                        gathered, settled = gathered.copied(), True
+                    here = begun.known(site) or evaluate(metric, curves, site, context, plan)
                     if here is None:
-                        without.append(site.task or "any task it learns")
+                        gathered.without[site.task or "any task it learns"] = None
                     else:
-                        results += here
-                        places += [place] * len(here)
+                        gathered.add(here, place)
+                        begun.note(site, place, here)
+                if not settled:
+                    begun.keep(found)
                 left_out = curves.uninformative if reads_curves else _NOTHING
-                measured.append(combined(metric, results, places, tuple(dict.fromkeys(without)), left_out, aggregate))
+                measured.append(gathered.measured(metric, left_out, aggregate))
             except Exception as problem:
+                begun.forget()
                 measured.append(_failed(metric, found, problem))
     return [measured[0], *(shared(one, measured[0]) for one in measured[1:])]
 
@@ -124,6 +134,56 @@ def _failed(metric: Metric, found: Sequence[Site], problem: Exception) -> Measur
     """What is said where sites name no block, a formula or a combination fails: a plug-in may do anything."""
     why = str(problem) if isinstance(problem, Broken) else f"{metric.name} failed: {type(problem).__name__}: {problem}"
     return Measured(None, dict.fromkeys((key_text(site.key) for site in found), ()), why)
+
+
+class _Begun:
+    """How far one metric was read in a life that is being written; of any other life nothing is kept."""
+
+    def __init__(self, metric: Metric, kept: dict[Any, Any] | None, last: int) -> None:
+        self.metric = metric
+        self.kept = kept
+        """Where it is kept; None where nothing is."""
+        self.last = last
+        """The block that may not have ended."""
+        self.sites: tuple[Site, ...] = ()
+        """The first sites, whose blocks have all ended: what they gave is in `gathered`."""
+        self.gathered = Gathered()
+        self._others: dict[Key, tuple[Site, tuple[Result, ...]]] = {}
+        self._seen: dict[Key, tuple[Site, tuple[Result, ...]]] = {}
+
+    @classmethod
+    def of(cls, metric: Metric, curves: Curves, found: tuple[Site, ...]) -> _Begun:
+        local = all(kind in _LOCAL for kind in metric.roles.values()) and curves.twin is None
+        begun = cls(metric, curves.prepared.found if local else None, len(curves.starts) - 2)
+        if begun.kept is not None and metric in begun.kept:
+            sites, gathered, begun._others = begun.kept[metric]
+            if found[: len(sites)] == sites:
+                begun.sites, begun.gathered = sites, gathered
+        return begun
+
+    def ended(self, site: Site, place: tuple[int, ...]) -> bool:
+        """Whether nothing that the site is read from can change: its blocks, and the experts of its task."""
+        return bool(place) and place[-1] < self.last and (site.task is not None or not self.metric.expert)
+
+    def keep(self, sites: tuple[Site, ...]) -> None:
+        """Keep what these sites gave, which are the first."""
+        assert self.kept is not None
+        self.kept[self.metric] = sites, self.gathered, self._seen
+
+    def known(self, site: Site) -> tuple[Result, ...] | None:
+        """What a later site gave, if it is the same still: sites of all blocks of a task are told task by task."""
+        before = self._others.get(site.key)
+        return before[1] if before and before[0] == site else None
+
+    def note(self, site: Site, place: tuple[int, ...], results: tuple[Result, ...]) -> None:
+        """What a later site gave."""
+        if self.kept is not None and self.ended(site, place):
+            self._seen[site.key] = site, results
+
+    def forget(self) -> None:
+        """Keep nothing: a formula failed on the way."""
+        if self.kept is not None:
+            self.kept.pop(self.metric, None)
 
 
 def _walk(metric: Metric, sites: Sites) -> tuple[Site, ...]:

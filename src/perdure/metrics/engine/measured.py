@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from perdure.metrics.engine.declare import LIFETIME, Aggregate, Key, Metric, Value, key_text
 from perdure.metrics.engine.flag import Flag
 
-__all__ = ["Broken", "Measured", "Result", "combined", "restricted", "shared"]
+__all__ = ["Broken", "Gathered", "Measured", "Result", "restricted", "shared"]
+
+_STILL = "all its values are the same, so it carries no information"
 
 
 class Broken(Exception):
@@ -53,48 +56,79 @@ def _task(key: Key) -> str:
     return key if isinstance(key, str) else key[1]
 
 
-def combined(
-    metric: Metric,
-    results: Sequence[Result],
-    places: Sequence[tuple[int, ...]],
-    without: tuple[str, ...],
-    constant: frozenset[str],
-    aggregate: Aggregate,
-) -> Measured:
-    """The results of one metric in one lifetime as its value; `constant` tasks are shown and not counted.
+class Gathered:
+    """What the sites of one metric gave in one lifetime, as far as they were read."""
 
-    `places` are the blocks that each result is read from. `without` names the tasks for which an expert is missing.
-    """
-    by: dict[str, list[float]] = {}
-    task: dict[str, str] = {}
-    beside: dict[str, list[str]] = {}
-    at: dict[str, list[tuple[int, ...]]] = {}
-    silent = not constant and not without  # whether there is nothing to say about the values
-    for (_, _, key, value, _, flags, expert), place in zip(results, places, strict=True):
-        text = key_text(key)
-        if text not in by:
-            by[text] = []
-            task[text] = _task(key)
-        if value is None:
-            silent = False
-        else:
-            by[text].append(value)
+    def __init__(self) -> None:
+        self.by: dict[str, list[float]] = {}
+        self.tasks: dict[str, str] = {}
+        self.beside: dict[str, list[str]] = {}
+        self.at: dict[str, list[tuple[int, ...]]] = {}
+        self.flags: dict[str, int] = {}
+        """What is said of values, and of how many."""
+        self.valued = 0
+        self.missing = 0
+        self.reasons: dict[str, dict[str, None]] = {}
+        """Why there is no value → where."""
+        self.without: dict[str, None] = {}
+        """The tasks for which an expert is missing."""
+
+    def copied(self) -> Gathered:
+        """The same, to be added to by itself."""
+        made = copy(self)
+        for name in ("by", "beside", "at"):
+            setattr(made, name, {key: list(found) for key, found in getattr(self, name).items()})
+        made.reasons = {why: dict(keys) for why, keys in self.reasons.items()}
+        made.tasks, made.flags, made.without = dict(self.tasks), dict(self.flags), dict(self.without)
+        return made
+
+    def add(self, results: Sequence[Result], place: tuple[int, ...]) -> None:
+        """The results at one site; `place` are the blocks that they are read from."""
+        for _, _, key, value, why, flags, expert in results:
+            text = key_text(key)
+            values = self.by.get(text)
+            if values is None:
+                values = self.by[text] = []
+                self.tasks[text] = _task(key)
+            if value is None:
+                self.missing += 1
+                self.reasons.setdefault(why or _STILL, {})[text] = None
+                continue
+            self.valued += 1
+            values.append(value)
             if place:
-                at.setdefault(text, []).append(place)
+                self.at.setdefault(text, []).append(place)
             if expert is not None:
-                beside.setdefault(text, []).append(expert)
-        silent = silent and not flags
-    counted = [values for text, values in by.items() if values and task[text] not in constant]
-    frozen = {text: tuple(values) for text, values in by.items()}
-    if not results:
-        return Measured(None, frozen, f"needs an expert for {_listed(without)}")
-    said = () if silent else tuple(_flags(results, without, constant))
-    experts = {text: tuple(marks) for text, marks in beside.items()}
-    read = {text: tuple(places) for text, places in at.items()}
-    if not counted:
-        return Measured(None, frozen, _why(results), said, experts, read)
-    value, remarks = _value(metric, counted, aggregate)
-    return Measured(value, frozen, None, (*said, *remarks), experts, read)
+                self.beside.setdefault(text, []).append(expert)
+            for flag in flags:
+                self.flags[flag] = self.flags.get(flag, 0) + 1
+
+    def measured(self, metric: Metric, constant: frozenset[str], aggregate: Aggregate) -> Measured:
+        """What they come to; `constant` tasks are shown and not counted."""
+        by = {text: tuple(values) for text, values in self.by.items()}
+        if not self.valued and not self.missing:
+            return Measured(None, by, f"needs an expert for {_listed(tuple(self.without))}")
+        counted = [values for text, values in self.by.items() if values and self.tasks[text] not in constant]
+        said = tuple(self._said(constant))
+        experts = {text: tuple(marks) for text, marks in self.beside.items()}
+        read = {text: tuple(places) for text, places in self.at.items()}
+        if not counted:
+            still = {_STILL: dict.fromkeys(text for text, values in self.by.items() if values)} if self.valued else {}
+            return Measured(None, by, _why({**still, **self.reasons}, self.valued + self.missing), said, experts, read)
+        value, remarks = _value(metric, counted, aggregate)
+        return Measured(value, by, None, (*said, *remarks), experts, read)
+
+    def _said(self, constant: frozenset[str]) -> Iterator[Flag]:
+        """What a reader of the value should know: the values' own flags, and how many are missing."""
+        for flag, count in self.flags.items():
+            yield Flag(flag) if count == self.valued else Flag.of_some(flag, count, self.valued)
+        if self.missing and self.valued:
+            yield Flag.of_missing(_why(self.reasons, self.missing), self.missing, self.valued + self.missing)
+        still = sorted({self.tasks[text] for text, values in self.by.items() if values} & constant)
+        if still:
+            yield Flag(f"constant, so not counted: {_listed(tuple(still))}")
+        if self.without:
+            yield Flag(f"no expert for {_listed(tuple(self.without))}")
 
 
 def _value(metric: Metric, counted: Sequence[Sequence[float]], aggregate: Aggregate) -> tuple[float, tuple[Flag, ...]]:
@@ -135,36 +169,13 @@ def restricted(metric: Metric, measured: Measured, tasks: frozenset[str], aggreg
     return Measured(value, kept, None, measured.flags, experts, at)
 
 
-def _why(results: Sequence[Result]) -> str:
-    """The reasons why these sites have no value that counts, each with where it holds if there are several."""
-    reasons: dict[str, list[str]] = {}
-    for one in results:
-        why = one.why or "all its values are the same, so it carries no information"
-        reasons.setdefault(why, []).append(key_text(one.key))
-    whole = {key_text(LIFETIME)}
-    if len(reasons) == 1 and (len(results) > 1 or set(*reasons.values()) <= whole):
-        return next(iter(reasons))
-    return "; ".join(f"{_listed(tuple(dict.fromkeys(keys)))}: {why}" for why, keys in reasons.items())
-
-
-def _flags(results: Sequence[Result], without: tuple[str, ...], constant: frozenset[str]) -> Iterator[Flag]:
-    """What a reader of the value should know: the values' own flags, and how many are missing."""
-    own: dict[str, int] = {}
-    for one in results:
-        if one.value is not None:
-            for flag in one.flags:
-                own[flag] = own.get(flag, 0) + 1
-    total = sum(one.value is not None for one in results)
-    for flag, count in own.items():
-        yield Flag(flag) if count == total else Flag.of_some(flag, count, total)
-    missing = [one for one in results if one.value is None]
-    if missing and total:
-        yield Flag.of_missing(_why(missing), len(missing), len(results))
-    still = sorted({_task(one.key) for one in results if one.value is not None} & constant)
-    if still and total:
-        yield Flag(f"constant, so not counted: {_listed(tuple(still))}")
-    if without and results:
-        yield Flag(f"no expert for {_listed(without)}")
+def _why(reasons: Mapping[str, Mapping[str, None]], count: int) -> str:
+    """Why so many sites have no value that counts, each reason with where it holds if there are several."""
+    if len(reasons) == 1:
+        ((why, keys),) = reasons.items()
+        if count > 1 or set(keys) <= {key_text(LIFETIME)}:
+            return why
+    return "; ".join(f"{_listed(tuple(keys))}: {why}" for why, keys in reasons.items())
 
 
 def _listed(names: Sequence[str], most: int = 6) -> str:

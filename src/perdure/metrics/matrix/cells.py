@@ -6,7 +6,7 @@ column -1 is from before any learning. Messages count tasks from 1, as the paper
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -17,8 +17,8 @@ from perdure.curves.model import Curves
 from perdure.errors import LogError
 from perdure.log.accuracy_matrix import AccuracyMatrix, Array, MatrixPassage, Unit, negated, with_baselines
 from perdure.metrics.engine.declare import ADAPTERS, LIFETIME, Context, Metric, NoValue, Site
-from perdure.scenario.model import Scenario
-from perdure.scenario.sites import visible_evaluations
+from perdure.scenario.model import Block, Scenario
+from perdure.scenario.walks import Walk, at_the_end
 
 __all__ = [
     "RELEARNED",
@@ -84,43 +84,49 @@ def evaluations_of(scenario: Scenario) -> Evaluations:
     for asked, answer in tuple(_last_asked):
         if asked is scenario or (asked.blocks is scenario.blocks and asked.tasks is scenario.tasks):
             return answer
-    answer = _evaluations_of(scenario)
+    answer = at_the_end(_Evaluated, scenario).evaluations()
     _last_asked[:] = [(scenario, answer)]
     return answer
 
 
-def _evaluations_of(scenario: Scenario) -> Evaluations:
-    """Walk the blocks once.
+class _Evaluated(Walk):
+    """Which evaluation fills which cell.
 
     A column spans from the first learning of its task to the first learning of the next new one.
     A task counts as learned when its last learning block within its own column ends, so that
     evaluations in the midst of learning are not taken for memory.
     """
-    visible = set(visible_evaluations(scenario))
-    rows = {task.label: row for row, task in enumerate(scenario.tasks)}
-    column, relearned = -1, False
-    last: dict[Cell, int] = {}
-    since: dict[int, list[int]] = {}
-    every: dict[int, list[int]] = {}
-    for index, block in enumerate(scenario.blocks):
-        row = rows[block.task]
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}  # of the tasks learned so far
+        self.relearned = False
+        self.last: dict[tuple[str, int], int] = {}
+        self.since: dict[str, list[int]] = {}
+        self.every: dict[str, list[int]] = {}
+
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        task, column = block.task, len(self.rows) - 1
         if block.mode == "learn":
-            relearned = relearned or row < column
+            row = self.rows.setdefault(task, column + 1)
+            self.relearned = self.relearned or row < column
             if row >= column:
-                since[row] = []
-            column = max(column, row)
-        elif index in visible:
-            last[row, column] = index
-            every.setdefault(row, []).append(index)
-            if row <= column:
-                since[row].append(index)
-    return Evaluations(
-        tasks=tuple(task.label for task in scenario.tasks[: column + 1]),
-        last={cell: block for cell, block in last.items() if cell[0] <= column},
-        since={row: tuple(blocks) for row, blocks in since.items()},
-        every={row: tuple(blocks) for row, blocks in every.items() if row <= column},
-        relearned=relearned,
-    )
+                self.since[task] = []
+        else:
+            self.last[task, column] = index
+            self.every.setdefault(task, []).append(index)
+            if task in self.rows:
+                self.since[task].append(index)
+        return ()
+
+    def evaluations(self) -> Evaluations:
+        rows = self.rows
+        return Evaluations(
+            tasks=tuple(rows),
+            last={(rows[task], column): block for (task, column), block in self.last.items() if task in rows},
+            since={rows[task]: tuple(blocks) for task, blocks in self.since.items()},
+            every={rows[task]: tuple(blocks) for task, blocks in self.every.items() if task in rows},
+            relearned=self.relearned,
+        )
 
 
 def matrix_of(curves: Curves, unit: Unit | None = None) -> AccuracyMatrix:

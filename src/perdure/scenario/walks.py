@@ -1,0 +1,139 @@
+"""Walking through a scenario block by block: where further blocks come, the earlier ones are not walked again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeVar
+
+from perdure.scenario.model import Block, Scenario
+
+__all__ = ["LIFETIME", "Key", "Site", "Walk", "at_the_end", "walked"]
+
+Key = str | tuple[str, str]
+
+LIFETIME = "whole lifetime"
+"""The key of a site that is not about one task; no task label holds a space."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One place where a metric can be read: a task or an ordered pair, and the blocks by role."""
+
+    key: Key
+    blocks: Mapping[str, tuple[int, ...]] = field(hash=False)
+    flags: tuple[str, ...] = ()
+    """What a reader of the value should know about this place, in words."""
+
+    @property
+    def task(self) -> str | None:
+        """The task that is measured here (the second of a pair); None for the whole lifetime."""
+        if isinstance(self.key, tuple):
+            return self.key[1]
+        return None if self.key == LIFETIME else self.key
+
+
+class Walk(ABC):
+    """What is remembered on the way: in plain fields, lists, sets, and dicts of these.
+
+    It meets every learning block and every evaluation that metrics read: the sleep ones where there are any, else all.
+    """
+
+    @abstractmethod
+    def step(self, index: int, block: Block) -> Iterable[Site]:
+        """The sites that are known once this block was met."""
+
+    def end(self) -> Iterable[Site]:
+        """The sites that are known only once all were."""
+        return ()
+
+    def copied(self) -> Self:
+        """The same, to be led on by itself."""
+        made = copy(self)
+        vars(made).update({name: _copied(one) for name, one in vars(self).items()})
+        return made
+
+
+_Walk = TypeVar("_Walk", bound=Walk)
+
+
+@dataclass
+class _Begun:
+    """How far a walk came through blocks that have ended, and the sites on its way."""
+
+    walk: Any
+    asleep: bool = False
+    passed: int = 0
+    last: Block | None = None
+    found: list[Site] = field(default_factory=list)
+
+    def leads_to(self, blocks: tuple[Block, ...]) -> bool:
+        """Whether its blocks are the first of these. Blocks are handed on together, so the last one tells."""
+        return self.passed < len(blocks) and (not self.passed or blocks[self.passed - 1] is self.last)
+
+
+def walked(kind: type[Walk]) -> Callable[[Scenario], Iterator[Site]]:
+    """The sites that a kind of walk finds in a scenario; what is said of the walk is said of them."""
+
+    def sites(scenario: Scenario) -> Iterator[Site]:
+        if scenario.walks is not None and scenario.blocks:
+            begun = _gone_on(kind, scenario, scenario.walks)
+            walk = begun.walk.copied()
+            yield from begun.found
+            yield from _steps(walk, scenario, begun.passed, begun.asleep)
+        else:
+            walk = kind()
+            yield from _steps(walk, scenario, 0, any(map(_sleeps, scenario.blocks)))
+        yield from walk.end()
+
+    sites.__doc__, sites.__name__, sites.__qualname__ = kind.__doc__, kind.__name__.strip("_"), kind.__qualname__
+    return sites
+
+
+def at_the_end(kind: type[_Walk], scenario: Scenario) -> _Walk:
+    """What a walk through the whole scenario remembers."""
+    begun = _Begun(kind(), any(map(_sleeps, scenario.blocks)))
+    if scenario.walks is not None and scenario.blocks:
+        begun = _gone_on(kind, scenario, scenario.walks)
+    walk: _Walk = begun.walk.copied()
+    for _ in _steps(walk, scenario, begun.passed, begun.asleep):
+        pass
+    return walk
+
+
+def _gone_on(kind: type[Walk], scenario: Scenario, walks: dict[Any, Any]) -> _Begun:
+    """The walk led on to the last block, which may not have ended."""
+    blocks = scenario.blocks
+    begun = walks.get(kind)
+    if begun is None or not begun.leads_to(blocks):
+        begun = _Begun(kind())
+    if not begun.asleep and any(map(_sleeps, blocks[begun.passed :])):
+        begun = _Begun(kind(), asleep=True)  # now other evaluations are read
+    for index in range(begun.passed, len(blocks) - 1):
+        begun.found.extend(_step(begun.walk, index, blocks[index], begun.asleep))
+    begun.passed = len(blocks) - 1
+    begun.last = blocks[begun.passed - 1] if begun.passed else None
+    walks[kind] = begun
+    return begun
+
+
+def _steps(walk: Walk, scenario: Scenario, first: int, asleep: bool) -> Iterator[Site]:
+    for index in range(first, len(scenario.blocks)):
+        yield from _step(walk, index, scenario.blocks[index], asleep)
+
+
+def _step(walk: Walk, index: int, block: Block, asleep: bool) -> Iterable[Site]:
+    seen = block.mode == "learn" or not asleep or block.subtype == "sleep"
+    return walk.step(index, block) if seen else ()
+
+
+def _sleeps(block: Block) -> bool:
+    return block.mode == "evaluate" and block.subtype == "sleep"
+
+
+def _copied(one: Any) -> Any:
+    if isinstance(one, dict):
+        return {name: list(value) if isinstance(value, list) else value for name, value in one.items()}
+    return one.copy() if isinstance(one, list | set) else one
