@@ -247,7 +247,7 @@ def test_an_unknown_name_offers_the_nearest(logs: Path, flags: list[str], said: 
     ("text", "said"),
     [
         ("{", "not JSON"),
-        ("[]", "found a list"),
+        ("[]", "holds a list"),
         ('{"a_1": [0, 1]}', "'a_1' is [0, 1]; expected two increasing finite numbers"),
         ('{"a_1": {"min": 0, "max": "x"}}', "expected two increasing finite numbers"),
         ('{"a_1": {"min": 2, "max": 1}}', "expected two increasing finite numbers"),
