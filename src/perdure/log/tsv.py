@@ -25,6 +25,8 @@ __all__ = [
     "beginning",
     "header_of",
     "load",
+    "log_order",
+    "look_into",
     "parsed",
     "pieces",
     "records_in",
@@ -77,14 +79,15 @@ def sources(root: Path, name: str = DATA_FILE) -> tuple[Source, ...]:
 
     A link that leads out of the folder is refused: what it points at is not part of this log.
     """
-    found: list[Source] = []
-    _look_into(str(root), name, root, found)
-    found.sort(key=lambda source: _log_order(source.relative))
+    found = look_into(root, "", name)
+    found.sort(key=lambda source: log_order(source.relative))
     return tuple(found)
 
 
-def _look_into(top: str, name: str, root: Path, found: list[Source]) -> None:
-    waiting = [(top, "", 0)]
+def look_into(root: Path, within: str = "", name: str = DATA_FILE) -> list[Source]:
+    """The same of one folder of it, in any order; `within` is its path from the root with a slash behind it."""
+    found: list[Source] = []
+    waiting = [(f"{root}/{within}".rstrip("/"), within, within.count("/"))]
     while waiting:
         folder, relative, depth = waiting.pop()
         if depth > _DEEPEST:
@@ -108,9 +111,10 @@ def _look_into(top: str, name: str, root: Path, found: list[Source]) -> None:
                 found.append(Source(entry.path, here, state.st_size, state.st_mtime_ns))
             elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
                 waiting.append((entry.path, f"{here}/", depth + 1))
+    return found
 
 
-def _log_order(relative: str) -> tuple[int, str]:
+def log_order(relative: str) -> tuple[int, str]:
     """Block folders by number (`2-test` before `10-train`), so that most logs are read in order."""
     number = _NUMBER.match(relative.rpartition("/")[0].rpartition("/")[2])
     return (int(number.group()) if number else -1, relative)

@@ -22,6 +22,7 @@ __all__ = [
     "BLOCKS_FILE",
     "Closed",
     "Ledger",
+    "Lines",
     "Seen",
     "as_it_stands",
     "compared",
@@ -37,6 +38,7 @@ __all__ = [
 BLOCKS_FILE = "blocks.jsonl"
 
 _RESTORE = "restore it from a copy, or remove its line from blocks.jsonl to accept it as it is"
+_LAST = 1 << 12  # bytes, in which the last line of a ledger usually is
 _AT_MOST = 3  # problems named in one message; the rest is counted
 
 
@@ -89,8 +91,14 @@ class _Event(msgspec.Struct):
     crc32: int = 0
 
 
-def ledger_of(place: Path) -> Ledger | None:
-    """The ledger of a log; None where there is none. Read it before the files are listed: these only grow."""
+_DECODER = msgspec.json.Decoder(_Event)
+
+
+def ledger_of(place: Path, lines: Lines | None = None) -> Ledger | None:
+    """The ledger of a log; None where there is none. Read it before the files are listed: these only grow.
+
+    `lines` are those of its earlier readings, for who reads it again and again.
+    """
     try:
         content = files.read_bytes(place / BLOCKS_FILE, files.LEDGER_LIMIT, within=place)
     except FileNotFoundError:
@@ -98,31 +106,49 @@ def ledger_of(place: Path) -> Ledger | None:
     except (OSError, LogError) as problem:
         what = problem.said if isinstance(problem, LogError) else f"cannot be read: {problem.strerror}"
         return Ledger(problems=(Problem("error", BLOCKS_FILE, None, what, "restore it, or remove it"),))
-    problems: list[Problem] = []
-    events: list[tuple[int, _Event]] = []
-    decoder = msgspec.json.Decoder(_Event)
-    for number, line in enumerate(content.splitlines(), start=1):
-        try:
-            events.append((number, decoder.decode(line)))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-            problems.append(_unread(number, line, str(problem)))
-    last = {event.worker: (number, event) for number, event in events}
-    blocks = {event.file: (number, event) for number, event in events if event.event == "block"}
-    again = {event.file: number for number, event in events if event.event == "continued"}
-    closed = {
-        file: Closed(
-            event.block_num,
-            event.rows,
-            event.bytes,
-            event.crc32,
-            number,
+    return (lines or Lines()).read(content)
+
+
+class Lines:
+    """The lines of a ledger, of which those that were read before are not read again."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._passed, self._checksum, self._count = 0, 0, 0
+        self._closed: dict[str, Closed] = {}
+        self._blocks: dict[str, tuple[int, _Event]] = {}
+        self._again: dict[str, int] = {}
+        self._last: dict[str, tuple[int, _Event]] = {}
+        self._problems: list[Problem] = []
+
+    def read(self, content: bytes) -> Ledger:
+        """What a ledger of this text says."""
+        if zlib.crc32(content[: self._passed]) != self._checksum or not content[: self._passed].endswith(b"\n"):
+            self._begin()
+        for line in content[self._passed :].splitlines():
+            self._count += 1
+            try:
+                self._note(_DECODER.decode(line))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+                self._problems.append(_unread(self._count, line, str(problem)))
+        self._passed, self._checksum = len(content), zlib.crc32(content)
+        over = bool(self._last) and all(event.event == "closed" for _, event in self._last.values())
+        return Ledger(dict(self._closed), over, tuple(self._problems), self._checksum)
+
+    def _note(self, event: _Event) -> None:
+        _, before = self._last.get(event.worker, (0, event))
+        self._last[event.worker] = self._count, event
+        if event.event == "block":
+            self._blocks[event.file] = self._count, event
+        if event.event == "continued":
+            self._again[event.file] = self._count
+        for file in {before.file, event.file} & self._blocks.keys():
+            number, block = self._blocks[file]
             # A journal of old did not note that it took a block up again; then only the worker's last may have grown.
-            again.get(file, 0) > number or last[event.worker][0] == number,
-        )
-        for file, (number, event) in blocks.items()
-    }
-    over = bool(last) and all(event.event == "closed" for _, event in last.values())
-    return Ledger(closed, over, tuple(problems), zlib.crc32(content))
+            may_grow = self._again.get(file, 0) > number or self._last[block.worker][0] == number
+            self._closed[file] = Closed(block.block_num, block.rows, block.bytes, block.crc32, number, may_grow)
 
 
 def _unread(number: int, line: bytes, why: str) -> Problem:
@@ -137,6 +163,14 @@ def _unread(number: int, line: bytes, why: str) -> Problem:
 
 def ended(place: Path) -> bool:
     """Whether every worker that wrote here closed its part: the last word of each in blocks.jsonl."""
+    try:
+        with (place / BLOCKS_FILE).open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - _LAST))
+            *_, line = file.read(_LAST).splitlines()
+        if _DECODER.decode(line).event != "closed":
+            return False  # the last word of its worker, so that the others need not be asked
+    except (OSError, ValueError, msgspec.DecodeError):
+        pass  # said better below
     ledger = ledger_of(place)
     return ledger is not None and ledger.ended
 

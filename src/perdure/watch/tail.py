@@ -153,7 +153,8 @@ class Tail:
         self.written = 0.0
         """When its newest file was last written, by the clock of its disk."""
         self._files: dict[str, Seen] = {}
-        self._listed: dict[str, tuple[int, list[str]]] = {}
+        self._listed: dict[str, tuple[int, dict[str, str]]] = {}
+        """Of each worker: when its folder was last changed, and its blocks' folders with the data file in each."""
         self._looks = 0
 
     def look(self) -> bool:
@@ -203,10 +204,14 @@ class Tail:
             return []
         known = self._listed.get(worker.path)
         if known is None or known[0] != changed:
-            blocks = sorted(_folders(worker.path), key=lambda one: _block_number(one.name))
-            known = (changed, [os.path.join(one.path, DATA_FILE) for one in blocks])
-            self._listed[worker.path] = known
-        return known[1]
+            names = known[1] if known else {}
+            found = {one.name: one for one in _folders(worker.path)}
+            new = sorted(found.keys() - names.keys(), key=_block_number)
+            if not names.keys() <= found.keys() or (names and new and _block_number(new[0]) < _last(names)):
+                names, new = {}, sorted(found, key=_block_number)
+            names = {**names, **{one: os.path.join(found[one].path, DATA_FILE) for one in new}}
+            known = self._listed[worker.path] = (changed, names)
+        return list(known[1].values())
 
     @staticmethod
     def _cut(seen: Seen, state: os.stat_result | None) -> bool:
@@ -327,3 +332,7 @@ def _folders(path: str | Path) -> list[os.DirEntry[str]]:
 def _block_number(name: str) -> tuple[int, str]:
     number = name.partition("-")[0]
     return (int(number) if number.isdigit() else -1, name)
+
+
+def _last(names: dict[str, str]) -> tuple[int, str]:
+    return _block_number(next(reversed(names)))

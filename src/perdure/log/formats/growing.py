@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +19,24 @@ from perdure.log.formats.l2logger import L2Logger, schema_of
 from perdure.log.kept import Kept
 from perdure.log.model import Direction, Lifetime
 from perdure.log.read import Options
-from perdure.log.tsv import Checksums, Source, Unparsed, beginning, load, parsed
+from perdure.log.tsv import (
+    DATA_FILE,
+    Checksums,
+    Source,
+    Unparsed,
+    beginning,
+    load,
+    log_order,
+    look_into,
+    parsed,
+    sources,
+)
+from perdure.log.verify import Ledger, Lines, ledger_of
 
 __all__ = ["Growing"]
+
+_NEWEST = 2  # blocks of a worker that may still be growing
+_IN_TURN = 64  # other blocks that are looked at each time
 
 
 class _NotGrown(Exception):
@@ -39,6 +56,52 @@ class _Read:
     """Of everything up to there."""
 
 
+class _Listing:
+    """The data files of a log that grows: folders of new and of the newest blocks are looked into, others in turn."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, list[Source]] = {}
+        """Folder of a block → its files, in the order of blocks."""
+        self._turn = 0
+
+    def look(self, path: Path) -> Sequence[Source]:
+        """Every data file, in the order of blocks."""
+        workers, found = _block_folders(path)
+        before = self._folders
+        new = sorted(found - before.keys(), key=_order)
+        if not before.keys() <= found or (before and new and _order(new[0]) < _order(next(reversed(before)))):
+            before, new = {}, []
+        if not before:  # the first time, or something else than further blocks turned up
+            self._folders = {one: [] for one in sorted(found, key=_order)}
+            for source in sources(path):
+                self._folders.setdefault(source.relative.removesuffix(DATA_FILE), []).append(source)
+        else:
+            names = list(before)
+            looked = {*names[-_NEWEST * workers :], *(names[(self._turn + at) % len(names)] for at in range(_IN_TURN))}
+            self._turn += _IN_TURN
+            self._folders = {**before, **{one: look_into(path, one) for one in (*looked, *new)}}
+        return [source for some in self._folders.values() for source in some]
+
+
+def _block_folders(path: Path) -> tuple[int, set[str]]:
+    """How many workers write, and the folders of their blocks, as far as it can be told without looking into them."""
+    workers, found = 0, set[str]()
+    with contextlib.suppress(OSError):  # said better where files are looked for
+        for worker in os.scandir(path):
+            if worker.is_dir(follow_symlinks=False) and not worker.name.startswith("."):
+                workers += 1
+                found.update(
+                    f"{worker.name}/{one.name}/"
+                    for one in os.scandir(worker.path)
+                    if one.is_dir(follow_symlinks=False) and not one.name.startswith(".")
+                )
+    return workers, found
+
+
+def _order(folder: str) -> tuple[int, str]:
+    return log_order(f"{folder}{DATA_FILE}")
+
+
 class Growing(L2Logger):
     """Reads one folder again and again, as the reader of such folders does, and gives the same lifetime.
 
@@ -52,6 +115,8 @@ class Growing(L2Logger):
     def forget(self) -> None:
         """Keep nothing: the next time, all is read."""
         self._files: dict[str, _Read] = {}
+        self._listing = _Listing()
+        self._lines = Lines()
         self._pieces_kept: list[pl.DataFrame] = []
         self._measures: Mapping[str, Direction] = {}
         self._made = Kept()
@@ -65,6 +130,9 @@ class Growing(L2Logger):
         """The lifetime as far as it was written, with what was made of it before."""
         found = super().read(path, options)
         return replace(found, kept=self._made)
+
+    def _listed(self, path: Path) -> tuple[Ledger | None, Sequence[Source]]:
+        return ledger_of(path, self._lines), self._listing.look(path)
 
     def _rows(
         self,

@@ -108,10 +108,9 @@ class L2Logger:
         self, path: Path, measures: Mapping[str, Direction], options: Options, attempts: int = 3
     ) -> tuple[Ledger | None, pl.DataFrame | Lean, list[str]]:
         """The ledger, the records that it answers for, and what is to be said of them."""
-        ledger = ledger_of(path)  # before the files, which only grow
-        found = sources(path)
-        key = cache.key_of(found, measures, ledger.digest if ledger else None)
+        ledger, found = self._listed(path)
         long = options.lean and sum(one.size for one in found) > _LONG
+        key = cache.key_of(found, measures, ledger.digest if ledger else None) if options.cache else ""
         kept = self._copy(path, key, options) if options.cache and not long else None
         if kept is not None:  # made from text that was verified under the same ledger
             return ledger, kept[0], [*kept[1], *notes_on(ledger, found)]
@@ -147,6 +146,10 @@ class L2Logger:
             elif not long:
                 cache.keep(path, cache.VALUES, key, cache.Kept(rows.tables(), rows.height, notes))
         return ledger, rows, [*notes, *as_it_stands(problems), *notes_on(ledger, found)]
+
+    def _listed(self, path: Path) -> tuple[Ledger | None, Sequence[Source]]:
+        """The ledger and the data files; the ledger first, because the files only grow."""
+        return ledger_of(path), sources(path)
 
     def _copy(self, path: Path, key: str, options: Options) -> tuple[pl.DataFrame | Lean, Sequence[str]] | None:
         """The copy that says enough, the smaller one first."""
