@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError
-from perdure.run.protocol import Protocol, read_protocols
 from perdure.settings import Settings
 from perdure.words import plural
 
 if TYPE_CHECKING:
     from perdure.run.plan import Plan
+    from perdure.run.protocol import Protocol
     from perdure.scenario.lint import LintReport
     from perdure.stats.plan import Plan as LifetimePlan
 
@@ -45,6 +45,7 @@ def lint_protocol(
     path: str | os.PathLike[str], settings: Settings | None = None, *, kind: str | None = None
 ) -> ProtocolLint:
     """Whether each syllabus of a protocol is sound, which metrics it can answer, and whether experts suffice."""
+    from perdure.run.protocol import read_protocols
     from perdure.verbs import lint
 
     protocol, *_ = read_protocols(os.fspath(path))  # its learners share all that is looked at
@@ -57,6 +58,8 @@ def lint_protocol(
 
 def experts_in(path: str | os.PathLike[str]) -> int:
     """How many experts a protocol has for each task variant."""
+    from perdure.run.protocol import read_protocols
+
     return read_protocols(os.fspath(path))[0].experts
 
 
@@ -74,6 +77,7 @@ def with_cost(
     `experts` per task are the protocol's unless given. How long it takes is known by the timestamps of a `pilot`.
     """
     from perdure.run.plan import Plan
+    from perdure.run.protocol import read_protocols
     from perdure.stats.pace import pace_of
     from perdure.stats.plan import Cost
 
