@@ -398,6 +398,11 @@ class Prepared(Protocol):
         """What was found in blocks that have ended, of a life that is being written; else None."""
         ...
 
+    @property
+    def moved(self) -> Mapping[str, int]:
+        """Task → how often ranges had changed when its own last did; what was found before is of another scale."""
+        ...
+
     def over(self, blocks: Sequence[int]) -> tuple[Array, Array]:
         """The blocks stitched, smoothed and not."""
         ...
@@ -418,6 +423,7 @@ class Whole:
     curves: dict[int, Curve] = field(default_factory=dict)
     means: dict[int, float] = field(default_factory=dict)
     found: None = None
+    moved: Mapping[str, int] = field(default_factory=dict)
 
     def over(self, blocks: Sequence[int]) -> tuple[Array, Array]:
         """The blocks stitched, smoothed and not; of a single one a view."""

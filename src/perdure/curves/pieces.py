@@ -42,7 +42,9 @@ class Pieces:
     curves: dict[int, Curve] = field(default_factory=dict)
     means: dict[int, float] = field(default_factory=dict)
     found: dict[Any, Any] = field(default_factory=dict)
-    """What was found in blocks that have ended, on this scale and beside these experts."""
+    """What was found in blocks that have ended, beside these experts."""
+    moved: Mapping[str, int] = field(default_factory=dict)
+    """Task → how often ranges had changed when its own last did: what was found before that is of another scale."""
 
     @classmethod
     def of(
@@ -64,7 +66,8 @@ class Pieces:
             return cls(blocks, tuple(measured), tuple(smoothed), spanned, prep, ranges, logs)
         same = {task for task, one in before.ranges.items() if ranges.get(task) == one}
         unchanged = len(same) == len(before.ranges)
-        found = unchanged and logs is before.logs and ended == len(before.blocks) - 1
+        goes_on = logs is before.logs and ended == len(before.blocks) - 1
+        now = before.changes + 1
         return cls(
             blocks,
             (*before.as_measured[:ended], *measured),
@@ -76,8 +79,14 @@ class Pieces:
             {task: one for task, one in before.experts.items() if task in same} if logs is before.logs else {},
             {at: one for at, one in before.curves.items() if at < ended and (unchanged or blocks[at].task in same)},
             {at: one for at, one in before.means.items() if at < ended},
-            before.found if found else {},
+            before.found if goes_on else {},
+            {**before.moved, **{task: now for task in before.ranges if task not in same}},
         )
+
+    @property
+    def changes(self) -> int:
+        """How often ranges have changed."""
+        return max(self.moved.values(), default=0)
 
     def same(self, blocks: Sequence[Block]) -> int:
         """How many of the first `blocks` had ended here: the very objects, as blocks of unchanged rows are."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Self, TypeVar
 
 from perdure.scenario.model import Block, Scenario
@@ -78,15 +79,9 @@ def walked(kind: type[Walk]) -> Callable[[Scenario], Iterator[Site]]:
     """The sites that a kind of walk finds in a scenario; what is said of the walk is said of them."""
 
     def sites(scenario: Scenario) -> Iterator[Site]:
-        if scenario.walks is not None and scenario.blocks:
-            begun = _gone_on(kind, scenario, scenario.walks)
-            walk = begun.walk.copied()
-            yield from begun.found
-            yield from _steps(walk, scenario, begun.passed, begun.asleep)
-        else:
-            walk = kind()
-            yield from _steps(walk, scenario, 0, any(map(_sleeps, scenario.blocks)))
-        yield from walk.end()
+        begun = _begun(kind, scenario)
+        walk = begun.walk.copied()
+        return chain(tuple(begun.found), _steps(walk, scenario, begun.passed, begun.asleep), _ends(walk))
 
     sites.__doc__, sites.__name__, sites.__qualname__ = kind.__doc__, kind.__name__.strip("_"), kind.__qualname__
     return sites
@@ -94,19 +89,19 @@ def walked(kind: type[Walk]) -> Callable[[Scenario], Iterator[Site]]:
 
 def at_the_end(kind: type[_Walk], scenario: Scenario) -> _Walk:
     """What a walk through the whole scenario remembers."""
-    begun = _Begun(kind(), any(map(_sleeps, scenario.blocks)))
-    if scenario.walks is not None and scenario.blocks:
-        begun = _gone_on(kind, scenario, scenario.walks)
+    begun = _begun(kind, scenario)
     walk: _Walk = begun.walk.copied()
     for _ in _steps(walk, scenario, begun.passed, begun.asleep):
         pass
     return walk
 
 
-def _gone_on(kind: type[Walk], scenario: Scenario, walks: dict[Any, Any]) -> _Begun:
-    """The walk led on to the last block, which may not have ended."""
-    blocks = scenario.blocks
-    begun = walks.get(kind)
+def _begun(kind: type[Walk], scenario: Scenario) -> _Begun:
+    """The walk at its beginning or, where further blocks come, before the last block, which may not have ended."""
+    walks, blocks = scenario.walks, scenario.blocks
+    if walks is None or not blocks:
+        return _Begun(kind(), any(map(_sleeps, blocks)))
+    begun: _Begun | None = walks.get(kind)
     if begun is None or not begun.leads_to(blocks):
         begun = _Begun(kind())
     if not begun.asleep and any(map(_sleeps, blocks[begun.passed :])):
@@ -117,6 +112,10 @@ def _gone_on(kind: type[Walk], scenario: Scenario, walks: dict[Any, Any]) -> _Be
     begun.last = blocks[begun.passed - 1] if begun.passed else None
     walks[kind] = begun
     return begun
+
+
+def _ends(walk: Walk) -> Iterator[Site]:
+    yield from walk.end()  # not before all steps were taken
 
 
 def _steps(walk: Walk, scenario: Scenario, first: int, asleep: bool) -> Iterator[Site]:

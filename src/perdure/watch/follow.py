@@ -76,6 +76,9 @@ class Follower:
         self._runs: dict[Path, Planned] = {}
         self._found_experts = 0
         self._said: tuple[Score | None, str] = (None, "")
+        self._drawn: tuple[str | None, int, str, float] = (None, -1, "", 0.0)
+        self._overdue = False
+        """Whether that figure is to be drawn anew when time allows."""
         self._told: Material | None = None
         self._told_version = -1
 
@@ -107,6 +110,8 @@ class Follower:
         if self.published != self.scored and now >= self._publish_from:
             self.published = self.scored
             changed = True
+        if self._overdue and now >= self._drawn[3]:
+            self._overdue, changed = False, True
         self.version += changed
         return changed
 
@@ -124,6 +129,16 @@ class Follower:
     def spent(self, seconds: float) -> None:
         """A part of the report took so long; the next one waits until that is a small share of the time."""
         self._publish_from = max(self._publish_from, self.clock()) + seconds * (1 / _SHARE - 1)
+
+    def drawn(self, lifetime: str, draw: Callable[[], str]) -> str:
+        """A lifetime's figure, drawn anew when it has grown and as far as time allows: it has all blocks so far."""
+        name, version, figure, draw_from = self._drawn
+        if name != lifetime or (version != self.version and self.clock() >= draw_from):
+            started, figure = time.perf_counter(), draw()
+            wait = (time.perf_counter() - started) * (1 / _SHARE - 1)
+            self._drawn = (lifetime, self.version, figure, self.clock() + wait)
+        self._overdue = self._drawn[1] != self.version
+        return figure
 
     def progress(self) -> tuple[Progress, ...]:
         """Where every lifetime stands, those that run first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
 from perdure.metrics.engine.declare import Metric
@@ -57,7 +58,7 @@ def state(follower: Follower, *, since: int = -1, of: str | None = None) -> dict
         "lifetimes": [{**_progress(one), **_words(one, names[one.id], follower.metrics)} for one in lives[:_MOST]],
         "more": max(0, len(lives) - _MOST),
         "chosen": chosen.id if chosen else None,
-        "figure": _figure(follower, chosen.id) if chosen else "",
+        "figure": follower.drawn(chosen.id, partial(_figure, follower, chosen.id)) if chosen else "",
         "said": follower.said(chosen.id) if chosen else "",
     }
 

@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 from tests.metrics.engine.test_batch import PREPS, experts_for
 
 from perdure.curves.experts import Experts
+from perdure.curves.prepare import smooth
 from perdure.errors import LogError
 from perdure.log.kept import Kept
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.contract import lifetime_of, random_blocks
+from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
+from perdure.metrics.engine.measure import evaluate
 from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.score import Scorer
 from perdure.metrics.engine.settings import Settings
+from perdure.scenario.model import Block
 
 
 def any_life(rng: np.random.Generator) -> Lifetime:
@@ -99,3 +102,52 @@ def test_a_life_cut_at_any_record_is_scored_as_the_life_so_far(seed: int, data: 
         variants=data.draw(st.sampled_from([None, "params", "agnostic"])),
     )
     compare(life, [*sorted(cuts), life.height, life.height], Scorer(how, experts))
+
+
+def test_what_has_ended_is_neither_smoothed_nor_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    learned = [Block("learn", task, 20) for task in ("a", "b", "c")]
+    evaluated = [Block("evaluate", task, 5) for task in ("a", "b", "c")]
+    round_of = [block for one in learned for block in (one, *evaluated)]
+    rounds, each = 8, sum(block.length or 0 for block in round_of)
+    life = lifetime_of([replace(block, group=at) for at, block in enumerate(round_of * rounds)])
+    rng = np.random.default_rng(0)
+    experts = Experts((expert_of("a", rng), expert_of("b", rng)))
+    scorer = Scorer(Settings(bounds=dict.fromkeys("abc", (-100.0, 100.0))), experts)
+    smoothed, read = [0], [0]
+
+    def counted(values: Any, *arguments: Any, **named: Any) -> Any:
+        smoothed[0] += values.shape[-1]
+        return smooth(values, *arguments, **named)
+
+    def asked(*arguments: Any) -> Any:
+        read[0] += 1
+        return evaluate(*arguments)
+
+    monkeypatch.setattr("perdure.curves.build.smooth", counted)
+    monkeypatch.setattr("perdure.metrics.engine.measure.evaluate", asked)
+    kept = Kept()
+    effort = []
+    for cut in range(1, rounds * each + 1):
+        kept.read_again(cut - 1)
+        smoothed[0] = read[0] = 0
+        scorer.score(replace(life, experiences=life.experiences[:cut], kept=kept))
+        effort.append((smoothed[0], read[0]))
+    assert max(count for count, _ in effort) <= 20 + 1  # the block that ended and the one that has begun
+    fourth, last = ([read for _, read in effort[at * each : (at + 1) * each]] for at in (3, rounds - 1))
+    assert last == fourth
+
+
+def test_a_task_whose_range_grows_is_scaled_again_and_no_other() -> None:
+    life = lifetime_of(
+        [Block("learn", task, 4, group=at) for at, task in enumerate("abab")],
+        values=[[0, 1, 2, 3], [0, 1, 2, 3], [1, 1, 1, 9], [1, 2, 3, 2]],
+    )
+    kept, scorer = Kept(), Scorer()
+    made = []
+    for cut in (8, 12, 16):
+        _, curves = scorer.scored(replace(life, experiences=life.experiences[:cut], kept=kept))
+        kept.read_again(cut)
+        made.append([curves.over((at,)) for at in range(cut // 4)])
+    assert made[1][0] is not made[0][0]  # of a, whose range is wider now
+    assert made[2][0] is made[1][0]
+    assert made[2][1] is made[1][1]  # of b, which stayed within its range

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -59,8 +60,17 @@ def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
     """Every block's levels on the prepared scale; an evaluation's end is its mean, and it does not saturate."""
     kept, blocks = curves.prepared.found, curves.scenario.blocks
     dormant = _dormant(curves.passage)
-    found: list[BlockSummary] = list(kept.get(BlockSummary, ())) if kept is not None and not dormant else []
+    moved = curves.prepared.moved
+    known: Sequence[BlockSummary] = ()
+    changes = 0
+    if kept is not None and not dormant:
+        known, changes = kept.get(BlockSummary, ((), 0))
+    other = {task for task, when in moved.items() if when > changes}
+    found: list[BlockSummary] = list(known) if not other else []
     for index, block in enumerate(blocks[len(found) :], start=len(found)):
+        if index < len(known) and block.task not in other:
+            found.append(known[index])
+            continue
         curve = curves.over((index,))
         if block.mode == "learn":
             highest = curve.peak, experiences_until(curve, curve.peak)
@@ -70,7 +80,7 @@ def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
             made = BlockSummary(index, block, curve.mean, curve.mean, squares=squares, lagged=lagged)
         found.append(replace(made, dormant_units=dormant[index]) if dormant else made)
     if kept is not None and not dormant:
-        kept[BlockSummary] = found[:-1]  # the last block may not have ended
+        kept[BlockSummary] = found[:-1], max(moved.values(), default=0)  # the last block may not have ended
     return tuple(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -99,9 +99,8 @@ def measure_all(
             why = (missing and missing(scenario)) or f"needs {metric.needs}"
             return [Measured(None, why=why)] * len(lives)
         plan, reads_curves = _plan(metric), _reads_curves(metric)
-        # Of a life that is being written, sites whose blocks have ended are read once.
-        begun = _Begun.of(metric, lives[0], found)
-        read = _read(metric, found[len(begun.sites) :])
+        begun = _Begun(metric, lives[0], found)
+        read = _read(metric, found[begun.count :])
     except Exception as problem:
         return [_failed(metric, found, problem)] * len(lives)
     measured: list[Measured] = []
@@ -109,19 +108,15 @@ def measure_all(
         for curves in lives:
             try:
                 gathered = begun.gathered if begun.kept is not None else Gathered()
-                settled = begun.kept is None
-                for count, (site, place) in enumerate(read, start=len(begun.sites)):
-                    if not settled and not begun.ended(site, place):
-                        begun.keep(found[:count])
-                        gathered, settled = gathered.copied(), True
-                    here = begun.known(site) or evaluate(metric, curves, site, context, plan)
+                for site, place in read:
+                    gathered = begun.before(site, place, gathered)
+                    here = begun.known(site, place) or evaluate(metric, curves, site, context, plan)
                     if here is None:
                         gathered.without[site.task or "any task it learns"] = None
                     else:
                         gathered.add(here, place)
-                        begun.note(site, place, here)
-                if not settled:
-                    begun.keep(found)
+                    begun.note(site, place, here)
+                begun.keep()
                 left_out = curves.uninformative if reads_curves else _NOTHING
                 measured.append(gathered.measured(metric, left_out, aggregate))
             except Exception as problem:
@@ -136,54 +131,97 @@ def _failed(metric: Metric, found: Sequence[Site], problem: Exception) -> Measur
     return Measured(None, dict.fromkeys((key_text(site.key) for site in found), ()), why)
 
 
+_Results = tuple[Result, ...] | None
+
+
+@dataclass
+class _Read:
+    """What one metric gave in blocks that have ended, of a life that is being written."""
+
+    sites: tuple[Site, ...]
+    """The first sites, all of whose blocks have ended; `gathered` holds what they gave, and `results` each of it."""
+    results: list[_Results]
+    gathered: Gathered
+    others: dict[Key, tuple[Site, _Results]]
+    """Sites of ended blocks behind one that is not: those of all blocks of a task, told task by task."""
+    changes: int
+    """How often ranges had changed by then."""
+
+
 class _Begun:
-    """How far one metric was read in a life that is being written; of any other life nothing is kept."""
+    """Where to go on with a metric in a life that is being written; in any other life, at its beginning."""
 
-    def __init__(self, metric: Metric, kept: dict[Any, Any] | None, last: int) -> None:
-        self.metric = metric
-        self.kept = kept
-        """Where it is kept; None where nothing is."""
-        self.last = last
-        """The block that may not have ended."""
-        self.sites: tuple[Site, ...] = ()
-        """The first sites, whose blocks have all ended: what they gave is in `gathered`."""
-        self.gathered = Gathered()
-        self._others: dict[Key, tuple[Site, tuple[Result, ...]]] = {}
-        self._seen: dict[Key, tuple[Site, tuple[Result, ...]]] = {}
-
-    @classmethod
-    def of(cls, metric: Metric, curves: Curves, found: tuple[Site, ...]) -> _Begun:
+    def __init__(self, metric: Metric, curves: Curves, found: tuple[Site, ...]) -> None:
         local = all(kind in _LOCAL for kind in metric.roles.values()) and curves.twin is None
-        begun = cls(metric, curves.prepared.found if local else None, len(curves.starts) - 2)
-        if begun.kept is not None and metric in begun.kept:
-            sites, gathered, begun._others = begun.kept[metric]
-            if found[: len(sites)] == sites:
-                begun.sites, begun.gathered = sites, gathered
-        return begun
+        self.kept = curves.prepared.found if local else None
+        """Where it is kept; None where nothing is."""
+        self.gathered = Gathered()
+        self.count = 0
+        """How many of the first sites are gathered already."""
+        self._metric, self._found, self._blocks = metric, found, curves.scenario.blocks
+        self._results: list[_Results] = []
+        self._others: dict[Key, tuple[Site, _Results]] = {}
+        self._gathered = True  # whether all sites so far have ended
+        self._before: _Read | None = None
+        self._moved: frozenset[str] = frozenset()
+        if self.kept is None:
+            return
+        moved = curves.prepared.moved
+        self._changes = max(moved.values(), default=0)
+        before: _Read | None = self.kept.get(metric)
+        if before is not None and found[: len(before.sites)] == before.sites:
+            self._before = before
+            self._moved = frozenset(task for task, when in moved.items() if when > before.changes)
+            if not self._moved:
+                self.gathered, self._results, self.count = before.gathered, before.results, len(before.sites)
 
-    def ended(self, site: Site, place: tuple[int, ...]) -> bool:
-        """Whether nothing that the site is read from can change: its blocks, and the experts of its task."""
-        return bool(place) and place[-1] < self.last and (site.task is not None or not self.metric.expert)
+    def _ended(self, site: Site, place: tuple[int, ...]) -> bool:
+        """Whether nothing that the site is read from can change but the scale: its blocks, and its task's experts."""
+        ended = bool(place) and place[-1] < len(self._blocks) - 1
+        return ended and (site.task is not None or not self._metric.expert)
 
-    def keep(self, sites: tuple[Site, ...]) -> None:
-        """Keep what these sites gave, which are the first."""
-        assert self.kept is not None
-        self.kept[self.metric] = sites, self.gathered, self._seen
+    def before(self, site: Site, place: tuple[int, ...], gathered: Gathered) -> Gathered:
+        """What is added to next: what is kept, until a site comes that has not ended."""
+        if self.kept is None or not self._gathered or self._ended(site, place):
+            return gathered
+        self._gathered = False
+        self.gathered = gathered
+        return gathered.copied()
 
-    def known(self, site: Site) -> tuple[Result, ...] | None:
-        """What a later site gave, if it is the same still: sites of all blocks of a task are told task by task."""
-        before = self._others.get(site.key)
-        return before[1] if before and before[0] == site else None
+    def known(self, site: Site, place: tuple[int, ...]) -> _Results:
+        """What the site gave before, if it is the same still and on the same scale."""
+        if self._before is None or not self._moved.isdisjoint(self._tasks(site, place)):
+            return None
+        at = len(self._results)
+        if self._gathered and at < len(self._before.results):
+            return self._before.results[at]
+        other, results = self._before.others.get(site.key, (None, None))
+        return results if other == site else None
 
-    def note(self, site: Site, place: tuple[int, ...], results: tuple[Result, ...]) -> None:
-        """What a later site gave."""
-        if self.kept is not None and self.ended(site, place):
-            self._seen[site.key] = site, results
+    def _tasks(self, site: Site, place: tuple[int, ...]) -> Iterable[str]:
+        if not self._moved:
+            return ()
+        return {site.task or "", *(self._blocks[at].task for at in place)}
+
+    def note(self, site: Site, place: tuple[int, ...], results: _Results) -> None:
+        """What a site gave, or that it lacks an expert."""
+        if self.kept is None:
+            return
+        if self._gathered:
+            self._results.append(results)
+        elif self._ended(site, place):
+            self._others[site.key] = site, results
+
+    def keep(self) -> None:
+        """Keep what the sites gave whose blocks have ended."""
+        if self.kept is not None:
+            sites = self._found[: len(self._results)]
+            self.kept[self._metric] = _Read(sites, self._results, self.gathered, self._others, self._changes)
 
     def forget(self) -> None:
         """Keep nothing: a formula failed on the way."""
         if self.kept is not None:
-            self.kept.pop(self.metric, None)
+            self.kept.pop(self._metric, None)
 
 
 def _walk(metric: Metric, sites: Sites) -> tuple[Site, ...]:
