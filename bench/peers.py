@@ -233,7 +233,7 @@ def scan(place: Place) -> Iterator[Line]:
     ours: list[float] = []
     again: list[float] = []
     for _ in range(7):  # in turn, so that all meet the same machine
-        theirs.append(inside(SCAN, str(life), processor=True))
+        theirs.append(inside(SCAN, str(life), str(experts), processor=True))
         forget_cache(life)
         ours.append(inside(SCORE, str(life), str(experts), processor=True))
         again.append(inside(SCORE, str(life), str(experts), processor=True))

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import polars as pl
@@ -112,7 +113,9 @@ def _write(log: Path, name: str, key: str, kept: Kept) -> None:
             made, sizes = io.BytesIO(), []
             for table in kept.tables:
                 before = made.tell()
-                table.write_parquet(made, compression="lz4", statistics=False)  # nobody asks for a part of it
+                measured = all(kind.is_float() for kind in table.dtypes)  # which hardly gets smaller
+                packed: Literal["uncompressed", "lz4"] = "uncompressed" if measured else "lz4"
+                table.write_parquet(made, compression=packed, statistics=False)  # nobody asks for a part of it
                 sizes.append(made.tell() - before)
             rows, columns = [one.height for one in kept.tables], list(map(_columns, kept.tables))
             text = msgspec.json.encode(_Facts(key, sizes, rows, columns, kept.height, list(kept.notes)))
