@@ -39,7 +39,7 @@ def test_size_title_and_style_are_those_asked_for(life: Path, tmp_path: Path) ->
     assert "My &lt;own&gt; title" in written
     assert "text{font-family:serif}" in written
     wrong = run_verb("figure", "lifetime", life, "--to", target, "--size", "A4")
-    assert "as wide as a column, a page, or 2 to 40 inches; found 'A4'" in str(wrong.exception)
+    assert "cannot be as wide as 'A4'; say column, page, or 2 to 40 inches" in str(wrong.exception)
     absent = run_verb("figure", "lifetime", life, "--to", target, "--style", tmp_path / "none.css")
     assert "none.css: no style sheet" in str(absent.exception)
 

@@ -111,7 +111,7 @@ def test_a_title_replaces_the_figures_own_and_an_empty_one_removes_it(told: Tell
 
 @pytest.mark.parametrize("size", ["wide", "0.1", 300, "nan"])
 def test_a_size_that_is_none_is_refused(told: Tell, size: object) -> None:
-    with pytest.raises(PerdureError, match="as wide as a column, a page, or 2 to 40 inches"):
+    with pytest.raises(PerdureError, match="say column, page, or 2 to 40 inches"):
         draw("lifetime", NOTHING, size=size)  # type: ignore[arg-type]
 
 
@@ -176,7 +176,7 @@ def test_an_unknown_kind_lifetime_group_or_metric_offers_the_nearest(told: Tell)
 
 
 def test_a_suffix_that_is_no_picture_is_refused(told: Tell, tmp_path: Path) -> None:
-    with pytest.raises(PerdureError, match=r"\.png, \.svg, \.pdf, by its suffix; found '\.bmp'"):
+    with pytest.raises(PerdureError, match=r"cannot be written as '\.bmp'; choose one of \.png, \.svg, \.pdf"):
         save(draw("lifetime", told(1, 1, ("keeper",))), tmp_path / "life.bmp")
 
 

@@ -241,7 +241,10 @@ def test_many_lifetimes_are_told_the_same_in_one_process_and_in_several(tmp_path
 
 
 def test_an_unknown_suffix_is_refused_before_any_log_is_read(tmp_path: Path) -> None:
-    with pytest.raises(PerdureError, match=r"report\.docx: a report is written as \.html, \.md, \.json, \.tex"):
+    with pytest.raises(
+        PerdureError,
+        match=r"report\.docx: a report cannot be written as \.docx; choose one of \.html, \.md, \.json, \.tex",
+    ):
         write_report(tmp_path / "nowhere", tmp_path / "report.docx")
     with pytest.raises(NotALog, match="no such file or folder"):
         write_report(tmp_path / "nowhere", tmp_path / "report.html")

@@ -143,7 +143,7 @@ def test_the_same_seed_gives_the_same_batch_whatever_came_before() -> None:
 def test_an_unknown_parameter_offers_the_nearest() -> None:
     one, _ = dataset(1, brighness=0.1)
     one.reset()
-    with pytest.raises(TaskError, match=r"'zero-one' takes no parameter 'brighness'; did you mean 'brightness'\?"):
+    with pytest.raises(TaskError, match=r"'zero-one': takes no parameter 'brighness'; did you mean 'brightness'\?"):
         one.next_batch()
 
 

@@ -27,7 +27,9 @@ def test_what_is_not_given_has_its_default() -> None:
 
 
 def test_an_unknown_parameter_offers_the_nearest() -> None:
-    with pytest.raises(TaskError, match=r"'t' takes no parameter 'bot/padle/width'; did you mean 'bot/paddle/width'\?"):
+    with pytest.raises(
+        TaskError, match=r"'t': takes no parameter 'bot/padle/width'; did you mean 'bot/paddle/width'\?"
+    ):
         settled(ALL, {"bot/padle/width": 0.1}, "t")
 
 

@@ -182,4 +182,6 @@ def emit_json(facts: Any, target: str) -> None:
     try:
         files.deliver(Path(target), f"{text}\n".encode())
     except OSError as problem:
-        raise PerdureError(f"cannot write JSON there: {problem.strerror}", file=target) from problem
+        raise PerdureError(
+            f"cannot write JSON there: {problem.strerror}", "choose another place", file=target
+        ) from problem

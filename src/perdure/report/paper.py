@@ -89,12 +89,15 @@ def paper_tables(
     p after Holm over the headline metrics that both could answer.
     """
     if material.apart and not material.groups:
-        raise PerdureError(material.apart)
+        raise PerdureError(material.apart, "score them apart")
     against(material, baseline)  # one that nobody is called is an error before any work
     made = (_table(material, groups, baseline, metrics, title) for groups in alike(material))
     found = tuple(one for one in made if one.rows)
     if not found:
-        raise PerdureError("no method has a lifetime that counts, or a value of a metric, so there is no table")
+        raise PerdureError(
+            "no method has a lifetime that counts, or a value of a metric, so there is no table",
+            "see perdure score for why",
+        )
     return found
 
 

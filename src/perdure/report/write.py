@@ -70,7 +70,11 @@ def form_of(target: Path, form: Form | None = None) -> Form:
     suffixes = others.get(chosen) or REPORTS.names()
     if suffix not in suffixes:
         what = {"report": "a report", "table": "a table", "methods": "a statement of methods"}[chosen]
-        raise PerdureError(f"{what} is written as {', '.join(suffixes)}, by its suffix", file=target)
+        raise PerdureError(
+            f"{what} cannot be written as {suffix or 'a file without a suffix'}",
+            f"choose one of {', '.join(suffixes)}",
+            file=target,
+        )
     return chosen
 
 
@@ -80,14 +84,14 @@ def as_text(report: Report, suffix: str) -> str:
         return REPORTS.get(suffix)(report)
     except UnknownName:
         raise PerdureError(
-            f"a report is written as {', '.join(REPORTS.names())}, by its suffix; found {suffix!r}"
+            f"a report cannot be written as {suffix!r}", f"choose one of {', '.join(REPORTS.names())}"
         ) from None
 
 
 def table_text(tables: Sequence[PaperTable], suffix: str, about: str = "") -> str:
     """A paper's tables as LaTeX, Markdown or CSV; `about` says in a comment what made them."""
     if suffix not in TABLES:
-        raise PerdureError(f"a table is written as {', '.join(TABLES)}, by its suffix; found {suffix!r}")
+        raise PerdureError(f"a table cannot be written as {suffix!r}", f"choose one of {', '.join(TABLES)}")
     return TABLES[suffix](tables, about)
 
 
@@ -131,7 +135,9 @@ def write_report(
         target.parent.mkdir(parents=True, exist_ok=True)
         files.deliver(target, text.encode())
     except OSError as problem:
-        raise PerdureError(f"cannot be written ({problem.strerror or problem})", file=target) from problem
+        raise PerdureError(
+            f"cannot be written ({problem.strerror or problem})", "choose another place", file=target
+        ) from problem
     return report
 
 

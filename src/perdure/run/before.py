@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from perdure.errors import ProtocolError
+from perdure.errors import PerdureError, ProtocolError
 from perdure.learners.find import find_maker
 from perdure.run.folder import RunFolder
 from perdure.run.plan import Job, Plan
@@ -46,10 +46,10 @@ def check_before(
             found = [_problem(partial(check_batched, plan, folder, missing))]
         else:
             found = [_problem(partial(find_maker, protocol.learner, protocol.params)), *_task_problems(missing)]
-    problems = list(dict.fromkeys(problem for problem in found if problem))
-    if problems:
-        said = "\n  and: ".join(problems)
-        raise ProtocolError(f"nothing was run: {said}", file=protocol.name)
+    if problems := list({str(problem): problem for problem in found if problem}.values()):
+        *before, last = problems
+        said = "".join(f"{one}\n  and: " for one in before)
+        raise ProtocolError(f"nothing was run: {said}{last.placed}", last.fix, file=protocol.name)
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def importable(paths: Sequence[Path]) -> Iterator[None]:
         sys.path[:] = before
 
 
-def _task_problems(jobs: Sequence[Job]) -> Iterator[str | None]:
+def _task_problems(jobs: Sequence[Job]) -> Iterator[PerdureError | None]:
     """What is wrong with each task, and with each block's parameters as its first experience has them."""
     unknown: set[str] = set()
     seen: set[tuple[str, str, str]] = set()
@@ -85,13 +85,16 @@ def _task_problems(jobs: Sequence[Job]) -> Iterator[str | None]:
             yield _problem(partial(check_params, task_kind(task), task.label, params), task.label)
 
 
-def _problem(look: Callable[[], Any], task: str | None = None) -> str | None:
-    """What `look` raises, in words that name the task; None where it raises nothing."""
+def _problem(look: Callable[[], Any], task: str | None = None) -> PerdureError | None:
+    """What `look` raises, with the task where it is; None where it raises nothing."""
     try:
         look()
     except Stopped:
         raise
     except (Exception, SystemExit) as problem:  # a module of one's own may raise anything when it is imported
-        said = failure_in_words(problem)
-        return said if task is None or f"{task!r}" in said else f"the task {task!r}: {said}"
+        ours = (
+            problem if isinstance(problem, PerdureError) else PerdureError(failure_in_words(problem), "mend it there")
+        )
+        where = None if task is None else f"the task {task!r}"
+        return ours if where in (None, ours.where) else ours.at(where=where)
     return None

@@ -37,11 +37,12 @@ def live_job(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable
     return (*again, *life.notes)
 
 
-def out_of_time(job: Job, limit: float, done: int) -> str:
-    """A life took longer than its protocol allows, in words."""
-    return (
-        f"{job.id}: took longer than seconds_per_life = {limit:g}, after {done} of {job.experiences} experiences; "
-        "raise the limit, or shorten the scenario"
+def out_of_time(job: Job, limit: float, done: int) -> OutOfTime:
+    """The error of a life that took longer than its protocol allows."""
+    return OutOfTime(
+        f"took longer than seconds_per_life = {limit:g}, after {done} of {job.experiences} experiences",
+        "raise the limit, or shorten the scenario",
+        where=job.id,
     )
 
 
@@ -131,7 +132,7 @@ def _limited(protocol: Protocol, job: Job, progress: Callable[[int], None]) -> C
 
     def told(done: int) -> None:
         if time.monotonic() > end:
-            raise OutOfTime(out_of_time(job, limit, done))
+            raise out_of_time(job, limit, done)
         progress(done)
 
     return told

@@ -43,9 +43,7 @@ def lead_block(life: Life, block: LifeBlock, learner: Any) -> None:
     try:
         (_lead_batches if block.is_batches else _lead_episodes)(block, learner, life.freeze)
     except (LearnerError, TaskError) as problem:
-        if problem.file == block.where:
-            raise
-        raise type(problem)(problem.placed, problem.fix, file=block.where) from problem
+        raise problem.at(file=block.where) from problem
     except ValueError as problem:
         if "read-only" not in str(problem):
             raise

@@ -277,7 +277,11 @@ def _all_measures(kinds: Mapping[str, Any]) -> dict[str, Direction]:
     for label, kind in kinds.items():
         for measure, direction in kind.measures.items():
             if measures.setdefault(measure, direction) != direction:
-                raise ScenarioError(f"{measure!r} is {direction}-better here and not so in another task", file=label)
+                raise ScenarioError(
+                    f"{measure!r} is {direction}-better here and not so in another task",
+                    "call it by another name in one of them",
+                    where=label,
+                )
     return measures
 
 

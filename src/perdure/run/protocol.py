@@ -174,11 +174,13 @@ def _content(path: Path) -> dict[str, Any]:
                 )
         return tomllib.loads(text)
     except OSError as problem:
-        raise ProtocolError(f"cannot be read: {problem.strerror}", file=path) from problem
+        raise ProtocolError(
+            f"cannot be read: {problem.strerror}", "give the path of a protocol", file=path
+        ) from problem
     except RecursionError as problem:
         raise ProtocolError("nested too deep to be read", "write it flatter", file=path) from problem
     except ValueError as problem:  # also of text that is no UTF-8, and of numbers of thousands of digits
-        raise ProtocolError(f"not TOML: {problem}", file=path) from problem
+        raise ProtocolError(f"not TOML: {problem}", "mend it there", file=path) from problem
 
 
 def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str = "protocol") -> Protocol:
@@ -187,8 +189,7 @@ def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str
         refuse_strange(content)
         return _parsed(content, folder, where)
     except PerdureError as problem:
-        what = problem.what if problem.file == where else problem.placed
-        raise ProtocolError(what, problem.fix, file=where) from problem
+        raise ProtocolError.of(problem).at(file=where) from problem
 
 
 def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:

@@ -105,8 +105,9 @@ class States:
         before = self.latest()
         going_on = "starts again from its seed" if before is None else f"goes on after block {before[0].blocks - 1}"
         return WriteError(
-            f"{place}: the learner's state could not be saved after {blocks} blocks ({problem.strerror or problem}); "
-            f"{files.remedy(problem)}, and run again: the lifetime then {going_on}"
+            f"the learner's state could not be saved after {blocks} blocks ({problem.strerror or problem})",
+            f"{files.remedy(problem)}, and run again: the lifetime then {going_on}",
+            file=place,
         )
 
     def latest(self) -> tuple[Checkpoint, Path] | None:
@@ -143,6 +144,7 @@ class States:
             raise LogError(
                 f"the state of another lifetime ({checkpoint.life}, seeds {checkpoint.seeds.as_json()}) cannot go "
                 f"on with {name} ({seeds.as_json()})",
+                "remove it to start this lifetime again",
                 file=self.folder,
             )
         if (damage := self._damage(place)) is not None:
@@ -170,10 +172,12 @@ class States:
         try:
             restored(learner, place, fingerprint)
         except LearnerError as problem:
-            raise LogError(problem.what, problem.fix, file=problem.file) from problem
+            raise LogError.of(problem) from problem
         except Exception as problem:
             why = f"{type(problem).__name__}: {problem}"
-            raise LogError(f"{type(learner).__name__}.restore failed: {why}", file=place) from problem
+            raise LogError(
+                f"{type(learner).__name__}.restore failed: {why}", "mend it, or remove this state to go on", file=place
+            ) from problem
         finally:
             mark.unlink(missing_ok=True)
 

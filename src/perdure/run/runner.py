@@ -135,7 +135,10 @@ class PreparedRun:
                     )
                 failed = live((first,), work)
                 if failed:
-                    raise PerdureError(f"pre-deployment failed, so nothing else can be run: {failed[first.id]}")
+                    raise PerdureError(
+                        f"pre-deployment failed, so nothing else can be run: {failed[first.id]}",
+                        "mend that, and run again",
+                    )
             missing = self._missing()
             if missing:
                 failed = live(missing, work)

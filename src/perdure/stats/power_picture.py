@@ -21,7 +21,7 @@ def save_power(plan: Plan, file: Path) -> None:
     try:
         files.deliver(file, power_svg(plan).encode())
     except OSError as problem:
-        raise PerdureError(f"cannot write there: {problem.strerror}", file=file) from problem
+        raise PerdureError(f"cannot be written ({problem.strerror})", "choose another place", file=file) from problem
 
 
 def power_svg(plan: Plan) -> str:

@@ -192,7 +192,7 @@ def settled(parameters: Iterable[Parameter], given: Mapping[str, Any], task: str
     declared = {parameter.name: parameter for parameter in parameters}
     for name, value in given.items():
         if name not in declared:
-            raise TaskError(f"the task {task!r} takes no parameter {name!r}", nearest(name, declared))
+            raise TaskError(f"takes no parameter {name!r}", nearest(name, declared), where=f"the task {task!r}")
         if not declared[name].takes(value):
             raise TaskError(
                 f"{name!r} is {value!r}",

@@ -164,7 +164,9 @@ def _part(place: Path, file: Path, options: Options) -> _Part:
     try:
         of_file, of_place = file.stat(), place.stat()
     except OSError as problem:
-        raise LogError(f"cannot be read ({problem.strerror})", file=file) from problem
+        raise LogError(
+            f"cannot be read ({problem.strerror})", "let it be read, or leave it out", file=file
+        ) from problem
     unchanged = (of_file.st_ino, of_file.st_size, of_file.st_mtime_ns, of_place.st_mtime_ns)
     return _opened(place, file, options.verified, unchanged)
 

@@ -71,7 +71,7 @@ def paper_of(size: Size | str, title: str | None = None) -> Paper:
         width = 0.0
     if not _NARROWEST <= width <= _WIDEST:
         raise PerdureError(
-            f"a figure is as wide as a column, a page, or {_NARROWEST:g} to {_WIDEST:g} inches; found {size!r}"
+            f"a figure cannot be as wide as {size!r}", f"say column, page, or {_NARROWEST:g} to {_WIDEST:g} inches"
         )
     return Paper.inches(width, title)
 
@@ -81,7 +81,9 @@ def style_of(file: str | os.PathLike[str] | None) -> str:
     try:
         return Path(file).read_text(encoding="utf-8") if file is not None else ""
     except (OSError, UnicodeDecodeError) as problem:
-        raise PerdureError(f"no style sheet ({getattr(problem, 'strerror', None) or problem})", file=file) from problem
+        raise PerdureError(
+            f"no style sheet ({getattr(problem, 'strerror', None) or problem})", "give a file of CSS", file=file
+        ) from problem
 
 
 def save(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: int = _DPI) -> None:
@@ -94,12 +96,14 @@ def save(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: in
     suffix = target.suffix.lower()
     if suffix not in SUFFIXES:
         raise PerdureError(
-            f"a figure is written as {', '.join(SUFFIXES)}, by its suffix; found {target.suffix!r}", file=target
+            f"a figure cannot be written as {target.suffix!r}", f"choose one of {', '.join(SUFFIXES)}", file=target
         )
     try:
         target.write_bytes(_written(figure, suffix, style, dpi))
     except OSError as problem:
-        raise PerdureError(f"cannot be written ({problem.strerror or problem})", file=target) from problem
+        raise PerdureError(
+            f"cannot be written ({problem.strerror or problem})", "choose another place", file=target
+        ) from problem
 
 
 def _written(figure: Figure, suffix: str, style: str, dpi: int) -> bytes:
@@ -112,4 +116,6 @@ def _written(figure: Figure, suffix: str, style: str, dpi: int) -> bytes:
             return bytes(vl_convert.svg_to_pdf(figure.svg(style, scale=72 / 96)))
         return bytes(vl_convert.svg_to_png(figure.svg(style), scale=dpi / 96))
     except ValueError as problem:
-        raise PerdureError(f"the figure cannot be written as {suffix}: {problem}") from problem
+        raise PerdureError(
+            f"the figure cannot be written as {suffix}: {problem}", "write it as .svg, or change its style"
+        ) from problem

@@ -31,7 +31,7 @@ class Kind:
     def drawn(self, data: Any, looks: Looks, paper: Paper | None = None) -> Figure:
         """Its data on paper; where there is nothing to draw, that is an error and says why."""
         if isinstance(data, Nothing):
-            raise PerdureError(f"nothing to draw as {self.name}: {data.why}")
+            raise PerdureError(f"nothing to draw as {self.name}: {data.why}", "choose another kind of figure")
         return self.paint(data, looks, paper or Paper())
 
 

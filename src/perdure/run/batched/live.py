@@ -182,9 +182,10 @@ class _Run:
         """The records of a block, once there are any; an evaluation has changed nothing."""
         if sent.marks is not None and (np.asarray(sent.marks[0]) != np.asarray(sent.marks[1])).any():
             raise LearnerError(
-                f"block {at}: what was learned changed while it was evaluated",
+                "what was learned changed while it was evaluated",
                 "this is a fault of the engine: please report it",
                 file=chunk.folder.name,
+                where=f"block {at}",
             )
         lives = len(jobs)
         longest = max(job.syllabus.scenario.blocks[at].length or 0 for job in jobs)

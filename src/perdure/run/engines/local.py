@@ -202,7 +202,9 @@ class _Pool:
             return "has finished its work but does not exit" if spent > _LEAVE_PATIENCE_S else None
         seconds, gigabytes = self.limits.seconds_per_life, self.limits.gigabytes_per_life
         if seconds is not None and spent > seconds + _GRACE_S:
-            return out_of_time(worker.job, seconds, worker.done) + last_words(self.work.folder.output(worker.job.id))
+            return str(out_of_time(worker.job, seconds, worker.done)) + last_words(
+                self.work.folder.output(worker.job.id)
+            )
         if gigabytes is not None and (held := _gigabytes_held(worker.process.pid)) > gigabytes:
             return (
                 f"{worker.job.id}: held {held:.3g} GB of memory, more than gigabytes_per_life = {gigabytes:g}, after "

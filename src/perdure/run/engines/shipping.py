@@ -54,7 +54,7 @@ def believed(folder: RunFolder, job: Job) -> None:
     if problems := verify(place):
         raise refusal(place, problems)
     if not folder.is_finished(job):
-        raise LogError(f"is reported as finished, but its {BLOCKS_FILE} does not say so", file=place)
+        raise LogError(f"is reported as finished, but its {BLOCKS_FILE} does not say so", "run again", file=place)
 
 
 class Outbox:
@@ -164,7 +164,9 @@ class Inbox:
         target = self._folder.path / relative
         if ".." in relative.parts or not any(target == one or target.is_relative_to(one) for one in self._mine):
             raise PerdureError(
-                f"a node sent {path!r}, which is not part of its lifetime, and was rejected", file=self._folder.path
+                f"a node sent {path!r}, which is not part of its lifetime, and was rejected",
+                "see what runs there",
+                file=self._folder.path,
             )
         return target
 
