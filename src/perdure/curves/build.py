@@ -203,7 +203,7 @@ def _life(lifetime: Lifetime, passage: Passage, asked: Asked, before: _Life | No
     blocks, manifest = passage.scenario.blocks, lifetime.manifest.get("scenario")
     if before and blocks is before.passage.scenario.blocks and manifest is before.lifetime.manifest.get("scenario"):
         return _Life(lifetime, passage, values, starts, before.given, before.ways)
-    tasks = dict.fromkeys(block.task for block in blocks)
+    tasks = (task.label for task in passage.scenario.tasks)
     ways = {task: _way(task, passage.measures, asked.direction) for task in tasks}
     given = given_ranges(lifetime, asked.prep, ways, passage.scenario.tasks)
     if given is None:
@@ -222,7 +222,8 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
     every, ended, given = first.passage.scenario.blocks, first.ended, first.given
     blocks, skipped = every[ended:], int(first.starts[ended])
     starts = first.starts[ended:] - skipped
-    tasks = tuple(dict.fromkeys(block.task for block in every))
+    earlier = first.before.spans(ended) if first.before else {}
+    tasks = tuple(dict.fromkeys((*earlier, *(block.task for block in blocks))))
     known_as = {task.label: task for task in first.passage.scenario.tasks}
     matched = {task: found for task in tasks if (found := matching(known_as[task], logs, prep))}
 
@@ -240,7 +241,6 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
         clamps = {task: Ranges.of(found) for task, found in clamped.items()}
         _each_block(blocks, starts, smoothed, clamps, clamp)
         _each_block(blocks, starts, raw, clamps, clamp)
-    earlier = first.before.spans(ended) if first.before else {}
     spanned = spans_by_task(smoothed, starts, blocks, earlier)
     ranges = known if all_given else found_ranges(spanned, matched, clamps, prep) | known
     by_life = [dict(zip(ranges, found, strict=True)) for found in zip(*ranges.values(), strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import chain
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
@@ -187,7 +188,7 @@ class Moments(NamedTuple):
 
 def slope_through(pieces: Sequence[Moments]) -> float:
     """The least-squares slope of values over their index, told piece by piece; 0 for fewer than two."""
-    lengths, firsts, above, turned = np.array(pieces).T
+    lengths, firsts, above, turned = np.fromiter(chain.from_iterable(pieces), np.float64).reshape(-1, 4).T
     count = int(lengths.sum())
     if count < 2:
         return 0.0

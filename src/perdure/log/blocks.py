@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -101,6 +101,23 @@ class _Cut:
     """Label → its one text of parameters; None where there are several."""
     whole: bool
     """Whether every row counts, as it was recorded."""
+    met: _Met
+
+
+class _Met(NamedTuple):
+    """The tasks of blocks, in the order in which they were first learned, and first met at all."""
+
+    learned: tuple[str, ...]
+    any: tuple[str, ...]
+
+    @classmethod
+    def of(cls, blocks: Sequence[Block]) -> _Met:
+        learned = dict.fromkeys(block.task for block in blocks if block.mode == "learn")
+        return cls(tuple(learned), tuple(dict.fromkeys(block.task for block in blocks)))
+
+    def and_then(self, later: _Met) -> _Met:
+        learned, met = (tuple(dict.fromkeys((*one, *two))) for one, two in zip(self, later, strict=True))
+        return _Met(learned, met)
 
 
 def _gone_on(
@@ -126,16 +143,17 @@ def _gone_on(
     table = lifetime.experiences if whole else pl.concat([head.rows[:rows], tail.rows], rechunk=False)
     lost = before.lost[:, ended : ended + 1]
     found = {task.label: task for task in (*head.scenario.tasks, *tail.scenario.tasks)}
-    scenario = Scenario.of(
-        lifetime.id, (*head.scenario.blocks[:ended], *tail.scenario.blocks), found.values(), info=lifetime.info
-    )
+    blocks = (*head.scenario.blocks[:ended], *tail.scenario.blocks)
+    met = _Met.of(blocks) if ended < len(before.first_rows) - 1 else before.met.and_then(further.met)
+    tasks = tuple(found[label] for label in dict.fromkeys((*met.learned, *met.any)))
+    scenario = Scenario(lifetime.id, tasks, blocks, dict(lifetime.info))
     ordered = {task.label: measures[task.label] for task in scenario.tasks} if measures else {}
     made = Passage(
         scenario=scenario,
         measure=tail.measure if not ordered else _named(ordered),
         values=np.concatenate([head.values[:values], tail.values]),
         starts=np.concatenate([head.starts[:ended], tail.starts + values]),
-        rows=table if table.n_chunks() <= _CHUNKS else table.rechunk(),
+        rows=table if whole or table.n_chunks() <= _CHUNKS else table.rechunk(),
         row_starts=np.concatenate([head.row_starts[:ended], tail.row_starts + rows]),
         dropped={why: count + int(lost[at, 0]) for at, (why, count) in enumerate(tail.dropped.items())},
         measures=ordered,
@@ -146,6 +164,7 @@ def _gone_on(
         np.concatenate([before.lost[:, :ended], further.lost + lost], axis=1),
         texts,
         whole,
+        met,
     )
 
 
@@ -205,6 +224,7 @@ def _cut(
         np.asarray(before, dtype=np.int64),
         dict(zip(facts.labels, facts.first, strict=True)) if facts.plain else None,
         rows is recorded,
+        _Met.of(scenario.blocks),
     )
 
 

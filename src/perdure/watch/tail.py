@@ -159,10 +159,11 @@ class Tail:
 
     def look(self) -> bool:
         """Read what is new; whether anything was. A log that is gone counts as empty."""
-        found = self._found(everything=self._looks % _ALL_EVERY == 0)
+        names, found = self._found(everything=self._looks % _ALL_EVERY == 0)
         self._looks += 1
-        if any(name not in found or self._cut(seen, found[name]) for name, seen in self._files.items()):
-            found = self._found(everything=True)
+        gone = not self._files.keys() <= names
+        if gone or any(self._cut(self._files[name], state) for name, state in found.items() if name in self._files):
+            _, found = self._found(everything=True)
             self.blocks.clear()
             self._files.clear()
             self.rows = 0
@@ -181,20 +182,20 @@ class Tail:
         filled = (one for one in self.blocks.values() if one.count)
         return sorted(filled, key=lambda one: one.number)
 
-    def _found(self, *, everything: bool) -> dict[str, os.stat_result | None]:
-        """Every data file and its state, None where it was not looked at; folders that vanish are passed by."""
-        found: dict[str, os.stat_result | None] = {}
+    def _found(self, *, everything: bool) -> tuple[set[str], dict[str, os.stat_result]]:
+        """Every data file, and the state of those that were looked at; folders that vanish are passed by."""
+        there: set[str] = set()
+        found: dict[str, os.stat_result] = {}
         for worker in _folders(self.path):
             names = self._names(worker)
-            for at, name in enumerate(names):
-                if not everything and at < len(names) - _NEWEST and name in self._files:
-                    found[name] = None
-                    continue
+            there.update(names)
+            few = [*(one for one in names[:-_NEWEST] if one not in self._files), *names[-_NEWEST:]]
+            for name in names if everything else few:
                 try:
                     found[name] = os.stat(name, follow_symlinks=False)
                 except OSError:
-                    continue
-        return found
+                    there.discard(name)
+        return there, found
 
     def _names(self, worker: os.DirEntry[str]) -> list[str]:
         """The data files of a worker in the order of their blocks; listed again only where a folder came or went."""
@@ -214,15 +215,13 @@ class Tail:
         return list(known[1].values())
 
     @staticmethod
-    def _cut(seen: Seen, state: os.stat_result | None) -> bool:
-        return state is not None and (state.st_ino != seen.inode or state.st_size < seen.offset)
+    def _cut(seen: Seen, state: os.stat_result) -> bool:
+        return state.st_ino != seen.inode or state.st_size < seen.offset
 
-    def _read(self, found: dict[str, os.stat_result | None]) -> bool:
+    def _read(self, found: dict[str, os.stat_result]) -> bool:
         grew = False
         self.torn = self.behind = False
         for name, state in found.items():
-            if state is None:
-                continue
             self.written = max(self.written, state.st_mtime)
             seen = self._files.setdefault(name, Seen(state.st_ino))
             if state.st_size > seen.offset and state.st_size != seen.size:

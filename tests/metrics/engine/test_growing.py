@@ -104,6 +104,25 @@ def test_a_life_cut_at_any_record_is_scored_as_the_life_so_far(seed: int, data: 
     compare(life, [*sorted(cuts), life.height, life.height], Scorer(how, experts))
 
 
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_rows_that_come_late_are_scored_in_their_place(seed: int) -> None:
+    """As those of several workers do, which write at their own pace."""
+    rng = np.random.default_rng(seed)
+    life, scorer, kept = any_life(rng), Scorer(), Kept()
+    comes = np.arange(life.height) + rng.integers(0, rng.integers(1, 60), life.height)
+    before = np.empty(0, dtype=np.int64)
+    for cut in sorted(rng.integers(0, life.height + 60, size=15).tolist()):
+        there = np.flatnonzero(comes <= cut)
+        if len(there):
+            shorter = min(len(before), len(there))
+            differ = np.flatnonzero(before[:shorter] != there[:shorter])
+            kept.read_again(int(differ[0]) if len(differ) else shorter)
+            before = there
+            so_far = replace(life, experiences=life.experiences[there])
+            assert told(scorer, replace(so_far, kept=kept)) == told(scorer, so_far)
+
+
 def test_what_has_ended_is_neither_smoothed_nor_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     learned = [Block("learn", task, 20) for task in ("a", "b", "c")]
     evaluated = [Block("evaluate", task, 5) for task in ("a", "b", "c")]

@@ -115,6 +115,8 @@ class Growing(L2Logger):
     def forget(self) -> None:
         """Keep nothing: the next time, all is read."""
         self._files: dict[str, _Read] = {}
+        self._whole: dict[str, Source] = {}
+        """Files that were read to their end, as they were then."""
         self._listing = _Listing()
         self._lines = Lines()
         self._pieces_kept: list[pl.DataFrame] = []
@@ -159,12 +161,12 @@ class Growing(L2Logger):
         notes: list[str],
         checksums: Checksums,
     ) -> pl.DataFrame:
-        gone = self._files.keys() - {one.relative for one in found}
-        if self._pieces_kept and (gone or measures != self._measures):
+        if self._pieces_kept and measures != self._measures:
             raise _NotGrown
-        state: dict[str, _Read] = {}
+        state = dict(self._files)
+        whole = dict(self._whole)
         texts: list[tuple[tuple[str, ...], Path, bytes]] = []
-        for source in found:
+        for source in (one for one in found if self._whole.get(one.relative) is not one):
             before = self._files.get(source.relative, _Read(0, 0))
             if (before.size, before.mtime_ns) == (source.size, source.mtime_ns):
                 now = before
@@ -177,10 +179,16 @@ class Growing(L2Logger):
             state[source.relative] = now
             if now.offset < source.size or not source.size:  # empty or torn; the reader knows how to say it
                 load([source], lambda header, file: schema_of(header, file, measures), notes, Checksums())
-            if (length := checksums.lengths.get(source.relative)) is not None:
-                if length != now.offset:
+                whole.pop(source.relative, None)
+            else:
+                whole[source.relative] = source
+        if len(state) > len(found):
+            raise _NotGrown  # one is gone
+        for relative, length in checksums.lengths.items():
+            if (read := state.get(relative)) is not None:
+                if read.offset != length:
                     raise _NotGrown
-                checksums.found[source.relative] = now.crc32
+                checksums.found[relative] = read.crc32
         frames: list[pl.DataFrame] = []
         for header, group in groupby(texts, lambda one: one[0]):
             of_header = list(group)
@@ -190,7 +198,7 @@ class Growing(L2Logger):
             self._add(self._columns(path, pl.concat(frames, how="diagonal_relaxed"), measures))
         if not self._pieces_kept:
             raise _NotGrown
-        self._files, self._measures = state, dict(measures)
+        self._files, self._whole, self._measures = state, whole, dict(measures)
         return pl.concat(self._pieces_kept, rechunk=False)
 
     def _add(self, further: pl.DataFrame) -> None:
