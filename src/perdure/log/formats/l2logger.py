@@ -154,11 +154,11 @@ class L2Logger:
     def _copy(self, path: Path, key: str, options: Options) -> tuple[pl.DataFrame | Lean, Sequence[str]] | None:
         """The copy that says enough, the smaller one first."""
         if options.lean and (kept := cache.recall(path, cache.VALUES, key)):
-            return Lean.of_tables(kept.tables, kept.height, self._whole(path, options)), kept.notes
+            return Lean.of_tables(kept.tables, kept.height, self._with_rows(path, options)), kept.notes
         kept = cache.recall(path, cache.EXPERIENCES, key)
         return None if kept is None else (kept.tables[0], kept.notes)
 
-    def _whole(self, path: Path, options: Options) -> Callable[[], Lifetime]:
+    def _with_rows(self, path: Path, options: Options) -> Callable[[], Lifetime]:
         return lambda: self.read(path, replace(options, lean=False))
 
     def _rows(
@@ -187,7 +187,7 @@ class L2Logger:
                 yield self._columns(path, piece, measures)
 
         try:
-            return lean(columns(), tuple(measures), self._whole(path, options))
+            return lean(columns(), tuple(measures), self._with_rows(path, options))
         except NeedsRows:
             if not isinstance(pieces, list):
                 raise
