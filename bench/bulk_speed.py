@@ -59,7 +59,7 @@ def prepare(metrics: Sequence[str]) -> None:
 def score_part(job: tuple[str, str]) -> tuple[int, float]:
     path, part = job
     start = time.process_time()
-    scored = len(_scorer[0].score_batch(list(lifetimes(Path(path), Options(), part))))
+    scored = sum(1 for _ in _scorer[0].scored_together((one, None) for one in lifetimes(Path(path), Options(), part)))
     return scored, time.process_time() - start
 
 

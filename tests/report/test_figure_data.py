@@ -124,7 +124,11 @@ def test_a_share_without_a_value_is_absent_and_not_0(material: Material) -> None
             assert count == len(known)
             assert (share is None) == (not known)
             if share is not None:
-                beyond = [bool(declared[shared.metric].demonstrated(value)) for value in known.values()]
+                bar = declared[shared.metric]
+                assert bar.threshold is not None
+                sign = 1 if bar.better == "higher" else -1
+                ahead = [sign * (value - bar.threshold) + bar.margin for value in known.values()]
+                beyond = [one > 0 or (bar.inclusive and one == 0) for one in ahead]
                 assert share == pytest.approx(np.mean(beyond))
 
 

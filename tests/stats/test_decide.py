@@ -335,3 +335,21 @@ def test_a_metric_of_ones_own_is_judged_in_the_words_of_its_declaration(sign: in
     bar = Bar(0.0, headline="log", words=Words("bolder", "shyer", "it", "gets {}", "than it was"))
     made = decide(lives([sign * one for one in (3.0, 4.0, 5.0, 4.0)], "daring"), "daring", bar, 0.95)
     assert (made.word, made.says) == (word, f"it gets {word} than it was")
+
+
+@pytest.mark.parametrize(
+    ("bar", "value", "beyond"),
+    [
+        (Bar(1.0, headline="log"), 1.0, 0),
+        (Bar(1.0, inclusive=True, headline="log"), 1.0, 2),
+        (Bar(1.0, 0.1, headline="log"), 0.95, 2),
+        (Bar(1.0, headline="log"), 1.1, 2),
+        (Bar(1.0, better="lower", headline="log"), 1.1, 0),
+        (Bar(1.0, better="lower", headline="log"), 0.9, 2),
+        (Bar(1.0, 0.1, better="lower", headline="log"), 1.05, 2),
+    ],
+)
+def test_a_lifetime_counts_where_it_lies_beyond_the_threshold_less_its_margin(
+    bar: Bar, value: float, beyond: int
+) -> None:
+    assert kept([value, value], bar).above_count == beyond

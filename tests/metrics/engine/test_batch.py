@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,11 @@ from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario
+
+
+def scored(scorer: Scorer, lives: Sequence[Lifetime]) -> list[Score]:
+    return [score for score, _ in scorer.scored_together((one, None) for one in lives)]
+
 
 PREPS: dict[str, Prep | None] = {
     "as the preset has it": None,
@@ -98,10 +103,10 @@ def compare(lives: list[Lifetime], scorer: Scorer, alone: Scorer) -> None:
     refused = [one for one in expected if isinstance(one, str)]
     if refused:
         with pytest.raises(LogError) as caught:
-            scorer.score_batch(lives)
+            scored(scorer, lives)
         assert str(caught.value) == refused[0]
         return
-    found = scorer.score_batch(lives)
+    found = scored(scorer, lives)
     assert [one.identity for one in found] == [one.identity for one in expected if isinstance(one, Score)]
     for together, by_itself in zip(found, expected, strict=True):
         assert isinstance(by_itself, Score)
@@ -161,7 +166,7 @@ def test_lives_are_scored_as_they_come() -> None:
 
 
 def test_no_lives_have_no_scores() -> None:
-    assert Scorer().score_batch([]) == []
+    assert scored(Scorer(), []) == []
 
 
 def together(count: int = 3) -> list[Curves]:

@@ -260,13 +260,6 @@ class Metric:
         margin = f" {'−' if higher else '+'} {self.margin:g}" if self.margin else ""
         return f"{sign} {self.threshold:g}{margin}"
 
-    def demonstrated(self, value: float) -> bool | None:
-        """Whether `value` lies beyond the threshold less its margin; None where there is no threshold."""
-        if self.threshold is None:
-            return None
-        ahead = (value - self.threshold) * (1 if self.better == "higher" else -1) + self.margin
-        return ahead > 0 or (self.inclusive and ahead == 0)
-
 
 METRICS: Registry[Metric] = Registry("metric", "perdure.metrics")
 

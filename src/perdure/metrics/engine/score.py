@@ -218,13 +218,6 @@ class Scorer:
         """Every metric of one lifetime."""
         return self.scored(lifetime, identity)[0]
 
-    def score_batch(self, lifetimes: Sequence[Lifetime]) -> list[Score]:
-        """Every metric of each lifetime, in order: the same scores, sooner where neighbours share their blocks.
-
-        One that cannot be scored raises, as it does by itself.
-        """
-        return [score for score, _ in self.scored_together((one, None) for one in lifetimes)]
-
     def scored(self, lifetime: Lifetime, identity: Identity | None = None) -> tuple[Score, Curves]:
         """Every metric of one lifetime, and the curves they were read from; `identity` is what is known of its place.
 
@@ -233,7 +226,7 @@ class Scorer:
         return next(self.scored_together([(lifetime, identity)]))
 
     def scored_together(self, lifetimes: Iterable[tuple[Lifetime, Identity | None]]) -> Iterator[tuple[Score, Curves]]:
-        """What `scored` gives for each; neighbours that share their blocks are measured together."""
+        """What `scored` gives for each, sooner where neighbours share their blocks; what cannot be scored raises."""
         kinds = groupby(lifetimes, lambda life: (self._asked(life[0]), isinstance(life[0], MatrixLifetime)))
         for (asked, is_matrix), group in kinds:
             lives, to_prepare = tee(group)
