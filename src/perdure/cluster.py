@@ -9,11 +9,11 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from perdure.errors import MissingExtra, PerdureError
+from perdure.errors import PerdureError
+from perdure.lazy import of_extra
 
 __all__ = ["ONE_THREAD", "code_for", "guests", "joined"]
 
@@ -31,10 +31,7 @@ def joined(address: str | None, purpose: str) -> Iterator[Any]:
 
     Where a script has joined one itself, that one is used, and left as it is.
     """
-    try:
-        ray: Any = import_module("ray")
-    except ModuleNotFoundError:
-        raise MissingExtra("ray", "ray", purpose) from None
+    ray = of_extra("ray", purpose)
     ours = not ray.is_initialized()
     if ours:
         _join(ray, address or os.environ.get("RAY_ADDRESS") or None)

@@ -1,4 +1,4 @@
-"""Public names that load on first use, so that importing a package costs nothing.
+"""Public names that load on first use, so that importing a package costs nothing; and packages that may be absent.
 
 A package's stub, `__init__.pyi`, says where each name is from, to type checkers and, read as text, to Python: one
 statement for both. `from a.b import c as c` is a name; `d = c` after a bare import makes it public under another.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["loading"]
+__all__ = ["loading", "of_extra"]
 
 
 def loading(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -25,6 +25,17 @@ def loading(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[],
         return getattr(import_module(module), there)
 
     return load, lambda: sorted(found), sorted(found)
+
+
+def of_extra(module: str, purpose: str, extra: str | None = None) -> Any:
+    """A module of an optional package; where it is absent, `purpose` needs an extra, called like it unless named."""
+    try:
+        return import_module(module)
+    except ImportError as problem:
+        from perdure.errors import MissingExtra
+
+        package = module.partition(".")[0]
+        raise MissingExtra(package, extra or package, purpose) from problem
 
 
 def _names(stub: Iterable[str]) -> dict[str, tuple[str, str]]:

@@ -8,23 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from perdure.errors import MissingExtra, PerdureError
+from perdure.errors import PerdureError
+from perdure.lazy import of_extra
 from perdure.log.write.recorder import Recorder
 
 if TYPE_CHECKING:
     from perdure.log.write.journal import Journal
 
-    TrainerCallback: Any = object
-else:
-    try:
-        from transformers import TrainerCallback
-    except ImportError as problem:
-        raise MissingExtra("transformers", "transformers", "perdure.compat.huggingface") from problem
-
 __all__ = ["PerdureCallback"]
 
+_Callback: Any = of_extra("transformers", __name__).TrainerCallback
 
-class PerdureCallback(TrainerCallback):  # type: ignore[misc]
+
+class PerdureCallback(_Callback):  # type: ignore[misc]
     """Writes what a Trainer logs into a journal.
 
     `learning` is the task that `train` learns next, which is set before each `train`; `measure` is what both its logs

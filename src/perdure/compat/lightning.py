@@ -8,23 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from perdure.errors import MissingExtra, PerdureError
+from perdure.errors import PerdureError
+from perdure.lazy import of_extra
 from perdure.log.write.recorder import Recorder
 
 if TYPE_CHECKING:
     from perdure.log.write.journal import Journal
 
-    Callback: Any = object
-else:
-    try:
-        from lightning.pytorch import Callback
-    except ImportError as problem:
-        raise MissingExtra("lightning", "lightning", "perdure.compat.lightning") from problem
-
 __all__ = ["PerdureCallback"]
 
+_Callback: Any = of_extra("lightning.pytorch", __name__).Callback
 
-class PerdureCallback(Callback):  # type: ignore[misc]
+
+class PerdureCallback(_Callback):  # type: ignore[misc]
     """Writes what a Trainer does into a journal.
 
     `tasks` names the validation loaders, in their order; `learning` the task that `fit` learns next, which is set

@@ -8,12 +8,12 @@ import re
 import shutil
 import tempfile
 from functools import cache
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from perdure.errors import LogError, MissingExtra, NotALog
+from perdure.lazy import of_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,10 +78,7 @@ def _copied(url: str) -> Path:
 def _opened(url: str) -> tuple[Any, str]:
     """The file system that a URL is of, and the path in it."""
     scheme = url.partition(":")[0]
-    try:
-        url_to_fs = import_module("fsspec.core").url_to_fs
-    except ImportError as problem:
-        raise MissingExtra("fsspec", "remote", f"reading {url}") from problem
+    url_to_fs = of_extra("fsspec.core", f"reading {url}", "remote").url_to_fs
     try:
         files, at = url_to_fs(url)
     except ImportError as problem:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from perdure.compat.l2metrics.lifetime import unscaled
 from perdure.compat.l2metrics.regimes import KEYS, blocks_of, regime_table
 from perdure.curves.model import Array, Curves
 from perdure.curves.prepare import smooth
-from perdure.errors import MissingExtra
+from perdure.lazy import of_extra
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.metrics.engine.declare import Context, NoValue
 
@@ -21,10 +20,7 @@ __all__ = ["frames", "log_rows", "pandas"]
 
 def pandas() -> Any:
     """The library, which only metrics written for its frames need."""
-    try:
-        return import_module("pandas")
-    except ImportError:
-        raise MissingExtra("pandas", "pandas", "a metric written for l2metrics") from None
+    return of_extra("pandas", "a metric written for l2metrics")
 
 
 def frames(curves: Curves, context: Context) -> tuple[Any, Any, Any]:

@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from perdure.errors import LogError, MissingExtra
+from perdure.errors import LogError
+from perdure.lazy import of_extra
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 from perdure.log.write.events import EventFile, records
 
@@ -121,8 +121,8 @@ class _TensorBoard:
 
 class _MLflow:
     def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:
-        client = _library("mlflow.tracking", "mlflow").MlflowClient(tracking_uri=where)
-        self._metric = _library("mlflow.entities", "mlflow").Metric
+        client = of_extra("mlflow.tracking", "sending records to mlflow").MlflowClient(tracking_uri=where)
+        self._metric = of_extra("mlflow.entities", "sending records to mlflow").Metric
         found = client.get_experiment_by_name("perdure")
         experiment = found.experiment_id if found is not None else client.create_experiment("perdure")
         self._client = client
@@ -147,7 +147,7 @@ class _MLflow:
 
 class _WandB:
     def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:
-        wandb = _library("wandb", "wandb")
+        wandb = of_extra("wandb", "sending records to wandb")
         self._run = wandb.init(
             project=where or "perdure", name=run, config=dict(facts), mode="offline", reinit="create_new"
         )
@@ -171,7 +171,7 @@ class _WandB:
 
 class _Aim:
     def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:
-        self._run = _library("aim", "aim").Run(repo=where or None, experiment="perdure")
+        self._run = of_extra("aim", "sending records to aim").Run(repo=where or None, experiment="perdure")
         self._run.name = run
         for name, value in facts.items():
             self._run[name] = value
@@ -197,13 +197,6 @@ def _each(scalars: Scalars) -> list[tuple[str, float, int, float]]:
 def _plain(tag: str) -> str:
     """A tag in the characters that MLflow allows."""
     return re.sub(r"[^\w\-. :/]", "_", tag, flags=re.ASCII)
-
-
-def _library(module: str, name: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as problem:
-        raise MissingExtra(name, name, f"sending records to {name}") from problem
 
 
 TRACKERS: Mapping[str, Callable[[str, str, Mapping[str, Any]], Tracker]] = {

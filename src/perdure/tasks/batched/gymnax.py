@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from perdure.errors import MissingExtra, TaskError, nearest
+from perdure.errors import TaskError, nearest
+from perdure.lazy import of_extra
 from perdure.tasks.batched.family import Family, Step
 from perdure.tasks.interface import Parameter
 
@@ -26,10 +26,7 @@ PREFIX = "gymnax:"
 
 def gymnax_family(name: str, several: Sequence[Mapping[str, Any]]) -> Family:  # noqa: ARG001
     """The family of an environment of gymnax, with discrete actions; what it shows is one row of numbers."""
-    try:
-        gymnax: Any = import_module("gymnax")
-    except ModuleNotFoundError:
-        raise MissingExtra("gymnax", "gymnax", f"the task {name!r}") from None
+    gymnax = of_extra("gymnax", f"the task {name!r}")
     wanted = name.removeprefix(PREFIX)
     if wanted not in gymnax.registered_envs:
         raise TaskError(f"unknown environment {name!r}", nearest(wanted, gymnax.registered_envs))

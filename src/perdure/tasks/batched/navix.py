@@ -13,7 +13,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from perdure.errors import MissingExtra, TaskError, nearest
+from perdure.errors import TaskError, nearest
+from perdure.lazy import of_extra
 from perdure.tasks.batched.family import Family, Step
 from perdure.tasks.interface import Parameter
 
@@ -26,10 +27,7 @@ _LARGEST = 10.0  # of MiniGrid's numbers for what stands in a cell
 
 def navix_family(name: str, several: Sequence[Mapping[str, Any]]) -> Family:  # noqa: ARG001
     """The family of one of navix's rooms."""
-    try:
-        navix: Any = import_module("navix")
-    except ModuleNotFoundError:
-        raise MissingExtra("navix", "navix", f"the task {name!r}") from None
+    navix = of_extra("navix", f"the task {name!r}")
     rooms = import_module("navix.environments.registry").registry()
     wanted = name.removeprefix(PREFIX)
     if wanted not in rooms:
