@@ -92,9 +92,8 @@ class EpisodeEnd:
     """The environment's own `info` of the last step."""
 
 
-@runtime_checkable
-class EpisodeTask(Protocol):
-    """A task that is lived in episodes of a Gymnasium environment."""
+class _Declared(Protocol):
+    """What every task declares."""
 
     @property
     def name(self) -> str:
@@ -108,13 +107,18 @@ class EpisodeTask(Protocol):
 
     @property
     def measures(self) -> Mapping[str, Direction]:
-        """What `get_episode_log_info` gives that can be scored, and which way is better."""
+        """What its log info gives that can be scored, and which way is better."""
         ...
 
     @property
     def parameters(self) -> tuple[Parameter, ...] | None:
-        """What a syllabus may set; None where only the environment itself knows."""
+        """What a syllabus may set; None where only the task itself, or its environment, knows."""
         ...
+
+
+@runtime_checkable
+class EpisodeTask(_Declared, Protocol):
+    """A task that is lived in episodes of a Gymnasium environment."""
 
     def make(self, task: Task, seed: int) -> gymnasium.Env[Any, Any]:
         """A new environment for this task variant.
@@ -129,28 +133,8 @@ class EpisodeTask(Protocol):
 
 
 @runtime_checkable
-class BatchTask(Protocol):
+class BatchTask(_Declared, Protocol):
     """A task that is lived in batches of labelled examples."""
-
-    @property
-    def name(self) -> str:
-        """What it is registered under, in lower case."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """One line that says what is to be learned."""
-        ...
-
-    @property
-    def measures(self) -> Mapping[str, Direction]:
-        """What `get_batch_log_info` gives that can be scored, and which way is better."""
-        ...
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...] | None:
-        """What a syllabus may set; None where only the task itself knows."""
-        ...
 
     def examples(
         self, params: Mapping[str, Any], number: int, mode: Mode, rng: np.random.Generator

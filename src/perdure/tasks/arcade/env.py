@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from perdure.tasks.arcade.arithmetic import ONE
-from perdure.tasks.arcade.game import ACTIONS, FEATURES, SIDE, Game
+from perdure.tasks.arcade.game import ACTIONS, FEATURES, SIDE, Game, settled_again
 from perdure.tasks.arcade.picture import as_colours, as_text, pixels
 from perdure.tasks.interface import TaskError, settled
 
@@ -47,14 +47,7 @@ class ArcadeEnv(gymnasium.Env[np.ndarray, Any]):
         super().reset(seed=seed)
         given = (options or {}).get("params")
         if given is not None and given != self.params:
-            params = settled(self.game.parameters, given, self.game.name)
-            if params["observation"] != self.params["observation"]:
-                raise TaskError(
-                    f"the task {self.game.name!r} is open with the observation {self.params['observation']!r}, and an "
-                    f"episode asks for {params['observation']!r}",
-                    "name it in the task's own parameters",
-                )
-            self.params = params
+            self.params = settled_again(self.game, self.params, given)
         self._state = self.game.begin(
             tuple(self.np_random.random(self.game.chances(self.params)).tolist()), self.params, ONE
         )

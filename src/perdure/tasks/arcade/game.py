@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from perdure.errors import TaskError
 from perdure.tasks.arcade.arithmetic import Arithmetic
-from perdure.tasks.interface import Parameter
+from perdure.tasks.interface import Parameter, settled
 
-__all__ = ["ACTIONS", "COMMON", "FEATURES", "SIDE", "Game", "heading"]
+__all__ = ["ACTIONS", "COMMON", "FEATURES", "SIDE", "Game", "heading", "settled_again"]
 
 FEATURES = 7
 """How many numbers a feature observation has, in every game; each lies within −1 and 1."""
@@ -67,6 +68,18 @@ class Game(Protocol):
     def pictures(self, state: Any, params: Mapping[str, Any]) -> np.ndarray:
         """Grey levels from 0 to 1, one picture per game, for a state of arrays."""
         ...
+
+
+def settled_again(game: Game, now: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of what begins in an open game; the observation stays, since it decides the space."""
+    params = settled(game.parameters, given, game.name)
+    if params["observation"] != now["observation"]:
+        raise TaskError(
+            f"is open with the observation {now['observation']!r}, and an episode asks for {params['observation']!r}",
+            "name it in the task's own parameters",
+            where=f"the task {game.name!r}",
+        )
+    return params
 
 
 def heading(action: Any, params: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 
 from perdure.tasks.arcade.arithmetic import MANY
 from perdure.tasks.arcade.env import observation_space
-from perdure.tasks.arcade.game import ACTIONS, Game
+from perdure.tasks.arcade.game import ACTIONS, Game, settled_again
 from perdure.tasks.arcade.picture import pixels
 from perdure.tasks.interface import TaskError, settled
 
@@ -47,14 +47,7 @@ class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """Begin every game; `options={"params": …}` sets their parameters."""
         given = (options or {}).get("params")
         if given is not None:
-            params = settled(self.game.parameters, given, self.game.name)
-            if params["observation"] != self.params["observation"]:
-                raise TaskError(
-                    f"the games are open with the observation {self.params['observation']!r}, and params ask for "
-                    f"{params['observation']!r}",
-                    "make another vector for it",
-                )
-            self.params = params
+            self.params = settled_again(self.game, self.params, given)
         if seed is not None or not self._rngs:
             seeds = (
                 seed if isinstance(seed, list) else [None if seed is None else seed + i for i in range(self.num_envs)]
