@@ -100,23 +100,28 @@ def measure_all(
             return [Measured(None, why=why)] * len(lives)
         plan, reads_curves = _plan(metric), _reads_curves(metric)
         begun = _Begun(metric, lives[0], found)
-        read = _read(metric, found[begun.count :])
+        read = begun.places + _read(metric, found[begun.count + len(begun.places) :])
     except Exception as problem:
         return [_failed(metric, found, problem)] * len(lives)
     measured: list[Measured] = []
     with np.errstate(all="ignore"):
         for curves in lives:
             try:
-                gathered = begun.gathered if begun.kept is not None else Gathered()
+                grows = begun.kept is not None
+                gathered = begun.gathered if grows else Gathered()
                 for site, place in read:
-                    gathered = begun.before(site, place, gathered)
-                    here = begun.known(site, place) or evaluate(metric, curves, site, context, plan)
+                    here = None
+                    if grows:
+                        gathered, here = begun.before(site, place, gathered), begun.known(site, place)
+                    here = here or evaluate(metric, curves, site, context, plan)
                     if here is None:
                         gathered.without[site.task or "any task it learns"] = None
                     else:
                         gathered.add(here, place)
-                    begun.note(site, place, here)
-                begun.keep()
+                    if grows:
+                        begun.note(site, place, here)
+                if grows:
+                    begun.keep()
                 left_out = curves.uninformative if reads_curves else _NOTHING
                 measured.append(gathered.measured(metric, left_out, aggregate))
             except Exception as problem:
@@ -140,6 +145,7 @@ class _Read:
 
     sites: tuple[Site, ...]
     """The first sites, all of whose blocks have ended; `gathered` holds what they gave, and `results` each of it."""
+    places: list[tuple[int, ...]]
     results: list[_Results]
     gathered: Gathered
     others: dict[Key, tuple[Site, _Results]]
@@ -159,11 +165,15 @@ class _Begun:
         self.count = 0
         """How many of the first sites are gathered already."""
         self._metric, self._found, self._blocks = metric, found, curves.scenario.blocks
+        self.places: list[tuple[Site, tuple[int, ...]]] = []
+        """Further sites whose blocks have ended, to be gathered again because a range has changed."""
+        self._places: list[tuple[int, ...]] = []
         self._results: list[_Results] = []
         self._others: dict[Key, tuple[Site, _Results]] = {}
         self._gathered = True  # whether all sites so far have ended
         self._before: _Read | None = None
         self._moved: frozenset[str] = frozenset()
+        self._touched: frozenset[int] = frozenset()
         if self.kept is None:
             return
         moved = curves.prepared.moved
@@ -172,8 +182,18 @@ class _Begun:
         if before is not None and found[: len(before.sites)] == before.sites:
             self._before = before
             self._moved = frozenset(task for task, when in moved.items() if when > before.changes)
-            if not self._moved:
-                self.gathered, self._results, self.count = before.gathered, before.results, len(before.sites)
+            if self._moved:
+                self.places = list(zip(before.sites, before.places, strict=True))
+                asked = (self._moved, len(self._blocks))
+                if self.kept.get(_Begun, (None,))[0] != asked:  # the same for all metrics
+                    self.kept[_Begun] = (
+                        asked,
+                        frozenset(at for at, one in enumerate(self._blocks) if one.task in self._moved),
+                    )
+                self._touched = self.kept[_Begun][1]
+            else:
+                self.gathered, self.count = before.gathered, len(before.sites)
+                self._places, self._results = before.places, before.results
 
     def _ended(self, site: Site, place: tuple[int, ...]) -> bool:
         """Whether nothing that the site is read from can change but the scale: its blocks, and its task's experts."""
@@ -182,7 +202,7 @@ class _Begun:
 
     def before(self, site: Site, place: tuple[int, ...], gathered: Gathered) -> Gathered:
         """What is added to next: what is kept, until a site comes that has not ended."""
-        if self.kept is None or not self._gathered or self._ended(site, place):
+        if not self._gathered or len(self._results) < len(self.places) or self._ended(site, place):
             return gathered
         self._gathered = False
         self.gathered = gathered
@@ -190,7 +210,9 @@ class _Begun:
 
     def known(self, site: Site, place: tuple[int, ...]) -> _Results:
         """What the site gave before, if it is the same still and on the same scale."""
-        if self._before is None or not self._moved.isdisjoint(self._tasks(site, place)):
+        if self._before is None or not self._touched.isdisjoint(place):
+            return None
+        if self._moved and self._metric.expert and site.task in self._moved:
             return None
         at = len(self._results)
         if self._gathered and at < len(self._before.results):
@@ -198,25 +220,20 @@ class _Begun:
         other, results = self._before.others.get(site.key, (None, None))
         return results if other == site else None
 
-    def _tasks(self, site: Site, place: tuple[int, ...]) -> Iterable[str]:
-        if not self._moved:
-            return ()
-        return {site.task or "", *(self._blocks[at].task for at in place)}
-
     def note(self, site: Site, place: tuple[int, ...], results: _Results) -> None:
         """What a site gave, or that it lacks an expert."""
-        if self.kept is None:
-            return
         if self._gathered:
             self._results.append(results)
+            self._places.append(place)
         elif self._ended(site, place):
             self._others[site.key] = site, results
 
     def keep(self) -> None:
         """Keep what the sites gave whose blocks have ended."""
-        if self.kept is not None:
-            sites = self._found[: len(self._results)]
-            self.kept[self._metric] = _Read(sites, self._results, self.gathered, self._others, self._changes)
+        assert self.kept is not None
+        sites = self._found[: len(self._results)]
+        kept = _Read(sites, self._places, self._results, self.gathered, self._others, self._changes)
+        self.kept[self._metric] = kept
 
     def forget(self) -> None:
         """Keep nothing: a formula failed on the way."""
