@@ -318,7 +318,7 @@ def _answered(ids: Sequence[str], bars: Mapping[str, Bar], lives: Sequence[Score
     chosen = ids or _valued(bars, lives)
     if len(chosen) < 2:
         raise PerdureError(
-            f"{len(chosen)} metrics have values (found: {', '.join(chosen) or 'none'})",
+            f"a correlation needs two metrics that have values (found: {', '.join(chosen) or 'none'})",
             "name two or more with --metrics, or score more of them",
         )
     return chosen

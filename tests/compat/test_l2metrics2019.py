@@ -96,7 +96,7 @@ def test_a_syllabus_of_continual_learning_is_not_asked_about_transfer(data: Path
         one.calculate()
     assert "Transfer Matrix" in reports["ANT_B"].values
     assert "Transfer Matrix" not in reports["CL"].values
-    with pytest.raises(PerdureError, match=r"unknown syllabus_subtype .*; known: ANT-A, ANT-B, ANT-C, CL"):
+    with pytest.raises(PerdureError, match=r"unknown syllabus_subtype 'ANT-D'; did you mean 'ANT-C'"):
         AgentMetricsReport(name, "ANT-D")
 
 
