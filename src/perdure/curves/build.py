@@ -15,9 +15,10 @@ import polars as pl
 from perdure.curves.experts import ExpertLog, expert_log, matching, oriented, scaled_for, values_of
 from perdure.curves.from_matrix import matrix_curves
 from perdure.curves.joined import Joined
-from perdure.curves.model import LOWEST, SCALED, Array, Curves, Expert, Prep, Range, Ranges, Whole, gathered
+from perdure.curves.model import LOWEST, SCALED, Array, Curves, Expert, Prep, Range, Ranges, gathered
 from perdure.curves.pieces import Pieces
 from perdure.curves.prepare import clamp, scale, smooth
+from perdure.curves.prepared import Whole
 from perdure.curves.ranges import (
     as_one,
     found_ranges,

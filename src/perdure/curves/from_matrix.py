@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from perdure.curves.experts import oriented
-from perdure.curves.model import Curves, Prep, Range, Whole
+from perdure.curves.model import Curves, Prep, Range
+from perdure.curves.prepared import Whole
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Direction
 
