@@ -145,6 +145,8 @@ def test_a_protocol_is_linted_scenario_by_scenario(protocol: Path, few: int) -> 
     found = perdure.lint_protocol(protocol)
     assert found.ok
     assert list(found.scenarios) == ["condensed"]
-    assert found.facts == json.loads(run_verb("lint", protocol, "--json", "-").stdout)
+    assert [one.ok for one in found] == [True] * len(found)
+    assert found.table()["scenario"].unique().to_list() == ["condensed"]
+    assert found.as_json() == json.loads(run_verb("lint", protocol, "--json", "-").stdout)
     assert found.few_experts
     assert found.few_experts.startswith("no experts" if few == 0 else "2 experts per task")

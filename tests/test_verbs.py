@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +59,39 @@ def test_a_frame_of_pandas_is_one_of_polars(frame: pl.DataFrame) -> None:
     assert list(perdure.survey(frame).to_pandas().columns) == perdure.survey(frame).table().columns
 
 
-def test_every_result_is_a_table_json_and_a_short_word(frame: pl.DataFrame) -> None:
+def _of_a_log(folder: Path) -> Iterator[Any]:
+    with perdure.Journal(folder, "life", measures=["reward"]) as journal:
+        journal.log(block_num=0, exp_num=0, block_type="train", task_name="a", reward=1.0)
+    (folder / "life" / "worker-default" / "0-train" / "data-log.tsv").unlink()
+    yield perdure.check(folder / "life")
+
+
+def _of_a_protocol(folder: Path) -> Iterator[Any]:
+    scenario = {"layout": "condensed", "tasks": ["pong"], "learn": 2, "evaluate": 1}
+    protocol = {"name": "x", "lifetimes": 1, "experts": 0, "learner": {"use": "forgetful-q"}, "scenarios": [scenario]}
+    prepared = perdure.prepare_protocol(protocol, folder / "run")
+    done = perdure.run_protocol(protocol, folder / "run", workers=0)
+    yield from (prepared, *prepared, done, *done)
+    file = folder / "protocol.toml"
+    file.write_text(
+        'name = "x"\n[learner]\nuse = "forgetful-q"\n'
+        '[[scenarios]]\nlayout = "condensed"\ntasks = ["pong"]\nlearn = 2\nevaluate = 1\n'
+    )
+    yield perdure.lint_protocol(file)
+
+
+def test_every_result_is_a_table_json_and_a_short_word(frame: pl.DataFrame, tmp_path: Path) -> None:
     found = perdure.survey(frame)
     one = perdure.score(frame.filter((pl.col("method") == "keeps") & (pl.col("seed") == 0)))
     planned = perdure.plan(pilot=frame.filter(pl.col("method") == "keeps"), detect={"PM": 5})
     syllabus = perdure.compose("condensed", ["pong", "breakout"], learn=20, evaluate=3)
-    for result in (found, one, perdure.compare(found), perdure.correlate(found), planned, perdure.lint(syllabus)):
+    made = [found, one, perdure.compare(found), perdure.correlate(found), planned, perdure.plan()]
+    made += [perdure.lint(syllabus), perdure.write_report(found, tmp_path / "report.md")]
+    made += [*perdure.groups(found), *_of_a_log(tmp_path)]
+    for result in (*made, *_of_a_protocol(tmp_path)):
         assert result.table().height > 0
+        assert len(result) == len(list(result))
+        assert result  # also where it is empty
         assert json.loads(result.to_json()) == json.loads(json.dumps(result.as_json(), default=str))
         assert "<table" in result._repr_html_()
         assert len(repr(result)) < 120
@@ -93,6 +122,37 @@ def test_lint_takes_a_path_a_text_or_a_syllabus_and_answers_its_metrics(tmp_path
 def test_a_plan_from_a_pilot_takes_no_second_word_on_its_spread(frame: pl.DataFrame) -> None:
     with pytest.raises(perdure.PerdureError, match="give the effect with `detect`"):
         perdure.plan(1.0, pilot=frame)
+
+
+def test_a_clean_check_is_no_failure_and_a_record_is_a_short_word_too(tmp_path: Path) -> None:
+    with perdure.Journal(tmp_path, "life", measures=["reward"]) as journal:
+        journal.log(block_num=0, exp_num=0, block_type="train", task_name="a", reward=1.0)
+    clean, life = perdure.check(tmp_path / "life"), perdure.read(tmp_path / "life")
+    assert clean
+    assert list(clean) == []
+    assert clean.table().height == 0
+    assert repr(life).startswith("Lifetime('life', life, 1 records")
+    assert "<table" in life._repr_html_()
+    assert len(repr(perdure.draw("lifetime", life))) < 160
+    assert repr(perdure.METRICS).startswith("Registry('metric', ")
+
+
+FUNCTIONS = [name for name in perdure.__all__ if inspect.isfunction(getattr(perdure, name))]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_a_public_function_gives_can_be_imported_from_perdure(name: str) -> None:
+    told = str(getattr(perdure, name).__annotations__["return"])
+    aliases = {"Array": "numpy's", "LifetimePlan": "Plan"}
+    given = [aliases.get(one, one) for one in re.findall(r"\b[A-Z]\w+", told)]
+    assert {one for one in given if one in _OURS} <= set(perdure.__all__)
+
+
+_OURS = {
+    name
+    for file in Path(perdure.__file__).parent.rglob("*.py")
+    for name in re.findall(r"^class (\w+)", file.read_text(), re.MULTILINE)
+}
 
 
 @pytest.mark.parametrize("name", perdure.__all__)

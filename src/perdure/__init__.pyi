@@ -14,6 +14,8 @@ from perdure.evaluation import run_protocol as run_protocol
 from perdure.gather.model import Survey as Survey
 from perdure.gather.survey import score as score
 from perdure.gather.survey import survey as survey
+from perdure.log.accuracy_matrix import AccuracyMatrix as AccuracyMatrix
+from perdure.log.accuracy_matrix import MatrixLifetime as MatrixLifetime
 from perdure.log.check import check_log
 from perdure.log.formats.learnkit import write_learnkit as write_learnkit
 from perdure.log.formats.matrix import matrix_lifetime as matrix_lifetime
@@ -39,9 +41,11 @@ from perdure.protocols import with_cost as with_cost
 from perdure.report.draw import KINDS, save
 from perdure.report.draw import View as View
 from perdure.report.draw import draw as draw
+from perdure.report.draw.svg.paper import Figure as Figure
 from perdure.report.material import Material as Material
 from perdure.report.model import Report as Report
 from perdure.report.write import write_report as write_report
+from perdure.run.lifetime import Life as Life
 from perdure.run.lifetime import live as live
 from perdure.run.runner import PreparedRun as PreparedRun
 from perdure.run.runner import RunResult as RunResult

@@ -32,7 +32,7 @@ _REPORT = "report.html"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PreparedProtocol:
+class PreparedProtocol(Tabular):
     """A protocol that can be run: each learner's run, and how all of them will be scored. Nothing was run yet."""
 
     into: str
@@ -45,6 +45,12 @@ class PreparedProtocol:
     def __repr__(self) -> str:
         missing = sum(len(one.missing) for one in self.runs)
         return f"PreparedProtocol({self.name!r}, {listed(self.titles)}, {missing} to run)"
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[PreparedRun]:
+        return iter(self.runs)
 
     @property
     def name(self) -> str:
@@ -64,6 +70,20 @@ class PreparedProtocol:
     def few_experts(self, run: PreparedRun) -> str:
         """What a run's number of experts keeps from being decided, in words; nothing where it suffices."""
         return few_experts(run.plan.protocol, self.settings)
+
+    def table(self) -> pl.DataFrame:
+        """One row per life, expert and twin of each learner: how long it is, from which seed, whether it is missing."""
+        return _beside(self.titles, self.runs)
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan as one JSON object, as `perdure run --dry-run --json` writes it."""
+        facts = [
+            {**run.as_json(), "unanswered": self.unanswered, "few_experts": self.few_experts(run) or None}
+            for run in self.runs
+        ]
+        if len(facts) == 1:
+            return facts[0]
+        return {"protocol": self.name, "learners": dict(zip(self.titles, facts, strict=True))}
 
     def evaluated(self, results: Sequence[RunResult], *, score: bool = True) -> Evaluation:
         """What the runs came to: what is finished is scored, and reported where that is new."""
@@ -146,45 +166,30 @@ class Evaluation(Tabular):
         return not self.failed and (self.prepared.in_part or not self.missing)
 
     def table(self) -> pl.DataFrame:
-        """One row per life, expert and twin of each learner: whether it is finished, and why it failed."""
-        import polars as pl
-
-        rows = [
-            {
-                "learner": run.plan.protocol.title,
-                "id": job.id,
-                "role": job.role,
-                "scenario": job.scenario,
-                "finished": run.folder.is_finished(job),
-                "failed": run.failed.get(job.id),
-            }
-            for run in self.runs
-            for job in run.plan.jobs
-        ]
-        texts = dict.fromkeys(("learner", "id", "role", "scenario"), pl.String())
-        return pl.DataFrame(rows, schema={**texts, "finished": pl.Boolean(), "failed": pl.String()})
+        """One row per life, expert and twin of each learner: whether it is finished, and why it failed; or the plan."""
+        return _beside(self.prepared.titles, self.runs) if self.runs else self.prepared.table()
 
     def as_json(self) -> dict[str, Any]:
         """All of it as one JSON object, as `perdure run --json` writes it; before it was run, the plan."""
-        facts = [
-            {
-                **run.as_json(),
-                "unanswered": self.prepared.unanswered,
-                "few_experts": self.prepared.few_experts(run) or None,
-            }
-            for run in self.prepared.runs
-        ]
-        for plan, result in zip(facts, self.runs, strict=False):
-            plan.update(result.as_json())
-        if len(facts) == 1:
+        facts = self.prepared.as_json()
+        if len(self.prepared) == 1:
             score = {"score": None if self.scored is None else self.scored.as_json()} if self.runs else {}
-            return {**facts[0], **score}
-        groups = {"score": [group.as_json() for group in self.groups]} if self.scored else {}
-        learners = dict(zip(self.prepared.titles, facts, strict=True))
-        return {"protocol": self.prepared.name, "learners": learners, **groups}
+            return {**facts, **{name: fact for run in self.runs for name, fact in run.as_json().items()}, **score}
+        for title, run in zip(self.prepared.titles, self.runs, strict=False):
+            facts["learners"][title].update(run.as_json())
+        return {**facts, **({"score": [group.as_json() for group in self.groups]} if self.scored else {})}
 
     def _named(self, run: RunResult, name: str) -> str:
         return name if len(self.runs) == 1 else f"{run.plan.protocol.title}/{name}"
+
+
+def _beside(titles: Sequence[str], runs: Sequence[Tabular]) -> pl.DataFrame:
+    """The tables of several learners under each other, each with its learner's name."""
+    import polars as pl
+
+    return pl.concat(
+        run.table().select(pl.lit(title).alias("learner"), pl.all()) for title, run in zip(titles, runs, strict=True)
+    )
 
 
 def prepare_protocol(

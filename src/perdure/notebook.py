@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from perdure.evaluation import Evaluation
     from perdure.gather.model import Survey
+    from perdure.log.model import Lifetime
     from perdure.metrics.engine.score import Score
+    from perdure.protocols import ProtocolLint
     from perdure.scenario.lint import LintReport
     from perdure.scenario.model import Scenario
     from perdure.scenario.syllabus import Syllabus
@@ -151,6 +153,18 @@ def _lint(found: LintReport) -> Iterator[str]:
     yield from _scenario(found.syllabus.scenario)
 
 
+def _lint_protocol(found: ProtocolLint) -> Iterator[str]:
+    yield _line(f"experts: {found.few_experts}" if found.few_experts else "")
+    for one in found:
+        yield from _lint(one)
+
+
+def _lifetime(one: Lifetime) -> Iterator[str]:
+    yield _line(repr(one), strong=True)
+    yield from map(_line, one.notes)
+    yield _folded("Its records", _frame(one.experiences))
+
+
 def _scenario(scenario: Scenario) -> Iterator[str]:
     learned = sum(block.mode == "learn" for block in scenario.blocks)
     yield _line(
@@ -178,8 +192,10 @@ _SHOWN: Mapping[str, Callable[[Any], Iterator[str]]] = {
     "Comparisons": _comparisons,
     "Evaluation": _evaluation,
     "Group": _group,
+    "Lifetime": _lifetime,
     "LintReport": _lint,
     "Plan": _plan,
+    "ProtocolLint": _lint_protocol,
     "Scenario": _scenario,
     "Score": _score,
     "Survey": _survey,

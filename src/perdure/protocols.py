@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError
+from perdure.results import Tabular
 from perdure.settings import Settings
 from perdure.words import plural
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from perdure.run.plan import Plan
     from perdure.run.protocol import Protocol
     from perdure.scenario.lint import LintReport
@@ -20,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["ProtocolLint", "experts_in", "few_experts", "lint_protocol", "settings_of", "unanswered", "with_cost"]
 
 
-@dataclass(frozen=True)
-class ProtocolLint:
+@dataclass(frozen=True, repr=False)
+class ProtocolLint(Tabular):
     """What `lint` finds in each scenario of a protocol, and whether its experts suffice."""
 
     name: str
@@ -29,15 +32,32 @@ class ProtocolLint:
     few_experts: str | None
     """What the number of experts keeps from being decided, in words."""
 
+    def __repr__(self) -> str:
+        told = ", few experts" if self.few_experts else ""
+        return f"ProtocolLint({self.name!r}, {plural(len(self), 'scenario')}, {'ok' if self.ok else 'not ok'}{told})"
+
+    def __len__(self) -> int:
+        return len(self.scenarios)
+
+    def __iter__(self) -> Iterator[LintReport]:
+        return iter(self.scenarios.values())
+
     @property
     def ok(self) -> bool:
         """Whether no scenario has an error."""
-        return all(one.ok for one in self.scenarios.values())
+        return all(one.ok for one in self)
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """All of it as one JSON object."""
-        scenarios = {name: one.facts for name, one in self.scenarios.items()}
+    def table(self) -> pl.DataFrame:
+        """One row per scenario and metric: how many values it gives, or why none."""
+        import polars as pl
+
+        return pl.concat(
+            one.table().select(pl.lit(name).alias("scenario"), pl.all()) for name, one in self.scenarios.items()
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as one JSON object, as `perdure lint --json` writes it."""
+        scenarios = {name: one.as_json() for name, one in self.scenarios.items()}
         return {"protocol": self.name, "scenarios": scenarios, "few_experts": self.few_experts}
 
 

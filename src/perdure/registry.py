@@ -27,6 +27,9 @@ class Registry(Generic[T]):
         self._aliases: dict[str, str] = {}
         self._plugins_read = False
 
+    def __repr__(self) -> str:
+        return f"Registry({self.kind!r}, {len(self._known())} known)"
+
     def add(self, name: str, thing: T) -> T:
         """Register `thing` under `name`; a name is taken once."""
         if name in self._things:

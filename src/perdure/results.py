@@ -24,6 +24,10 @@ class Shown:
 class Tabular(Shown):
     """A result that is a table to those who work with tables, and JSON to machines."""
 
+    def __bool__(self) -> bool:
+        # A result is one, also where it holds nothing: a check without problems is no failure.
+        return True
+
     def as_json(self) -> dict[str, Any]:
         """The whole result as one JSON object."""
         raise NotImplementedError

@@ -48,7 +48,7 @@ def lint(file: File, settings: Settings, type_: Kind = None, json: Json = None, 
     of_protocol = file.endswith(".toml")
     found = lint_protocol(file, settings, kind=type_) if of_protocol else linted(file, settings, kind=type_)
     if json:
-        emit_json(found.facts, json)
+        emit_json(found.as_json(), json)
     if json != "-":
         _show_all(found, settings, quiet)
     raise typer.Exit(0 if found.ok else 1)
@@ -58,7 +58,7 @@ def _show_all(found: LintReport | ProtocolLint, settings: Settings, quiet: bool)
     from perdure.protocols import ProtocolLint
     from perdure.verbs import shows_2019
 
-    for report in found.scenarios.values() if isinstance(found, ProtocolLint) else (found,):
+    for report in found if isinstance(found, ProtocolLint) else (found,):
         _show(report, quiet, shows_2019(settings, report.kind))
     if isinstance(found, ProtocolLint) and found.few_experts:
         typer.echo(f"experts: {found.few_experts}")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from perdure.metrics.engine.declare import METRICS, Bar, Metric
 from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.results import Tabular
+from perdure.words import plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,7 +73,7 @@ class Survey(Tabular):
 
     def __repr__(self) -> str:
         learners = len({one.learner for one in self.scores})
-        told = [f"{len(self)} lifetimes", f"{learners} learners", f"preset {self.preset}"]
+        told = [plural(len(self), "lifetime"), plural(learners, "learner"), f"preset {self.preset}"]
         return f"Survey({', '.join(told)}{f', {len(self.left_out)} left out' if self.left_out else ''})"
 
     @cached_property

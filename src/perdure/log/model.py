@@ -14,6 +14,7 @@ import polars as pl
 
 from perdure.errors import LogError, UnknownName
 from perdure.log.rules import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS
+from perdure.results import Shown
 from perdure.scenario.model import Scenario, Task
 from perdure.scenario.variants import Variants, mode
 
@@ -72,8 +73,8 @@ class Identity:
     """The nearest folder, or file of several lifetimes, that holds it: it stands for a learner that is not named."""
 
 
-@dataclass(frozen=True, eq=False)
-class Lifetime:
+@dataclass(frozen=True, eq=False, repr=False)
+class Lifetime(Shown):
     """One learner's passage through a scenario, as recorded.
 
     `experiences` holds every row, also those that no metric will count, in the order of
@@ -105,6 +106,11 @@ class Lifetime:
     where `experiences` are but the first and the last of each block."""
     kept: Kept | None = field(default=None, repr=False)
     """What was made of it when it was read before, where it is being written and read again and again."""
+
+    def __repr__(self) -> str:
+        known = {"learner": self.learner, "seed": self.seed, "complete": self.complete}
+        told = "".join(f", {name} {value!r}" for name, value in known.items() if value is not None)
+        return f"Lifetime({self.id!r}, {self.role}, {self.height} records{told})"
 
     @cached_property
     def scenario(self) -> Scenario:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from perdure.results import Tabular
+from perdure.words import plural
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["Check", "Level", "Note", "Problem"]
 
@@ -47,8 +54,8 @@ class Note(str):
         return Note, (self.problem,)
 
 
-@dataclass(frozen=True)
-class Check:
+@dataclass(frozen=True, repr=False)
+class Check(Tabular):
     """What a check found."""
 
     rows: int
@@ -58,10 +65,28 @@ class Check:
     notes: tuple[str, ...] = ()
     """How it was read, where there was a choice."""
 
+    def __repr__(self) -> str:
+        levels = [one.level for one in self.problems]
+        counts = (plural(levels.count(level), level) for level in ("error", "warning"))
+        return f"Check({plural(self.rows, 'record')}, {', '.join(counts)})"
+
+    def __len__(self) -> int:
+        return len(self.problems)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.problems)
+
     @property
     def ok(self) -> bool:
         """Whether there is no error; warnings do not count."""
         return not any(problem.level == "error" for problem in self.problems)
+
+    def table(self) -> pl.DataFrame:
+        """One row per problem: where it is, what it is, and what to do about it."""
+        import polars as pl
+
+        texts = dict.fromkeys(("level", "file", "what", "fix"), pl.String())
+        return pl.DataFrame([one.as_json() for one in self.problems], schema={**texts, "line": pl.Int64()})
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perdure import __version__
 from perdure.gather.model import Life
@@ -13,6 +13,7 @@ from perdure.metrics.engine.declare import Headline, Metric
 from perdure.report.checklist import Item, checklist
 from perdure.report.material import Material, against, alike, compared
 from perdure.report.methods import methods
+from perdure.results import Tabular
 from perdure.stats.answer import answer
 from perdure.stats.compare import Comparison
 from perdure.stats.model import Estimate, Group
@@ -20,6 +21,9 @@ from perdure.stats.reading import leading, reading
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
 from perdure.words import interval, listed, number, p_words, plural
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["CONDITION_RULE", "Report", "Verdict", "given_settings", "headline", "leads", "report_of", "verdicts"]
 
@@ -49,8 +53,8 @@ class Verdict:
     sentence: str
 
 
-@dataclass(frozen=True, eq=False)
-class Report:
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Tabular):
     """Lifetimes, their groups, what they show, and where everything came from."""
 
     title: str
@@ -64,6 +68,23 @@ class Report:
     """Every group against every threshold, under presets that test as Baker et al. 2023 do."""
     leads: tuple[str, ...] = ()
     """What is said of accuracy matrices before any verdict."""
+
+    def __repr__(self) -> str:
+        groups = plural(len(self.material.groups), "group")
+        return f"Report({self.title!r}, {groups}, {plural(len(self), 'verdict')})"
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return iter(self.verdicts)
+
+    def table(self) -> pl.DataFrame:
+        """One row per group and condition of lifelong learning: its verdict, and that in a sentence."""
+        import polars as pl
+
+        texts = dict.fromkeys(("group", "condition", "verdict", "sentence"), pl.String())
+        return pl.DataFrame([asdict(one) for one in self], schema=texts)
 
     @property
     def rule(self) -> str:
@@ -99,10 +120,7 @@ class Report:
         return {
             "title": self.title,
             "leads": list(self.leads),
-            "verdicts": [
-                {"group": one.group, "condition": one.condition, "verdict": one.verdict, "sentence": one.sentence}
-                for one in self.verdicts
-            ],
+            "verdicts": [asdict(one) for one in self],
             "rule": self.rule,
             **self.material.survey.as_json(),
             "groups": [group.as_json() for group in self.material.groups],

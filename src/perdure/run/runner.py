@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError, ProtocolError
+from perdure.results import Tabular
 from perdure.run.away import away_of, brought, home_of
 from perdure.run.before import check_before, importable
 from perdure.run.engines import engine as engine_called
@@ -19,12 +20,15 @@ from perdure.run.plan import PRE_DEPLOYMENT, Job, Plan
 from perdure.run.protocol import Protocol, parse_protocol, read_protocol
 from perdure.run.shard import Shard
 
+if TYPE_CHECKING:
+    import polars as pl
+
 __all__ = ["PreparedRun", "RunResult", "cores", "prepare_run", "run_protocol"]
 
 
-@dataclass(frozen=True)
-class RunResult:
-    """What a run came to."""
+@dataclass(frozen=True, repr=False)
+class RunResult(Tabular):
+    """What a run came to: each life, expert and twin of one learner."""
 
     folder: RunFolder
     plan: Plan
@@ -36,6 +40,24 @@ class RunResult:
     """What is odd about the lives that this run lived, each thing once."""
     stopped: str | None = None
     """Why what is left was not begun: the first lives all failed alike."""
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.lived)} lived, {len(self.failed)} failed, {len(self.missing)} missing"
+        return f"RunResult({self.plan.protocol.title!r}, {counts})"
+
+    def __len__(self) -> int:
+        return len(self.plan.jobs)
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self.plan.jobs)
+
+    def table(self) -> pl.DataFrame:
+        """One row per life, expert and twin: whether it is finished, and why it failed."""
+        import polars as pl
+
+        finished = pl.Series("finished", [self.folder.is_finished(job) for job in self], pl.Boolean())
+        failed = pl.Series("failed", [self.failed.get(job.id) for job in self], pl.String())
+        return _jobs(self.plan.jobs).with_columns(finished, failed)
 
     @property
     def finished_lives(self) -> tuple[Path, ...]:
@@ -57,8 +79,8 @@ class RunResult:
         return {"lived": self.lived, "failed": self.failed, "stopped": self.stopped, "notes": self.notes}
 
 
-@dataclass(frozen=True)
-class PreparedRun:
+@dataclass(frozen=True, repr=False)
+class PreparedRun(Tabular):
     """A run that can begin: what is to be lived, where and how. Nothing was lived or written yet."""
 
     into: str
@@ -76,6 +98,27 @@ class PreparedRun:
     address: str | None = None
     shard: Shard | None = None
     paths: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.missing)} of {len(self)} to run"
+        return f"PreparedRun({self.plan.protocol.title!r}, {counts}, into {self.into!r})"
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self.chosen)
+
+    def table(self) -> pl.DataFrame:
+        """One row per life, expert and twin that was asked for: how long, from which seed, whether it is missing."""
+        import polars as pl
+
+        missing = set(self.missing)
+        return _jobs(self.chosen).with_columns(
+            pl.Series("experiences", [job.experiences for job in self], pl.Int64()),
+            pl.Series("seed", [str(job.seed) for job in self], pl.String()),
+            pl.Series("missing", [job in missing for job in self], pl.Boolean()),
+        )
 
     @property
     def is_finished(self) -> bool:
@@ -201,6 +244,13 @@ def run_protocol(
         paths = (file.resolve().parent, *paths)
         protocol = read_protocol(file)
     return prepare_run(protocol, into, paths=paths, **how).live(tell)
+
+
+def _jobs(jobs: Sequence[Job]) -> pl.DataFrame:
+    import polars as pl
+
+    rows = [(job.id, job.role, job.scenario) for job in jobs]
+    return pl.DataFrame(rows, schema=dict.fromkeys(("id", "role", "scenario"), pl.String()), orient="row")
 
 
 def _claim(folder: RunFolder, protocol: Protocol, alone: bool) -> None:

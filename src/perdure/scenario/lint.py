@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +15,7 @@ from perdure.scenario.model import Scenario
 from perdure.scenario.problems import LEVELS, Problem
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
 from perdure.scenario.variants import Variants, under
+from perdure.words import plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,8 +71,14 @@ class LintReport(Tabular):
 
     def __repr__(self) -> str:
         answered = sum(one.sites > 0 for one in self.metrics.values())
-        told = f"{len(self.problems)} problems, {answered} of {len(self.metrics)} metrics"
+        told = f"{plural(len(self), 'problem')}, {answered} of {len(self.metrics)} metrics"
         return f"LintReport({self.syllabus.scenario.name!r}, {'ok' if self.ok else 'not ok'}, {told})"
+
+    def __len__(self) -> int:
+        return len(self.problems)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.problems)
 
     def as_json(self) -> dict[str, Any]:
         """The same as `facts`."""

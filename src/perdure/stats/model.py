@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.metrics.engine.declare import AveragedAs, Bar
-from perdure.results import Shown
+from perdure.results import Tabular
+from perdure.words import plural
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["LEVEL", "Array", "Decision", "Estimate", "Group", "Tails", "Verdict", "Withheld"]
 
@@ -230,8 +234,8 @@ class Estimate:
         }
 
 
-@dataclass(frozen=True)
-class Group(Shown):
+@dataclass(frozen=True, repr=False)
+class Group(Tabular):
     """Lifetimes that may be pooled, and what each metric comes to over them."""
 
     group: str
@@ -251,6 +255,39 @@ class Group(Shown):
     """Lifetimes of this group that do not count, with the reason."""
     learned_only: Group | None = None
     """The same without lifetimes in which a task was never learned; None where no guard was asked for."""
+
+    def __repr__(self) -> str:
+        known = sum(one.n > 0 for one in self.estimates.values())
+        return f"Group({self.group!r}, {plural(self.n, 'lifetime')}, {known} of {len(self)} metrics)"
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.estimates.values())
+
+    def table(self) -> pl.DataFrame:
+        """One row per metric: its estimate, interval, verdict and p, or why it has none."""
+        import polars as pl
+
+        kinds = {"metric": pl.String(), "n": pl.Int64(), **dict.fromkeys(("mean", "sd", "low", "high"), pl.Float64())}
+        rows = [
+            (
+                one.metric,
+                one.n,
+                one.mean,
+                one.sd,
+                one.low,
+                one.high,
+                one.verdict,
+                one.word,
+                one.p,
+                None if one.n else one.lacking,
+            )
+            for one in self
+        ]
+        more = {"verdict": pl.String(), "word": pl.String(), "p": pl.Float64(), "why": pl.String()}
+        return pl.DataFrame(rows, schema={**kinds, **more}, orient="row")
 
     def as_json(self) -> dict[str, Any]:
         """The group as one JSON object."""

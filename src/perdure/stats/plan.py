@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,13 @@ class Plan(Tabular):
 
     def __repr__(self) -> str:
         return f"Plan({self.rule} lifetimes by the rule, {self.exact} exactly, for {self.k:g} sd)"
+
+    def __len__(self) -> int:
+        return len(self.metrics or self.curve)
+
+    def __iter__(self) -> Iterator[tuple[str, PilotMetric] | tuple[int, float]]:
+        """Each row of its table: a metric and what is planned for it, or a number of lifetimes and its power."""
+        return iter(self.metrics.items()) if self.metrics else iter(self.curve)
 
     @property
     def metrics(self) -> Mapping[str, PilotMetric]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from math import cos, pi, sin
-from textwrap import wrap
+from textwrap import shorten, wrap
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +89,7 @@ class Paper:
         return own if self.title is None else self.title
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """A drawing: how large, its markup, and what it shows in words."""
 
@@ -97,6 +97,9 @@ class Figure:
     height: float
     body: str
     label: str
+
+    def __repr__(self) -> str:
+        return f"Figure({shorten(self.label, 80, placeholder=' …')!r}, {self.width:.0f} × {self.height:.0f})"
 
     def inline(self, kind: str = "figure") -> str:
         """For a page: as wide as its place, in the page's own ink and font."""
