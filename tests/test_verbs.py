@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,11 @@ import pytest
 import perdure
 
 EVALUATED = [("test", "a"), ("test", "b")]
+SMALL: dict[str, Any] = {
+    "name": "x",
+    "learner": {"use": "forgetful-q"},
+    "scenarios": [{"layout": "condensed", "tasks": ["pong"], "learn": 2, "evaluate": 1}],
+}
 BLOCKS = [*EVALUATED, ("train", "a"), *EVALUATED, ("train", "b"), *EVALUATED]
 
 
@@ -67,8 +72,7 @@ def _of_a_log(folder: Path) -> Iterator[Any]:
 
 
 def _of_a_protocol(folder: Path) -> Iterator[Any]:
-    scenario = {"layout": "condensed", "tasks": ["pong"], "learn": 2, "evaluate": 1}
-    protocol = {"name": "x", "lifetimes": 1, "experts": 0, "learner": {"use": "forgetful-q"}, "scenarios": [scenario]}
+    protocol = {**SMALL, "lifetimes": 1, "experts": 0}
     prepared = perdure.prepare_protocol(protocol, folder / "run")
     done = perdure.run_protocol(protocol, folder / "run", workers=0)
     yield from (prepared, *prepared, done, *done)
@@ -117,6 +121,35 @@ def test_lint_takes_a_path_a_text_or_a_syllabus_and_answers_its_metrics(tmp_path
     ]
     assert all(one.ok and one.metrics["performance_maintenance"].sites for one in reports)
     assert len({json.dumps(one.as_json()["metrics"]) for one in reports}) == 1
+
+
+def test_columns_by_name_are_a_table(frame: pl.DataFrame) -> None:
+    columns = {name: frame[name].to_numpy() for name in frame.columns}
+    assert perdure.survey(columns).table().equals(perdure.survey(frame).table())
+
+
+WRONG: dict[str, tuple[Callable[[pl.DataFrame], object], str]] = {
+    "None": (lambda _: perdure.survey(cast("Any", None)), "no logs can be read from None; give a path"),
+    "nothing": (lambda _: perdure.survey([]), "no logs were given; give a path"),
+    "tables in a list": (lambda frame: perdure.survey(cast("Any", [frame, "life"])), "a DataFrame in it; put tables"),
+    "columns of two lengths": (lambda _: perdure.score({"a": [1], "b": [1, 2]}), "no table: .*; give each column"),
+    "settings of a dict": (
+        lambda frame: perdure.survey(frame, settings=cast("Any", {"level": 0.9})),
+        "settings are a dict; give perdure.Settings",
+    ),
+    "a level in percent": (lambda _: perdure.Settings(level=95), "level is 95; give a number from 0.5 to 0.999"),
+    "a way to pair": (lambda frame: perdure.compare(frame, paired=cast("Any", "maybe")), "unknown way to pair 'maybe'"),
+    "a comparison": (lambda _: perdure.plan(compare=cast("Any", "both")), "unknown comparison 'both'; known: paired"),
+    "a protocol for a syllabus": (lambda _: perdure.lint("mine.toml"), "mine.toml: a protocol, .*lint_protocol"),
+    "no workers": (lambda _: perdure.run_protocol(SMALL, "nowhere", workers=-1), "-1 workers; give 1 or more"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_argument_is_named_with_what_to_give(frame: pl.DataFrame, what: str) -> None:
+    call, said = WRONG[what]
+    with pytest.raises(perdure.PerdureError, match=said):
+        call(frame)
 
 
 def test_a_plan_from_a_pilot_takes_no_second_word_on_its_spread(frame: pl.DataFrame) -> None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perdure.errors import ProtocolError
 from perdure.protocols import few_experts, settings_of, unanswered
 from perdure.results import Tabular
 from perdure.run.away import Away
@@ -211,6 +212,9 @@ def prepare_protocol(
         found = parse_protocols(protocol, learner=learner)
     else:
         found, paths = read_protocols(Path(protocol), learner), (Path(protocol).resolve().parent, *paths)
+    if workers is not None and workers < 0:
+        raise ProtocolError(f"{workers} workers", "give 1 or more processes, or 0 for this one")
+    only = (only,) if isinstance(only, str) else only  # one id is a list of one, not of its letters
     settings, place = settings_of(found[0]), os.fspath(into)
     runs = tuple(
         prepare_run(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, ScenarioError, UnknownName
 from perdure.gather.model import Life, Survey
 from perdure.gather.survey import Frame, Source, survey
 from perdure.settings import Settings
@@ -53,6 +53,8 @@ def compare(
     from perdure.stats.scenario_types import compare_scenario_types
     from perdure.stats.systems import compare_systems, systems_of
 
+    if paired not in (known := ("auto", "yes", "no")):
+        raise UnknownName("way to pair", paired, known)
     settings = settings or Settings()
     found = _apart(_surveyed(logs, experts, settings), settings.group, as_learners=scenario_types)
     how: dict[str, Any] = {
@@ -119,6 +121,8 @@ def plan(
     from perdure.stats.power import Beside
 
     settings, each = settings or Settings(), experts_per_task or FEW_EXPERTS
+    if compare not in (None, "paired", "unpaired"):
+        raise UnknownName("comparison", compare, ("paired", "unpaired"))
     question: Question = compare or "threshold"
     alpha = round(1 - settings.level, 12) if alpha is None else alpha
     if pilot is None and detect:
@@ -171,6 +175,8 @@ def lint(
     if isinstance(syllabus, Syllabus):
         return linted(syllabus, kind=kind, metrics=asked, variants=variants)
     given = os.fspath(syllabus)
+    if given.endswith(".toml"):
+        raise ScenarioError("a protocol, and no syllabus", "perdure.lint_protocol looks at each of its own", file=given)
     text, place = (given, "syllabus") if given.lstrip().startswith("{") else source(given)
     return linted(text, kind=kind, metrics=asked, place=place, variants=variants)
 

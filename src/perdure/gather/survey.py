@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
+
+import numpy.typing as npt
 
 from perdure.curves.model import Curves
 from perdure.errors import NotALog, PerdureError
@@ -30,15 +32,20 @@ __all__ = ["Done", "Frame", "How", "Look", "Source", "Surveyor", "described", "r
 
 Source = str | os.PathLike[str] | Lifetime
 """What can be surveyed: a path, or a lifetime that was read before. Tables in memory hold lifetimes as those in files
-do (Polars, pandas, Arrow); lists and arrays of numbers are matrices."""
+do (Polars, pandas, Arrow, or arrays by the names of columns); lists and arrays of numbers are matrices."""
 
 
-class Frame(Protocol):
-    """A table in memory, of Polars, pandas or Arrow."""
+class InMemory(Protocol):
+    """A table of Polars, pandas or Arrow."""
 
     @property
     def columns(self) -> Any: ...
 
+
+Frame = InMemory | Mapping[str, Any] | npt.NDArray[Any]
+"""A table in memory, its columns by name, or a matrix."""
+
+_TAKEN = "give a path, a Lifetime, several of these, a table (or its columns by name), or a matrix of numbers"
 
 Look = Callable[[Curves, int], Any]
 """What is to be kept of a lifetime's curves, given how many lifetimes there are; it must survive a pickle."""
@@ -69,8 +76,12 @@ def survey(
     """
     from perdure.gather.score_files import is_score_file, read_score_file
 
+    if not isinstance(settings, Settings | None):
+        raise PerdureError(f"settings are a {type(settings).__name__}", "give perdure.Settings(preset=…, …)")
     settings, of_joint = _with_joint(settings or Settings())
     given, experts = _several(logs, settings.reading()), _several(experts)
+    if not given:
+        raise NotALog("no logs were given", _TAKEN)
     scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
     files = [one for one in given if not isinstance(one, Lifetime) and is_score_file(locate(one))]
     once = {locate(one).resolve(): locate(one) for one in files}  # given twice, it counts once
@@ -198,13 +209,31 @@ def _several(given: Any, options: Options | None = None) -> tuple[Source, ...]:
         return tuple(given)  # what reads tables is not needed for logs
     from perdure.log.formats.table import frame_lifetimes, is_frame
 
+    if isinstance(given, Mapping):
+        given = _frame_of(given)
     if is_frame(given):
         return frame_lifetimes(given, options or Options())
-    if hasattr(given, "__array__") or (given and not isinstance(given[0], str | os.PathLike | Lifetime)):
-        from perdure.log.formats.matrix import matrix_lifetimes
+    if isinstance(given, bytes) or not (isinstance(given, Iterable) or hasattr(given, "__array__")):
+        raise PerdureError(f"no logs can be read from {given!r}", _TAKEN)
+    if not hasattr(given, "__array__"):
+        given = list(given)
+        others = [type(one).__name__ for one in given if not isinstance(one, str | os.PathLike | Lifetime)]
+        if not others:
+            return tuple(given)
+        if len(others) < len(given) or any(map(is_frame, given)):
+            raise PerdureError(f"a list with a {others[0]} in it", "put tables together into one, and give it alone")
+    from perdure.log.formats.matrix import matrix_lifetimes
 
-        return matrix_lifetimes(given, options=options or Options())
-    return tuple(given)
+    return matrix_lifetimes(given, options=options or Options())
+
+
+def _frame_of(columns: Mapping[str, Any]) -> Any:
+    import polars as pl
+
+    try:
+        return pl.DataFrame({name: one if isinstance(one, str) else list(one) for name, one in columns.items()})
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as problem:
+        raise PerdureError(f"no table: {problem}", "give each column as an array, all of one length") from problem
 
 
 def _called(one: Source | Frame, *, brief: bool = False) -> str:

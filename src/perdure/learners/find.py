@@ -54,7 +54,7 @@ def find_learner(name: str) -> Maker:
     except UnknownName:
         known = [*REFERENCE, *LEARNERS.names()]
         raise LearnerError(
-            f"unknown learner {name!r}", f"{nearest(name, known)}; one of your own is written package.module:Class"
+            f"unknown learner {name!r}", f"{nearest(name, known)} (one of your own is written package.module:Class)"
         ) from None
 
 

@@ -12,6 +12,7 @@ from perdure.errors import LogError, NotALog
 from perdure.files import refuse_irregular
 from perdure.log.model import Direction, Lifetime
 from perdure.registry import Registry
+from perdure.words import listed
 
 __all__ = [
     "READERS",
@@ -157,8 +158,10 @@ def recognise(place: Path) -> Reader:
             return candidate
     if cause := _cause(place):
         raise NotALog(*cause, file=place)
-    known = "; ".join(f"{one.name}: {one.summary}" for one in READERS)
-    raise NotALog(f"no log that Perdure knows ({'; '.join([_seen(place), *failed])})", f"it reads {known}", file=place)
+    found = f"no log that Perdure knows ({'; '.join([_seen(place), *failed])})"
+    if place.is_dir() and (below := next(iter(find(place)), None)):
+        raise NotALog(found, f"give one of the logs below it, as {below}; perdure.find names them all", file=place)
+    raise NotALog(found, f"it reads {listed(READERS.names())}: see perdure list readers", file=place)
 
 
 def _knows(candidate: Reader, place: Path, failed: list[str] | None = None) -> bool:

@@ -252,6 +252,10 @@ class Settings:
         if isinstance(asked, Mapping):
             object.__setattr__(self, "measures", {task.lower(): name for task, name in asked.items()})
             object.__setattr__(self, "measure", None)
+        try:
+            OPTIONS["level"].kind.read(self.level)
+        except (TypeError, ValueError):
+            raise PerdureError(f"level is {self.level!r}", f"give {OPTIONS['level'].kind.what}") from None
         for name, declared in OPTIONS.items():
             words, value = declared.kind.choices, getattr(self, name)
             if words and value is not None:

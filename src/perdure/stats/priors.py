@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from perdure.errors import PerdureError, nearest
+from perdure.errors import PerdureError, closest, nearest
 from perdure.metrics.efficiency import relative_performance, sample_efficiency
 from perdure.metrics.engine.declare import METRICS, AveragedAs
 from perdure.metrics.maintenance import performance_maintenance
@@ -19,6 +19,7 @@ from perdure.stats.crossing import FEW_EXPERTS
 from perdure.stats.dial import dial
 from perdure.stats.pilot import PilotMetric, check_effect
 from perdure.stats.power import Beside, Question, lifetimes_exact, power, smallest_seen
+from perdure.words import listed
 
 __all__ = ["PRIORS", "Prior", "prior_metrics"]
 
@@ -69,7 +70,7 @@ def prior_metrics(
         if name not in PRIORS:
             raise PerdureError(
                 "how much its lifetimes differ is not known beforehand",
-                f"add --pilot; {nearest(name, PRIORS)}",
+                nearest(name, PRIORS) if closest(name, PRIORS) else f"add a pilot, or choose {listed(PRIORS, 'or')}",
                 where=given,
             )
         found[name] = _planned(name, effect, lifetimes, question, alpha, beta, each, tasks)

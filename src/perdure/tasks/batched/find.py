@@ -44,8 +44,8 @@ def family_of(kind: str, several: Sequence[Mapping[str, Any]]) -> Family:
     if ":" not in place:
         raise TaskError(
             f"the batched engine has no family for the task {kind!r}",
-            f"{nearest(kind, FAMILIES)}; one of your own is written package.module:maker; --engine local takes "
-            "any task",
+            f"{nearest(kind, FAMILIES)} (one of your own is written package.module:maker; --engine local takes "
+            "any task)",
         )
     module, _, maker = place.partition(":")
     try:
