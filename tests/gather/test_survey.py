@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import weakref
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.metrics.written import LIFE, written
@@ -16,8 +13,6 @@ import perdure
 from perdure.errors import LogError, NotALog
 from perdure.gather.find import find_lifetimes
 from perdure.gather.survey import survey
-from perdure.log.model import Lifetime
-from perdure.log.read import lifetimes
 from perdure.metrics.engine.settings import Settings
 
 
@@ -140,28 +135,6 @@ def test_neighbours_taken_in_one_handful_score_as_each_does_alone(tmp_path: Path
         assert dict(one.metrics) == dict(other.metrics)
         assert one.blocks == other.blocks
         assert one.notes == other.notes
-
-
-def test_a_long_lifetime_is_let_go_before_the_next_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(24):
-        written(tmp_path / "logs", f"life{number:02}", LIFE)
-    held: list[weakref.ref[Lifetime]] = []
-    at_once: list[int] = []
-
-    def watched(*given: Any) -> Iterator[Lifetime]:
-        at_once.append(sum(one() is not None for one in held))
-        for life in lifetimes(*given):
-            held.append(weakref.ref(life))
-            yield life
-            del life
-
-    monkeypatch.setattr("perdure.gather.survey.lifetimes", watched)
-    assert len(survey([tmp_path / "logs"], jobs=1)) == 24
-    assert max(at_once) == 2  # a handful of three
-    at_once.clear()
-    monkeypatch.setattr("perdure.gather.survey._ROWS_AT_ONCE", 1)
-    survey([tmp_path / "logs"], jobs=1)
-    assert max(at_once) == 0
 
 
 def test_where_nothing_can_be_scored_the_reason_is_raised(tmp_path: Path) -> None:

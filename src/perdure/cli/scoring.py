@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
-    from perdure.gather.survey import Look
+    from perdure.gather.surveyor import Look
     from perdure.settings import Settings
 
 __all__ = [

@@ -15,7 +15,7 @@ from perdure.cluster import ONE_THREAD, code_for, guests, joined
 from perdure.errors import PerdureError
 from perdure.gather.find import Found
 from perdure.gather.processes import registered
-from perdure.gather.survey import Done, How, Surveyor
+from perdure.gather.surveyor import Done, How, Surveyor
 
 __all__ = ["Scoring", "scored_on_ray"]
 

@@ -15,7 +15,8 @@ from perdure.errors import PerdureError
 from perdure.gather.find import Found, find_lifetimes, named_apart
 from perdure.gather.model import Survey
 from perdure.gather.serving import OwnExpert
-from perdure.gather.survey import How, Surveyor, described, renamed
+from perdure.gather.survey import described, renamed
+from perdure.gather.surveyor import How, Surveyor
 from perdure.log.formats.l2logger import L2Logger, ended
 from perdure.log.read import find, locate, recognise
 from perdure.metrics.engine.declare import Metric

@@ -9,7 +9,7 @@ from pathlib import Path
 from perdure.gather.find import Found
 from perdure.gather.model import Life
 from perdure.gather.score_files import is_score_file, read_score_file
-from perdure.gather.survey import Done, Surveyor
+from perdure.gather.surveyor import Done, Surveyor
 from perdure.log.places import as_text
 from perdure.metrics.engine.score import Score
 from perdure.watch.followed import QUIET_S, Progress
