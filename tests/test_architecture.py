@@ -17,6 +17,8 @@ import pytest
 import perdure
 import perdure.errors
 from perdure import METRICS
+from perdure.metrics.engine.presets import PRESETS
+from perdure.settings import presets
 
 SOURCE = Path(perdure.__file__).parent
 
@@ -283,6 +285,19 @@ def test_a_fact_about_a_metric_stands_on_its_declaration() -> None:
             if isinstance(node, ast.Constant) and node.value in ids and id(node) not in public:
                 found.setdefault(where.as_posix(), set()).add(str(node.value))
     assert found == ALSO_WORDS
+
+
+def test_the_name_of_a_preset_stands_in_one_place() -> None:
+    names = {getattr(presets, one) for one in presets.__all__}
+    assert names <= {one.name for one in PRESETS}
+    found = [
+        f"{file.relative_to(SOURCE).as_posix()}:{node.lineno}"
+        for file in SOURCE.rglob("*.py")
+        if file.relative_to(SOURCE).parts[0] != "log" and file != Path(presets.__file__)
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Constant) and node.value in names
+    ]
+    assert not found, f"name it by perdure.settings.presets: {found}"
 
 
 def test_the_version_is_the_one_that_the_changelog_begins_with() -> None:

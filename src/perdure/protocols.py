@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from perdure.errors import PerdureError
 from perdure.results import Tabular
 from perdure.settings import Settings
+from perdure.settings.presets import STANDARD
 from perdure.words import plural
 
 if TYPE_CHECKING:
@@ -140,7 +141,6 @@ def few_experts(protocol: Protocol, settings: Settings) -> str:
     """What a protocol's number of experts keeps from being decided, in words; nothing where it suffices."""
     from perdure.metrics.engine.presets import preset
     from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
-    from perdure.stats.decide import STANDARD
 
     metrics = preset(settings.preset).metrics.values()
     beside = [one.name for one in metrics if one.expert and one.threshold is not None]

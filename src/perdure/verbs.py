@@ -11,6 +11,7 @@ from perdure.errors import PerdureError, ScenarioError, UnknownName
 from perdure.gather.model import Life, Survey
 from perdure.gather.survey import Frame, Source, survey
 from perdure.settings import Settings
+from perdure.settings.presets import FRAMEWORK_2019
 
 if TYPE_CHECKING:
     from perdure.metrics.engine.declare import Bar, Metric
@@ -348,7 +349,7 @@ def _metrics_of(settings: Settings, kind: str | None) -> Iterable[Metric]:
     if _chosen(settings):
         return chosen(preset(settings.preset), settings.metrics).values()
     if kind is not None:
-        return chosen(preset("framework-2019"), settings.files).values()
+        return chosen(preset(FRAMEWORK_2019), settings.files).values()
     own = chosen(preset(settings.preset), settings.files)
     return [*METRICS, *(metric for name, metric in own.items() if name not in METRICS.names())]
 

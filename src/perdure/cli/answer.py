@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from perdure.cli.terminal import clean, unguarded
+from perdure.settings.presets import FRAMEWORK_2019
 from perdure.words import interval, listed, number, p_words, plural
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def show_answers(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
         _of_all(scores, groups, depth)
     for path, why in scores.left_out:
         say(f"left out: {why if path in why else f'{path}: {why}'}", "yellow", fold=False)
-    if scores.preset == "framework-2019" and not depth.quiet:
+    if scores.preset == FRAMEWORK_2019 and not depth.quiet:
         from perdure.cli.capability_table import show_capabilities
 
         show_capabilities(scores)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from perdure.cli.options import Json, emit_json
+from perdure.settings.presets import STANDARD
 
 if TYPE_CHECKING:
     from perdure.metrics.engine.declare import Metric
@@ -39,8 +40,8 @@ def _metrics(preset: str | None) -> tuple[Facts, ...]:
     from perdure.metrics.engine.declare import METRICS
     from perdure.metrics.engine.presets import preset as preset_called
 
-    chosen = preset_called(preset or "standard").metrics.values()
-    everything = (*chosen, *(() if preset else (one for one in METRICS if one.preset != "standard")))
+    chosen = preset_called(preset or STANDARD).metrics.values()
+    everything = (*chosen, *(() if preset else (one for one in METRICS if one.preset != STANDARD)))
     return tuple(_facts(one) for one in everything)
 
 

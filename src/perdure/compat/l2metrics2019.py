@@ -24,6 +24,7 @@ from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario.kinds import KINDS
 from perdure.scenario.sites2019 import every_block
+from perdure.settings.presets import FRAMEWORK_2019
 
 __all__ = [
     "PREDEFINED",
@@ -185,7 +186,7 @@ class MetricsReport:
 
     def calculate(self) -> None:
         """Every metric, in order; each sees the log, its blocks, and what those before it calculated."""
-        settings = Settings("framework-2019", measure=self._measure)
+        settings = Settings(FRAMEWORK_2019, measure=self._measure)
         score = survey(self._lifetime, self._experts, settings).scores[0]
         dataframe, phase_info = frames(self._lifetime.passage(self._measure, "name"))
         metrics_dict: dict[str, Any] = {}
@@ -251,7 +252,7 @@ def declared(one: _Metric, key: str | None = None) -> Metric:
 
     formula.__doc__ = one.description or f"{one.name}."
     called = "_".join("".join(letter if letter.isalnum() else " " for letter in key or one.name).lower().split())
-    return metric(every_block, name=called, source="l2metrics, 2019", preset="framework-2019")(formula)
+    return metric(every_block, name=called, source="l2metrics, 2019", preset=FRAMEWORK_2019)(formula)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -23,6 +23,7 @@ from perdure.metrics.engine.presets import OLD_NAMES, PRESETS
 from perdure.metrics.engine.score import DEFINITIONS, Score, deciding
 from perdure.metrics.l2metrics31 import NAMES
 from perdure.scenario.model import Block
+from perdure.settings.presets import L2METRICS_31, STANDARD
 
 __all__ = ["FIRST_EDITION", "ScoreFile", "definitions_of", "edition", "is_score_file", "read_score_file"]
 
@@ -55,12 +56,12 @@ class ScoreFile:
     @property
     def preset(self) -> str:
         """How its lifetimes were scored."""
-        return self.scores[0].preset if self.scores else "standard"
+        return self.scores[0].preset if self.scores else STANDARD
 
 
 def edition(preset: str, definitions: int) -> str:
     """The preset's name, with the version that had the first edition of the definitions where a file is that old."""
-    return preset if definitions >= DEFINITIONS or preset == "l2metrics-3.1" else f"{preset}{FIRST_EDITION}"
+    return preset if definitions >= DEFINITIONS or preset == L2METRICS_31 else f"{preset}{FIRST_EDITION}"
 
 
 def definitions_of(preset: str) -> int:
@@ -248,7 +249,7 @@ def _l2metrics_life(path: Path, at: int, one: Mapping[str, Any]) -> Score:
             for theirs, ours in NAMES.items()
             if theirs in one
         },
-        preset="l2metrics-3.1",
+        preset=L2METRICS_31,
         learning_experiences=int(one.get("num_lx") or 0),
         evaluation_experiences=int(one.get("num_ex") or 0),
     )
@@ -321,7 +322,7 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
             holder=path.stem,
         ),
         metrics={name: _measured(value, path) for name, value in values.items()},
-        preset="l2metrics-3.1" if theirs else edition(row.get("preset") or "standard", definitions),
+        preset=L2METRICS_31 if theirs else edition(row.get("preset") or STANDARD, definitions),
         how=how,
         not_learned=_tasks(row.get("not_learned")),
         protocol=row.get("protocol") or None,

@@ -25,6 +25,7 @@ from perdure.metrics.engine.declare import METRICS, Bar
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.settings import OPTIONS
+from perdure.settings.presets import STANDARD
 from perdure.words import plural
 
 __all__ = ["Frame", "Source", "described", "renamed", "score", "survey"]
@@ -154,7 +155,7 @@ def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...]]:
     place = place_of(settings.joint)
     if place is None:
         return settings, ()
-    plain = replace(settings, joint=None, preset="standard", metrics=(), margins={})
+    plain = replace(settings, joint=None, preset=STANDARD, metrics=(), margins={})
     lives = survey(place, settings=plain, look=finals).lives
     lives = tuple(one for one in lives if is_joint(one.score.identity)) or lives
     said = f"joint accuracies: the last evaluations of {plural(len(lives), 'lifetime')} at {place}"

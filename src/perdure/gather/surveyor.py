@@ -20,6 +20,7 @@ from perdure.log.read import READERS, lifetimes, recognise
 from perdure.log.variants import Sets, Settled, settle
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
+from perdure.settings.presets import STANDARD
 
 __all__ = ["Done", "How", "Look", "Surveyor", "settled_over"]
 
@@ -67,7 +68,7 @@ class Surveyor:
         self._scorers: dict[Path | None, Scorer] = {}
         settings = how.settings
         # What others declare, papers' presets and those who look at curves may want any row.
-        plain = settings.preset == "standard" and not settings.metrics and settings.variants in (None, "name", "aware")
+        plain = settings.preset == STANDARD and not settings.metrics and settings.variants in (None, "name", "aware")
         self._lean = plain and not settings.measures and settings.prep is None and how.look is None
         self.raised: PerdureError | None = None
         """The last reason for leaving something out, as it was raised."""

@@ -17,6 +17,7 @@ from perdure.metrics.engine.combine import flat
 from perdure.metrics.engine.declare import NoValue, Site, Value, metric
 from perdure.scenario import sites, sites2019
 from perdure.settings import Settings
+from perdure.settings.presets import FRAMEWORK_2019
 
 __all__ = [
     "ADAPTING",
@@ -36,7 +37,7 @@ __all__ = [
 
 PREP = Prep(window="none", scale="none", recorded_bounds=False)
 
-PRESET = "framework-2019"
+PRESET = FRAMEWORK_2019
 SOURCE = "Metrics Framework, 5 Dec 2019"
 _ALPHA = 11
 _WITHIN = 0.02

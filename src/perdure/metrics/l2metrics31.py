@@ -27,11 +27,11 @@ from perdure.metrics.engine.declare import ADAPTERS, Metric, NoValue, Site, metr
 from perdure.scenario import sites
 from perdure.scenario.model import Scenario
 from perdure.settings import Settings
+from perdure.settings.presets import L2METRICS_31 as _PRESET
 
 __all__ = ["L2METRICS_31", "NAMES", "PREP", "Regimes", "refuses", "summaries"]
 
 _SOURCE = "l2metrics 3.1"
-_PRESET = "l2metrics-3.1"
 
 PREP = Prep(
     alignment="lagging",

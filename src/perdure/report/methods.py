@@ -12,6 +12,7 @@ from perdure import __version__
 from perdure.metrics.engine.declare import Metric
 from perdure.metrics.engine.score import DEFINITIONS
 from perdure.report.material import Material, shown_metrics
+from perdure.settings.presets import STANDARD
 from perdure.stats.answer import called
 from perdure.stats.compare import Comparison
 from perdure.stats.model import LEVEL, Group
@@ -123,7 +124,7 @@ def _estimated(material: Material) -> Iterator[str]:
     level = material.survey.settings.get("level", LEVEL)
     several = any(group.n > 1 for group in material.groups)
     for preset in presets:
-        if preset == "standard" and several:
+        if preset == STANDARD and several:
             yield (
                 f"Means over lifetimes are given with {level:.0%} intervals of Student's t".replace("%", " %")
                 + ", of ratios on logarithms."
@@ -136,7 +137,7 @@ def _estimated(material: Material) -> Iterator[str]:
             }
             held = "".join(f", {name.replace('_', ' ')} with a margin of {number(by)}" for name, by in margins.items())
             yield f"A verdict is reached where the whole interval lies on one side of the threshold{held}."
-        elif preset != "standard":
+        elif preset != STANDARD:
             yield rule_of(preset)
 
 
@@ -150,7 +151,7 @@ def _experts(material: Material) -> Iterator[str]:
     counts = sorted({len(marks) for marks in found.values() if marks})
     if counts:
         each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        sample = any(group.preset == "standard" for group in material.groups)
+        sample = any(group.preset == STANDARD for group in material.groups)
         how = "taken as a sample, as lifetimes are" if sample else "taken as constants"
         yield f"Single-task experts: {each} of each of {plural(len(found), 'task')}, {how}."
 

@@ -10,6 +10,7 @@ from perdure.errors import PerdureError
 from perdure.metrics import METRICS
 from perdure.metrics.engine.declare import Bar
 from perdure.report.material import Material, against, alike, compared, names_of, shown_metrics
+from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, Difference
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.words import NOTHING, interval, listed, number, plural, short
@@ -216,7 +217,7 @@ def _caption(groups: Sequence[Group], title: str | None) -> str:
         return f"{title}{where}"
     what = (first.measure or "scores").replace("_", " ")
     where = f", scenario type {first.scenario_type}" if first.scenario_type else ""
-    preset = "" if first.preset == "standard" else f", scored as {first.preset}"
+    preset = "" if first.preset == STANDARD else f", scored as {first.preset}"
     return f"{what[:1].upper()}{what[1:]} of {plural(len(groups), 'method')}{where}{preset}"
 
 

@@ -13,6 +13,7 @@ from perdure.report.draw.data.groups import shown_metrics
 from perdure.report.draw.data.matrices import accuracy as accuracy_data
 from perdure.report.draw.data.view import Nothing, View, flags_of
 from perdure.report.material import Material
+from perdure.settings.presets import STANDARD
 from perdure.stats.capabilities import capabilities as capabilities_of
 from perdure.stats.compare import Comparison
 from perdure.stats.decide import decide, is_judged
@@ -120,7 +121,7 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
             )
         )
     level = next((one.level for one in group.estimates.values()), 0.95)
-    tails = "one-tailed" if group.preset != "standard" else "two-sided"
+    tails = "one-tailed" if group.preset != STANDARD else "two-sided"
     heads = (
         Column("metric", "id"),
         Column("mean", "number"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from perdure.errors import PerdureError, UnknownName
 from perdure.settings import kinds
 from perdure.settings.declare import MATRICES, METRICS, PREPARATION, READING, STATISTICS, Option, option
+from perdure.settings.presets import STANDARD
 
 if TYPE_CHECKING:
     from perdure.curves.model import Prep, Scale, Window
@@ -29,7 +30,7 @@ class Settings:
     """How lifetimes are read, scored and pooled; what is None comes from the log or the preset."""
 
     preset: str = option(
-        "standard",
+        STANDARD,
         "--preset",
         kinds.text("NAME"),
         "How to score; `perdure list presets` lists the presets.",

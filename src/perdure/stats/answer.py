@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from perdure.metrics import METRICS
 from perdure.metrics.engine.declare import Headline, Metric, Words
 from perdure.metrics.engine.questions import QUESTIONS
+from perdure.settings.presets import STANDARD
 from perdure.stats.model import Estimate, Group
 from perdure.stats.sentences import words_of
 from perdure.words import interval, listed, number, p_words, plural
@@ -64,7 +65,7 @@ def title(group: Group) -> str:
 
 
 def _preset(group: Group) -> str:
-    return "" if group.preset == "standard" else f", as {group.preset} scores"
+    return "" if group.preset == STANDARD else f", as {group.preset} scores"
 
 
 def question(metric: str) -> str:

@@ -11,8 +11,9 @@ import numpy as np
 
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
+from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, apart, crossed, one_set
-from perdure.stats.decide import EQUAL, FEWEST, STANDARD, averaged_first, leads, on_scale, rounding
+from perdure.stats.decide import EQUAL, FEWEST, averaged_first, leads, on_scale, rounding
 from perdure.stats.interval import Part, interval_of, part_of
 from perdure.stats.model import LEVEL, Array, Withheld
 from perdure.stats.multiple import holm

@@ -18,6 +18,7 @@ import numpy as np
 from perdure.errors import PerdureError
 from perdure.metrics.engine.declare import AveragedAs, Bar
 from perdure.metrics.engine.score import Score
+from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, crossed
 from perdure.stats.interval import (
     Interval,
@@ -36,7 +37,6 @@ from perdure.words import p_words
 __all__ = [
     "EQUAL",
     "FEWEST",
-    "STANDARD",
     "Sample",
     "averaged_first",
     "decide",
@@ -48,8 +48,6 @@ __all__ = [
     "sampled",
 ]
 
-STANDARD = "standard"
-"""The preset whose lifetimes are decided by this layer's own rule."""
 FEWEST = 3
 """Lifetimes; of two there are values only."""
 EQUAL = "all equal, untested"

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from perdure.metrics.engine.declare import AveragedAs, Bar
 from perdure.results import Tabular
+from perdure.settings.presets import STANDARD
 from perdure.words import plural
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ class Group(Tabular):
     protocol: str | None = None
     measure: str | None = None
     unit: str | None = None
-    preset: str = "standard"
+    preset: str = STANDARD
     notes: tuple[str, ...] = ()
     """What its lifetimes may differ in, and do."""
     left_out: tuple[tuple[str, str], ...] = ()

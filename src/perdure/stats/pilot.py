@@ -16,8 +16,9 @@ import numpy as np
 from perdure.errors import PerdureError
 from perdure.metrics.engine.declare import METRICS, AveragedAs, Bar
 from perdure.metrics.engine.score import Score
+from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, Crossing, crossed, one_set
-from perdure.stats.decide import STANDARD, is_judged, leads, margin_of, on_scale, sampled
+from perdure.stats.decide import is_judged, leads, margin_of, on_scale, sampled
 from perdure.stats.dial import Dial, dial
 from perdure.stats.interval import constant
 from perdure.stats.model import Array, Tails

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from perdure.metrics import METRICS
 from perdure.metrics.engine.declare import Words
 from perdure.metrics.engine.presets import PRESETS
+from perdure.settings.presets import STANDARD
 from perdure.words import interval, number, p_words, plural
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def verdict_words() -> tuple[str, ...]:
 
 def rule_of(preset: str) -> str:
     """How verdicts are reached under a preset."""
-    return RULE if preset == "standard" else (_PAPERS if decides(preset) else _UNDECIDED).format(preset=preset)
+    return RULE if preset == STANDARD else (_PAPERS if decides(preset) else _UNDECIDED).format(preset=preset)
 
 
 def decides(preset: str) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
-from perdure.stats.decide import STANDARD, decide, is_judged
+from perdure.settings.presets import STANDARD
+from perdure.stats.decide import decide, is_judged
 from perdure.stats.model import LEVEL, Decision, Group
 from perdure.words import short
 

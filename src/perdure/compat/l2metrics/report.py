@@ -30,10 +30,10 @@ from perdure.metrics.engine.presets import preset
 from perdure.metrics.engine.settings import prepared
 from perdure.metrics.l2metrics31 import L2METRICS_31, NAMES
 from perdure.settings import Settings
+from perdure.settings.presets import L2METRICS_31 as _PRESET
 
 __all__ = ["OPTIONS", "MetricsReport"]
 
-_PRESET = "l2metrics-3.1"
 OPTIONS: Mapping[str, Any] = {
     "log_dir": "",
     "perf_measure": "reward",

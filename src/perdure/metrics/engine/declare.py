@@ -18,6 +18,7 @@ from perdure.metrics.engine.questions import Question, Words
 from perdure.registry import Registry
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import LIFETIME, Key, Site, key_text
+from perdure.settings.presets import STANDARD
 
 if TYPE_CHECKING:
     from perdure.metrics.engine.blocks import BlockSummary
@@ -165,7 +166,7 @@ class Metric:
     joint: bool = False
     """Whether it needs what a learner of all tasks together achieves."""
     source: str = ""
-    preset: str = "standard"
+    preset: str = STANDARD
     """The preset whose own metric this is."""
     aliases: tuple[str, ...] = ()
     """Other names under which it may be asked for, in any capitals; outputs use `name` alone."""
@@ -292,7 +293,7 @@ def metric(
     expert: bool | None = None,
     joint: bool = False,
     source: str = "",
-    preset: str = "standard",
+    preset: str = STANDARD,
     aliases: tuple[str, ...] = (),
     of_matrix: str | None = None,
     good: Good | None = None,

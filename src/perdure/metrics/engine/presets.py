@@ -10,12 +10,13 @@ from perdure.metrics.engine import departures
 from perdure.metrics.engine.blocks import summaries
 from perdure.metrics.engine.declare import Metric, Preset
 from perdure.registry import Registry
+from perdure.settings.presets import BAKER_2023, FRAMEWORK_2019, L2METRICS_31, NEW_2022, STANDARD
 
 __all__ = ["CHANGED", "OLD_NAMES", "PRESETS", "headline", "preset"]
 
 
 def _standard() -> dict[str, Metric]:
-    return {one.name: one for one in METRICS if one.preset == "standard"}
+    return {one.name: one for one in METRICS if one.preset == STANDARD}
 
 
 def _framework_2019() -> dict[str, Metric]:
@@ -29,7 +30,7 @@ _ACCURACY = "a measure counts as an accuracy only where it is called so, or its 
 _BY_DATA = "values are scaled by the data alone, as in the paper, whatever bounds a log records"
 _CLAMPED = "values are clamped at their 10th and 90th percentile and scaled by the data alone, as in the paper"
 CHANGED: Mapping[str, Mapping[str, str]] = {
-    "standard": {
+    STANDARD: {
         "forward_transfer": _AS_LOGARITHMS,
         "backward_transfer": _AS_LOGARITHMS,
         "relative_performance": _JOINED,
@@ -39,11 +40,11 @@ CHANGED: Mapping[str, Mapping[str, str]] = {
         "dr_remembering": _ACCURACY,
         "memory_stability": _ACCURACY,
     },
-    "new-2022": {
+    NEW_2022: {
         **dict.fromkeys(papers.NEW_2022, _BY_DATA),
         "cumulative_gain": f"the sign of a slope counts, however uncertain; {_BY_DATA}",
     },
-    "baker-2023": {
+    BAKER_2023: {
         **dict.fromkeys(papers.BAKER_2023, _CLAMPED),
         "sample_efficiency": f"the joined curve is smoothed once more (Alg. 4); {_CLAMPED}",
         "cost_overhead": "it is the time of the whole lifetime per learning experience (App. G), evaluations and all",
@@ -58,7 +59,7 @@ PRESETS: Registry[Preset] = Registry("preset", "perdure.presets")
 
 for _one in (
     Preset(
-        "standard",
+        STANDARD,
         "The definitions: corrected algorithms, ratios averaged as logarithms, values scaled per task to 1–101.",
         Prep(),
         _standard,
@@ -68,7 +69,7 @@ for _one in (
         margins=True,
     ),
     Preset(
-        "new-2022",
+        NEW_2022,
         "The metrics of 2022 to the letter: contrast transfer, maintenance as a flat mean, efficiency on whole curves.",
         papers.PREP,
         papers.new_2022,
@@ -78,7 +79,7 @@ for _one in (
         departures=departures.NEW_2022,
     ),
     Preset(
-        "baker-2023",
+        BAKER_2023,
         "The five metrics and the cost overhead of 2023 to the letter: arithmetic ratios, efficiency on whole curves.",
         papers.PREP,
         papers.baker_2023,
@@ -88,7 +89,7 @@ for _one in (
         departures=departures.BAKER_2023,
     ),
     Preset(
-        "l2metrics-3.1",
+        L2METRICS_31,
         "The reference implementation to the last digit, quirks included, for checking old results.",
         l2metrics31.PREP,
         lambda: l2metrics31.L2METRICS_31,
@@ -98,7 +99,7 @@ for _one in (
         departures=departures.L2METRICS_31,
     ),
     Preset(
-        "framework-2019",
+        FRAMEWORK_2019,
         "The metrics of December 2019, on values as measured: each curve a moving average over eleven experiences.",
         framework2019.PREP,
         _framework_2019,
@@ -116,7 +117,7 @@ for _one in (
 
 def headline() -> tuple[str, ...]:
     """The numbers to lead with of a log: these alone are decided, against thresholds and between systems."""
-    return tuple(name for name, one in preset("standard").metrics.items() if one.headline == "log")
+    return tuple(name for name, one in preset(STANDARD).metrics.items() if one.headline == "log")
 
 
 def preset(name: str) -> Preset:

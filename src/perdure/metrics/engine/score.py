@@ -32,6 +32,7 @@ from perdure.metrics.matrix.cells import reads_matrix
 from perdure.results import Tabular
 from perdure.scenario.model import Scenario
 from perdure.settings import UNDECIDING
+from perdure.settings.presets import STANDARD
 
 __all__ = ["DEFINITIONS", "Score", "Scorer", "deciding", "prepared_table", "protocol_name"]
 
@@ -49,7 +50,7 @@ class Score(Tabular):
 
     identity: Identity
     metrics: Mapping[str, Measured]
-    preset: str = "standard"
+    preset: str = STANDARD
     how: str = ""
     """Everything else that decided the values, as text, to be told apart."""
     blocks: tuple[BlockSummary, ...] = ()
