@@ -132,7 +132,7 @@ def _serving(found: Sequence[Lifetime]) -> tuple[Sequence[Lifetime], Sequence[tu
     """The experts among the lifetimes of one file, and those that are none, with the reason."""
     if len(found) == 1:
         return found, ()  # it was given as an expert; whether it can be one, its learning tells
-    stated = [one for one in found if one.role == "expert"]
+    stated = [one for one in found if one.role != "life"]
     if stated:
         return stated, ()
     tasks = [_learned(one) for one in found]
@@ -160,7 +160,7 @@ def joined(first: Experts, second: Experts) -> Experts:
         (*first.lifetimes, *further),
         {**first.saturations, **second.saturations},
         tuple(dict((*first.left_out, *second.left_out)).items()),
-        tuple({one.path or id(one): one for one in (*first.twins, *second.twins)}.values()),
+        tuple({(one.path or id(one), one.inside): one for one in (*first.twins, *second.twins)}.values()),
     )
 
 

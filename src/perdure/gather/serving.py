@@ -47,7 +47,9 @@ class Serving:
         given = tuple(given)
         paths = [one for one in given if not isinstance(one, Lifetime)]
         read = read_experts([*paths, *self._paths.pop(None, ())], options)
-        self._to_all = joined(Experts(tuple(one for one in given if isinstance(one, Lifetime))), read)
+        at_hand = [one for one in given if isinstance(one, Lifetime)]
+        twins = tuple(one for one in at_hand if one.role == "twin")
+        self._to_all = joined(Experts(tuple(one for one in at_hand if one.role != "twin"), twins=twins), read)
         self._to_run: dict[Path | None, Experts] = {}
 
     def of(self, run: Path | None) -> Experts:

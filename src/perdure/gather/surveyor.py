@@ -111,7 +111,7 @@ class Surveyor:
         for one in lifetimes(found.path, options, found.part):
             if not one.inside:
                 yield found, one
-            elif one.role != "expert":
+            elif one.role == "life":
                 yield found.inside(one.inside), one
 
     def _tell(self, some: Sequence[_Read]) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 
 from perdure.log.blocks import passage
 from perdure.log.model import Passage
+from perdure.log.variants import described_tasks
 from perdure.scenario.model import Scenario
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ class Alike:
 
     rows: pl.DataFrame
     """The rows of which this is said; it says nothing about others that took their place."""
-    shared: dict[Any, Passage] = field(repr=False)
-    """What the lifetimes found so far, one dictionary for all of them."""
+    shared: dict[Any, tuple[Passage, Any]] = field(repr=False)
+    """What the lifetimes found so far, and what the tasks were said to be; one dictionary for all of them."""
 
     @property
     def height(self) -> int:
@@ -44,11 +45,12 @@ class Alike:
         values = self.rows.get_column(measure).to_numpy()
         if not np.isfinite(values).all():
             return passage(lifetime, measure, variants)
-        like = self.shared.get(variants)
-        if like is None:
+        like, as_described = self.shared.get(variants, (None, None))
+        described = described_tasks(lifetime)
+        if like is None or described != as_described:
             made = passage(lifetime, measure, variants)
             if made.rows is self.rows and len(made.values) == self.rows.height:
-                self.shared[variants] = made
+                self.shared[variants] = made, described
             return made
         scenario = Scenario(lifetime.id, like.scenario.tasks, like.scenario.blocks, dict(lifetime.info))
         return Passage(

@@ -20,9 +20,9 @@ _MAGIC = b"PAR1"
 _LONGEST = 1 << 28  # bytes of a footer; a longer one is no footer of ours
 _AT_ONCE = 1 << 20
 
-_Known = tuple[int, int, int]
+_Known = tuple[int, int, int, int]
 _whole: dict[Path, _Known] = {}
-"""The files that were found whole in this process, by their inode, size and time: parts of one are read one by one."""
+"""The files that were found whole in this process, by their inode, size and times: parts of one are read one by one."""
 
 
 def footer_of(path: Path) -> tuple[int, bytes] | None:
@@ -58,7 +58,8 @@ def seal(path: Path) -> None:
 def broken_seal(path: Path) -> str | None:
     """What is wrong with a sealed file; None where every byte is as it was written."""
     facts = path.stat()
-    known = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
+    # Copying tools and hands set the one time as they like, the other nobody does.
+    known = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
     if _whole.get(path) == known:
         return None
     place = _place(path)

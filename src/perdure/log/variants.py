@@ -23,7 +23,7 @@ from perdure.scenario.variants import numbered
 if TYPE_CHECKING:
     from perdure.log.model import Lifetime
 
-__all__ = ["LabelSets", "Sets", "Settled", "names", "sets_of", "settle", "task_of"]
+__all__ = ["LabelSets", "Sets", "Settled", "described_tasks", "names", "sets_of", "settle", "task_of"]
 
 _BARE = "{}"
 _BY_ORDER = re.compile(r"v[0-9]+")
@@ -72,13 +72,18 @@ def task_of(lifetime: Lifetime, label: str) -> Task:
 
 def _described(lifetime: Lifetime, label: str) -> Task | None:
     """What the manifest says that a label stands for; older ones do not say it."""
-    scenario = lifetime.manifest.get("scenario")
-    tasks = scenario.get("tasks") if isinstance(scenario, Mapping) else None
+    tasks = described_tasks(lifetime)
     for one in tasks if isinstance(tasks, Sequence) else ():
         if isinstance(one, Mapping) and str(one.get("label")).lower() == label:
             task = Task(str(one.get("name")).lower(), str(one.get("variant") or "").lower())
             return task if task.label == label else None
     return None
+
+
+def described_tasks(lifetime: Lifetime) -> object:
+    """What the manifest says of its tasks: a list of objects, where nobody meddled with it."""
+    scenario = lifetime.manifest.get("scenario")
+    return scenario.get("tasks") if isinstance(scenario, Mapping) else None
 
 
 def sets_of(lifetime: Lifetime) -> Sets:

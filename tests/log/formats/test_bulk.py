@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perdure
-from perdure.errors import LogError
+from perdure.errors import LogError, PerdureError
+from perdure.gather.survey import survey
 from perdure.log.formats import bulk
 from perdure.log.formats.bulk import BULK
 from perdure.log.formats.table import TABLE
@@ -25,6 +26,7 @@ from perdure.log.write import bulk as bulk_writer
 from perdure.log.write import bulk_rows
 from perdure.metrics.engine.contract import lifetime_of, random_blocks
 from perdure.scenario.model import Block, Scenario, Task
+from perdure.scenario.variants import Variants
 from perdure.testing import check_reader
 
 SCENARIO = Scenario.of(
@@ -210,6 +212,30 @@ def test_what_is_shared_is_not_said_of_other_rows(tmp_path: Path) -> None:
     assert {block.task for block in found[1].passage("reward", "agnostic").scenario.blocks} == {"a", "b"}
 
 
+@pytest.mark.parametrize("variants", ["name", "agnostic", "params"])
+def test_lives_of_the_same_rows_may_say_different_things_of_their_tasks(tmp_path: Path, variants: Variants) -> None:
+    rng = np.random.default_rng(4)
+    blocks = [Block("learn", "x_1", 5), Block("evaluate", "x_2", 3)]
+    tasks = [{"label": one.task, "name": one.task, "variant": ""} for one in blocks]
+    described = replace(lifetime_of(blocks, rng, name="described"), manifest={"scenario": {"tasks": tasks}})
+    lives = [described, lifetime_of(blocks, rng, name="not"), replace(described, id="again")]
+    for found, own in zip(all_of(perdure.write_lives(tmp_path / "lives.parquet", lives)), lives, strict=True):
+        assert found.passage(variants=variants).scenario == own.passage(variants=variants).scenario
+
+
+def test_a_twin_stays_one_and_is_no_lifetime_to_score(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    lives = [replace(lifetime_of(SCENARIO.blocks, rng, name=str(seed)), seed=seed) for seed in range(2)]
+    twins = [replace(one, id=f"twin {one.id}", role="twin") for one in lives]
+    path = perdure.write_lives(tmp_path / "lives.parquet", [*lives, *twins])
+    assert [one.role for one in all_of(path)] == ["life", "life", "twin", "twin"]
+    found = survey(path)
+    assert [one.seed for one in found.scores] == [0, 1]
+    beside = survey(lives, twins)
+    for mine, its in zip(found.scores, beside.scores, strict=True):
+        assert mine.metrics == its.metrics
+
+
 def test_reading_one_of_many_is_refused(tmp_path: Path) -> None:
     path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
     with pytest.raises(LogError, match="holds 5 lifetimes, and one was asked for"):
@@ -269,6 +295,29 @@ def test_a_file_that_changed_since_it_was_found_whole_is_looked_at_again(tmp_pat
     assert "altered" in (broken_seal(path) or "")
 
 
+def test_a_file_altered_behind_its_time_is_noticed(tmp_path: Path) -> None:
+    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
+    all_of(path)
+    before, content = path.stat(), bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert "altered after it was written" in refusal(path)
+
+
+def test_a_file_written_anew_while_it_is_read_is_not_mixed_with_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "_LIVES", 2)
+    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
+    found = lifetimes(path, Options())
+    next(found)
+    perdure.write_lives(path, values=array(seed=1), scenario=SCENARIO)
+    with pytest.raises(LogError, match="was written anew while it was read"):
+        list(found)
+    assert len(all_of(path)) == 5
+
+
 @pytest.mark.parametrize("kept", [0, 3, 11, 12, 500, -1])
 def test_a_file_that_was_cut_short_is_none_of_ours(written: Path, tmp_path: Path, kept: int) -> None:
     short = tmp_path / "lives.parquet"
@@ -302,7 +351,7 @@ def test_a_part_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def unwritten(path: Path, *arguments: object, **more: object) -> str:
-    with pytest.raises(LogError) as caught:
+    with pytest.raises(PerdureError) as caught:
         perdure.write_lives(path, *arguments, **more)  # type: ignore[arg-type]
     assert not path.exists()
     assert not list(path.parent.iterdir()) if path.parent.exists() else True
@@ -334,7 +383,12 @@ def test_nothing_is_left_of_what_cannot_be_written(tmp_path: Path, name: str) ->
     assert "its measures are" in unwritten(path, [one, replace(other, measures={"reward": "lower"})])
     wider = replace(other, experiences=other.experiences.with_columns(pl.lit(1).alias("steps")))
     assert "differing: steps" in unwritten(path, [one, wider])
-    assert "JSON cannot say" in unwritten(path, [replace(one, manifest={"what": object()})])
+    unsayable = unwritten(path, [replace(one, manifest={"what": object()})])
+    assert "cannot be written as JSON" in unsayable
+    assert "choose another place" not in unsayable
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(bulk_rows, "PER_PIECE", 1)  # so that it breaks when some are written
+        assert unwritten(path, breaking()) == "the third is not there"
 
 
 def test_further_columns_are_kept_and_may_not_take_our_names(tmp_path: Path) -> None:

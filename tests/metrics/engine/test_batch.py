@@ -223,3 +223,13 @@ def test_experts_among_many_are_on_the_scale_of_each_life() -> None:
     alone = [measure(one, replace(curves, among=None)) for curves in lives]
     assert found == alone
     assert len({made.value for made in found}) == 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_where_rows_lie_in_memory_changes_no_digit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    life = lifetime_of([Block("learn", "a", 40), Block("evaluate", "a", 21)], rng)
+    rows = life.experiences.with_columns(pl.Series("dormant_units", rng.random(life.experiences.height)))
+    parts = [rows[:7], rows[7:30], rows[30:]]
+    whole, pieces = (replace(life, experiences=one) for one in (rows.rechunk(), pl.concat(parts, rechunk=False)))
+    assert Scorer().score(whole).blocks == Scorer().score(pieces).blocks

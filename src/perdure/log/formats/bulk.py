@@ -6,6 +6,7 @@ how many rows each has and a checksum of every byte, which is compared before an
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -42,6 +43,7 @@ IDENTITY: Mapping[str, pl.DataType] = {
     "role": pl.Categorical(),
     "scenario_type": pl.Categorical(),
 }
+_BESIDE = frozenset({"expert", "twin"})  # what lives are held against
 _TIMES = "timestamp"  # the one standard column in which lives of the same blocks differ
 _UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 
@@ -167,21 +169,27 @@ def _part(place: Path, file: Path, options: Options) -> _Part:
         raise LogError(
             f"cannot be read ({problem.strerror})", "let it be read, or leave it out", file=file
         ) from problem
-    unchanged = (of_file.st_ino, of_file.st_size, of_file.st_mtime_ns, of_place.st_mtime_ns)
-    return _opened(place, file, options.verified, unchanged)
+    changed = (of_file.st_ctime_ns, of_place.st_mtime_ns)
+    return _opened(place, file, options.verified, _content(of_file), changed)
+
+
+def _content(found: os.stat_result) -> tuple[int, ...]:
+    """What is another where the bytes of a file are others."""
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @lru_cache(maxsize=1)
-def _opened(place: Path, file: Path, verified: bool, _unchanged: tuple[int, ...]) -> _Part:
-    return _Part(place, file, verified)
+def _opened(place: Path, file: Path, verified: bool, content: tuple[int, ...], _changed: tuple[int, ...]) -> _Part:
+    return _Part(place, file, verified, content)
 
 
 class _Part:
     """One file, found whole."""
 
-    def __init__(self, place: Path, file: Path, verified: bool) -> None:
+    def __init__(self, place: Path, file: Path, verified: bool, content: tuple[int, ...]) -> None:
         self.place = place
         self.file = file
+        self.content = content
         self.notes: tuple[str, ...] = ()
         self.shared = self._opened(verified)
         rows, counts = (np.array(one, dtype=np.int64) for one in zip(*self.shared.lives, strict=True))
@@ -232,12 +240,12 @@ class _Part:
     def holds_experts(self) -> bool:
         """Whether some lifetime here is an expert."""
         if "role" in self.shared.filled:
-            return bool(self.shared.filled["role"] == "expert")
+            return self.shared.filled["role"] in _BESIDE
         try:
             roles = self._scan().select(pl.col("role").cast(pl.String).unique()).collect().to_series()
         except _UNREADABLE as problem:
             raise self._unreadable(problem) from problem
-        return "expert" in roles.to_list()
+        return not _BESIDE.isdisjoint(roles.to_list())
 
     def _measures(self, asked: Mapping[str, Direction] | None) -> dict[str, Direction]:
         known = self.shared.measures
@@ -285,7 +293,10 @@ class _Part:
 
     def rows(self, start: int, end: int, columns: pl.Expr) -> pl.DataFrame:
         """Some columns of the rows from one to before another."""
-        return self._scan().select(columns).slice(start, end - start).collect()
+        found = self._scan().select(columns).slice(start, end - start).collect()
+        if _content(self.file.stat()) != self.content:
+            raise LogError("was written anew while it was read", "read it again", file=self.file)
+        return found
 
     def _identities(self, rows: pl.DataFrame, starts: Counts) -> dict[str, Sequence[Any]]:
         """What each lifetime's first row says of it."""
@@ -319,7 +330,7 @@ class _Part:
             measures=measures,
             learner=who["learner"],
             seed=who["seed"],
-            role="expert" if who["role"] == "expert" else "life",
+            role=role if (role := who["role"]) in _BESIDE else "life",
             complete=complete,
             path=self.place,
             info=info,

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
-from perdure.errors import LogError
+from perdure.errors import LogError, PerdureError
 from perdure.log.formats.bulk import KEY, PER_PIECE, SUFFIX, part_name
 from perdure.log.model import Direction, Lifetime
 from perdure.log.seal import seal
@@ -137,25 +137,39 @@ def _written(place: Path, source: Source, number: int = 0, ahead: _Ahead | None 
     from polars.io.plugins import register_io_source
 
     written: list[tuple[int, int]] = []
+    failed: list[PerdureError] = []  # Polars would hand on no more than its text
     first = next(source.pieces)
 
     def pieces(*_: Any) -> Iterator[pl.DataFrame]:
-        for rows, lives in chain((first,), source.pieces):
-            written.extend(lives)
-            yield rows
+        try:
+            for rows, lives in chain((first,), source.pieces):
+                written.extend(lives)
+                yield rows
+        except PerdureError as problem:
+            failed.append(problem)
+            raise
 
     def metadata(_context: Any) -> dict[str, str]:
         runs = [(length, len(list(same))) for (length, _), same in groupby(written)]
         last = ahead is None or ahead.following is None
         shared = msgspec.structs.replace(source.shared, lives=runs, alike=True, part=number, last=last)
-        return {KEY: as_json(shared, place.name).decode()}
+        try:
+            return {KEY: as_json(shared, place.name).decode()}
+        except PerdureError as problem:
+            failed.append(problem)
+            raise
 
-    register_io_source(pieces, schema=source.schema).sink_parquet(
-        place,
-        compression="lz4",
-        statistics=False,
-        row_group_size=first[0].height,
-        metadata=metadata,
-        engine="streaming",
-    )
+    try:
+        register_io_source(pieces, schema=source.schema).sink_parquet(
+            place,
+            compression="lz4",
+            statistics=False,
+            row_group_size=first[0].height,
+            metadata=metadata,
+            engine="streaming",
+        )
+    except pl.exceptions.PolarsError:
+        if failed:
+            raise failed[0] from None
+        raise
     seal(place)

@@ -96,5 +96,6 @@ def _dormant(passage: Passage) -> tuple[float | None, ...]:
         return ()
     column = passage.rows.get_column(DORMANT).cast(pl.Float64, strict=False)
     starts = passage.row_starts.tolist()
-    shares = (column[first:last].drop_nulls().drop_nans() for first, last in pairwise(starts))
+    # Summed by NumPy: the last digit of Polars' sum hangs on where in memory the rows lie.
+    shares = (column[first:last].drop_nulls().drop_nans().to_numpy() for first, last in pairwise(starts))
     return tuple(float(one.sum()) / len(one) if len(one) else None for one in shares)
