@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,22 @@ def test_scores_from_the_copy_are_those_from_the_text(
     content[len(content) // 2] ^= 1
     file.write_bytes(bytes(content))
     assert survey(place).as_json() == expected
+
+
+@pytest.mark.parametrize(("name", "other"), [("values", "experiences"), ("experiences", "values")])
+def test_a_copy_under_the_name_of_the_other_is_as_good_as_none(
+    tmp_path: Path, name: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "WORTH_KEEPING", 1)
+    place = written(tmp_path / "life", random.Random(2))
+    expected = survey(place).as_json()
+    assert with_rows(place) == expected
+    cache.settle()
+    for end in ("json", "parquet"):
+        shutil.copy(place / ".perdure" / f"{name}.{end}", place / ".perdure" / f"{other}.{end}")
+    assert survey(place).as_json() == expected
+    assert with_rows(place) == expected
+    cache.settle()
 
 
 @pytest.mark.usefixtures("in_small_pieces")

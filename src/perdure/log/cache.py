@@ -76,7 +76,7 @@ def recall(log: Path, name: str, key: str) -> Kept | None:
         content = memoryview(files.read_bytes(folder / f"{name}.parquet", sum(facts.sizes), within=log))
         # Before Polars sees a byte of it: one that is flipped may end the process. The bytes that were
         # summed are the bytes that are parsed, whoever writes to the file meanwhile.
-        if checksum != _checksum(text, content):
+        if checksum != _checksum(name, text, content):
             return None
         ends = list(accumulate(facts.sizes))
         tables = [
@@ -121,13 +121,13 @@ def _write(log: Path, name: str, key: str, kept: Kept) -> None:
             text = msgspec.json.encode(_Facts(key, sizes, rows, columns, kept.height, list(kept.notes)))
             content = made.getbuffer()
             files.write(folder / f"{name}.parquet", content, synced=False)
-            files.write(folder / f"{name}.json", _checksum(text, content) + b"\n" + text, synced=False)
+            files.write(folder / f"{name}.json", _checksum(name, text, content) + b"\n" + text, synced=False)
     finally:
         _writing.discard(threading.current_thread())
 
 
-def _checksum(facts: bytes, table: bytes | memoryview) -> bytes:
-    return b"%08x" % zlib.crc32(table, zlib.crc32(facts))
+def _checksum(name: str, facts: bytes, table: bytes | memoryview) -> bytes:
+    return b"%08x" % zlib.crc32(table, zlib.crc32(facts, zlib.crc32(name.encode())))  # renamed, it is no such copy
 
 
 def _columns(table: pl.DataFrame) -> dict[str, str]:
