@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.watch.conftest import Clock
 
 import perdure
 from perdure.log.formats.growing import Growing
 from perdure.metrics.engine.score import Scorer
 from perdure.watch.follow import Follower
+from perdure.watch.followed import QUIET_S
 
 blocks = st.lists(
     st.tuples(st.sampled_from(["train", "test"]), st.sampled_from("abc"), st.integers(1, 30)), max_size=14
@@ -54,6 +57,37 @@ def _same(follower: Follower, path: Path, *, scored: bool) -> None:
         assert told.metrics == expected.metrics
         assert [block.as_json() for block in told.blocks] == [block.as_json() for block in expected.blocks]
         assert (told.notes, told.complete) == (expected.notes, expected.complete)
+
+
+def test_what_never_says_that_it_ended_is_scored_to_its_last_record_once_it_rests(tmp_path: Path) -> None:
+    clock = Clock()
+    follower = Follower([tmp_path], clock=clock)
+    journal = perdure.Journal(tmp_path, "life", ["reward"])
+    experience = 0
+    for number, (kind, count) in enumerate([("test", 5), ("train", 9), ("test", 1), ("test", 8)]):
+        block = min(number, 2)  # the last one goes on after it was scored
+        journal.log_many(
+            block_num=block, exp_num=np.arange(experience, experience + count), block_type=kind, task_name="a",
+            reward=np.arange(count) / 10 + block,
+        )  # fmt: skip
+        experience += count
+        follower.settle()
+    (one,) = follower.lives.values()
+    assert one.told is not None
+    assert [block.block.length for block in one.told.score.blocks] == [5, 9, 1]
+    scored = follower.scored
+    file = next((tmp_path / "life").glob("*/0-test/data-log.tsv"))
+    before = file.stat()
+    (tmp_path / "life" / "blocks.jsonl").unlink()  # as where another tool writes the log
+    file.write_bytes(file.read_bytes().replace(b"\t0.4", b"\t0.9"))  # as long as it was, and as old
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for _ in range(3):
+        clock.now += QUIET_S
+        follower.settle()
+    _same(follower, tmp_path / "life", scored=True)
+    assert [block.block.length for block in one.told.score.blocks] == [5, 9, 9]
+    assert follower.scored == scored + 1
+    journal.close()
 
 
 def test_records_are_kept_while_a_lifetime_runs_and_let_go_at_its_end(tmp_path: Path) -> None:

@@ -125,7 +125,8 @@ class Follower:
         self.published = self.scored
 
     def _unscored(self) -> bool:
-        return any(one.due for one in self.lives.values())
+        now = self.clock()
+        return any(one.due(now) for one in self.lives.values())
 
     def spent(self, seconds: float) -> None:
         """A part of the report took so long; the next one waits until that is a small share of the time."""
@@ -302,35 +303,36 @@ class Follower:
         for one in sorted(self.lives.values(), key=lambda followed: followed.told_at):
             if now < self._score_from:
                 break
-            if not one.due:
+            if not one.due(now):
                 continue
-            whole = one.blocks
+            whole, rows = one.blocks, one.tail.rows if one.tail else 0
             started = time.perf_counter()
-            (done,) = self._surveyor([self._read(one)])
+            (done,) = self._surveyor([self._read(one, now)])
             if done.lives:
                 one.told, one.problem = done.lives[0][1], None
                 self.scored += 1
                 changed = True
             elif done.left_out:
                 one.problem = done.left_out[0][1]
-            one.told_blocks = whole
+            one.told_blocks, one.told_rows = whole, rows
             one.told_at = now = self.clock()
             self._score_from = now + (time.perf_counter() - started) * (1 / _SHARE - 1)
         return changed
 
-    def _read(self, one: Followed) -> Found:
+    def _read(self, one: Followed, now: float) -> Found:
         """A lifetime with what is known of it, read only where it has grown; what cannot be is left to the survey.
 
-        One that is over is read whole once more, and verified: it does not grow, so nothing of it is kept.
+        One that is over, or rests, is read whole once more: it does not grow, so nothing of it is kept.
         """
         others = sum(other.growing.size for other in self.lives.values() if other is not one)
         large = one.tail is None or one.tail.size + others > _KEPT
-        if large or one.over:
+        if large or one.over or one.rests(now):
             one.growing.forget()
             return one.found
         try:
             return replace(one.found, lifetime=one.growing.read(one.path, self._surveyor.options))
         except Exception:  # the survey says what is wrong with it
+            one.growing.forget()
             return one.found
 
 

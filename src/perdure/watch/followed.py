@@ -57,6 +57,7 @@ class Followed:
         self.version = 0
         self.told: Life | None = None
         self.told_blocks = -1
+        self.told_rows = -1
         self.problem: str | None = None
         self.manifest: Mapping[str, Any] = {}
         self.tail: Tail | None = None
@@ -88,10 +89,14 @@ class Followed:
         begun = len(self.tail.blocks) if self.tail else 0
         return begun + (1 if begun and self.over else 0)
 
-    @property
-    def due(self) -> bool:
-        """Whether there is a block that no score knows of yet."""
-        return self.tail is not None and not self.tail.behind and 2 <= self.blocks != self.told_blocks
+    def due(self, now: float) -> bool:
+        """Whether there is a block that no score knows of yet, or it rests and records came since the last one.
+
+        What has no ledger, or lost its worker, never says that it ended: its last block would stay as it began.
+        """
+        if self.tail is None or self.tail.behind or self.blocks < 2:
+            return False
+        return self.blocks != self.told_blocks or (self.rests(now) and self.tail.rows != self.told_rows)
 
     def look(self, now: float) -> bool:
         """Read what is new; whether anything is."""
@@ -184,7 +189,11 @@ class Followed:
             return "failed"
         if not begun:
             return "waiting"
-        return "quiet" if now - self._last[0] > QUIET_S else "running"
+        return "quiet" if self.rests(now) else "running"
+
+    def rests(self, now: float) -> bool:
+        """Whether no record came for so long that it is no longer said to run."""
+        return now - self._last[0] > QUIET_S
 
     def _speed(self) -> float | None:
         seconds, rows = self._last[0] - self._first[0], self._last[1] - self._first[1]
