@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -102,6 +102,8 @@ class _Cut:
     whole: bool
     """Whether every row counts, as it was recorded."""
     met: _Met
+    room: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    """Where the values lie, with room for further ones."""
 
 
 class _Met(NamedTuple):
@@ -142,6 +144,13 @@ def _gone_on(
     values, rows = int(head.starts[ended]), int(head.row_starts[ended])
     table = lifetime.experiences if whole else pl.concat([head.rows[:rows], tail.rows], rechunk=False)
     lost = before.lost[:, ended : ended + 1]
+    room, total = before.room, values + len(tail.values)
+    if len(room) < total:  # twice as much as is needed, so that values are moved a few times only
+        room = np.empty(2 * total)
+        room[:values] = head.values[:values]
+    room[values:total] = tail.values
+    all_values = room[:total]
+    all_values.flags.writeable = False
     found = {task.label: task for task in (*head.scenario.tasks, *tail.scenario.tasks)}
     blocks = (*head.scenario.blocks[:ended], *tail.scenario.blocks)
     met = _Met.of(blocks) if ended < len(before.first_rows) - 1 else before.met.and_then(further.met)
@@ -151,7 +160,7 @@ def _gone_on(
     made = Passage(
         scenario=scenario,
         measure=tail.measure if not ordered else _named(ordered),
-        values=np.concatenate([head.values[:values], tail.values]),
+        values=all_values,
         starts=np.concatenate([head.starts[:ended], tail.starts + values]),
         rows=table if whole or table.n_chunks() <= _CHUNKS else table.rechunk(),
         row_starts=np.concatenate([head.row_starts[:ended], tail.row_starts + rows]),
@@ -165,6 +174,7 @@ def _gone_on(
         texts,
         whole,
         met,
+        room,
     )
 
 
