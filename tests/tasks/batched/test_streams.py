@@ -87,7 +87,7 @@ def test_gaussians_stand_about_their_middles() -> None:
 def test_what_decides_the_program_cannot_be_drawn_or_differ() -> None:
     with pytest.raises(TaskError, match="'permutation' is drawn"):
         digits("digits", [{"permutation": {"$choice": [1, 2]}}])
-    with pytest.raises(TaskError, match="16 and 32; the batched engine needs one size"):
+    with pytest.raises(TaskError, match="16 and 32, and the batched engine needs one size"):
         digits("digits", [{}, {"batch/size": 16}])
 
 
