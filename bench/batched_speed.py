@@ -144,12 +144,12 @@ def _processor() -> float:
 
 def ordinary(given: argparse.Namespace) -> float:
     """Seconds per life of the ordinary engine, two at a time; its learner is the one that batched:q stands for."""
-    from perdure.run.runner import run_protocol
+    from perdure.run.runner import run_learner
 
     asked = protocol(given.ordinary_lives, "forgetful-q", {}).with_experts(0)
     with tempfile.TemporaryDirectory() as place:
         start = time.monotonic()
-        result = run_protocol(asked, Path(place) / "run", workers=2)
+        result = run_learner(asked, Path(place) / "run", workers=2)
         each = (time.monotonic() - start) / len(result.lived)
     print(f"the ordinary engine: {each:.2f} s a life, on two cores ({len(result.lived)} lives)")
     return each

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.faults.ill import records, write_protocol
 from tests.faults.nodes import cluster, disturbed
 
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 
 _IN_ONE_RUN = 5  # more, and the nodes that take their place begin nothing but the next death
 
@@ -27,7 +27,7 @@ def main(wanted: int) -> None:
     killed = lost = runs = 0
     with tempfile.TemporaryDirectory() as held, cluster(Path(held)) as nodes:
         file = write_protocol(Path(held), "Slow", "pause = 0.01", lifetimes=4, experts=1, learn=12)
-        run_protocol(file, Path(held, "whole"), workers=0)
+        run_learner(file, Path(held, "whole"), workers=0)
         expected, began = records(Path(held, "whole")), time.monotonic()
         while killed < wanted:
             into = Path(held, f"run-{runs}")

@@ -19,7 +19,7 @@ import numpy as np
 
 from perdure.run.lifetime import live
 from perdure.run.protocol import parse_protocol
-from perdure.run.runner import cores, run_protocol
+from perdure.run.runner import cores, run_learner
 from perdure.scenario.compose import single
 from perdure.scenario.model import Task
 from perdure.tasks.resolve import task_kind
@@ -106,7 +106,7 @@ def workers(lives: int) -> None:
     for count in (1, 2):
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
-            run_protocol(protocol, folder, workers=count)
+            run_learner(protocol, folder, workers=count)
             times[count] = time.perf_counter() - start
     print(
         f"{lives} lives: one worker {times[1]:.1f} s, two {times[2]:.1f} s, × {times[1] / times[2]:.2f} "

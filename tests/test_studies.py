@@ -18,7 +18,7 @@ from perdure.log.model import Lifetime
 from perdure.log.read import lifetimes
 from perdure.metrics.engine.settings import Settings
 from perdure.run.protocol import parse_protocol
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 from perdure.stats.groups import groups
 from perdure.stats.priors import PRIORS
 
@@ -64,7 +64,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict
     found, experts, _ = live_all(protocol, SIZE)
     made = {name: summaries(one.order, one.learned, one.evaluated, experts, (0.0, 1.0)) for name, one in found.items()}
     folder = tmp_path_factory.mktemp("study") / "run"
-    assert not run_protocol(protocol, folder, engine="batched").missing
+    assert not run_learner(protocol, folder, engine="batched").missing
     held: dict[str, list[Lifetime]] = {"experts": list(lifetimes(folder / "experts" / "batch-000.parquet"))}
     for life in lifetimes(folder / "lives" / "batch-000.parquet"):
         held.setdefault(str(life.scenario_type), []).append(life)

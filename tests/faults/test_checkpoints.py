@@ -15,7 +15,7 @@ from tests.faults.ill import Run, records, until, write_protocol
 import perdure
 from perdure.errors import PerdureError, ProtocolError
 from perdure.run.resume import States
-from perdure.run.runner import RunResult, run_protocol
+from perdure.run.runner import RunResult, run_learner
 
 Damage = Callable[[Path], object]
 
@@ -24,11 +24,11 @@ def begun(folder: Path, how: str = "", workers: int = 0) -> Callable[[], RunResu
     """A life in `run` that stopped after five blocks; what is given completes it. In `whole`, one that did not stop."""
     mended = folder / "mended"
     file = write_protocol(folder, "Fickle", f'at = 5, pause = 0.0, mended = "{mended}", how = "{how}"')
-    stopped = run_protocol(file, folder / "run", workers=workers)
+    stopped = run_learner(file, folder / "run", workers=workers)
     assert "stopped" in stopped.failed["life-000"]
     mended.touch()
-    run_protocol(file, folder / "whole", workers=0)
-    return lambda: run_protocol(file, folder / "run", workers=workers)
+    run_learner(file, folder / "whole", workers=0)
+    return lambda: run_learner(file, folder / "run", workers=workers)
 
 
 def same(folder: Path) -> bool:
@@ -124,10 +124,10 @@ def test_a_damaged_pre_deployed_learner_is_made_again(tmp_path: Path) -> None:
     more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
     file = write_protocol(tmp_path, "Slow", "pause = 0.0", more=more)
     for folder in ("run", "whole"):
-        run_protocol(file, tmp_path / folder, workers=0)
+        run_learner(file, tmp_path / folder, workers=0)
     flipped(next((tmp_path / "run" / ".run" / "pre-deployment-state").glob("*/count.txt")))
     shutil.rmtree(tmp_path / "run" / "lives")
-    result = run_protocol(file, tmp_path / "run", workers=0)
+    result = run_learner(file, tmp_path / "run", workers=0)
     assert result.lived == ("life-000",)
     assert "pre-deployment was run again" in result.notes[0]
     assert same(tmp_path)
@@ -138,14 +138,14 @@ def test_a_damaged_pre_deployed_learner_is_made_again(tmp_path: Path) -> None:
 
 def test_a_disk_that_is_full_when_the_learner_is_kept_costs_nothing_that_was_kept(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "Big", "pause = 0.0")
-    result = run_protocol(file, tmp_path / "run", workers=0)
+    result = run_learner(file, tmp_path / "run", workers=0)
     why = result.failed["life-000"]
     assert "state could not be saved after 3 blocks (No space left on device); make room, and run again" in why
     assert "the lifetime then goes on after block 1" in why
     assert not (states(tmp_path) / "after-3-blocks").exists()
     (tmp_path / "mark").touch()
-    assert run_protocol(file, tmp_path / "run", workers=0).notes == ()
-    run_protocol(file, tmp_path / "whole", workers=0)
+    assert run_learner(file, tmp_path / "run", workers=0).notes == ()
+    run_learner(file, tmp_path / "whole", workers=0)
     assert same(tmp_path)
 
 
@@ -165,8 +165,8 @@ def test_a_folder_that_is_removed_under_a_run_is_said_and_nothing_is_made_in_its
         assert "removed" in said
         assert "that nothing removes it" in said
         assert "are intact" not in said
-    assert run_protocol(file, tmp_path / "run", workers=0).missing == ()
-    run_protocol(file, tmp_path / "whole", workers=0)
+    assert run_learner(file, tmp_path / "run", workers=0).missing == ()
+    run_learner(file, tmp_path / "whole", workers=0)
     assert same(tmp_path)
 
 
@@ -181,7 +181,7 @@ def removed(folder: Path) -> None:
 def test_a_folder_that_can_only_be_read_is_said_for_real(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir(mode=0o500)
     with pytest.raises(ProtocolError, match="Permission denied; make it writable, or choose another folder"):
-        run_protocol(write_protocol(tmp_path), tmp_path / "run", workers=0)
+        run_learner(write_protocol(tmp_path), tmp_path / "run", workers=0)
 
 
 def test_a_folder_that_can_only_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,10 +193,10 @@ def test_a_folder_that_can_only_be_read_is_said(tmp_path: Path, monkeypatch: pyt
         return real(path, flags, *more)
 
     file = write_protocol(tmp_path)
-    run_protocol(file, tmp_path / "run", workers=0)
+    run_learner(file, tmp_path / "run", workers=0)
     monkeypatch.setattr("perdure.files.os.open", refused)
     with pytest.raises(ProtocolError, match="Read-only file system; it can only be read: choose another folder"):
-        run_protocol(write_protocol(tmp_path, lifetimes=2), tmp_path / "run", workers=0)
+        run_learner(write_protocol(tmp_path, lifetimes=2), tmp_path / "run", workers=0)
 
 
 @pytest.mark.parametrize("step", [-86_400, 86_400])
@@ -204,7 +204,7 @@ def test_a_clock_that_is_set_while_a_life_is_lived_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.0", more="[limits]\nseconds_per_life = 1000")
-    run_protocol(file, tmp_path / "whole", workers=0)
+    run_learner(file, tmp_path / "whole", workers=0)
     true_ns, true_s, read = time.time_ns, time.time, [0]
 
     def stepped() -> int:
@@ -213,7 +213,7 @@ def test_a_clock_that_is_set_while_a_life_is_lived_changes_nothing(
 
     monkeypatch.setattr("time.time_ns", lambda: true_ns() + stepped() * 10**9)
     monkeypatch.setattr("time.time", lambda: true_s() + stepped())
-    result = run_protocol(file, tmp_path / "run", workers=0)
+    result = run_learner(file, tmp_path / "run", workers=0)
     assert result.lived == ("life-000",)
     assert read[0] > 9
     assert same(tmp_path)

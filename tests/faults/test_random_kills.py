@@ -17,11 +17,11 @@ from tests.faults.ill import Run, children_of, records, write_protocol
 from perdure.run.folder import RunFolder
 from perdure.run.plan import Plan
 from perdure.run.protocol import read_protocol
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 
 DRIVER = (
     "import sys; from perdure.stopping import stop_on_signals; stop_on_signals()\n"
-    "from perdure.run.runner import run_protocol; run_protocol(sys.argv[1], sys.argv[2], workers=2)"
+    "from perdure.run.runner import run_learner; run_learner(sys.argv[1], sys.argv[2], workers=2)"
 )
 
 
@@ -30,7 +30,7 @@ DRIVER = (
 def test_random_deaths_lose_no_record(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     file = write_protocol(tmp_path, "Slow", "pause = 0.002", lifetimes=3, experts=1, learn=10)
-    run_protocol(file, tmp_path / "whole", workers=0)
+    run_learner(file, tmp_path / "whole", workers=0)
     plan, folder = Plan(read_protocol(file)), RunFolder(tmp_path / "run")
     while any(not folder.is_finished(job) for job in plan.jobs):
         disturbed(file, tmp_path / "run", chance)

@@ -15,7 +15,7 @@ from tests.faults.nodes import Nodes, cluster, disturbed
 from perdure.errors import PerdureError
 from perdure.run.engines.work import Event
 from perdure.run.folder import RunFolder
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray's own
@@ -53,8 +53,8 @@ def same(one: Path, other: Path) -> bool:
 
 def test_nodes_that_are_killed_cost_no_record(tmp_path: Path, nodes: Nodes) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.01", lifetimes=3, experts=1, learn=10)
-    run_protocol(file, tmp_path / "one", workers=0)
-    run_protocol(file, tmp_path / "two", workers=2)
+    run_learner(file, tmp_path / "one", workers=0)
+    run_learner(file, tmp_path / "two", workers=2)
     killed, _ = disturbed(nodes, file, tmp_path / "run", 3, random.Random(4))
     assert killed > 0
     assert same(tmp_path / "one", tmp_path / "two")
@@ -68,7 +68,7 @@ def test_perdure_and_the_modules_beside_a_protocol_travel(tmp_path: Path, nodes:
     (tmp_path / "beside_it.py").write_text("")
     file = write_protocol(tmp_path)
     file.write_text(file.read_text().replace("ill_toys:Still", "ships:Where"))
-    result = run_protocol(file, tmp_path / "run", engine="ray", address=nodes.address)
+    result = run_learner(file, tmp_path / "run", engine="ray", address=nodes.address)
     assert result.failed == {}
     places = (tmp_path / "mark").read_text().split()
     assert places
@@ -87,7 +87,7 @@ def test_perdure_and_the_modules_beside_a_protocol_travel(tmp_path: Path, nodes:
 )
 def test_a_life_fails_there_as_it_does_here(tmp_path: Path, nodes: Nodes, use: str, more: str, why: str) -> None:
     file = write_protocol(tmp_path, use, more=more)
-    result = run_protocol(file, tmp_path / "run", engine="ray", address=nodes.address)
+    result = run_learner(file, tmp_path / "run", engine="ray", address=nodes.address)
     assert result.failed.keys() == {"life-000"}
     assert re.search(why, result.failed["life-000"])
     traceback = tmp_path / "run" / "lives" / "life-000" / "traceback.txt"
@@ -99,7 +99,7 @@ def test_a_life_fails_there_as_it_does_here(tmp_path: Path, nodes: Nodes, use: s
 def test_where_all_fail_alike_the_rest_is_not_begun(tmp_path: Path, nodes: Nodes) -> None:
     events: list[Event] = []
     file = write_protocol(tmp_path, "Raises", "at = 0", lifetimes=9)
-    result = run_protocol(file, tmp_path / "run", engine="ray", address=nodes.address, workers=2, tell=events.append)
+    result = run_learner(file, tmp_path / "run", engine="ray", address=nodes.address, workers=2, tell=events.append)
     assert result.stopped is not None
     assert "all failed in the same way" in result.stopped
     assert 3 <= len(result.failed) <= 5
@@ -108,14 +108,14 @@ def test_where_all_fail_alike_the_rest_is_not_begun(tmp_path: Path, nodes: Nodes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_driver_that_is_stopped_goes_on_where_it_was(tmp_path: Path, nodes: Nodes, number: signal.Signals) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.02", lifetimes=2, learn=10)
-    run_protocol(file, tmp_path / "whole", workers=0)
+    run_learner(file, tmp_path / "whole", workers=0)
     run = Run(file, "--engine", "ray", "--address", nodes.address, into=tmp_path / "run")
     until(lambda: any((tmp_path / "run").glob(".run/states/*/*.json")))
     run.process.send_signal(number)
     status, _, complained = run.end()
     assert status == (-9 if number == signal.SIGKILL else 128 + number)
     assert "Traceback" not in complained
-    result = run_protocol(file, tmp_path / "run", engine="ray", address=nodes.address)
+    result = run_learner(file, tmp_path / "run", engine="ray", address=nodes.address)
     assert result.failed == {}
     assert same(tmp_path / "run", tmp_path / "whole")
 
@@ -125,15 +125,15 @@ def test_a_life_goes_where_its_resources_are(tmp_path: Path, nodes: Nodes, monke
     nodes.add(num_gpus=1, resources={"bench": 2})
     more = "[resources]\ncpus = 0.5\ngpus = 1\ngigabytes = 0.1\ncustom = { bench = 2 }"
     file = write_protocol(tmp_path, lifetimes=2, more=more)
-    assert run_protocol(file, tmp_path / "run", engine="ray").failed == {}
+    assert run_learner(file, tmp_path / "run", engine="ray").failed == {}
     assert len(records(tmp_path / "run")) == 2
 
 
 def test_pre_deployment_travels_too(tmp_path: Path, nodes: Nodes) -> None:
     more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
     file = write_protocol(tmp_path, "Slow", "pause = 0.0", lifetimes=1, more=more)
-    run_protocol(file, tmp_path / "whole", workers=0)
-    assert run_protocol(file, tmp_path / "run", engine="ray", address=nodes.address).failed == {}
+    run_learner(file, tmp_path / "whole", workers=0)
+    assert run_learner(file, tmp_path / "run", engine="ray", address=nodes.address).failed == {}
     assert same(tmp_path / "run", tmp_path / "whole")
     assert RunFolder(tmp_path / "run").pre_deployed.is_sound()
 
@@ -142,11 +142,11 @@ def test_a_client_of_a_cluster_lives_the_same_lives(tmp_path: Path, nodes: Nodes
     if nodes.client is None:
         pytest.skip("needs ray[client]")
     file = write_protocol(tmp_path, lifetimes=1)
-    run_protocol(file, tmp_path / "whole", workers=0)
-    assert run_protocol(file, tmp_path / "run", engine="ray", address=nodes.client).failed == {}
+    run_learner(file, tmp_path / "whole", workers=0)
+    assert run_learner(file, tmp_path / "run", engine="ray", address=nodes.client).failed == {}
     assert same(tmp_path / "run", tmp_path / "whole")
 
 
 def test_a_cluster_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(PerdureError, match="no Ray cluster could be joined at nowhere"):
-        run_protocol(write_protocol(tmp_path), tmp_path / "run", engine="ray", address="nowhere")
+        run_learner(write_protocol(tmp_path), tmp_path / "run", engine="ray", address="nowhere")

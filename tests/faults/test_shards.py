@@ -11,7 +11,7 @@ from perdure.errors import ProtocolError
 from perdure.run.folder import RunFolder
 from perdure.run.plan import Plan
 from perdure.run.protocol import read_protocol
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 from perdure.run.shard import Shard
 
 
@@ -32,13 +32,13 @@ def test_what_is_no_shard_is_refused(text: str) -> None:
 
 def test_shards_one_after_the_other_and_one_run_to_finish_give_the_records_of_one_run(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.0", lifetimes=4, experts=1)
-    run_protocol(file, tmp_path / "whole", workers=0)
-    first = run_protocol(file, tmp_path / "run", workers=0, shard=Shard.of("1/3"))
+    run_learner(file, tmp_path / "whole", workers=0)
+    first = run_learner(file, tmp_path / "run", workers=0, shard=Shard.of("1/3"))
     assert len(first.lived) == 2
-    again = run_protocol(file, tmp_path / "run", workers=0, shard=Shard.of("1/3"))
+    again = run_learner(file, tmp_path / "run", workers=0, shard=Shard.of("1/3"))
     assert again.lived == ()
-    run_protocol(file, tmp_path / "run", workers=0, shard=Shard.of("3/3"))
-    last = run_protocol(file, tmp_path / "run", workers=0)
+    run_learner(file, tmp_path / "run", workers=0, shard=Shard.of("3/3"))
+    last = run_learner(file, tmp_path / "run", workers=0)
     assert len(last.lived) == 2
     assert last.missing == ()
     found, expected = records(tmp_path / "run"), records(tmp_path / "whole")
@@ -49,7 +49,7 @@ def test_shards_one_after_the_other_and_one_run_to_finish_give_the_records_of_on
 @pytest.mark.slow
 def test_shards_at_once_are_killed_and_run_again_to_the_records_of_one_run(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.003", lifetimes=4, experts=1, learn=6)
-    run_protocol(file, tmp_path / "whole", workers=0)
+    run_learner(file, tmp_path / "whole", workers=0)
     runs = [Run(file, "--shard", f"{one}/3", into=tmp_path / "run", workers=1) for one in (1, 2, 3)]
     until(lambda: runs[0].records() > 20)
     runs[1].process.kill()
@@ -59,7 +59,7 @@ def test_shards_at_once_are_killed_and_run_again_to_the_records_of_one_run(tmp_p
         status, _, complained = run.end(100)
         assert status == 0, complained
     assert not (tmp_path / "run" / "report.html").exists()
-    finished = run_protocol(file, tmp_path / "run", workers=0)
+    finished = run_learner(file, tmp_path / "run", workers=0)
     assert finished.lived == finished.missing == ()
     found, expected = records(tmp_path / "run"), records(tmp_path / "whole")
     assert found.keys() == expected.keys()
@@ -76,28 +76,28 @@ def test_who_would_live_the_same_lives_at_once_is_refused(tmp_path: Path, monkey
 
     with folder.locked(Shard(1, 4), claim):
         with pytest.raises(ProtocolError, match=r"active here \(process \d+ on .*, the first of 4 shards\)"):
-            run_protocol(file, into, workers=0)
+            run_learner(file, into, workers=0)
         with pytest.raises(ProtocolError, match=r"another perdure run is active here \(process"):
-            run_protocol(file, into, workers=0, shard=Shard(1, 4))
+            run_learner(file, into, workers=0, shard=Shard(1, 4))
         with pytest.raises(ProtocolError, match=r"a run in 4 shards is active here .* and this is one of 3"):
-            run_protocol(file, into, workers=0, shard=Shard(2, 3))
+            run_learner(file, into, workers=0, shard=Shard(2, 3))
         other = write_protocol(tmp_path, lifetimes=5)
         with pytest.raises(ProtocolError, match="with another protocol, which differs in lifetimes"):
-            run_protocol(other, into, workers=0, shard=Shard(2, 4))
+            run_learner(other, into, workers=0, shard=Shard(2, 4))
         file = write_protocol(tmp_path, lifetimes=4)
-        assert run_protocol(file, into, workers=0, shard=Shard(2, 4)).lived == ("life-001",)
+        assert run_learner(file, into, workers=0, shard=Shard(2, 4)).lived == ("life-001",)
     with folder.locked(), pytest.raises(ProtocolError, match="another perdure run is active here"):
-        run_protocol(file, into, workers=0, shard=Shard(3, 4))
+        run_learner(file, into, workers=0, shard=Shard(3, 4))
 
 
 def test_pre_deployment_comes_before_the_shards_and_by_itself(tmp_path: Path) -> None:
     more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
     file = write_protocol(tmp_path, "Slow", "pause = 0.0", lifetimes=2, more=more)
     with pytest.raises(ProtocolError, match="run it once, with --only pre-deployment, and then the shards"):
-        run_protocol(file, tmp_path / "run", workers=0, shard=Shard(1, 2))
-    first = run_protocol(file, tmp_path / "run", workers=0, only=["pre-deployment"])
+        run_learner(file, tmp_path / "run", workers=0, shard=Shard(1, 2))
+    first = run_learner(file, tmp_path / "run", workers=0, only=["pre-deployment"])
     assert (first.lived, first.failed) == ((), {})
-    assert run_protocol(file, tmp_path / "run", workers=0, shard=Shard(1, 2)).lived == ("life-000",)
+    assert run_learner(file, tmp_path / "run", workers=0, shard=Shard(1, 2)).lived == ("life-000",)
 
 
 def test_a_drive_without_locks_is_used_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,4 +107,4 @@ def test_a_drive_without_locks_is_used_all_the_same(tmp_path: Path, monkeypatch:
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("perdure.run.lock.fcntl.flock", unknown)
-    assert run_protocol(write_protocol(tmp_path), tmp_path / "run", workers=0, shard=Shard(1, 1)).lived == ("life-000",)
+    assert run_learner(write_protocol(tmp_path), tmp_path / "run", workers=0, shard=Shard(1, 1)).lived == ("life-000",)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.faults.ill import Run, gone, records, until, write_protocol
 
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 SIGNALS = [pytest.param(signal.SIGINT, id="ctrl-c"), pytest.param(signal.SIGTERM, id="sigterm")]
@@ -62,8 +62,8 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_records(
     status, _, complained = run.end(30)
     assert status == STATUS[number], complained
     assert "Traceback" not in complained
-    assert run_protocol(file, tmp_path / "run", workers=0).lived == ("life-000",)
-    run_protocol(file, tmp_path / "whole", workers=0)
+    assert run_learner(file, tmp_path / "run", workers=0).lived == ("life-000",)
+    run_learner(file, tmp_path / "whole", workers=0)
     found, expected = records(tmp_path / "run"), records(tmp_path / "whole")
     assert list(found) == ["lives/life-000"]
     assert found["lives/life-000"].equals(expected["lives/life-000"])
@@ -85,7 +85,7 @@ def test_at_every_stage_a_signal_ends_the_command_with_its_status_and_no_traceba
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if " finished, " not in line]  # beside progress
         assert said in ([], ["perdure: stopped"]) or (len(said) == 1 and said[0].startswith("perdure: stopped; "))
-    assert run_protocol(file, tmp_path / "run", workers=0).missing == ()
+    assert run_learner(file, tmp_path / "run", workers=0).missing == ()
 
 
 def test_a_signal_that_no_python_code_can_see_ends_the_command_all_the_same(tmp_path: Path) -> None:

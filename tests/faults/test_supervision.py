@@ -15,7 +15,7 @@ import perdure
 from perdure.errors import ProtocolError
 from perdure.run.engines.work import Event
 from perdure.run.folder import RunFolder
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 
 
 def marked(folder: Path) -> list[int]:
@@ -26,7 +26,7 @@ def marked(folder: Path) -> list[int]:
 @pytest.mark.parametrize("use", ["Hangs", "HangsDeaf"])
 def test_a_learner_that_hangs_is_ended_from_outside_and_says_where_it_hung(tmp_path: Path, use: str) -> None:
     file = write_protocol(tmp_path, use, more="[limits]\nseconds_per_life = 0.5")
-    result = run_protocol(file, tmp_path / "run", workers=1)
+    result = run_learner(file, tmp_path / "run", workers=1)
     why = result.failed["life-000"]
     assert "took longer than seconds_per_life = 0.5" in why
     assert "it was at ill_toys.py:" in why
@@ -39,12 +39,12 @@ def test_a_learner_that_hangs_is_ended_from_outside_and_says_where_it_hung(tmp_p
 @pytest.mark.parametrize("deaf", ["false", "true"])
 def test_a_child_that_a_learner_leaves_behind_delays_nobody(tmp_path: Path, use: str, deaf: str) -> None:
     file = write_protocol(tmp_path, use, f"deaf = {deaf}", lifetimes=2)
-    result = run_protocol(file, tmp_path / "run", workers=1)
+    result = run_learner(file, tmp_path / "run", workers=1)
     assert result.lived == ("life-000", "life-001")
     try:
         if deaf == "false" or use == "Joined":
             until(lambda: all(map(gone, marked(tmp_path))), 10)
-        assert run_protocol(file, tmp_path / "run", workers=1).lived == ()  # and holds no lock
+        assert run_learner(file, tmp_path / "run", workers=1).lived == ()  # and holds no lock
     finally:
         for process in marked(tmp_path):
             if not gone(process):
@@ -52,7 +52,7 @@ def test_a_child_that_a_learner_leaves_behind_delays_nobody(tmp_path: Path, use:
 
 
 def test_a_forked_child_that_goes_on_as_the_learner_writes_nothing(tmp_path: Path) -> None:
-    result = run_protocol(write_protocol(tmp_path, "ForksAndReturns"), tmp_path / "run", workers=1)
+    result = run_learner(write_protocol(tmp_path, "ForksAndReturns"), tmp_path / "run", workers=1)
     assert result.lived == ("life-000",)
     assert not perdure.check(result.finished_lives[0]).problems
 
@@ -72,7 +72,7 @@ def test_what_a_learner_does_to_itself_is_said_and_costs_its_own_life_alone(
     tmp_path: Path, use: str, words: str
 ) -> None:
     # Experts have one block, so that only the life reaches the block in which the bad thing is done.
-    result = run_protocol(write_protocol(tmp_path, use, experts=1), tmp_path / "run", workers=2)
+    result = run_learner(write_protocol(tmp_path, use, experts=1), tmp_path / "run", workers=2)
     if use == "NotANumber":
         assert all("nan" in why.lower() for why in result.failed.values())
         assert len(result.failed) == 3
@@ -93,21 +93,21 @@ def test_a_learner_that_leaves_its_folder_or_reads_input_finds_its_way_to_the_en
     params = f'mark = "{tmp_path / "away"}"' if use == "Wanders" else ""
     file = write_protocol(tmp_path, use, lifetimes=2)
     file.write_text(file.read_text().replace(f'mark = "{tmp_path / "mark"}"', params))
-    result = run_protocol(file, "run", workers=workers)
+    result = run_learner(file, "run", workers=workers)
     assert result.failed == {}
     assert result.lived == ("life-000", "life-001")
 
 
 def test_a_learner_that_leaks_is_ended_at_its_limit(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "Leaks", more="[limits]\ngigabytes_per_life = 0.6")
-    result = run_protocol(file, tmp_path / "run", workers=1)
+    result = run_learner(file, tmp_path / "run", workers=1)
     assert "more than gigabytes_per_life = 0.6" in result.failed["life-000"]
 
 
 def test_an_environment_that_never_ends_is_cut_and_noted(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, more="[limits]\nsteps_per_episode = 3")
     file.write_text(file.read_text().replace("steps = 30", "steps = 1000000"))
-    result = run_protocol(file, tmp_path / "run", workers=1)
+    result = run_learner(file, tmp_path / "run", workers=1)
     assert result.failed == {}
     assert any("every one was cut at steps_per_episode = 3" in note for note in result.notes)
 
@@ -116,7 +116,7 @@ def test_an_environment_that_never_ends_is_cut_and_noted(tmp_path: Path) -> None
 def test_where_the_first_lives_all_fail_alike_the_rest_is_not_begun(tmp_path: Path, workers: int) -> None:
     events: list[Event] = []
     file = write_protocol(tmp_path, "Raises", "at = 0", lifetimes=12, experts=1)
-    result = run_protocol(file, tmp_path / "run", workers=workers, tell=events.append)
+    result = run_learner(file, tmp_path / "run", workers=workers, tell=events.append)
     assert result.stopped is not None
     assert "all failed in the same way in their first block" in result.stopped
     assert "ZeroDivisionError: toy trouble" in result.stopped
@@ -127,7 +127,7 @@ def test_where_the_first_lives_all_fail_alike_the_rest_is_not_begun(tmp_path: Pa
 
 
 def test_lives_that_fail_later_or_differently_stop_nobody(tmp_path: Path) -> None:
-    result = run_protocol(write_protocol(tmp_path, "Raises", lifetimes=5), tmp_path / "run", workers=0)
+    result = run_learner(write_protocol(tmp_path, "Raises", lifetimes=5), tmp_path / "run", workers=0)
     assert result.stopped is None
     assert len(result.failed) == 5
 
@@ -146,7 +146,7 @@ def test_a_killed_worker_is_replaced_at_once(tmp_path: Path) -> None:
 
     file = write_protocol(tmp_path, "Slow", "pause = 0.01")
     before = set(children_of(os.getpid()))  # other tests may have left some
-    result = run_protocol(file, tmp_path / "run", workers=1, tell=told)
+    result = run_learner(file, tmp_path / "run", workers=1, tell=told)
     assert result.lived == ("life-000",)
     assert len(begun) == 2
 
@@ -166,5 +166,5 @@ def test_the_lock_names_who_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("perdure.run.lock._PATIENCE_S", 0.1)
     folder = RunFolder(tmp_path / "run")
     with folder.locked(), pytest.raises(ProtocolError, match=rf"active here \(process {os.getpid()} on \S+, since 2"):
-        run_protocol(write_protocol(tmp_path), tmp_path / "run", workers=0)
+        run_learner(write_protocol(tmp_path), tmp_path / "run", workers=0)
     assert json.loads((tmp_path / "run" / ".run" / "lock").read_text())["pid"] == os.getpid()

@@ -12,7 +12,7 @@ from tests.faults.nodes import Nodes, cluster
 import perdure
 from perdure.errors import PerdureError
 from perdure.metrics.engine import declare
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 from perdure.settings import Settings
 
 pytest.importorskip("ray")
@@ -56,7 +56,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     (folder / "protocol.toml").write_text(PROTOCOL)
-    run_protocol(folder / "protocol.toml", folder / "run", workers=0)
+    run_learner(folder / "protocol.toml", folder / "run", workers=0)
     damaged = next((folder / "run/lives/life-003").glob("*/*/data-log.tsv"))
     damaged.write_bytes(damaged.read_bytes()[:-20])
     return folder / "run"

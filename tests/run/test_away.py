@@ -18,7 +18,7 @@ import pytest
 import perdure
 from perdure.errors import PerdureError
 from perdure.run.away import _fetched, home_of
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 
 fsspec = pytest.importorskip("fsspec", reason="needs the extra perdure[remote]")
 
@@ -43,14 +43,14 @@ def test_a_run_at_a_url_has_the_records_of_one_here(
     tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
 ) -> None:
     file = write_protocol(lifetimes=2, experts=1)
-    run_protocol(file, tmp_path / "here", workers=0)
-    first = run_protocol(file, "memory://runs/there", workers=0, only=["life-000"])
+    run_learner(file, tmp_path / "here", workers=0)
+    first = run_learner(file, "memory://runs/there", workers=0, only=["life-000"])
     assert (first.lived, first.failed) == (("life-000",), {})
     _fetched.cache_clear()
-    second = run_protocol(file, "memory://runs/there", workers=0)
+    second = run_learner(file, "memory://runs/there", workers=0)
     assert "life-000" not in second.lived
     _fetched.cache_clear()
-    assert run_protocol(file, "memory://runs/there", workers=0).lived == ()
+    assert run_learner(file, "memory://runs/there", workers=0).lived == ()
     assert same(all_records(home_of("memory://runs/there")), all_records(tmp_path / "here"))
     assert len(perdure.survey("memory://runs/there").lives) == 2
 
@@ -59,7 +59,7 @@ def test_a_life_that_broke_off_goes_on_from_the_state_that_is_there(
     tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
 ) -> None:
     file = write_protocol("toys:Counts", lifetimes=1)
-    run_protocol(file, tmp_path / "whole", workers=0)
+    run_learner(file, tmp_path / "whole", workers=0)
     breaks = write_protocol("toys:Counts")
     toys = tmp_path / "toys.py"
     toys.write_text(
@@ -68,12 +68,12 @@ def test_a_life_that_broke_off_goes_on_from_the_state_that_is_there(
         + f"        if situation.block == 4 and not os.path.exists({str(tmp_path / 'mended')!r}):\n"
         + "            raise ZeroDivisionError('toy trouble')\n"
     )
-    assert run_protocol(breaks, "memory://runs/broken", workers=1).failed.keys() == {"life-000"}
+    assert run_learner(breaks, "memory://runs/broken", workers=1).failed.keys() == {"life-000"}
     kept = [one for one in fsspec.filesystem("memory").find("/runs/broken") if "/.run/states/" in one]
     assert any(one.endswith("after-4-blocks.json") for one in kept)
     (tmp_path / "mended").touch()
     _fetched.cache_clear()
-    assert run_protocol(breaks, "memory://runs/broken", workers=1).failed == {}
+    assert run_learner(breaks, "memory://runs/broken", workers=1).failed == {}
     assert same(all_records(home_of("memory://runs/broken")), all_records(tmp_path / "whole"))
     left = [one for one in fsspec.filesystem("memory").find("/runs/broken") if "/.run/states/" in one]
     assert left == []
@@ -91,13 +91,13 @@ def test_a_place_that_takes_nothing_is_said_and_its_lives_count_as_failed(
         real(self, path, value, **more)
 
     monkeypatch.setattr(kind, "pipe_file", refused)
-    result = run_protocol(write_protocol(), "memory://runs/mine", workers=0)
+    result = run_learner(write_protocol(), "memory://runs/mine", workers=0)
     assert "memory://runs/mine: cannot be written to (not yours); check" in result.failed["life-000"]
 
 
 def test_an_unknown_scheme_is_said(write_protocol: WriteProtocol) -> None:
     with pytest.raises(PerdureError, match="no file system for 'nosuch'"):
-        run_protocol(write_protocol(), "nosuch://a/b", workers=0)
+        run_learner(write_protocol(), "nosuch://a/b", workers=0)
 
 
 def of_several(file: Path) -> Path:

@@ -13,7 +13,7 @@ from perdure.learners.network import Network, dormant_units
 from perdure.report import gather
 from perdure.report.tables import blocks
 from perdure.run.protocol import parse_protocol
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 
 
 def test_a_unit_is_dormant_at_a_fortieth_of_its_layers_mean_activity() -> None:
@@ -34,7 +34,7 @@ def test_what_a_learner_logs_of_itself_is_a_column_of_every_table_of_blocks(tmp_
         "learner": {"use": learner, "params": {"count_dormant": True, "hidden": 16}},
         "scenarios": [{"layout": "single", "tasks": ["zero-one"], "learn": 6, "evaluate": 2}],
     }
-    assert not run_protocol(parse_protocol(document), tmp_path, workers=0).failed
+    assert not run_learner(parse_protocol(document), tmp_path, workers=0).failed
     rows = perdure.read(tmp_path / "lives" / "life-000").experiences
     by_hand = [
         float(np.mean(one["dormant_units"].to_list())) for one in rows.partition_by("block_num", maintain_order=True)

@@ -10,7 +10,7 @@ import pytest
 
 import perdure
 from perdure.run.protocol import parse_protocol
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 
 PROTOCOL = {
     "name": "twins",
@@ -27,7 +27,7 @@ PROTOCOL = {
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     into = tmp_path_factory.mktemp("twins")
-    result = run_protocol(parse_protocol(PROTOCOL), into, workers=0)
+    result = run_learner(parse_protocol(PROTOCOL), into, workers=0)
     assert not result.failed
     assert [path.name for path in result.finished_twins] == ["life-000-twin"]
     return into

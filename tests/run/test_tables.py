@@ -10,7 +10,7 @@ import pytest
 import perdure
 from perdure.run.plan import Plan
 from perdure.run.protocol import parse_protocol, read_protocol
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 from perdure.scenario.lint import lint
 from perdure.scenario.syllabus import syllabus_text
 from perdure.settings import Settings
@@ -40,7 +40,7 @@ def test_condensed_and_dispersed_are_those_of_the_appendix() -> None:
 
 def test_the_single_task_table_is_scored_as_one_task(tmp_path: Path) -> None:
     protocol = read_protocol(PROTOCOLS / "s000-table1.toml").with_lifetimes(1)
-    result = run_protocol(protocol, tmp_path, workers=0)
+    result = run_learner(protocol, tmp_path, workers=0)
     assert not result.failed
     score = perdure.score(result.finished_lives[0], settings=Settings(variants=protocol.score["variants"]))
     assert score.tasks == ("task-1-zero-one",)
@@ -53,6 +53,6 @@ def test_a_shorter_sequence_of_the_hundred_tasks_answers_what_it_is_made_for(tmp
     example = runpy.run_path(str(PROTOCOLS / "hundred_tasks.py"))
     assert len(parse_protocol(example["protocol"]()).scenarios[0].syllabus(0).scenario.tasks) == 100
     short = parse_protocol(example["protocol"](tasks=4, learn=6))
-    assert not run_protocol(short, tmp_path, workers=0).failed
+    assert not run_learner(short, tmp_path, workers=0).failed
     (score,) = perdure.survey(tmp_path, settings=perdure.Settings(metrics=example["METRICS"])).scores
     assert score.why == {}

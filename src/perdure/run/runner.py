@@ -23,7 +23,7 @@ from perdure.run.shard import Shard
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["PreparedRun", "RunResult", "cores", "prepare_run", "run_protocol"]
+__all__ = ["PreparedRun", "RunResult", "cores", "prepare_run", "run_learner"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -228,7 +228,7 @@ def prepare_run(
     )
 
 
-def run_protocol(
+def run_learner(
     protocol: Protocol | Mapping[str, Any] | str | os.PathLike[str],
     into: str | os.PathLike[str],
     *,

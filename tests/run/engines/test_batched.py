@@ -18,7 +18,7 @@ from perdure.run.batched.__main__ import lived
 from perdure.run.batched.arrays import Chunk, Facts
 from perdure.run.engines.batched import convert
 from perdure.run.folder import RunFolder
-from perdure.run.runner import RunResult, run_protocol
+from perdure.run.runner import RunResult, run_learner
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     protocol = plan().protocol
     lived(protocol, into)
     assert any(arrays_of(into).iterdir())
-    return run_protocol(protocol, into, engine="batched")
+    return run_learner(protocol, into, engine="batched")
 
 
 def test_all_is_lived_and_nothing_is_left_to_do(run: RunResult) -> None:
@@ -36,7 +36,7 @@ def test_all_is_lived_and_nothing_is_left_to_do(run: RunResult) -> None:
     assert not run.missing
     assert len(run.lived) == len(run.plan.jobs) == 12
     assert list(arrays_of(run.folder.path).iterdir()) == []
-    assert run_protocol(run.plan.protocol, run.folder.path, engine="batched").lived == ()
+    assert run_learner(run.plan.protocol, run.folder.path, engine="batched").lived == ()
 
 
 def test_lifetimes_are_what_was_planned(run: RunResult) -> None:
@@ -78,7 +78,7 @@ def test_more_lifetimes_add_to_what_is_there(run: RunResult, tmp_path: Path) -> 
 
     shutil.copytree(run.folder.path, tmp_path / "run")
     before = (tmp_path / "run" / "lives" / "batch-000.parquet").read_bytes()
-    more = run_protocol(run.plan.protocol.with_lifetimes(4), tmp_path / "run", engine="batched")
+    more = run_learner(run.plan.protocol.with_lifetimes(4), tmp_path / "run", engine="batched")
     assert more.lived == ("life-006", "life-007")
     assert (tmp_path / "run" / "lives" / "batch-000.parquet").read_bytes() == before
     assert not more.missing
@@ -86,7 +86,7 @@ def test_more_lifetimes_add_to_what_is_there(run: RunResult, tmp_path: Path) -> 
 
 def test_a_life_that_is_no_number_any_more_fails_alone(tmp_path: Path) -> None:
     protocol = plan(learner={"use": "tests.run.batched.test_live:fragile"}, lifetimes=4, experts=1).protocol
-    result = run_protocol(protocol, tmp_path / "run", engine="batched")
+    result = run_learner(protocol, tmp_path / "run", engine="batched")
     assert 0 < len(result.failed) < len(result.plan.jobs)
     assert all("not finite any more; lower its rate" in why for why in result.failed.values())
     assert set(result.missing) == set(result.failed)
@@ -96,9 +96,9 @@ def test_a_life_that_is_no_number_any_more_fails_alone(tmp_path: Path) -> None:
 
 def test_engines_and_learners_that_do_not_fit_say_so(tmp_path: Path) -> None:
     with pytest.raises(ProtocolError, match=r"'forgetful-q' runs one lifetime at a time.*batched:q"):
-        run_protocol(plan(learner={"use": "forgetful-q"}).protocol, tmp_path / "a", engine="batched")
+        run_learner(plan(learner={"use": "forgetful-q"}).protocol, tmp_path / "a", engine="batched")
     with pytest.raises(PerdureError, match=r"batched:q runs thousands .* use --engine batched"):
-        run_protocol(plan().protocol, tmp_path / "b")
+        run_learner(plan().protocol, tmp_path / "b")
 
 
 def test_a_protocol_with_other_lives_than_were_lived_is_refused(tmp_path: Path) -> None:

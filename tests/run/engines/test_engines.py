@@ -17,7 +17,7 @@ from perdure.run.engines.ray import _check_room, _room
 from perdure.run.engines.work import Event, Work
 from perdure.run.folder import RunFolder
 from perdure.run.protocol import Resources, read_protocol
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 
 WriteProtocol = Callable[..., Path]
 
@@ -29,7 +29,7 @@ def test_every_engine_of_the_table_is_there(name: str) -> None:
 
 def test_an_unknown_engine_offers_the_nearest(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     with pytest.raises(UnknownName, match="unknown engine 'rya'; did you mean 'ray'"):
-        run_protocol(write_protocol(), tmp_path / "run", engine="rya")
+        run_learner(write_protocol(), tmp_path / "run", engine="rya")
     assert not (tmp_path / "run").exists()
 
 

@@ -16,7 +16,7 @@ from perdure.run.engines.shipping import Inbox, Outbox, believed, luggage, unpac
 from perdure.run.folder import RunFolder
 from perdure.run.plan import Job, Plan
 from perdure.run.protocol import read_protocol
-from perdure.run.runner import run_protocol
+from perdure.run.runner import run_learner
 
 WriteProtocol = Callable[..., Path]
 AllRecords = Callable[[Path], dict[str, pl.DataFrame]]
@@ -32,7 +32,7 @@ def broken(tmp_path: Path, write_protocol: WriteProtocol) -> tuple[Path, RunFold
         + f"        if situation.block == 4 and not os.path.exists({str(tmp_path / 'mended')!r}):\n"
         + "            raise ZeroDivisionError('toy trouble')\n"
     )
-    assert run_protocol(file, tmp_path / "far", workers=1).failed
+    assert run_learner(file, tmp_path / "far", workers=1).failed
     (tmp_path / "mended").touch()
     folder = RunFolder(tmp_path / "far")
     return file, folder, Plan(read_protocol(file)).lives[0]
@@ -58,7 +58,7 @@ def test_a_life_goes_on_from_wherever_its_journey_ended(
 ) -> None:
     monkeypatch.setattr(shipping, "_MOST_BYTES", 400)
     file, far, job = broken(tmp_path, write_protocol)
-    run_protocol(file, tmp_path / "whole", workers=1)
+    run_learner(file, tmp_path / "whole", workers=1)
     expected = all_records(tmp_path / "whole")
     pieces = list(outbox(far, job).pieces(over=False))
     assert any(at for _, at, _, _ in pieces)  # some file is in several pieces
@@ -67,7 +67,7 @@ def test_a_life_goes_on_from_wherever_its_journey_ended(
         here = home(tmp_path, f"home-{count}")
         Inbox(here, job).take(islice(pieces, count))
         went_on += here.states(job).latest() is not None
-        assert run_protocol(file, here.path, workers=0).failed == {}
+        assert run_learner(file, here.path, workers=0).failed == {}
         found = all_records(here.path)
         assert found.keys() == expected.keys()
         assert all(found[key].equals(expected[key]) for key in found)
@@ -84,7 +84,7 @@ def test_what_is_sent_twice_is_sent_once_and_what_is_gone_is_removed(
     assert (here.place(job) / "traceback.txt").exists()
     assert list(sent.pieces(over=True)) == []
     assert not sent.has_news()
-    run_protocol(file, far.path, workers=0)
+    run_learner(file, far.path, workers=0)
     assert sent.has_news()
     Inbox(here, job).take(sent.pieces(over=True))
     believed(here, job)
@@ -106,7 +106,7 @@ def test_luggage_is_what_a_life_goes_on_with(tmp_path: Path, write_protocol: Wri
 
 def test_a_life_that_did_not_arrive_whole_is_not_believed(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     file = write_protocol()
-    run_protocol(file, tmp_path / "far", workers=0)
+    run_learner(file, tmp_path / "far", workers=0)
     far, job = RunFolder(tmp_path / "far"), Plan(read_protocol(file)).lives[0]
     here = home(tmp_path, "home")
     pieces = list(outbox(far, job).pieces(over=True))
@@ -126,7 +126,7 @@ def test_a_life_that_did_not_arrive_whole_is_not_believed(tmp_path: Path, write_
 )
 def test_what_is_no_part_of_the_life_is_not_taken(tmp_path: Path, write_protocol: WriteProtocol, path: str) -> None:
     file = write_protocol()
-    run_protocol(file, tmp_path / "far", workers=0)
+    run_learner(file, tmp_path / "far", workers=0)
     here, job = home(tmp_path, "home"), Plan(read_protocol(file)).lives[0]
     with pytest.raises(PerdureError, match="not part of its lifetime, and was rejected"):
         Inbox(here, job).take([(path, 0, b"x", True)])
