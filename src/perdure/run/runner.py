@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PreparedRun", "RunResult", "cores", "prepare_run", "run_learner"]
 
+_REPR = 40  # signs of a place that a short word shows
+
 
 @dataclass(frozen=True, repr=False)
 class RunResult(Tabular):
@@ -101,7 +103,8 @@ class PreparedRun(Tabular):
 
     def __repr__(self) -> str:
         counts = f"{len(self.missing)} of {len(self)} to run"
-        return f"PreparedRun({self.plan.protocol.title!r}, {counts}, into {self.into!r})"
+        place = self.into if len(self.into) <= _REPR else f"…{self.into[-_REPR:]}"
+        return f"PreparedRun({self.plan.protocol.title!r}, {counts}, into {place!r})"
 
     def __len__(self) -> int:
         return len(self.chosen)
