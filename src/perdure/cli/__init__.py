@@ -30,6 +30,7 @@ VERBS = (
     "list",
     "new",
 )
+_LIVING = ("demo", "run")  # the verbs that learners live in, who may multiply as they like
 
 
 def application(verbs: Sequence[str] = VERBS) -> typer.Typer:
@@ -77,6 +78,9 @@ def main() -> None:
     # A command makes many objects that live to its end; Python's default looks for dead ones after every 700.
     gc.set_threshold(100_000)
     asked = next((one for one in sys.argv[1:] if not one.startswith("-")), None)
+    if asked not in _LIVING:
+        # NumPy starts a thread per core that waits by spinning, for products that are never long enough here.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         application((asked,) if asked in VERBS else VERBS)()
     except PerdureError as problem:
