@@ -150,3 +150,9 @@ def test_a_protocol_is_linted_scenario_by_scenario(protocol: Path, few: int) -> 
     assert found.as_json() == json.loads(run_verb("lint", protocol, "--json", "-").stdout)
     assert found.few_experts
     assert found.few_experts.startswith("no experts" if few == 0 else "2 experts per task")
+
+
+def test_another_learner_than_a_protocol_has_is_not_passed_by(protocol: Path, tmp_path: Path) -> None:
+    (one, _) = perdure.prepare_protocol(protocol, tmp_path / "run").runs
+    with pytest.raises(ProtocolError, match="'keeping-q' for a protocol that has its learner; give its file"):
+        perdure.prepare_protocol(one.plan.protocol, tmp_path / "run", learner="keeping-q")

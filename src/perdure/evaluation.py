@@ -207,6 +207,12 @@ def prepare_protocol(
 ) -> PreparedProtocol:
     """Look at all that `run_protocol` needs, which takes the same, and refuse what could not be run."""
     if isinstance(protocol, Protocol):
+        if learner is not None:
+            raise ProtocolError(
+                f"learner={learner!r} for a protocol that has its learner",
+                "give its file or its content",
+                file=protocol.name,
+            )
         found: tuple[Protocol, ...] = (protocol,)
     elif isinstance(protocol, Mapping):
         found = parse_protocols(protocol, learner=learner)

@@ -119,7 +119,7 @@ def settings_of(protocol: Protocol) -> Settings:
     try:
         Scorer(settings)
     except PerdureError as problem:
-        raise PerdureError(f"[score]: {problem.placed}", problem.fix, file=protocol.name) from problem
+        raise problem.at(file=protocol.name, where="[score]") from problem
     return settings
 
 
