@@ -26,7 +26,7 @@ from perdure import files
 from perdure.errors import LogError
 from perdure.log.tsv import Source
 
-__all__ = ["EXPERIENCES", "FOLDER", "VALUES", "WORTH_KEEPING", "Kept", "keep", "key_of", "recall", "settle"]
+__all__ = ["EXPERIENCES", "FOLDER", "VALUES", "WORTH_KEEPING", "Copy", "keep", "key_of", "recall", "settle"]
 
 FOLDER = ".perdure"
 EXPERIENCES, VALUES = "experiences", "values"
@@ -38,7 +38,7 @@ _writing: set[threading.Thread] = set()
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class Copy:
     """What is kept of a log."""
 
     tables: Sequence[pl.DataFrame]
@@ -65,7 +65,7 @@ def key_of(found: Iterable[Source], measures: Mapping[str, str], ledger: int | N
     return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
 
 
-def recall(log: Path, name: str, key: str) -> Kept | None:
+def recall(log: Path, name: str, key: str) -> Copy | None:
     """The copy of this name, or None where there is none for this key that proves itself."""
     folder = log / FOLDER
     try:
@@ -86,10 +86,10 @@ def recall(log: Path, name: str, key: str) -> Kept | None:
         return None  # a damaged copy is no loss: the journal is read instead
     if ([one.height for one in tables], list(map(_columns, tables))) != (facts.rows, facts.columns):
         return None
-    return Kept(tables, facts.height, facts.notes)
+    return Copy(tables, facts.height, facts.notes)
 
 
-def keep(log: Path, name: str, key: str, kept: Kept) -> None:
+def keep(log: Path, name: str, key: str, kept: Copy) -> None:
     """Write a copy beside the log, in the background; a read-only folder is left alone."""
     if kept.height < WORTH_KEEPING or not os.access(log, os.W_OK):
         return
@@ -104,7 +104,7 @@ def settle() -> None:
         thread.join()
 
 
-def _write(log: Path, name: str, key: str, kept: Kept) -> None:
+def _write(log: Path, name: str, key: str, kept: Copy) -> None:
     # A full disk or a folder removed meanwhile costs the copy, never the log or the caller.
     try:
         with contextlib.suppress(OSError, pl.exceptions.PolarsError):

@@ -142,9 +142,9 @@ class L2Logger:
             raise refusal(path, problems)
         if options.cache and not problems:
             if isinstance(rows, pl.DataFrame):
-                cache.keep(path, cache.EXPERIENCES, key, cache.Kept([rows], rows.height, notes))
+                cache.keep(path, cache.EXPERIENCES, key, cache.Copy([rows], rows.height, notes))
             elif not long:
-                cache.keep(path, cache.VALUES, key, cache.Kept(rows.tables(), rows.height, notes))
+                cache.keep(path, cache.VALUES, key, cache.Copy(rows.tables(), rows.height, notes))
         return ledger, rows, [*notes, *as_it_stands(problems), *notes_on(ledger, found)]
 
     def _listed(self, path: Path) -> tuple[Ledger | None, Sequence[Source]]:
