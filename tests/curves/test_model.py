@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from perdure.curves.arrays import slope
 from perdure.curves.build import curves
-from perdure.curves.model import Curve, slope
+from perdure.curves.model import Curve
 from perdure.metrics.engine.contract import lifetime_of
 from perdure.scenario.model import Block
 

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from perdure.curves.arrays import Array, gathered
 from perdure.curves.experts import ExpertLog, expert_log, matching, oriented, scaled_for, values_of
 from perdure.curves.from_matrix import matrix_curves
 from perdure.curves.joined import Joined
-from perdure.curves.model import LOWEST, SCALED, Array, Curves, Expert, Prep, Range, Ranges, gathered
+from perdure.curves.model import LOWEST, SCALED, Curves, Expert, Prep, Range, Ranges
 from perdure.curves.pieces import Pieces
 from perdure.curves.prepare import clamp, scale, smooth
 from perdure.curves.prepared import Whole

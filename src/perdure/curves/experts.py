@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure import files
-from perdure.curves.model import LOWEST, SCALED, Array, Curve, Expert, Prep, Range, Ranges, gathered
+from perdure.curves.arrays import Array, gathered
+from perdure.curves.model import LOWEST, SCALED, Curve, Expert, Prep, Range, Ranges
 from perdure.curves.prepare import clamp, scale, smooth
 from perdure.curves.together import Rows
 from perdure.errors import LogError, PerdureError, UnknownName

@@ -14,9 +14,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from perdure.curves.arrays import Array, late, mean, near, start, terminal
 from perdure.curves.beside import Beside
 from perdure.curves.experts import ExpertLog
-from perdure.curves.model import LOWEST, SCALED, Array, Prep, Range, Ranges, late, mean, near, start, terminal
+from perdure.curves.model import LOWEST, SCALED, Prep, Range, Ranges
 from perdure.curves.prepare import clamp, scale, smooth
 
 __all__ = ["Joined"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from itertools import chain
+from functools import cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from perdure.curves.arrays import Array, Moments, mean, near, slope, terminal
 from perdure.curves.beside import Beside
 from perdure.errors import MetricError, UnknownName
 from perdure.log.model import Direction, Passage
@@ -26,34 +26,20 @@ __all__ = [
     "LOWEST",
     "SCALED",
     "Among",
-    "Array",
     "Curve",
     "Curves",
     "Expert",
-    "Moments",
     "Prep",
     "Range",
     "Ranges",
     "Scale",
     "Variants",
     "Window",
-    "centred_index",
-    "dot",
-    "gathered",
-    "late",
-    "mean",
-    "near",
-    "slope",
-    "slope_through",
-    "start",
-    "terminal",
 ]
 
-Array = npt.NDArray[np.float64]
 LOWEST, SCALED = 1.0, 100.0
 """A task's range is mapped onto 1 … 101, `LOWEST` and `SCALED` beyond it: 100 wide, so that differences are points of a
 hundred, and from 1 on, so that ratios to what was worst exist; as l2metrics does."""
-_AT_ONCE = 1 << 16  # values looked at in one go where many are, so that nothing of their length is made
 _NO_WIDTH = 1e-12  # of a range, beside its values
 Window = Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"]
 Scale = Literal["task", "run", "none"]
@@ -155,89 +141,6 @@ class Ranges:
 # give one number per life, the same to the last digit.
 
 
-def slope(values: Array) -> Any:
-    """The least-squares slope of values over their index; 0 for fewer than two."""
-    count = values.shape[-1]
-    if count < 2:
-        return np.zeros(values.shape[:-1])[()]
-    return _moments(values)[1] * 12 / (count * (count * count - 1))
-
-
-def _moments(values: Array) -> tuple[Any, Any]:
-    """How far the values lie above the first one, summed; and summed by their index, counted from its middle."""
-    count = values.shape[-1]
-    above, turned = 0.0, 0.0
-    for passed in range(0, count, _AT_ONCE):
-        part = values[..., passed : passed + _AT_ONCE] - values[..., :1]  # so that equal values have a slope of 0
-        length, total = part.shape[-1], part.sum(axis=-1)
-        behind = passed + (length - count) / 2  # how far the middle of this part lies from the middle of all
-        above = above + total
-        turned = turned + (dot(centred_index(length), part) + behind * total)
-    return above, turned
-
-
-class Moments(NamedTuple):
-    """What the slope of values needs to know of some of them, which follow one another."""
-
-    length: float
-    first: float
-    above: float
-    turned: float
-
-
-def slope_through(pieces: Sequence[Moments]) -> float:
-    """The least-squares slope of values over their index, told piece by piece; 0 for fewer than two."""
-    lengths, firsts, above, turned = np.fromiter(chain.from_iterable(pieces), np.float64).reshape(-1, 4).T
-    count = int(lengths.sum())
-    if count < 2:
-        return 0.0
-    behind = np.cumsum(lengths) - lengths + (lengths - count) / 2
-    total = turned + behind * (above + lengths * (firsts - firsts[0]))
-    return float(total.sum() * 12 / (count * (count * count - 1)))
-
-
-def mean(values: Array) -> Any:
-    """What `values.mean()` says, in a third of the time for a short block: there are thousands of them."""
-    return np.add.reduce(values, axis=-1) / values.shape[-1]
-
-
-def terminal(values: Array) -> Any:
-    """The mean of the last tenth, from index `9n div 10` on."""
-    return mean(values[..., 9 * values.shape[-1] // 10 :])
-
-
-def start(values: Array) -> Any:
-    """The mean of the first tenth, which is one value or more."""
-    return mean(values[..., : max(1, values.shape[-1] // 10)])
-
-
-def late(values: Array) -> Any:
-    """The mean of the tenth before the last; of fewer than ten values, what `terminal` says."""
-    count = values.shape[-1]
-    return mean(values[..., 8 * count // 10 : 9 * count // 10]) if count >= 10 else terminal(values)
-
-
-def near(target: Any) -> Any:
-    """From where on a value counts as having reached `target`, so that rounding decides nothing."""
-    return target - 1e-9 * np.maximum(1.0, np.abs(target))
-
-
-def dot(first: Array, second: Array) -> Any:
-    """The sum of the products.
-
-    Not by `@`: BLAS shares long vectors with threads that then spin, and keep a core from the process beside this.
-    """
-    return (first * second).sum(axis=-1)
-
-
-@lru_cache(maxsize=4)
-def centred_index(count: int) -> Array:
-    """The numbers 0 … count − 1, less their mean; blocks of a life often share their length."""
-    index = np.arange(count, dtype=np.float64) - (count - 1) / 2
-    index.flags.writeable = False
-    return index
-
-
 @dataclass(frozen=True, eq=False)
 class Curve:
     """Prepared values in order, of one block or of several stitched together. Never empty, save an expert's."""
@@ -286,7 +189,7 @@ class Curve:
     @cached_property
     def raw_moments(self) -> Moments:
         """What the slope of values that are not smoothed takes from these."""
-        return Moments(len(self.raw), float(self.raw[0]), *map(float, _moments(self.raw)))
+        return Moments.of(self.raw)
 
     def first(self, count: int) -> Curve:
         """The first `count` experiences, as a view."""
@@ -354,15 +257,6 @@ class Among(Protocol):
     def measured_means(self, block: int) -> Sequence[float]:
         """The mean of one block's values as measured, of every life."""
         ...
-
-
-def gathered(values: Array, starts: npt.NDArray[np.int64], blocks: Sequence[int]) -> Array:
-    """The values of the blocks, stitched along the last axis; those of a single block are a view."""
-    if len(blocks) == 1:
-        return values[..., starts[blocks[0]] : starts[blocks[0] + 1]]
-    stitched = np.concatenate([values[..., starts[index] : starts[index + 1]] for index in blocks], axis=-1)
-    stitched.flags.writeable = False  # other formulas may read it too
-    return stitched
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from perdure.curves.arrays import Array
 from perdure.curves.experts import ExpertLog
-from perdure.curves.model import Array, Curve, Expert, Prep, Range
+from perdure.curves.model import Curve, Expert, Prep, Range
 from perdure.curves.prepare import scale
 from perdure.scenario.model import Block
 

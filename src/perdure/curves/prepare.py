@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.model import LOWEST, SCALED, Array, Range, Ranges, Window
+from perdure.curves.arrays import Array
+from perdure.curves.model import LOWEST, SCALED, Range, Ranges, Window
 
 __all__ = ["WIDEST", "WINDOWS", "clamp", "scale", "smooth", "spans", "width_for", "window_means"]
 

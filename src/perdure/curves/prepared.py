@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.model import Array, Curve, gathered
+from perdure.curves.arrays import Array, gathered
+from perdure.curves.model import Curve
 
 __all__ = ["Prepared", "Whole"]
 

@@ -9,8 +9,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from perdure.curves.arrays import Array
 from perdure.curves.experts import ExpertLog, base_name
-from perdure.curves.model import Array, Prep, Range, Ranges
+from perdure.curves.model import Prep, Range, Ranges
 from perdure.curves.prepare import clamp, spans
 from perdure.errors import MetricError
 from perdure.log.model import Direction, Lifetime, Passage

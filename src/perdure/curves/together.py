@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.model import Array, Curve, gathered, mean, slope, terminal
+from perdure.curves.arrays import Array, gathered, mean, slope, terminal
+from perdure.curves.model import Curve
 
 __all__ = ["Rows", "Together"]
 

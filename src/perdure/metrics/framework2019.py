@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from perdure.curves.model import Array, Curve, Curves, Expert, Prep
+from perdure.curves.arrays import Array
+from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.curves.prepare import window_means
 from perdure.metrics.engine.arithmetic import ratio
 from perdure.metrics.engine.blocks import BlockSummary, evaluated

@@ -18,7 +18,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.model import Array, Curves, Expert, Prep, dot
+from perdure.curves.arrays import Array, dot
+from perdure.curves.model import Curves, Expert, Prep
 from perdure.curves.prepare import smooth
 from perdure.metrics.engine.arithmetic import theil_sen
 from perdure.metrics.engine.blocks import BlockSummary

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from perdure.curves.model import Curve, centred_index, dot, mean, slope_through
+from perdure.curves.arrays import centred_index, dot, mean, slope_through
+from perdure.curves.model import Curve
 from perdure.metrics.engine.arithmetic import experiences_until, student_975
 from perdure.metrics.engine.combine import flat
 from perdure.metrics.engine.declare import NoValue, metric

@@ -13,8 +13,9 @@ from functools import partial
 
 import numpy as np
 
+from perdure.curves.arrays import Array, late, slope, start, terminal
 from perdure.curves.experts import seconds_elapsed
-from perdure.curves.model import Array, Curve, Curves, Expert, Prep, late, slope, start, terminal
+from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.curves.prepare import smooth
 from perdure.metrics import METRICS, transfer
 from perdure.metrics.efficiency import EXPERT_NOT_SATURATED, NOT_SATURATED

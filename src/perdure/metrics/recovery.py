@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from perdure.curves.model import Curve, start
+from perdure.curves.arrays import start
+from perdure.curves.model import Curve
 from perdure.metrics.engine.arithmetic import recovery_time as time_until_recovered
 from perdure.metrics.engine.arithmetic import theil_sen
 from perdure.metrics.engine.declare import NoValue, Value, metric

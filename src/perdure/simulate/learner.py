@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from perdure.curves.model import Array
+from perdure.curves.arrays import Array
 from perdure.errors import ScenarioError, UnknownName
 from perdure.scenario.model import Scenario
 

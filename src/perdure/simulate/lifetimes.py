@@ -12,7 +12,7 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
-from perdure.curves.model import Array
+from perdure.curves.arrays import Array
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
 from perdure.log.write.journal import Journal
 from perdure.scenario.model import Block, Scenario

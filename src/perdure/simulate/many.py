@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from perdure.curves.model import Array, Range, mean, near, start, terminal
+from perdure.curves.arrays import Array, mean, near, start, terminal
+from perdure.curves.model import Range
 from perdure.curves.prepare import scale, smooth
 from perdure.metrics import METRICS
 from perdure.metrics.efficiency import relative_performance, sample_efficiency

@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 
 from perdure import files
-from perdure.curves.model import Array, Prep
+from perdure.curves.arrays import Array
+from perdure.curves.model import Prep
 from perdure.curves.prepare import smooth, width_for
 from perdure.errors import LogError
 from perdure.log.text import header_names, records

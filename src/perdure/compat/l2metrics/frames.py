@@ -9,7 +9,8 @@ import polars as pl
 
 from perdure.compat.l2metrics.lifetime import unscaled
 from perdure.compat.l2metrics.regimes import KEYS, blocks_of, regime_table
-from perdure.curves.model import Array, Curves
+from perdure.curves.arrays import Array
+from perdure.curves.model import Curves
 from perdure.curves.prepare import smooth
 from perdure.lazy import of_extra
 from perdure.log.model import STANDARD_COLUMNS

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from perdure.curves.model import LOWEST, SCALED, Array, Curves
+from perdure.curves.arrays import Array
+from perdure.curves.model import LOWEST, SCALED, Curves
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 
 __all__ = ["lifetime_facts", "task_facts", "task_order", "unscaled"]

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from perdure.curves.model import Array, Curve
+from perdure.curves.arrays import Array
+from perdure.curves.model import Curve
 from perdure.metrics.engine.declare import NoValue, Value
 
 __all__ = [

@@ -9,7 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from perdure.curves.model import Curve, Curves, mean
+from perdure.curves.arrays import mean
+from perdure.curves.model import Curve, Curves
 from perdure.log.model import Passage
 from perdure.metrics.engine.arithmetic import experiences_until
 from perdure.scenario.model import Block

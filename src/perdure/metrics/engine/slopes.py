@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.model import Array
+from perdure.curves.arrays import Array
 
 __all__ = ["median_slope"]
 

@@ -6,7 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from perdure.curves.model import LOWEST, SCALED, Array, Curve, Curves, Expert
+from perdure.curves.arrays import Array
+from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Expert
 from perdure.metrics.engine.combine import flat
 from perdure.metrics.engine.declare import Metric, NoValue, metric
 from perdure.metrics.matrix import sites

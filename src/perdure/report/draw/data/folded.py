@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perdure.curves.model import Array
+from perdure.curves.arrays import Array
 
 __all__ = ["Fold"]
 

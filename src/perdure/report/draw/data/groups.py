@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perdure.curves.model import LOWEST, SCALED, Array
+from perdure.curves.arrays import Array
+from perdure.curves.model import LOWEST, SCALED
 from perdure.errors import UnknownName
 from perdure.metrics.cost import cost_overhead
 from perdure.metrics.efficiency import relative_performance, sample_efficiency

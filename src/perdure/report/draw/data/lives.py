@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from perdure.curves.model import Array
+from perdure.curves.arrays import Array
 from perdure.errors import PerdureError
 from perdure.report.draw.data.view import Nothing, View, whose
 from perdure.report.material import Material

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from perdure.curves.model import Array
+from perdure.curves.arrays import Array
 from perdure.gather.model import Life
 from perdure.log.accuracy_matrix import AccuracyMatrix, Unit
 from perdure.metrics import METRICS

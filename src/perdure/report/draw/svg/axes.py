@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.model import Array
+from perdure.curves.arrays import Array
 from perdure.report.draw.svg.paper import (
     Figure,
     Paper,

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from perdure.curves.model import Array
+from perdure.curves.arrays import Array
 from perdure.report.draw.data import lives
 from perdure.report.draw.data.lives import (
     Evaluated,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perdure.curves.model import Array
+from perdure.curves.arrays import Array
 from perdure.report.draw.svg.axes import Entry, Panel, compose, ends_of, frame, legend, margin, scale_over
 from perdure.report.draw.svg.paper import Figure, Paper, fitting, text
 
