@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
+from pathlib import Path
 
 import pytest
 
+from perdure import registry as registries
 from perdure.errors import MissingExtra, PerdureError, UnknownName
 from perdure.registry import Registry
 
@@ -74,6 +77,25 @@ def test_a_plugin_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch
     registry: Registry[int] = Registry("reader", "perdure.readers")
     with pytest.raises(PerdureError, match=r"somewhere:thing.*broken.*no torch"):
         registry.get("x")
+
+
+def test_a_plugin_is_found_wherever_a_package_lists_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own"
+    for name, points in (
+        ("others-1.dist-info", "[console_scripts]\nothers = others:main\n"),
+        ("bare-1.dist-info", None),
+    ):
+        (own / name).mkdir(parents=True)
+        if points:
+            (own / name / "entry_points.txt").write_text(points)
+    monkeypatch.setattr(sys, "path", [str(own), str(tmp_path / "nowhere")])
+    assert registries._installed.__wrapped__() is None
+    mine = own / "mine-1.dist-info"
+    mine.mkdir()
+    (mine / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
+    (mine / "entry_points.txt").write_text("[perdure.readers]\nnew = mine:READER\n")
+    (found,) = registries._installed.__wrapped__().select(group="perdure.readers")
+    assert (found.name, found.value) == ("new", "mine:READER")
 
 
 def test_a_missing_extra_gives_the_command_that_installs_it() -> None:

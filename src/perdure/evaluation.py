@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import ProtocolError
+from perdure.lazy import pl
 from perdure.protocols import few_experts, settings_of, unanswered
 from perdure.results import Tabular
 from perdure.run.away import Away
@@ -19,8 +20,6 @@ from perdure.settings import Settings
 from perdure.words import listed, plural
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from perdure.gather.model import Survey
     from perdure.run.engines.work import Tell
     from perdure.run.shard import Shard
@@ -186,8 +185,6 @@ class Evaluation(Tabular):
 
 def _beside(titles: Sequence[str], runs: Sequence[Tabular]) -> pl.DataFrame:
     """The tables of several learners under each other, each with its learner's name."""
-    import polars as pl
-
     return pl.concat(
         run.table().select(pl.lit(title).alias("learner"), pl.all()) for title, run in zip(titles, runs, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Public names that load on first use, so that importing a package costs nothing; and packages that may be absent.
+"""What loads on first use: public names, so that importing a package costs nothing; Polars; and what may be absent.
 
 A package's stub, `__init__.pyi`, says where each name is from, to type checkers and, read as text, to Python: one
 statement for both. `from a.b import c as c` is a name; `d = c` after a bare import makes it public under another.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["loading", "of_extra"]
+__all__ = ["loading", "of_extra", "pl"]
 
 
 def loading(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -25,6 +25,25 @@ def loading(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[],
         return getattr(import_module(module), there)
 
     return load, lambda: sorted(found), sorted(found)
+
+
+class _Package:
+    """A package that is imported when the first of its names is looked at."""
+
+    def __init__(self, package: str) -> None:
+        self.__package = package
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(import_module(self.__package), name)
+        setattr(self, name, found)  # the next look costs what a module's would
+        return found
+
+
+# Polars takes 0.2 s to import, most of what scoring one log takes, and scoring one log needs no table.
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = _Package("polars")
 
 
 def of_extra(module: str, purpose: str, extra: str | None = None) -> Any:

@@ -7,11 +7,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError
+from perdure.lazy import pl
 from perdure.words import interval, number, p_text, plural
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from perdure.evaluation import Evaluation
     from perdure.gather.model import Survey
     from perdure.log.model import Lifetime

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError
+from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.settings import Settings
 from perdure.settings.presets import STANDARD
 from perdure.words import plural
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from perdure.run.plan import Plan
     from perdure.run.protocol import Protocol
     from perdure.scenario.lint import LintReport
@@ -50,8 +49,6 @@ class ProtocolLint(Tabular):
 
     def table(self) -> pl.DataFrame:
         """One row per scenario and metric: how many values it gives, or why none."""
-        import polars as pl
-
         return pl.concat(
             one.table().select(pl.lit(name).alias("scenario"), pl.all()) for name, one in self.scenarios.items()
         )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.machinery import PathFinder
 from typing import Any, Generic, TypeVar
 
 from perdure.errors import PerdureError, UnknownName
@@ -96,7 +98,8 @@ class Registry(Generic[T]):
         if self._plugins_read:
             return
         self._plugins_read = True
-        for point in _installed().select(group=self.group):
+        installed = _installed()
+        for point in installed.select(group=self.group) if installed else ():
             if point.name in self._things or point.name in self._later:
                 continue
             try:
@@ -111,5 +114,38 @@ class Registry(Generic[T]):
 
 @cache
 def _installed() -> Any:
-    """Every entry point of this environment: looking takes milliseconds, and several registries ask."""
+    """Every entry point of this environment; None where none of them is ours. Several registries ask."""
+    if not any(map(_has_points, sys.path)) and all(_looks_there(finder) for finder in sys.meta_path):
+        return None
+    from importlib.metadata import entry_points
+
     return entry_points()
+
+
+def _has_points(place: str) -> bool:
+    """Whether a package that is installed at `place` may have an entry point for one of our registries.
+
+    Most environments have none, and `importlib.metadata` takes longer to load than a short log to score.
+    """
+    try:
+        names = os.listdir(place or ".")
+    except NotADirectoryError:
+        return True  # an archive
+    except OSError:
+        return False
+    return any(name.endswith((".dist-info", ".egg-info", ".egg")) and _lists_points(place, name) for name in names)
+
+
+def _lists_points(place: str, package: str) -> bool:
+    if package.endswith(".egg"):
+        return True
+    try:
+        with open(os.path.join(place, package, "entry_points.txt"), "rb") as file:
+            return b"[perdure." in file.read()
+    except OSError:
+        return False
+
+
+def _looks_there(finder: Any) -> bool:
+    """Whether what `finder` finds lies in the folders of `sys.path`, as far as it finds packages at all."""
+    return finder is PathFinder or not hasattr(finder, "find_distributions")

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from perdure.errors import LogError
 from perdure.gather.survey import survey
-from perdure.log import cache
-from perdure.log.formats import l2logger
+from perdure.log import cache, lean, tsv
 from perdure.log.formats.l2logger import L2LOGGER
-from perdure.log.lean import Lean, lean
+from perdure.log.lean import Lean
 from perdure.log.read import Options
 from perdure.metrics.engine.settings import Settings
 
@@ -56,9 +60,9 @@ def written(place: Path, rng: random.Random, odd: str = "") -> Path:
 
 @pytest.fixture
 def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every log is long, and a piece is a block or two."""
-    monkeypatch.setattr(l2logger, "_LONG", -1)
-    monkeypatch.setattr("perdure.log.tsv._AT_ONCE", 2000)
+    """Every log is long enough for two threads, and a piece is a block or two, or a part of one."""
+    monkeypatch.setattr("perdure.log.lean._WORTH_SHARING", 0)
+    monkeypatch.setattr("perdure.log.lean._AT_ONCE", 700)
 
 
 def with_rows(place: Path, settings: Settings | None = None) -> dict[str, Any]:
@@ -72,9 +76,9 @@ def with_rows(place: Path, settings: Settings | None = None) -> dict[str, Any]:
 def test_scores_without_the_rows_are_those_with_them(tmp_path: Path, odd: str, seed: int, long: bool) -> None:
     place = written(tmp_path / "life", random.Random(f"{odd}{seed}"), odd)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("perdure.log.tsv._AT_ONCE", 2000)
         if long:
-            patched.setattr(l2logger, "_LONG", -1)
+            patched.setattr("perdure.log.lean._WORTH_SHARING", 0)
+            patched.setattr("perdure.log.lean._AT_ONCE", 700)
         assert survey(place).as_json() == with_rows(place)
     agnostic = Settings(variants="agnostic")
     assert survey(place, settings=agnostic).as_json() == with_rows(place, agnostic)
@@ -89,19 +93,22 @@ def test_scores_from_the_copy_are_those_from_the_text(
     expected = survey(place).as_json()
     cache.settle()
     copies = {file.name for file in (place / ".perdure").iterdir()}
-    name = "experiences" if odd == "missing" else "values"  # of which the rows say more than one value each
-    assert copies == {f"{name}.json", f"{name}.parquet"}
-    monkeypatch.setattr(l2logger, "pieces", None)  # so that the text cannot be read
+    # Of the second, the rows say more than one value each.
+    file = place / ".perdure" / ("experiences.parquet" if odd == "missing" else "values.bin")
+    assert copies == {file.name, f"{file.stem}.json"}
+    monkeypatch.setattr(tsv, "bodies", None)  # so that the text cannot be read
+    monkeypatch.setattr(lean, "bodies", None)
     assert survey(place).as_json() == expected
     monkeypatch.undo()
-    file = place / ".perdure" / f"{name}.parquet"
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(bytes(content))
     assert survey(place).as_json() == expected
 
 
-@pytest.mark.parametrize(("name", "other"), [("values", "experiences"), ("experiences", "values")])
+@pytest.mark.parametrize(
+    ("name", "other"), [("values.bin", "experiences.parquet"), ("experiences.parquet", "values.bin")]
+)
 def test_a_copy_under_the_name_of_the_other_is_as_good_as_none(
     tmp_path: Path, name: str, other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,8 +117,9 @@ def test_a_copy_under_the_name_of_the_other_is_as_good_as_none(
     expected = survey(place).as_json()
     assert with_rows(place) == expected
     cache.settle()
-    for end in ("json", "parquet"):
-        shutil.copy(place / ".perdure" / f"{name}.{end}", place / ".perdure" / f"{other}.{end}")
+    folder = place / ".perdure"
+    shutil.copy(folder / name, folder / other)
+    shutil.copy((folder / name).with_suffix(".json"), (folder / other).with_suffix(".json"))
     assert survey(place).as_json() == expected
     assert with_rows(place) == expected
     cache.settle()
@@ -124,13 +132,17 @@ def test_rows_are_let_go_where_values_in_order_say_it_all(tmp_path: Path, odd: s
     life, whole = (L2LOGGER.read(place, Options(lean=few)) for few in (True, False))
     assert isinstance(life.alike, Lean) == (odd in ("", "incomplete"))
     assert life.height == whole.height == whole.experiences.height
-    blocks = len(whole.scenario.blocks)
-    assert life.experiences.height == (2 * blocks if odd in ("", "incomplete") else whole.height)
+    assert life.experiences.equals(whole.experiences)
     for variants in ("name", "agnostic", "params"):
         ours, theirs = life.passage(variants=variants), whole.passage(variants=variants)
         assert ours.values.tolist() == theirs.values.tolist()
         assert ours.scenario == theirs.scenario
         assert dict(ours.dropped) == dict(theirs.dropped)
+        assert ours.rows.equals(theirs.rows)
+        assert ours.row_starts.tolist() == theirs.row_starts.tolist()
+        assert set(ours.columns) == set(theirs.columns)
+        blocks = range(len(theirs.scenario.blocks))
+        assert list(map(ours.times, blocks)) == list(map(theirs.times, blocks))
 
 
 @pytest.mark.usefixtures("in_small_pieces")
@@ -142,11 +154,50 @@ def test_a_line_that_cannot_be_read_is_named_without_the_rows_too(tmp_path: Path
         L2LOGGER.read(place, Options(lean=True))
 
 
-@pytest.mark.parametrize("size", [1, 3, 7, 20])
-def test_a_block_may_go_on_through_many_pieces(tmp_path: Path, size: int) -> None:
-    whole = L2LOGGER.read(written(tmp_path / "life", random.Random(2)), Options())
-    rows = whole.experiences
-    cut = (rows[start : start + size] for start in range(0, rows.height, size))
-    found = lean(cut, ["reward"], lambda: whole)
-    assert found.height == rows.height
-    assert found.passage(whole, "reward", "name", None).scenario.blocks == whole.scenario.blocks
+_SIGNS = [*'"\t\n\r\x00\x1f 0a-.e', "\ufeff", "é", '""', '"a\tb"', "\n\n", "complete", "1e400", "nan"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from(["", *_ODD]))
+def test_whatever_is_done_to_a_file_both_ways_of_reading_say_the_same(data: st.DataObject, odd: str) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr("perdure.log.lean._WORTH_SHARING", 0)
+        patched.setattr("perdure.log.lean._AT_ONCE", data.draw(st.sampled_from([100, 2000, 1 << 21])))
+        place = written(Path(folder, "life"), random.Random(data.draw(st.integers(0, 20))), odd)
+        file = data.draw(st.sampled_from(sorted(place.glob("*/*/data-log.tsv"))))
+        content = bytearray(file.read_bytes())
+        for _ in range(data.draw(st.integers(1, 3))):
+            start = data.draw(st.integers(0, len(content)))
+            end = start + data.draw(st.sampled_from([0, 1, 2, 9, 60]))
+            content[start:end] = data.draw(st.one_of(st.sampled_from(_SIGNS).map(str.encode), st.binary(max_size=3)))
+        file.write_bytes(bytes(content))
+        assert told(place, few=True) == told(place, few=False)
+
+
+def told(place: Path, *, few: bool) -> object:
+    """What a reader says of a log, or what is wrong with it."""
+    try:
+        life = L2LOGGER.read(place, Options(lean=few, cache=False))
+        passage = life.passage()
+    except LogError as problem:
+        return str(problem)
+    times = [passage.times(block) for block in range(len(passage.scenario.blocks))]
+    return life.notes, life.height, passage.values.tolist(), passage.scenario, dict(passage.dropped), times
+
+
+def test_a_log_with_parameters_in_quotes_needs_no_rows(tmp_path: Path) -> None:
+    place = written(tmp_path / "life", random.Random(3))
+    for file in place.glob("*/*/data-log.tsv"):
+        file.write_text(file.read_text().replace("{}", '"{""größe"": 2}"'))
+    assert isinstance(L2LOGGER.read(place, Options(lean=True)).alike, Lean)
+    assert told(place, few=True) == told(place, few=False)
+
+
+def test_scoring_a_log_loads_no_tables(tmp_path: Path) -> None:
+    place = written(tmp_path / "life", random.Random(3))
+    code = (
+        "import sys, perdure.gather.survey as many; many.survey([sys.argv[1]]); "
+        "print([name for name in ('polars', 'importlib.metadata') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(place)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

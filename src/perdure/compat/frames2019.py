@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import polars as pl
 
+from perdure.lazy import pl
 from perdure.log.formats.learnkit_tree import Phase
 from perdure.log.model import STANDARD_COLUMNS, Passage
 from perdure.log.write.learnkit import phases

@@ -10,7 +10,6 @@ from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from perdure.curves.arrays import Array, gathered
 from perdure.curves.experts import ExpertLog, expert_log, matching, oriented, scaled_for, values_of
@@ -31,6 +30,7 @@ from perdure.curves.ranges import (
 )
 from perdure.curves.together import Together
 from perdure.errors import LogError, MetricError
+from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.variants import Settled, settle
@@ -86,12 +86,12 @@ def expert_logs(
     nothing, start = np.empty(0), np.zeros(1, dtype=np.int64)
     for task, value in (saturations or {}).items():
         known = -value if _way(task, measure, direction) == "lower" else value
-        served.append(
-            ExpertLog(
-                "info.json", task, nothing, nothing, start, (), np.empty(0, dtype=np.int64), saturation=float(known)
-            )
-        )
+        served.append(ExpertLog("info.json", task, nothing, nothing, start, (), _no_numbers, saturation=float(known)))
     return tuple(served), tuple(left_out)
+
+
+def _no_numbers() -> npt.NDArray[np.int64]:
+    return np.empty(0, dtype=np.int64)
 
 
 def curves(

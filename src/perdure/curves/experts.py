@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +69,8 @@ class ExpertLog:
     starts: npt.NDArray[np.int64]
     awake: tuple[int, ...]
     """Which of its learning blocks are wake."""
-    numbers: npt.NDArray[np.int64]
+    numbers: Callable[[], npt.NDArray[np.int64]]
+    """The numbers of its experiences, row by row."""
     seconds: float | None = None
     intervals: int = 0
     saturation: float | None = None
@@ -233,8 +234,6 @@ def expert_log(
     pieces = [everything[all_starts[index] : all_starts[index + 1]] for index in learning]
     starts = np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])]).astype(np.int64)
     measured = np.concatenate(pieces)
-    row_pieces = [(passage.row_starts[index], passage.row_starts[index + 1]) for index in learning]
-    row_numbers = passage.rows["exp_num"].to_numpy()
     seconds, intervals = seconds_learning(passage)
     smoothed = smooth(
         measured, starts, range(len(learning)), window=prep.window, width=prep.width, alignment=prep.alignment
@@ -246,17 +245,23 @@ def expert_log(
         measured=_frozen(measured),
         starts=starts,
         awake=tuple(at for at, index in enumerate(learning) if blocks[index].subtype == "wake"),
-        numbers=np.concatenate([row_numbers[first:last] for first, last in row_pieces]),
+        numbers=partial(_numbers, passage, learning),
         seconds=seconds,
         intervals=intervals,
         elapsed=seconds_elapsed(passage),
     )
 
 
+def _numbers(passage: Passage, blocks: Sequence[int]) -> npt.NDArray[np.int64]:
+    """The numbers of the experiences in these blocks, row by row."""
+    numbers, starts = passage.rows["exp_num"].to_numpy(), passage.row_starts
+    return np.concatenate([numbers[starts[block] : starts[block + 1]] for block in blocks])
+
+
 def seconds_elapsed(passage: Passage) -> float | None:
     """The time from the first to the last experience of any kind; None where a timestamp of theirs cannot be read."""
-    times = passage.rows["timestamp"]
-    return _seconds(times[0], times[-1]) if len(times) else None
+    blocks = len(passage.scenario.blocks)
+    return _seconds(passage.times(0)[0], passage.times(blocks - 1)[1]) if blocks else None
 
 
 def _seconds(first: str | None, last: str | None) -> float | None:
@@ -281,11 +286,10 @@ def seconds_learning(passage: Passage) -> tuple[float | None, int]:
 def seconds_by_task(passage: Passage) -> dict[str, tuple[float, int]] | None:
     """The same for each task that is learned for more than one experience at a time."""
     found: dict[str, tuple[float, int]] = {}
-    times = passage.rows["timestamp"]
     for index, block in enumerate(passage.scenario.blocks):
         if block.mode != "learn" or not block.length or block.length < 2:
             continue
-        span = _seconds(times[int(passage.row_starts[index])], times[int(passage.row_starts[index + 1]) - 1])
+        span = _seconds(*passage.times(index))
         if span is None:
             return None
         seconds, intervals = found.get(block.task, (0.0, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
@@ -221,8 +221,8 @@ class Expert:
     """Its last learning block."""
     all_learning: Curve
     """Its learning blocks, wake and sleep, stitched."""
-    numbers: npt.NDArray[np.int64]
-    """The experience numbers of `all_learning`."""
+    numbers: Callable[[], npt.NDArray[np.int64]]
+    """Gives the experience numbers of `all_learning`."""
     saturation: float | None = None
     """Where no log exists, the saturation that `taskinfo/info.json` states; the curves are then empty."""
     seconds: float | None = None

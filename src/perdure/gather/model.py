@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from perdure.lazy import pl
 from perdure.metrics.engine.declare import METRICS, Bar, Metric
 from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.results import Tabular
 from perdure.words import plural
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["SCHEMA", "Life", "Survey"]
 
@@ -103,8 +101,6 @@ class Survey(Tabular):
 
     def table(self) -> pl.DataFrame:
         """One row per lifetime: who lived it, and the value of each metric."""
-        import polars as pl
-
         rows = [
             {
                 "lifetime": one.id,

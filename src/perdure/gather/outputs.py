@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from perdure import files
 from perdure.errors import PerdureError
 from perdure.gather.model import Survey
+from perdure.lazy import pl
 from perdure.log.export import without_formulas
 from perdure.metrics.engine.blocks import DORMANT
 from perdure.metrics.engine.score import DEFINITIONS
@@ -22,37 +22,41 @@ FILES = ("metrics.json", "blocks.tsv", "settings.json", "data.arrow", "lifetimes
 AND_THEN = "→"
 """Between the tasks of a list in one cell."""
 
-_BLOCK_COLUMNS: dict[str, pl.DataType] = {
-    "lifetime": pl.String(),
-    "block": pl.Int64(),
-    "group": pl.Int64(),
-    "mode": pl.String(),
-    "subtype": pl.String(),
-    "task": pl.String(),
-    "length": pl.Int64(),
-    "mean": pl.Float64(),
-    "terminal": pl.Float64(),
-    "saturation": pl.Float64(),
-    "experiences_to_saturation": pl.Int64(),
-    DORMANT: pl.Float64(),
+_BLOCK_COLUMNS: Mapping[str, str] = {
+    "lifetime": "String",
+    "block": "Int64",
+    "group": "Int64",
+    "mode": "String",
+    "subtype": "String",
+    "task": "String",
+    "length": "Int64",
+    "mean": "Float64",
+    "terminal": "Float64",
+    "saturation": "Float64",
+    "experiences_to_saturation": "Int64",
+    DORMANT: "Float64",
 }
-_DATA_COLUMNS: dict[str, pl.DataType] = {
-    "lifetime": pl.String(),
-    "block": pl.Int64(),
-    "experience": pl.Int64(),
-    "mode": pl.String(),
-    "subtype": pl.String(),
-    "task": pl.String(),
-    "measured": pl.Float64(),
-    "scaled": pl.Float64(),
-    "prepared": pl.Float64(),
+_DATA_COLUMNS: Mapping[str, str] = {
+    "lifetime": "String",
+    "block": "Int64",
+    "experience": "Int64",
+    "mode": "String",
+    "subtype": "String",
+    "task": "String",
+    "measured": "Float64",
+    "scaled": "Float64",
+    "prepared": "Float64",
 }
+
+
+def _schema(columns: Mapping[str, str]) -> dict[str, pl.DataType]:
+    return {name: getattr(pl, kind)() for name, kind in columns.items()}
 
 
 def block_table(survey: Survey) -> pl.DataFrame:
     """One row per block of every lifetime; dormant units where a learner logs them."""
     rows = [{"lifetime": one.id, **block.as_json()} for one in survey.scores for block in one.blocks]
-    table = pl.DataFrame(rows, schema=_BLOCK_COLUMNS)
+    table = pl.DataFrame(rows, schema=_schema(_BLOCK_COLUMNS))
     return table.drop(DORMANT) if table[DORMANT].is_null().all() else table
 
 
@@ -105,7 +109,7 @@ def write_outputs(survey: Survey, folder: Path, *, for_spreadsheets: bool = Fals
         _write_json(survey.as_json(), targets[0])
         blocks.write_csv(targets[1], separator="\t")
         _write_json({"preset": survey.preset, **survey.settings}, targets[2])
-        (pl.concat(data) if data else pl.DataFrame(schema=_DATA_COLUMNS)).write_ipc(targets[3])
+        (pl.concat(data) if data else pl.DataFrame(schema=_schema(_DATA_COLUMNS))).write_ipc(targets[3])
         lives.write_csv(targets[4], separator="\t")
     except OSError as problem:
         raise PerdureError(

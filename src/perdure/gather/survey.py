@@ -18,6 +18,7 @@ from perdure.gather.model import Life, Survey
 from perdure.gather.processes import processes, worked
 from perdure.gather.serving import idle
 from perdure.gather.surveyor import Done, How, Look, Surveyor, settled_over
+from perdure.lazy import pl
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text, taskinfo_file
 from perdure.log.read import Options, locate
@@ -224,8 +225,6 @@ def _several(given: Any, options: Options | None = None) -> tuple[Source, ...]:
 
 
 def _frame_of(columns: Mapping[str, Any]) -> Any:
-    import polars as pl
-
     try:
         return pl.DataFrame({name: one if isinstance(one, str) else list(one) for name, one in columns.items()})
     except (TypeError, ValueError, pl.exceptions.PolarsError) as problem:

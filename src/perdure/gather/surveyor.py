@@ -45,7 +45,7 @@ class How:
     count: int = 1
     """How many lifetimes, or files of them, there are."""
     cache: bool = True
-    """Whether a Parquet copy may be kept beside a log."""
+    """Whether a copy may be kept beside a log."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class Surveyor:
     def __init__(self, how: How, serving: Serving | None = None) -> None:
         self.how = how
         self.options = replace(how.settings.reading(), cache=how.cache)
-        self.serving = serving or Serving(how.experts, how.own_experts, self.options)
         self._scorers: dict[Path | None, Scorer] = {}
         settings = how.settings
         # What others declare, papers' presets and those who look at curves may want any row.
         plain = settings.preset == STANDARD and not settings.metrics and settings.variants in (None, "name", "aware")
         self._lean = plain and not settings.measures and settings.prep is None and how.look is None
+        self.serving = serving or Serving(how.experts, how.own_experts, replace(self.options, lean=self._lean))
         self.raised: PerdureError | None = None
         """The last reason for leaving something out, as it was raised."""
 

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
-import polars as pl
 
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log.formats.matrix_labels import Array
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
 from perdure.scenario.model import Block, Scenario

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
+from perdure.lazy import pl
 from perdure.log.blocks import passage
 from perdure.log.model import Passage
 from perdure.log.variants import described_tasks

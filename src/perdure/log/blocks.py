@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log.model import EXPERIENCE_STATUSES, Passage
 from perdure.log.parameters import ParameterTable, parameters, table_of
 from perdure.log.variants import Settled, names, settle, task_of

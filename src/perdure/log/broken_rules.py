@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import polars as pl
-
+from perdure.lazy import pl
 from perdure.log.problem import Level, Problem
 from perdure.log.rules import BLOCK_TYPES, MEASURE, RULES
 

@@ -1,26 +1,23 @@
-"""Parquet copies of what a log says under `.perdure/`: derived, keyed, proven before parsing, deletable at any time.
+"""Copies of what a log says under `.perdure/`: derived, keyed, proven before parsing, deletable at any time.
 
-Beside the copy stand its facts, under one checksum with it. A copy that is not what its facts say is as
-good as none: the text is read instead, and the copy made anew.
+A copy is a file of bytes; beside it stand its facts, under one checksum with it. A copy that is not what its facts say
+is as good as none: the text is read instead, and the copy made anew.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import os
 import threading
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal
 
 import msgspec
-import polars as pl
 
 from perdure import files
 from perdure.errors import LogError
@@ -29,9 +26,9 @@ from perdure.log.tsv import Source
 __all__ = ["EXPERIENCES", "FOLDER", "VALUES", "WORTH_KEEPING", "Copy", "keep", "key_of", "recall", "settle"]
 
 FOLDER = ".perdure"
-EXPERIENCES, VALUES = "experiences", "values"
-"""The copies there are: of all rows; and of the values in order, with each block's first and last row."""
-_LAYOUT = "4"  # raise it when the table's schema changes, so that old copies are not taken
+EXPERIENCES, VALUES = "experiences.parquet", "values.bin"
+"""The copies there are: of all rows; and of the values in order, with what each block says of itself."""
+_LAYOUT = "5"  # raise it when what is kept changes, so that old copies are not taken
 WORTH_KEEPING = 50_000  # rows; below, parsing the text again takes little longer than writing the copy
 
 _writing: set[threading.Thread] = set()
@@ -41,7 +38,9 @@ _writing: set[threading.Thread] = set()
 class Copy:
     """What is kept of a log."""
 
-    tables: Sequence[pl.DataFrame]
+    parts: Sequence[bytes | memoryview]
+    said: bytes
+    """What these are, as JSON."""
     height: int
     """How many rows the log has."""
     notes: Sequence[str]
@@ -52,9 +51,8 @@ class _Facts(msgspec.Struct):
 
     key: str
     sizes: list[int]
-    """The bytes of each table, one after the other."""
-    rows: list[int]
-    columns: list[dict[str, str]]
+    """The bytes of each part, one after the other."""
+    said: msgspec.Raw
     height: int
     notes: list[str]
 
@@ -67,33 +65,28 @@ def key_of(found: Iterable[Source], measures: Mapping[str, str], ledger: int | N
 
 def recall(log: Path, name: str, key: str) -> Copy | None:
     """The copy of this name, or None where there is none for this key that proves itself."""
-    folder = log / FOLDER
+    place = log / FOLDER / name
     try:
-        checksum, _, text = files.read_bytes(folder / f"{name}.json", files.HEADER_LIMIT, within=log).partition(b"\n")
+        checksum, _, text = files.read_bytes(_facts(place), files.HEADER_LIMIT, within=log).partition(b"\n")
         facts = msgspec.json.decode(text, type=_Facts)
         if facts.key != key:
             return None
-        content = memoryview(files.read_bytes(folder / f"{name}.parquet", sum(facts.sizes), within=log))
-        # Before Polars sees a byte of it: one that is flipped may end the process. The bytes that were
-        # summed are the bytes that are parsed, whoever writes to the file meanwhile.
-        if checksum != _checksum(name, text, content):
-            return None
-        ends = list(accumulate(facts.sizes))
-        tables = [
-            pl.read_parquet(bytes(content[end - size : end])) for size, end in zip(facts.sizes, ends, strict=True)
-        ]
-    except (OSError, LogError, ValueError, msgspec.DecodeError, pl.exceptions.PolarsError):
+        content = memoryview(files.read_bytes(place, sum(facts.sizes), within=log))
+    except (OSError, LogError, ValueError, msgspec.DecodeError):
         return None  # a damaged copy is no loss: the journal is read instead
-    if ([one.height for one in tables], list(map(_columns, tables))) != (facts.rows, facts.columns):
+    # Before anybody parses a byte of it: one that is flipped may end the process. The bytes that were
+    # summed are the bytes that are parsed, whoever writes to the file meanwhile.
+    if checksum != _checksum(name, text, content):
         return None
-    return Copy(tables, facts.height, facts.notes)
+    parts = [content[end - size : end] for size, end in zip(facts.sizes, accumulate(facts.sizes), strict=True)]
+    return Copy(parts, bytes(facts.said), facts.height, facts.notes)
 
 
-def keep(log: Path, name: str, key: str, kept: Copy) -> None:
+def keep(log: Path, name: str, key: str, height: int, made: Callable[[], Copy]) -> None:
     """Write a copy beside the log, in the background; a read-only folder is left alone."""
-    if kept.height < WORTH_KEEPING or not os.access(log, os.W_OK):
+    if height < WORTH_KEEPING or not os.access(log, os.W_OK):
         return
-    thread = threading.Thread(target=_write, args=(log, name, key, kept), name="perdure-cache")
+    thread = threading.Thread(target=_write, args=(log / FOLDER / name, key, made), name="perdure-cache")
     _writing.add(thread)
     thread.start()
 
@@ -104,31 +97,23 @@ def settle() -> None:
         thread.join()
 
 
-def _write(log: Path, name: str, key: str, kept: Copy) -> None:
+def _write(place: Path, key: str, made: Callable[[], Copy]) -> None:
     # A full disk or a folder removed meanwhile costs the copy, never the log or the caller.
     try:
-        with contextlib.suppress(OSError, pl.exceptions.PolarsError):
-            folder = log / FOLDER
-            folder.mkdir(exist_ok=True)
-            made, sizes = io.BytesIO(), []
-            for table in kept.tables:
-                before = made.tell()
-                measured = all(kind.is_float() for kind in table.dtypes)  # which hardly gets smaller
-                packed: Literal["uncompressed", "lz4"] = "uncompressed" if measured else "lz4"
-                table.write_parquet(made, compression=packed, statistics=False)  # nobody asks for a part of it
-                sizes.append(made.tell() - before)
-            rows, columns = [one.height for one in kept.tables], list(map(_columns, kept.tables))
-            text = msgspec.json.encode(_Facts(key, sizes, rows, columns, kept.height, list(kept.notes)))
-            content = made.getbuffer()
-            files.write(folder / f"{name}.parquet", content, synced=False)
-            files.write(folder / f"{name}.json", _checksum(name, text, content) + b"\n" + text, synced=False)
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(exist_ok=True)
+            copy = made()
+            sizes, content = [len(one) for one in copy.parts], b"".join(copy.parts)
+            text = msgspec.json.encode(_Facts(key, sizes, msgspec.Raw(copy.said), copy.height, list(copy.notes)))
+            files.write(place, content, synced=False)
+            files.write(_facts(place), _checksum(place.name, text, content) + b"\n" + text, synced=False)
     finally:
         _writing.discard(threading.current_thread())
 
 
-def _checksum(name: str, facts: bytes, table: bytes | memoryview) -> bytes:
-    return b"%08x" % zlib.crc32(table, zlib.crc32(facts, zlib.crc32(name.encode())))  # renamed, it is no such copy
+def _facts(place: Path) -> Path:
+    return place.with_suffix(".json")
 
 
-def _columns(table: pl.DataFrame) -> dict[str, str]:
-    return {name: str(kind) for name, kind in table.schema.items()}
+def _checksum(name: str, facts: bytes, content: bytes | memoryview) -> bytes:
+    return b"%08x" % zlib.crc32(content, zlib.crc32(facts, zlib.crc32(name.encode())))  # renamed, it is no such copy

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log.rules import STANDARD_COLUMNS, is_object
 
 if TYPE_CHECKING:

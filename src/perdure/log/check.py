@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import polars as pl
-
 from perdure import files
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.broken_rules import across, within
 from perdure.log.formats.l2logger import (

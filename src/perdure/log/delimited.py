@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log import text
 from perdure.log.problem import Note, Problem
 

@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import polars as pl
-
 from perdure import files
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log.model import Lifetime
 
 __all__ = ["WRITERS", "export", "without_formula", "without_formulas"]

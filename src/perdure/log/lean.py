@@ -1,118 +1,189 @@
-"""A log without its rows: what metrics read of them, taken piece by piece while the text is read."""
+"""A log without its rows: its values in order and what each block says of itself, which is all that metrics read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
-from perdure.log.blocks import Facts, boundaries, experiences, in_order, is_complete, scenario_of
-from perdure.log.model import Lifetime, Passage
+from perdure.log.blocks import Facts, scenario_of
+from perdure.log.model import Passage
+from perdure.log.plain import BEYOND, NeedsRows, Records, Run, records
+from perdure.log.tsv import Checksums, Source, bodies
 
 if TYPE_CHECKING:
+    from perdure.lazy import pl
+    from perdure.log.model import Lifetime
     from perdure.log.variants import Settled
     from perdure.scenario.variants import Mode
 
-__all__ = ["Lean", "NeedsRows", "lean"]
+__all__ = ["Lean", "read_lean"]
 
-_LENGTH = "perdure: length of the block"
-_BLOCK = ("block_num", "block_type", "block_subtype", "task_name")
-
-
-class NeedsRows(Exception):
-    """The rows of this log say more than one value each in order, so they cannot be let go."""
+_AT_ONCE = 1 << 21  # bytes of text; what is made of them stays near the processor
+_WORTH_SHARING = 1 << 22  # bytes; starting a thread for less takes longer than it saves
+_NEWLINE = 10
+_FLOATS = "<f8"
 
 
 @dataclass(frozen=True, eq=False)
 class Lean:
-    """The values of a log, and of each block its first and its last row."""
+    """The values of a log, block by block."""
 
-    rows: pl.DataFrame
-    """Two for each block."""
-    values: Mapping[str, npt.NDArray[np.float64]]
-    """Measure → one value for each experience."""
+    facts: Facts
+    times: Sequence[tuple[str | None, str | None]]
+    """Of each block, when its first and its last experience were recorded."""
     lengths: npt.NDArray[np.int64]
     """Of the blocks."""
+    values: Mapping[str, npt.NDArray[np.float64]]
+    """Measure → one value for each experience."""
     height: int
     """How many rows there were, with those that do not count."""
-    whole: Callable[[], Lifetime]
-    """Reads the log again, with its rows."""
-
-    def tables(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """All of it but its height, to be kept: the values, and the rows with the length of their block."""
-        return pl.DataFrame(dict(self.values)), self.rows.with_columns(pl.Series(_LENGTH, self.lengths.repeat(2)))
-
-    @classmethod
-    def of_tables(cls, tables: Sequence[pl.DataFrame], height: int, whole: Callable[[], Lifetime]) -> Lean:
-        """What was kept by `tables`."""
-        values, rows = tables
-        lengths = rows.get_column(_LENGTH).gather_every(2).to_numpy()
-        return cls(rows.drop(_LENGTH), {one.name: one.to_numpy() for one in values}, lengths, height, whole)
+    rows: Callable[[], pl.DataFrame]
+    """Reads the log again, for those who want its rows after all."""
 
     def passage(
         self, lifetime: Lifetime, measure: str | Mapping[str, str], variants: Mode, settled: Settled | None
     ) -> Passage:
-        """What the rows give, of which only each block's first and last are at hand."""
+        """What the rows give."""
         if not isinstance(measure, str) or variants != "name":
-            return self.whole().passage(measure, variants, settled)
-        labels, ends = self.rows.get_column("task_name"), np.arange(0, self.rows.height + 1, 2)
-        facts, count = Facts.of(self.rows, labels, ends), int(self.lengths.sum())
+            return lifetime.with_rows().passage(measure, variants, settled)
+        starts = np.append(0, self.lengths.cumsum())
         return Passage(
-            scenario=scenario_of(lifetime, facts, self.lengths, {}, {}, as_one=False),
+            scenario=scenario_of(lifetime, self.facts, self.lengths, {}, {}, as_one=False),
             measure=measure,
             values=self.values[measure],
-            starts=np.append(0, self.lengths.cumsum()),
-            rows=self.rows,
-            row_starts=ends,
-            dropped={"incomplete": self.height - count, "missing": 0, "not finite": 0},
+            starts=starts,
+            rows=cast("pl.DataFrame", lambda: lifetime.with_rows().passage(measure, variants, settled).rows),
+            row_starts=starts,
+            dropped={"incomplete": self.height - int(starts[-1]), "missing": 0, "not finite": 0},
+            lean=self,
         )
 
+    def parts(self) -> tuple[list[memoryview], bytes]:
+        """All of it, to be kept: the values of each measure, and what is said of them."""
+        said = _Said(self.facts, list(self.times), self.lengths.tolist(), list(self.values))
+        values = (one.astype(_FLOATS, copy=False).data.cast("B") for one in self.values.values())
+        return list(values), msgspec.json.encode(said)
 
-def lean(pieces: Iterable[pl.DataFrame], measures: Sequence[str], whole: Callable[[], Lifetime]) -> Lean:
-    """What is kept of the rows, which come in pieces; NeedsRows where that is not enough."""
-    kept: list[pl.DataFrame] = []
-    lengths: list[int] = []
+    @classmethod
+    def of_parts(
+        cls, values: Sequence[bytes | memoryview], said: bytes, height: int, rows: Callable[[], pl.DataFrame]
+    ) -> Lean:
+        """What was kept by `parts`."""
+        found = msgspec.json.decode(said, type=_Said)
+        arrays = (np.frombuffer(one, _FLOATS) for one in values)
+        named = dict(zip(found.measures, arrays, strict=True))
+        return cls(found.facts, found.times, np.array(found.lengths, np.int64), named, height, rows)
+
+
+class _Said(msgspec.Struct):
+    """What a lean log says beside its values."""
+
+    facts: Facts
+    times: list[tuple[str | None, str | None]]
+    lengths: list[int]
+    measures: list[str]
+
+
+def read_lean(
+    found: Sequence[Source],
+    measures: Sequence[str],
+    notes: list[str],
+    checksums: Checksums,
+    rows: Callable[[], pl.DataFrame],
+) -> Lean:
+    """The values in these files; NeedsRows where something else stands there, or they say more than that."""
+    halves = _halves(found) if sum(one.size for one in found) > _WORTH_SHARING else [found]
+    said: list[list[str]] = [[] for _ in halves]
+
+    def part(at: int) -> list[Records]:
+        texts = bodies(halves[at], said[at], checksums, _AT_ONCE, BEYOND)
+        return [records(piece, header, measures) for header, _, body in texts for piece in _divided(body)]
+
+    pieces = [piece for some in _at_once(part, len(halves)) for piece in some]
+    for some in said:
+        notes += some
+    return _joined(pieces, measures, rows)
+
+
+def _divided(body: memoryview) -> Iterator[memoryview]:
+    """A long text in pieces of whole lines, each with something behind it."""
+    start, size = 0, len(body) - BEYOND
+    while size - start > 2 * _AT_ONCE:
+        codes = np.frombuffer(body[start + _AT_ONCE : size], np.uint8)
+        end = start + _AT_ONCE + int((codes[:_AT_ONCE] == _NEWLINE).argmax()) + 1
+        yield body[start : end + BEYOND]
+        start = end
+    if size > start:
+        yield body[start:]
+
+
+def _at_once(part: Callable[[int], list[Records]], count: int) -> list[list[Records]]:
+    """All parts, each in a thread of its own but the first: NumPy and the disk let others work meanwhile."""
+    made: dict[int, list[Records]] = {}
+    raised: dict[int, BaseException] = {}
+
+    def make(at: int) -> None:
+        try:
+            made[at] = part(at)
+        except BaseException as problem:
+            raised[at] = problem
+
+    others = [threading.Thread(target=make, args=(at,), name="perdure-read", daemon=True) for at in range(1, count)]
+    for one in others:
+        one.start()
+    make(0)
+    for one in others:
+        one.join()
+    for at in sorted(raised):
+        raise raised[at]
+    return [made[at] for at in range(count)]
+
+
+def _halves(found: Sequence[Source]) -> list[Sequence[Source]]:
+    """The files in two parts of about as many bytes, in order."""
+    sizes = np.cumsum([one.size for one in found])
+    middle = int(np.searchsorted(sizes, sizes[-1] / 2)) + 1
+    return [part for part in (found[:middle], found[middle:]) if part]
+
+
+def _joined(pieces: Iterable[Records], measures: Sequence[str], rows: Callable[[], pl.DataFrame]) -> Lean:
+    """Records one behind the other, cut into blocks."""
+    blocks: list[list[Run]] = []
     values: dict[str, list[npt.NDArray[np.float64]]] = {name: [] for name in measures}
-    height = 0
+    height, last = 0, (-1, -1)
     for piece in pieces:
+        if (piece.runs[0].block_num, piece.first) <= last:
+            raise NeedsRows  # their order is another than that of the files
+        last = piece.runs[-1].block_num, piece.last
         height += piece.height
-        if in_order(piece) is not piece:
-            raise NeedsRows
-        counts = is_complete(piece)
-        rows = piece if counts.all() else piece.filter(pl.Series(counts))
-        if not rows.height:
-            continue
-        starts = boundaries(rows)
-        if len(experiences(rows, starts)) != rows.height:
-            raise NeedsRows
-        for name in measures:
-            found = rows.get_column(name).to_numpy().astype(np.float64)
-            if not np.isfinite(found).all():
-                raise NeedsRows
-            values[name].append(found)
-        ends, here = rows[np.stack([starts[:-1], starts[1:] - 1], axis=1).ravel().tolist()], np.diff(starts).tolist()
-        if kept and _goes_on(kept[-1], ends):
-            ends, kept[-1] = ends[1:], kept[-1][:-1]
-            lengths[-1] += here.pop(0)
-        kept.append(ends)
-        lengths += here
-    if not kept:
+        for run in piece.runs:
+            if not run.counts:
+                continue
+            for name in measures:
+                values[name].append(piece.values[name][run.start : run.end])
+            if blocks and blocks[-1][-1].block == run.block:
+                blocks[-1].append(run)
+            else:
+                blocks.append([run])
+    if not blocks:
         raise NeedsRows  # why none of them counts, they tell
-    ends = pl.concat(kept, how="diagonal_relaxed")
-    if not Facts.of(ends, ends.get_column("task_name"), np.arange(0, ends.height + 1, 2)).plain:
+    facts = Facts(
+        kinds=[one[0].block_type for one in blocks],
+        tasks=[one[0].task_name for one in blocks],
+        subtypes=[one[0].block_subtype for one in blocks],
+        numbers=[one[0].block_num for one in blocks],
+        first=[one[0].task_params for one in blocks],
+        last=[one[-1].task_params for one in blocks],
+        labels=[one[0].task_name for one in blocks],
+    )
+    if not facts.plain:
         raise NeedsRows  # which parameters are noise, all rows tell
-    joined = {name: np.concatenate(some) for name, some in values.items()}
-    return Lean(ends, joined, np.array(lengths, dtype=np.int64), height, whole)
-
-
-def _goes_on(before: pl.DataFrame, after: pl.DataFrame) -> bool:
-    """Whether a piece begins in the block in which the one before it ends; NeedsRows where it lies before it."""
-    last, first = before.row(-1, named=True), after.row(0, named=True)
-    same = all(last[name] == first[name] for name in _BLOCK)
-    if (first["block_num"], first["exp_num"]) <= (last["block_num"], last["exp_num"]):
-        raise NeedsRows
-    return same
+    times = [(one[0].times[0], one[-1].times[1]) for one in blocks]
+    lengths = np.array([sum(run.end - run.start for run in one) for one in blocks], dtype=np.int64)
+    return Lean(facts, times, lengths, {name: np.concatenate(some) for name, some in values.items()}, height, rows)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from perdure.errors import nearest
+from perdure.lazy import pl
 from perdure.log.problem import Problem
 from perdure.log.rules import OPTIONAL_COLUMNS, STANDARD_COLUMNS
 from perdure.log.text import header_names, parsed, records

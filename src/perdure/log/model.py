@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from perdure.errors import LogError, UnknownName
+from perdure.lazy import pl
 from perdure.log.rules import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS
 from perdure.results import Shown
 from perdure.scenario.model import Scenario, Task
@@ -42,7 +42,32 @@ Direction = Literal["higher", "lower"]
 Role = Literal["life", "expert", "twin"]
 """A life, a learner of one task alone, or a life's stateless twin."""
 
+_Class = TypeVar("_Class")
 TIMESTAMP_FORMAT = "%Y%m%dT%H%M%S.%f"
+
+
+class _Rows:
+    """A field that holds a table, or a function that gives it to who looks."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, one: object, owner: type) -> pl.DataFrame:
+        found: pl.DataFrame | Callable[[], pl.DataFrame] = vars(one)[self._name]
+        return found() if callable(found) else found
+
+    def __set__(self, one: object, given: pl.DataFrame | Callable[[], pl.DataFrame]) -> None:
+        vars(one)[self._name] = given
+
+
+def _fetching(name: str) -> Callable[[type[_Class]], type[_Class]]:
+    """The class, of whose field of this name a function may be given in place of a table."""
+
+    def done(owner: type[_Class]) -> type[_Class]:
+        setattr(owner, name, _Rows(name))
+        return owner
+
+    return done
 
 
 @dataclass(frozen=True)
@@ -73,6 +98,7 @@ class Identity:
     """The nearest folder, or file of several lifetimes, that holds it: it stands for a learner that is not named."""
 
 
+@_fetching("experiences")
 @dataclass(frozen=True, eq=False, repr=False)
 class Lifetime(Shown):
     """One learner's passage through a scenario, as recorded.
@@ -103,7 +129,7 @@ class Lifetime(Shown):
     """What its source takes for a task where nobody says otherwise: the label, or the label with its parameters."""
     alike: Alike | Lean | None = field(default=None, repr=False)
     """What it has in common with the lifetimes beside it, where a reader of many saw it; or what stands for its rows,
-    where `experiences` are but the first and the last of each block."""
+    which are read when somebody looks at them."""
     kept: Kept | None = field(default=None, repr=False)
     """What was made of it when it was read before, where it is being written and read again and again."""
 
@@ -120,8 +146,17 @@ class Lifetime(Shown):
     @property
     def height(self) -> int:
         """How many rows were recorded, also where not all of them are at hand."""
-        alike = self.alike
-        return alike.height if alike is not None and alike.rows is self.experiences else self.experiences.height
+        alike = self._stand_in
+        return alike.height if alike is not None else self.experiences.height
+
+    @property
+    def _stand_in(self) -> Alike | Lean | None:
+        """`alike`, unless it is said of other rows that these took the place of."""
+        return self.alike if self.alike is not None and self.alike.rows is vars(self)["experiences"] else None
+
+    def with_rows(self) -> Lifetime:
+        """The same, with nothing that stands for its rows."""
+        return replace(self, alike=None)
 
     @property
     def scenario_type(self) -> str | None:
@@ -160,9 +195,8 @@ class Lifetime(Shown):
         from perdure.log.blocks import passage
 
         what, how = self.measured(measure), mode(variants or self.variants)
-        if self.alike is not None and self.alike.rows is self.experiences:
-            return self.alike.passage(self, what, how, settled)
-        return passage(self, what, how, settled)
+        alike = self._stand_in
+        return alike.passage(self, what, how, settled) if alike else passage(self, what, how, settled)
 
     def measured(self, measure: str | Mapping[str, str] | None = None) -> str | dict[str, str]:
         """What is measured: the name of one measure for all tasks, or of one for each label of this log."""
@@ -191,6 +225,7 @@ class Lifetime(Shown):
         return name
 
 
+@_fetching("rows")
 @dataclass(frozen=True, eq=False)
 class Passage:
     """The experiences of one lifetime that count for one measure, block by block.
@@ -212,6 +247,21 @@ class Passage:
     """What a reader should know of how tasks were told apart."""
     measures: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     """Task → its own measure, where tasks have measures of their own; `measure` then names them all."""
+
+    lean: Lean | None = field(default=None, kw_only=True, repr=False)
+    """What stands for the rows, which are read when somebody looks at them."""
+
+    @property
+    def columns(self) -> Collection[str]:
+        """What is recorded in each row."""
+        return self.rows.columns if self.lean is None else {*STANDARD_COLUMNS, *self.lean.values}
+
+    def times(self, block: int) -> tuple[str | None, str | None]:
+        """When the first and the last experience of a block were recorded."""
+        if self.lean is not None:
+            return self.lean.times[block]
+        recorded, (first, end) = self.rows["timestamp"], self.row_starts[block : block + 2].tolist()
+        return recorded[first], recorded[end - 1]
 
     @property
     def dropped_rows(self) -> int:

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
+from perdure.lazy import pl
 from perdure.scenario.parameters import same_value, set_text
 
 __all__ = ["ParameterTable", "parameters", "table_of"]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
+from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.words import plural
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["Check", "Level", "Note", "Problem"]
 
@@ -83,8 +81,6 @@ class Check(Tabular):
 
     def table(self) -> pl.DataFrame:
         """One row per problem: where it is, what it is, and what to do about it."""
-        import polars as pl
-
         texts = dict.fromkeys(("level", "file", "what", "fix"), pl.String())
         return pl.DataFrame([one.as_json() for one in self.problems], schema={**texts, "line": pl.Int64()})
 

@@ -39,7 +39,7 @@ class Options:
     measures: Mapping[str, Direction] | None = None
     """Measures and their directions, where the log does not declare them or is to be overruled."""
     cache: bool = True
-    """Whether a Parquet copy may be kept beside the log."""
+    """Whether a copy may be kept beside the log."""
     verified: bool = True
     """Whether a log that is not what its ledger says is refused; else it is read as it stands, with a note."""
     shape: Literal["long", "wide", "triplets", "tagged"] | None = None

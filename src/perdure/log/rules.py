@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import msgspec
-import polars as pl
 
+from perdure.lazy import pl
 from perdure.scenario.model import UNSAFE_PATH
 
 __all__ = [
@@ -49,8 +49,8 @@ class Rule:
     """What a field of a record may hold."""
 
     field: str
-    kind: pl.DataType
-    """As every reader delivers it."""
+    type: str
+    """In which every reader delivers it, as Polars calls it; by name, as who only writes records needs no Polars."""
     sound: Callable[[str], bool]
     """Whether a text that is not blank may stand there."""
     expected: str
@@ -60,6 +60,14 @@ class Rule:
     """What a blank cell says; None where one must not be blank."""
     optional: bool = False
     """Whether the column may be absent, as in L2Logger 1.0."""
+    words: tuple[str, ...] = ()
+    """All that may stand there, where these are few."""
+
+    @property
+    def kind(self) -> pl.DataType:
+        """Its type."""
+        made: pl.DataType = getattr(pl, self.type)(*((self.words,) if self.words else ()))
+        return made
 
     def broken(self, texts: pl.Series) -> pl.Series:
         """Which cells of a column of text break this rule."""
@@ -71,7 +79,7 @@ class Rule:
         return ~fine & (texts != "") if self.blank is not None else ~fine | (texts == "")
 
 
-def _pattern(field: str, kind: pl.DataType, pattern: str, expected: str, blank: str | None = None) -> Rule:
+def _pattern(field: str, kind: str, pattern: str, expected: str, blank: str | None = None) -> Rule:
     whole, anchored = re.compile(pattern), f"^(?:{pattern})$"
     return Rule(
         field, kind, lambda text: bool(whole.fullmatch(text)), expected, lambda text: text.str.contains(anchored), blank
@@ -81,7 +89,7 @@ def _pattern(field: str, kind: pl.DataType, pattern: str, expected: str, blank: 
 def _number(field: str) -> Rule:
     return Rule(
         field,
-        pl.Int64(),
+        "Int64",
         lambda text: text.isascii() and text.isdigit() and len(text.lstrip("0")) < 20 and int(text) < BEYOND,
         "a whole number that is not negative, below 2⁶³",
         lambda text: text.str.contains("^[0-9]+$") & text.cast(pl.Int64, strict=False).is_not_null(),
@@ -91,12 +99,13 @@ def _number(field: str) -> Rule:
 def _choice(field: str, words: tuple[str, ...], *, optional: bool = False) -> Rule:
     return Rule(
         field,
-        pl.Enum(words),
+        "Enum",
         words.__contains__,
         " or ".join(map(repr, words)),
         lambda text: text.is_in(words),
         blank=words[0] if optional else None,  # L2Logger 1.0 files that were merged into 1.1 ones
         optional=optional,
+        words=words,
     )
 
 
@@ -121,7 +130,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             _number("exp_num"),
             _pattern(
                 "worker_id",
-                pl.Categorical(),
+                "Categorical",
                 _WORKER,
                 "at most 200 letters, digits, '_', '-' and '.', the first no '.'",
             ),
@@ -129,19 +138,36 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             _choice("block_subtype", BLOCK_SUBTYPES, optional=True),
             Rule(
                 "task_name",
-                pl.Categorical(),
+                "Categorical",
                 lambda text: bool(text.strip()) and not CONTROL.search(text) and not UNSAFE_PATH.search(text),
                 "one line of text without '../' or control characters",
             ),
-            Rule("task_params", pl.String(), is_object, "a JSON object", blank="{}"),
+            Rule("task_params", "String", is_object, "a JSON object", blank="{}"),
             _choice("exp_status", EXPERIENCE_STATUSES),
-            _pattern("timestamp", pl.String(), _TIME, "a time like 20240102T030405.000000", blank="no time"),
+            _pattern("timestamp", "String", _TIME, "a time like 20240102T030405.000000", blank="no time"),
         )
     }
 )
-MEASURE = _pattern("a measure", pl.Float64(), _NUMBER, "a number", blank="no value")
+MEASURE = _pattern("a measure", "Float64", _NUMBER, "a number", blank="no value")
 
-STANDARD_COLUMNS: Mapping[str, pl.DataType] = MappingProxyType({field: rule.kind for field, rule in RULES.items()})
+
+class _Kinds(Mapping[str, "pl.DataType"]):
+    """Field → its type, of all rules."""
+
+    def __getitem__(self, field: str) -> pl.DataType:
+        return RULES[field].kind
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(RULES)
+
+    def __len__(self) -> int:
+        return len(RULES)
+
+    def __contains__(self, field: object) -> bool:
+        return field in RULES
+
+
+STANDARD_COLUMNS: Mapping[str, pl.DataType] = _Kinds()
 """Every reader delivers these columns in these types, then the measures as Float64, then whatever else was logged."""
 OPTIONAL_COLUMNS = frozenset(field for field, rule in RULES.items() if rule.optional)
 FILLED_COLUMNS = tuple(field for field, rule in RULES.items() if rule.blank is None or rule.optional)

@@ -9,9 +9,10 @@ from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
-__all__ = ["Marks", "cells", "header_names", "parsed", "records", "rows_of", "scanned", "separator_of"]
+from perdure.lazy import pl
+
+__all__ = ["Marks", "cells", "header_names", "parsed", "records", "rows_of", "scanned", "separator_of", "unreadable"]
 
 Marks = npt.NDArray[np.bool_]
 
@@ -61,6 +62,11 @@ def parsed(
     if not body:
         return pl.DataFrame(schema=dict(schema))
     return pl.read_csv(body, separator=separator, has_header=False, schema=dict(schema), null_values=null_values)
+
+
+def unreadable() -> tuple[type[BaseException], ...]:
+    """What Polars raises on a file that it cannot read."""
+    return pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError
 
 
 def scanned(data: bytes, separator: int) -> Iterator[tuple[Marks, Marks, Marks]]:

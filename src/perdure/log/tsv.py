@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log import text
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Source",
     "Unparsed",
     "beginning",
+    "bodies",
     "header_of",
     "load",
     "log_order",
@@ -172,21 +173,30 @@ def pieces(
 ) -> Iterator[pl.DataFrame]:
     """The records of the files in tables of some hundred thousand, none of them empty.
 
-    `schema` gives the column types for a header, or raises. A last line without its newline is torn,
-    even where it parses: it is left out, and `notes` says so. `checksums` are filled in from the same
-    bytes. Raises Unparsed where some line does not fit its types.
+    `schema` gives the column types for a header, or raises. Raises Unparsed where some line does not fit its types.
     """
-    gathered = io.BytesIO()
-    header: tuple[str, ...] = ()
-    kinds: Mapping[str, pl.DataType] = {}
+    for header, path, body in bodies(found, notes, checksums):
+        frame = parsed(bytes(body), schema(header, path))
+        if frame.height:
+            yield frame
 
-    def parse() -> Iterator[pl.DataFrame]:
-        if gathered.tell():
-            gathered.truncate()
-            frame = parsed(gathered.getvalue(), kinds)
-            gathered.seek(0)
-            if frame.height:
-                yield frame
+
+def bodies(
+    found: Sequence[Source], notes: list[str], checksums: Checksums, at_once: int = _AT_ONCE, beyond: int = 0
+) -> Iterator[tuple[tuple[str, ...], Path, memoryview]]:
+    """The records of the files as text, those of many small ones together: header, the first of the files, and bytes.
+
+    A last line without its newline is torn, even where it parses: it is left out, and `notes` says so. `checksums`
+    are filled in from the same bytes. Behind each text are `beyond` bytes of nothing; the next one takes its place.
+    """
+    sizes = [one.size for one in found]
+    room = memoryview(bytearray(min(sum(sizes), at_once + max(sizes, default=0)) + beyond))
+    header: tuple[str, ...] = ()
+    first, at = Path(), 0
+
+    def text() -> tuple[tuple[str, ...], Path, memoryview]:
+        room[at : at + beyond] = bytes(beyond)
+        return header, first, room[: at + beyond]
 
     for source in found:
         if not source.size:
@@ -198,47 +208,39 @@ def pieces(
                 if not names:
                     notes.append(f"{source.relative}:1: the header line is torn, no record in it")
                     continue
-                if names != header or gathered.tell() > _AT_ONCE:
-                    yield from parse()
-                    kinds = schema(names, source.path)  # raises here, where the file is known
-                    header = names
-                at = gathered.tell()
-                filled, kept = _gather(file, max(0, source.size - start), begun[start:], gathered)
+                if header and (names != header or at > at_once):
+                    yield text()
+                    at = 0
+                if not at:
+                    header, first = names, source.path
+                here = room[at : at + max(0, source.size - start)]
+                filled = _fill(here, begun[start:], file)
                 length = checksums.lengths.get(source.relative)
-                if length is not None:
-                    with gathered.getbuffer() as room:  # as they come from the disk, before anything is made of them
-                        rest = room[at : at + min(filled, max(0, length - start))]
-                        checksums.found[source.relative] = zlib.crc32(rest, zlib.crc32(begun[: min(start, length)]))
-                        rest.release()
+                if length is not None:  # of what comes from the disk, before anything is made of it
+                    rest = here[: min(filled, max(0, length - start))]
+                    checksums.found[source.relative] = zlib.crc32(rest, zlib.crc32(begun[: min(start, length)]))
         except OSError as problem:
             raise LogError(
                 f"cannot be read: {problem.strerror}", "let it be read, or leave it out", file=source.name
             ) from problem
+        whole = filled and here[filled - 1] == _NEWLINE
+        kept = filled if whole else bytes(here[:filled]).rfind(b"\n") + 1
+        at += kept
         if kept < source.size - start:
             line = files.read_bytes(source.name)[: source.size].count(b"\n") + 1
             cut = source.size - start - kept
             notes.append(f"{source.relative}:{line}: the last line is torn ({cut} bytes without a newline); left out")
-    yield from parse()
+    if header:
+        yield text()
 
 
-def _gather(file: io.FileIO, size: int, begun: bytes, gathered: io.BytesIO) -> tuple[int, int]:
-    """Add the next `size` bytes of a file, `begun` being read; how many came, and how many end with a newline."""
-    at = gathered.tell()
-    begun = begun[:size]
-    gathered.write(begun)
-    filled = len(begun)
-    if filled < size:
-        # Read to where it is wanted: the system copies it there, and nobody copies it again.
-        gathered.seek(at + size - 1)
-        gathered.write(b"\0")
-        with gathered.getbuffer() as room:
-            while filled < size and (more := file.readinto(room[at + filled : at + size])):
-                filled += more
-    with gathered.getbuffer() as room:
-        whole = filled and room[at + filled - 1] == _NEWLINE
-        kept = filled if whole else bytes(room[at : at + filled]).rfind(b"\n") + 1
-    gathered.seek(at + kept)
-    return filled, kept
+def _fill(room: memoryview, begun: bytes, file: io.FileIO) -> int:
+    """Put there what was read of a file, and what is left of it; how many bytes these are."""
+    filled = min(len(begun), len(room))
+    room[:filled] = begun[:filled]
+    while filled < len(room) and (more := file.readinto(room[filled:])):
+        filled += more
+    return filled
 
 
 def parsed(body: bytes, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.scenario.model import Task
 from perdure.scenario.parameters import set_text
 from perdure.scenario.variants import numbered

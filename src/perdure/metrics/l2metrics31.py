@@ -318,7 +318,7 @@ def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
     peak, index = saturation_of(by_experience(values, numbers))
     if index == 0:
         raise NoValue("saturation is not achieved")
-    expert_peak, expert_index = saturation_of(by_experience(expert.all_learning.values, expert.numbers))
+    expert_peak, expert_index = saturation_of(by_experience(expert.all_learning.values, expert.numbers()))
     if expert_index == 0:
         raise NoValue("the expert's saturation is not achieved")
     if peak < 0.2 * expert_peak or _falls(values, numbers):

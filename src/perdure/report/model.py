@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perdure import __version__
 from perdure.gather.model import Life
+from perdure.lazy import pl
 from perdure.metrics.engine.declare import Headline, Metric
 from perdure.report.checklist import Item, checklist
 from perdure.report.material import Material, against, alike, compared
@@ -21,9 +22,6 @@ from perdure.stats.reading import leading, reading
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
 from perdure.words import interval, listed, number, p_words, plural
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["CONDITION_RULE", "Report", "Verdict", "given_settings", "headline", "leads", "report_of", "verdicts"]
 
@@ -81,8 +79,6 @@ class Report(Tabular):
 
     def table(self) -> pl.DataFrame:
         """One row per group and condition of lifelong learning: its verdict, and that in a sentence."""
-        import polars as pl
-
         texts = dict.fromkeys(("group", "condition", "verdict", "sentence"), pl.String())
         return pl.DataFrame([asdict(one) for one in self], schema=texts)
 

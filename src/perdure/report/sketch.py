@@ -9,11 +9,11 @@ from itertools import zip_longest
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from perdure.curves.arrays import Array
 from perdure.curves.experts import seconds_by_task, seconds_learning
 from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Range
+from perdure.lazy import pl
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixPassage
 from perdure.log.model import Passage
 from perdure.metrics.matrix.cells import matrix_of

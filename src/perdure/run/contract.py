@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import polars as pl
-
 from perdure.errors import PerdureError
+from perdure.lazy import pl
 from perdure.learners.find import make_learner
 from perdure.learners.interface import Fingerprinted, Maker, Saved, SelfLed
 from perdure.log.read import read

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.formats.l2logger import object_in
 from perdure.log.tsv import DATA_FILE
@@ -207,8 +208,6 @@ class RunFolder:
 @lru_cache(maxsize=64)
 def _names_in(file: Path, _changed: int) -> frozenset[str]:
     """The lives of a file that the batched engine wrote."""
-    import polars as pl
-
     return frozenset(pl.scan_parquet(file).select(pl.col("lifetime").unique().cast(pl.String)).collect().to_series())
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perdure.errors import PerdureError, ProtocolError
+from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.run.away import away_of, brought, home_of
 from perdure.run.before import check_before, importable
@@ -19,9 +20,6 @@ from perdure.run.folder import RunFolder
 from perdure.run.plan import PRE_DEPLOYMENT, Job, Plan
 from perdure.run.protocol import Protocol, parse_protocol, read_protocol
 from perdure.run.shard import Shard
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["PreparedRun", "RunResult", "cores", "prepare_run", "run_learner"]
 
@@ -55,8 +53,6 @@ class RunResult(Tabular):
 
     def table(self) -> pl.DataFrame:
         """One row per life, expert and twin: whether it is finished, and why it failed."""
-        import polars as pl
-
         finished = pl.Series("finished", [self.folder.is_finished(job) for job in self], pl.Boolean())
         failed = pl.Series("failed", [self.failed.get(job.id) for job in self], pl.String())
         return _jobs(self.plan.jobs).with_columns(finished, failed)
@@ -114,8 +110,6 @@ class PreparedRun(Tabular):
 
     def table(self) -> pl.DataFrame:
         """One row per life, expert and twin that was asked for: how long, from which seed, whether it is missing."""
-        import polars as pl
-
         missing = set(self.missing)
         return _jobs(self.chosen).with_columns(
             pl.Series("experiences", [job.experiences for job in self], pl.Int64()),
@@ -250,8 +244,6 @@ def run_learner(
 
 
 def _jobs(jobs: Sequence[Job]) -> pl.DataFrame:
-    import polars as pl
-
     rows = [(job.id, job.role, job.scenario) for job in jobs]
     return pl.DataFrame(rows, schema=dict.fromkeys(("id", "role", "scenario"), pl.String()), orient="row")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from perdure.errors import UnknownName
+from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.scenario.advice import advice
 from perdure.scenario.document import Document, where
@@ -16,9 +17,6 @@ from perdure.scenario.problems import LEVELS, Problem
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
 from perdure.scenario.variants import Variants, under
 from perdure.words import plural
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["Eligibility", "LintReport", "SiteLike", "Sited", "lint"]
 
@@ -86,8 +84,6 @@ class LintReport(Tabular):
 
     def table(self) -> pl.DataFrame:
         """One row per metric: how many values the scenario gives, or why none."""
-        import polars as pl
-
         rows = [(name, one.sites, ", ".join(one.keys), one.why, one.expert) for name, one in self.metrics.items()]
         kinds = {"metric": pl.String(), "sites": pl.Int64(), "keys": pl.String(), "why": pl.String()}
         return pl.DataFrame(rows, schema={**kinds, "expert": pl.Boolean()}, orient="row")

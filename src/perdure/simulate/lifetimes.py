@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
 import numpy as np
-import polars as pl
 
 from perdure.curves.arrays import Array
+from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
 from perdure.log.write.journal import Journal
 from perdure.scenario.model import Block, Scenario

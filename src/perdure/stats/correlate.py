@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from perdure.errors import PerdureError
 from perdure.gather.model import SCHEMA
 from perdure.gather.score_files import definitions_of
+from perdure.lazy import pl
 from perdure.metrics.engine.score import Score
 from perdure.results import Tabular
 from perdure.stats.exact import ALL_ORDERS, reordered_test
@@ -20,9 +21,6 @@ from perdure.stats.interval import constant
 from perdure.stats.model import Array
 from perdure.stats.multiple import holm
 from perdure.words import plural
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["Correlation", "Correlations", "correlate", "spearman_p"]
 
@@ -82,8 +80,6 @@ class Correlations(Tabular):
 
     def table(self) -> pl.DataFrame:
         """One row per pair."""
-        import polars as pl
-
         kinds = {"first": pl.String(), "second": pl.String(), "n": pl.Int64(), "rho": pl.Float64(), "p": pl.Float64()}
         schema = {**kinds, "p_holm": pl.Float64(), "why": pl.String()}
         return pl.DataFrame([one.as_json() for one in self.pairs], schema=schema)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from perdure.lazy import pl
 from perdure.metrics.engine.declare import AveragedAs, Bar
 from perdure.results import Tabular
 from perdure.settings.presets import STANDARD
 from perdure.words import plural
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["LEVEL", "Array", "Decision", "Estimate", "Group", "Tails", "Verdict", "Withheld"]
 
@@ -269,8 +267,6 @@ class Group(Tabular):
 
     def table(self) -> pl.DataFrame:
         """One row per metric: its estimate, interval, verdict and p, or why it has none."""
-        import polars as pl
-
         kinds = {"metric": pl.String(), "n": pl.Int64(), **dict.fromkeys(("mean", "sd", "low", "high"), pl.Float64())}
         rows = [
             (

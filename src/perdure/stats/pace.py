@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import polars as pl
-
 from perdure.errors import PerdureError
+from perdure.lazy import pl
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 from perdure.log.read import find, read
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from perdure.errors import PerdureError
+from perdure.lazy import pl
 from perdure.metrics.engine.presets import headline
 from perdure.results import Tabular
 from perdure.sample_size import lifetimes_by_rule
@@ -17,9 +18,6 @@ from perdure.stats.dial import Dial, dial
 from perdure.stats.model import Tails
 from perdure.stats.pilot import PilotMetric
 from perdure.stats.power import Beside, Question, lifetimes_exact, power
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["Cost", "Plan", "family", "make_plan"]
 
@@ -114,8 +112,6 @@ class Plan(Tabular):
 
     def table(self) -> pl.DataFrame:
         """One row per metric of the pilot, or of what was asked without one; else the power curve."""
-        import polars as pl
-
         if self.metrics:
             return pl.DataFrame([{"metric": name, **_flat(one.as_json())} for name, one in self.metrics.items()])
         return pl.DataFrame(self.curve, schema={"lifetimes": pl.Int64(), "power": pl.Float64()}, orient="row")

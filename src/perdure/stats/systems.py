@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perdure.errors import PerdureError, UnknownName
 from perdure.gather.model import SCHEMA, Survey
 from perdure.gather.score_files import definitions_of
+from perdure.lazy import pl
 from perdure.metrics.engine.declare import METRICS, Bar
 from perdure.metrics.engine.score import Score
 from perdure.results import Tabular
@@ -19,9 +20,6 @@ from perdure.stats.letters import Letters, lettered
 from perdure.stats.model import LEVEL
 from perdure.stats.pairing import Want
 from perdure.stats.tally import Tally, tally_of_systems
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["Comparisons", "System", "by_learner", "compare_systems", "systems_of"]
 
@@ -68,8 +66,6 @@ class Comparisons(Tabular):
 
     def table(self) -> pl.DataFrame:
         """One row per comparison and metric."""
-        import polars as pl
-
         numbers = ("difference", "low", "high", "p", "p_holm", "hedges_g", "improvement")
         rows = [
             {

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from perdure import files
 from perdure.curves.arrays import Array
 from perdure.curves.model import Prep
 from perdure.curves.prepare import smooth, width_for
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log.text import header_names, records
 from perdure.log.tsv import DATA_FILE
 

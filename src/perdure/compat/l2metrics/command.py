@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from perdure import files
 from perdure.compat.l2metrics.report import MetricsReport
 from perdure.compat.l2metrics.store import MODES, store_expert
 from perdure.errors import PerdureError
+from perdure.lazy import pl
 
 __all__ = ["main"]
 

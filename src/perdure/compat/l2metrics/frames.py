@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from perdure.compat.l2metrics.lifetime import unscaled
 from perdure.compat.l2metrics.regimes import KEYS, blocks_of, regime_table
 from perdure.curves.arrays import Array
 from perdure.curves.model import Curves
 from perdure.curves.prepare import smooth
-from perdure.lazy import of_extra
+from perdure.lazy import of_extra, pl
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.metrics.engine.declare import Context, NoValue
 

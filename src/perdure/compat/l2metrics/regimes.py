@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
 from perdure.curves.model import Curves
+from perdure.lazy import pl
 from perdure.metrics.engine.declare import Context, Metric, Site
 from perdure.metrics.engine.measure import evaluate, experts_at
 from perdure.metrics.l2metrics31 import L2METRICS_31, NAMES, Regimes, by_experience, saturation_of
@@ -124,7 +123,7 @@ class _Filling:
             if not at:
                 continue
             experts = experts_at(self.curves, site, self.context)
-            beside = [saturation_of(by_experience(one.all_learning.values, one.numbers)) for one in experts]
+            beside = [saturation_of(by_experience(one.all_learning.values, one.numbers())) for one in experts]
             beside = [one for one in beside if one[1]]
             lists = (
                 [one for one, _ in beside],

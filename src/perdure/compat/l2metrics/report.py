@@ -11,8 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from perdure import files
 from perdure.compat.l2metrics.frames import frames, log_rows, pandas
 from perdure.compat.l2metrics.lifetime import lifetime_facts, task_facts
@@ -22,6 +20,7 @@ from perdure.compat.l2metrics.store import stored, unconverted
 from perdure.curves.build import curves
 from perdure.curves.model import Curves
 from perdure.errors import PerdureError, UnknownName
+from perdure.lazy import pl
 from perdure.log.model import Lifetime
 from perdure.log.read import read
 from perdure.metrics.engine.declare import Context

@@ -15,15 +15,16 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from perdure import files
 from perdure.errors import LogError, nearest
+from perdure.lazy import pl
 from perdure.log.alike import Alike
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
 from perdure.log.seal import BLANK, broken_seal, footer_of
+from perdure.log.text import unreadable
 
 __all__ = ["BULK", "FACTS", "IDENTITY", "KEY", "PER_PIECE", "SUFFIX", "VERSION", "Own", "Shared", "part_name"]
 
@@ -36,16 +37,9 @@ PER_PIECE = 1 << 20
 """Rows that are written and read in one go; a lifetime is never divided."""
 _LIVES = 256  # of a piece at most: many processes share out short lives
 
-IDENTITY: Mapping[str, pl.DataType] = {
-    "lifetime": pl.Categorical(),
-    "learner": pl.Categorical(),
-    "seed": pl.Int64(),
-    "role": pl.Categorical(),
-    "scenario_type": pl.Categorical(),
-}
+IDENTITY = ("lifetime", "learner", "seed", "role", "scenario_type")
 _BESIDE = frozenset({"expert", "twin"})  # what lives are held against
 _TIMES = "timestamp"  # the one standard column in which lives of the same blocks differ
-_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 
 Counts = npt.NDArray[np.int64]
 
@@ -212,7 +206,7 @@ class _Part:
             rows = int(self._scan().select(pl.len()).collect().item())
         except KeyError:
             raise LogError("not written by perdure.write_lives", "read it as a table", file=file) from None
-        except _UNREADABLE as problem:
+        except unreadable() as problem:
             raise self._unreadable(problem) from problem
         if shared.version != VERSION:
             raise LogError(
@@ -243,7 +237,7 @@ class _Part:
             return self.shared.filled["role"] in _BESIDE
         try:
             roles = self._scan().select(pl.col("role").cast(pl.String).unique()).collect().to_series()
-        except _UNREADABLE as problem:
+        except unreadable() as problem:
             raise self._unreadable(problem) from problem
         return not _BESIDE.isdisjoint(roles.to_list())
 
@@ -288,7 +282,7 @@ class _Part:
                 experiences = standard.hstack([one.slice(at, length) for one in own])
                 names = {name: values[number - first] for name, values in who.items()}
                 yield self._lifetime(experiences, measures, found, names)
-        except _UNREADABLE as problem:
+        except unreadable() as problem:
             raise self._unreadable(problem) from problem
 
     def rows(self, start: int, end: int, columns: pl.Expr) -> pl.DataFrame:

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-import polars as pl
-
 from perdure import files
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log.blocks import in_order
 from perdure.log.formats.l2logger import L2Logger, schema_of
 from perdure.log.kept import Kept

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-import polars as pl
 
 from perdure import files
 from perdure.errors import LogError, nearest
+from perdure.lazy import pl
 from perdure.log import cache
 from perdure.log.blocks import in_order
 from perdure.log.cells import folded, typed
-from perdure.log.lean import Lean, NeedsRows, lean
+from perdure.log.lean import Lean, read_lean
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
+from perdure.log.plain import NeedsRows
 from perdure.log.problem import Problem
 from perdure.log.read import Options
 from perdure.log.rules import FILLED_COLUMNS, MEASURE, OPTIONAL_COLUMNS, RULES
+from perdure.log.text import unreadable
 from perdure.log.tsv import Checksums, Source, Unparsed, pieces, sources
 from perdure.log.verify import (
     BLOCKS_FILE,
@@ -60,7 +65,6 @@ _NO_MANIFEST = (
     "lower is better are not known (set the last with --lower-is-better)"
 )
 _SUBTYPE = RULES["block_subtype"]
-_LONG = 1 << 29  # bytes of text; the rows of less fit where anything is scored
 _BLOCK_FOLDER = re.compile(r"\d+-(train|test)")
 
 
@@ -91,7 +95,7 @@ class L2Logger:
             notes = [_NO_MANIFEST, *notes]
         return Lifetime(
             id=str(manifest.get("id") or as_text(path.resolve().name)),
-            experiences=found if isinstance(found, pl.DataFrame) else found.rows,
+            experiences=cast("pl.DataFrame", found.rows) if isinstance(found, Lean) else found,
             measures=measures,
             learner=manifest.get("learner"),
             seed=manifest.get("seed"),
@@ -109,9 +113,8 @@ class L2Logger:
     ) -> tuple[Ledger | None, pl.DataFrame | Lean, list[str]]:
         """The ledger, the records that it answers for, and what is to be said of them."""
         ledger, found = self._listed(path)
-        long = options.lean and sum(one.size for one in found) > _LONG
         key = cache.key_of(found, measures, ledger.digest if ledger else None) if options.cache else ""
-        kept = self._copy(path, key, options) if options.cache and not long else None
+        kept = self._copy(path, key, options) if options.cache else None
         if kept is not None:  # made from text that was verified under the same ledger
             return ledger, kept[0], [*kept[1], *notes_on(ledger, found)]
         notes: list[str] = []
@@ -120,8 +123,7 @@ class L2Logger:
         rows: pl.DataFrame | Lean
         try:
             if options.lean:
-                pieces = self._pieces(path, found, measures, notes, checksums)
-                rows = self._lean(path, pieces if long else list(pieces), measures, options)
+                rows = read_lean(found, tuple(measures), notes, checksums, self._with_rows(path, options))
             else:
                 rows = self._rows(path, found, measures, notes, checksums)
         except NeedsRows:
@@ -141,10 +143,8 @@ class L2Logger:
         if problems and options.verified:
             raise refusal(path, problems)
         if options.cache and not problems:
-            if isinstance(rows, pl.DataFrame):
-                cache.keep(path, cache.EXPERIENCES, key, cache.Copy([rows], rows.height, notes))
-            elif not long:
-                cache.keep(path, cache.VALUES, key, cache.Copy(rows.tables(), rows.height, notes))
+            name, made = (cache.VALUES, rows.parts) if isinstance(rows, Lean) else (cache.EXPERIENCES, _parts_of(rows))
+            cache.keep(path, name, key, rows.height, lambda: cache.Copy(*made(), rows.height, notes))
         return ledger, rows, [*notes, *as_it_stands(problems), *notes_on(ledger, found)]
 
     def _listed(self, path: Path) -> tuple[Ledger | None, Sequence[Source]]:
@@ -154,12 +154,15 @@ class L2Logger:
     def _copy(self, path: Path, key: str, options: Options) -> tuple[pl.DataFrame | Lean, Sequence[str]] | None:
         """The copy that says enough, the smaller one first."""
         if options.lean and (kept := cache.recall(path, cache.VALUES, key)):
-            return Lean.of_tables(kept.tables, kept.height, self._with_rows(path, options)), kept.notes
+            with contextlib.suppress(msgspec.DecodeError, ValueError):
+                rows = self._with_rows(path, options)
+                return Lean.of_parts(kept.parts, kept.said, kept.height, rows), kept.notes
         kept = cache.recall(path, cache.EXPERIENCES, key)
-        return None if kept is None else (kept.tables[0], kept.notes)
+        found = _table_of(kept) if kept else None
+        return None if kept is None or found is None else (found, kept.notes)
 
-    def _with_rows(self, path: Path, options: Options) -> Callable[[], Lifetime]:
-        return lambda: self.read(path, replace(options, lean=False))
+    def _with_rows(self, path: Path, options: Options) -> Callable[[], pl.DataFrame]:
+        return functools.cache(lambda: self.read(path, replace(options, lean=False)).experiences)
 
     def _rows(
         self,
@@ -169,29 +172,9 @@ class L2Logger:
         notes: list[str],
         checksums: Checksums,
     ) -> pl.DataFrame:
-        return self._joined(path, list(self._pieces(path, found, measures, notes, checksums)), measures)
-
-    def _joined(self, path: Path, frames: Sequence[pl.DataFrame], measures: Mapping[str, Direction]) -> pl.DataFrame:
+        frames = list(self._pieces(path, found, measures, notes, checksums))
         rows = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
         return in_order(self._columns(path, rows, measures))
-
-    def _lean(
-        self, path: Path, pieces: Iterable[pl.DataFrame], measures: Mapping[str, Direction], options: Options
-    ) -> pl.DataFrame | Lean:
-        """What metrics read of the rows; the rows themselves where that is not enough, if they are still here."""
-
-        def columns() -> Iterator[pl.DataFrame]:
-            for piece in pieces:
-                if not STANDARD_COLUMNS.keys() | measures.keys() >= set(piece.columns):
-                    raise NeedsRows  # a metric may read a column of the log's own
-                yield self._columns(path, piece, measures)
-
-        try:
-            return lean(columns(), tuple(measures), self._with_rows(path, options))
-        except NeedsRows:
-            if not isinstance(pieces, list):
-                raise
-            return self._joined(path, pieces, measures)
 
     def _pieces(
         self,
@@ -294,6 +277,30 @@ def schema_of(header: tuple[str, ...], file: Path, measures: Mapping[str, Direct
             others = [one for one in header if one not in STANDARD_COLUMNS]
             raise LogError(f"no column for the measure {name!r}", nearest(name, others), file=file, line=1)
     return {name: STANDARD_COLUMNS.get(name, MEASURE.kind if name in measures else pl.String()) for name in header}
+
+
+def _parts_of(rows: pl.DataFrame) -> Callable[[], tuple[list[memoryview], bytes]]:
+    """What is kept of a table."""
+
+    def made() -> tuple[list[memoryview], bytes]:
+        into = io.BytesIO()
+        rows.write_parquet(into, compression="lz4", statistics=False)  # nobody asks for a part of it
+        return [into.getbuffer()], _shape_of(rows)
+
+    return made
+
+
+def _table_of(kept: cache.Copy) -> pl.DataFrame | None:
+    """The table that was kept, unless it reads otherwise than it was written."""
+    try:
+        table = pl.read_parquet(bytes(kept.parts[0]))
+    except unreadable():
+        return None
+    return table if _shape_of(table) == kept.said else None
+
+
+def _shape_of(table: pl.DataFrame) -> bytes:
+    return msgspec.json.encode([table.height, {name: str(kind) for name, kind in table.schema.items()}])
 
 
 def _sound(columns: Mapping[str, pl.Series]) -> bool:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from perdure.errors import LogError, nearest
+from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.blocks import in_order
 from perdure.log.delimited import Table, tables

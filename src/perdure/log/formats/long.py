@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.blocks import in_order
 from perdure.log.delimited import Table

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import polars as pl
 
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixLifetime, MatrixPassage, Unit, passage_of
 from perdure.log.formats.matrix_files import looks_like_matrix, raw_matrices, read_baseline
 from perdure.log.formats.matrix_orientation import Orientation, Rows, orientations

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
+from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.delimited import Table
 from perdure.log.formats.column_names import IDENTITY

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import polars as pl
-
 from perdure.errors import LogError, NotALog
+from perdure.lazy import pl
 from perdure.log.formats.column_names import IDENTITY, table_shape
 from perdure.log.formats.table import rows_lifetimes
 from perdure.log.formats.tagged import WHAT_TO_LOG

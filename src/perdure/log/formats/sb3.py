@@ -16,10 +16,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.delimited import Table, bytes_of, table_in
 from perdure.log.formats.matrix_files import arrays_of

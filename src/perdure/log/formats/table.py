@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.delimited import Part, Table, bytes_of, table_in
 from perdure.log.formats import long, packed, tagged, triplets, wide
@@ -21,6 +21,7 @@ from perdure.log.formats.shapes import shape_of
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
+from perdure.log.text import unreadable
 
 __all__ = ["TABLE", "frame_lifetimes", "is_frame", "rows_lifetimes"]
 
@@ -32,8 +33,6 @@ _PARTS_OF_LOGS = {"data-log.tsv", "block-report.tsv"}
 _OUTPUTS = ({"lifetime", "block", "experiences_to_saturation"}, {"lifetime", "block", "prepared"})
 
 _BULK = "perdure.bulk"  # the key in the metadata of the Parquet files that another reader knows better
-
-_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 
 
 class _Tables:
@@ -164,7 +163,7 @@ def _header(path: Path) -> list[str] | None:
         return packed.first_line(path)
     try:
         return list(_scan(path).collect_schema())
-    except _UNREADABLE:
+    except unreadable():
         return None
 
 
@@ -180,14 +179,14 @@ def _is_bulk(path: Path) -> bool:
         return False
     try:
         return _BULK in pl.read_parquet_metadata(path)
-    except _UNREADABLE:
+    except unreadable():
         return False
 
 
 def _collected(path: Path, frame: pl.LazyFrame) -> pl.DataFrame:
     try:
         return frame.collect()
-    except _UNREADABLE as problem:
+    except unreadable() as problem:
         raise _unreadable(path, problem) from problem
 
 
@@ -200,7 +199,7 @@ def _layout(path: Path, options: Options) -> Layout:
     """How a binary file is laid out, without reading its rows."""
     try:
         header = list(_scan(path).collect_schema())
-    except _UNREADABLE as problem:
+    except unreadable() as problem:
         raise _unreadable(path, problem) from problem
     return layout(header, path, options)
 

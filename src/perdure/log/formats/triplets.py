@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-import polars as pl
 
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.accuracy_matrix import AccuracyMatrix
 from perdure.log.delimited import Table

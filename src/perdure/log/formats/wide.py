@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from perdure.errors import LogError
+from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.delimited import Table
 from perdure.log.formats import long

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-import polars as pl
 
 from perdure.errors import LogError, PerdureError
+from perdure.lazy import pl
 from perdure.log.formats.bulk import KEY, PER_PIECE, SUFFIX, part_name
 from perdure.log.model import Direction, Lifetime
 from perdure.log.seal import seal

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from perdure.errors import LogError
-from perdure.log.formats.bulk import FACTS, IDENTITY, PER_PIECE, Own, Shared
+from perdure.lazy import pl
+from perdure.log.formats.bulk import FACTS, PER_PIECE, Own, Shared
 from perdure.log.model import STANDARD_COLUMNS, Direction
-from perdure.log.write.bulk_rows import Piece, Source, as_json, identity_columns, life_rows
+from perdure.log.write.bulk_rows import Piece, Source, as_json, identity_columns, identity_kinds, life_rows
 from perdure.log.write.manifest import described, provenance
 from perdure.log.write.record import DEFAULT_WORKER
 from perdure.scenario.model import Scenario
@@ -53,7 +53,7 @@ def from_cohorts(
     }
     extras = {name: pl.Int64() for name in first.values if name not in measures}
     schema = {
-        **{name: kind for name, kind in IDENTITY.items() if name not in filled},
+        **{name: kind for name, kind in identity_kinds().items() if name not in filled},
         FACTS: pl.String(),
         **{name: kind for name, kind in STANDARD_COLUMNS.items() if name not in filled},
         **dict.fromkeys(measures, pl.Float64()),

@@ -11,21 +11,31 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from perdure.errors import LogError, RecordError
+from perdure.lazy import pl
 from perdure.log.formats.bulk import FACTS, IDENTITY, PER_PIECE, Own, Shared
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.write.manifest import described, provenance
 from perdure.log.write.record import DEFAULT_WORKER
 from perdure.scenario.model import Scenario
 
-__all__ = ["Batches", "Piece", "Source", "as_json", "from_lifetimes", "from_values", "identity_columns", "life_rows"]
+__all__ = [
+    "Batches",
+    "Piece",
+    "Source",
+    "as_json",
+    "from_lifetimes",
+    "from_values",
+    "identity_columns",
+    "identity_kinds",
+    "life_rows",
+]
 
 Values = npt.NDArray[np.float64]
 Batches = Values | Mapping[str, Values] | Iterable[Values | Mapping[str, Values]]
 """A row per life and a column per experience; an array per measure where there are several; or many of these."""
-Piece = tuple[pl.DataFrame, list[tuple[int, int]]]
+Piece = tuple["pl.DataFrame", list[tuple[int, int]]]
 """Rows, how many of them each lifetime has, and a number: neighbours of the same have the same rows of blocks."""
 
 _TYPES = {"learn": "train", "evaluate": "test"}
@@ -65,7 +75,7 @@ def from_lifetimes(target: Path, lives: Iterator[Lifetime]) -> Source:
     shared = Shared(
         measures=dict(first.measures), manifest=dict(first.manifest), info=dict(first.info), complete=first.complete
     )
-    schema = {**IDENTITY, FACTS: pl.String(), **columns, **extras}
+    schema = {**identity_kinds(), FACTS: pl.String(), **columns, **extras}
     names = _Names()
 
     def pieces() -> Iterator[Piece]:
@@ -152,10 +162,16 @@ def _joined(group: Sequence[Lifetime], shared: Shared, schema: Mapping[str, pl.D
     return pl.DataFrame([*identity, pl.Series(FACTS, facts, dtype=pl.String), *rows.get_columns()])
 
 
+def identity_kinds() -> dict[str, pl.DataType]:
+    """The types of the columns that say whose a row is."""
+    return {name: pl.Int64() if name == "seed" else pl.Categorical() for name in IDENTITY}
+
+
 def identity_columns(lengths: Sequence[int], **columns: Sequence[Any]) -> list[pl.Series]:
     """Each life's facts, in each of its rows."""
     which = pl.Series(np.repeat(np.arange(len(lengths)), lengths))
-    return [pl.Series(name, found, dtype=IDENTITY[name]).gather(which) for name, found in columns.items()]
+    kinds = identity_kinds()
+    return [pl.Series(name, found, dtype=kinds[name]).gather(which) for name, found in columns.items()]
 
 
 def _own(life: Lifetime, shared: Shared) -> str | None:
@@ -205,7 +221,7 @@ def from_values(
     filled |= {name: found[0] for name, found in facts.items() if name != "block_num" and len(set(found)) == 1}
     life = life_rows(scenario, [name for name in STANDARD_COLUMNS if name not in filled])
     schema = {
-        **{name: kind for name, kind in IDENTITY.items() if name not in filled},
+        **{name: kind for name, kind in identity_kinds().items() if name not in filled},
         **life.schema,
         **dict.fromkeys(measures, pl.Float64()),
     }

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from perdure.errors import RecordError
+from perdure.lazy import pl
 from perdure.log.rules import BEYOND
 from perdure.log.write.record import cell, measure_cell, params_text, quoted, validate, whole_number
 

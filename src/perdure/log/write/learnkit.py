@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
-import polars as pl
 
 from perdure import files
 from perdure.errors import LogError, WriteError
+from perdure.lazy import pl
 from perdure.log.blocks import in_order
 from perdure.log.formats.l2logger import MANIFEST
 from perdure.log.formats.learnkit_tree import BATCH_COLUMNS, BLOCK_REPORT, EPISODE_COLUMNS, SPACES, Phase, folder_name
@@ -26,7 +26,6 @@ _PLACE = ("worker", "phase", "class_name")
 _OWNED = ("timestamp", "class_name", "phase", "worker", "block", "task", "termination_status")
 _BLOCK = ("block_num", "worker_id", "task_name")
 _PARAMS, _PHASE = "\0params", "\0phase"  # working columns, under names that no column of a log can have
-_STATUS = pl.when(pl.col("exp_status") == "complete").then(pl.lit("DONE")).otherwise(pl.lit("INCOMPLETE"))
 
 
 def write_learnkit(lifetime: Lifetime, into: str | os.PathLike[str], name: str | None = None) -> Path:
@@ -103,7 +102,9 @@ def _columns(lifetime: Lifetime) -> pl.DataFrame:
         "block": pl.col("block_num"),
         "task": pl.col("exp_num"),
         "sub_task": pl.lit(sub_task),
-        "termination_status": _STATUS,
+        "termination_status": pl.when(pl.col("exp_status") == "complete")
+        .then(pl.lit("DONE"))
+        .otherwise(pl.lit("INCOMPLETE")),
     }
     names = list(BATCH_COLUMNS if "batch_id" in rows.columns else EPISODE_COLUMNS)
     if (rows["exp_status"] == "incomplete").any() or (sub_task > 1).any():

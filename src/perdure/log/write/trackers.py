@@ -16,10 +16,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from perdure.errors import LogError
-from perdure.lazy import of_extra
+from perdure.lazy import of_extra, pl
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 from perdure.log.write.events import EventFile, records
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-import polars as pl
-
 from perdure.curves.arrays import mean
 from perdure.curves.model import Curve, Curves
+from perdure.lazy import pl
 from perdure.log.model import Passage
 from perdure.metrics.engine.arithmetic import experiences_until
 from perdure.scenario.model import Block
@@ -93,7 +92,7 @@ def evaluated(curve: Curve) -> tuple[float, float]:
 
 def _dormant(passage: Passage) -> tuple[float | None, ...]:
     """The mean of the column `dormant_units` in each block, None where it is empty; nothing where there is none."""
-    if DORMANT not in passage.rows.columns:
+    if DORMANT not in passage.columns:
         return ()
     column = passage.rows.get_column(DORMANT).cast(pl.Float64, strict=False)
     starts = passage.row_starts.tolist()

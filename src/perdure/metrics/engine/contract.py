@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import polars as pl
 
 from perdure.curves.arrays import Array
 from perdure.curves.build import curves as curves_of
+from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.metrics.engine.declare import LIFETIME, Context, Metric, Site, key_text
 from perdure.metrics.engine.measure import Broken, Sites, evaluate, experts_at, measure

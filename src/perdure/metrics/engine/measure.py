@@ -295,7 +295,7 @@ def averaged(experts: Sequence[Expert]) -> Expert:
         curve=mean(lambda one: one.curve),
         last=mean(lambda one: one.last),
         all_learning=whole,
-        numbers=np.arange(len(whole)),
+        numbers=lambda: np.arange(len(whole)),
     )
 
 

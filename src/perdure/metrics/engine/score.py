@@ -11,13 +11,13 @@ from itertools import groupby, islice, tee
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from perdure.curves.build import Asked, alike, expert_logs
 from perdure.curves.experts import ExpertLog, Experts
 from perdure.curves.model import Curves, Prep
 from perdure.curves.twin import twin_of
 from perdure.errors import MetricError
+from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage
 from perdure.log.model import Direction, Identity, Lifetime
 from perdure.log.places import as_text, printable
