@@ -133,13 +133,7 @@ WRONG: dict[str, tuple[Callable[[pl.DataFrame], object], str]] = {
     "nothing": (lambda _: perdure.survey([]), "no logs were given; give a path"),
     "tables in a list": (lambda frame: perdure.survey(cast("Any", [frame, "life"])), "a DataFrame in it; put tables"),
     "columns of two lengths": (lambda _: perdure.score({"a": [1], "b": [1, 2]}), "no table: .*; give each column"),
-    "settings of a dict": (
-        lambda frame: perdure.survey(frame, settings=cast("Any", {"level": 0.9})),
-        "settings are a dict; give perdure.Settings",
-    ),
     "a level in percent": (lambda _: perdure.Settings(level=95), "level is 95; give a number from 0.5 to 0.999"),
-    "a way to pair": (lambda frame: perdure.compare(frame, paired=cast("Any", "maybe")), "unknown way to pair 'maybe'"),
-    "a comparison": (lambda _: perdure.plan(compare=cast("Any", "both")), "unknown comparison 'both'; known: paired"),
     "a protocol for a syllabus": (lambda _: perdure.lint("mine.toml"), "mine.toml: a protocol, .*lint_protocol"),
     "no workers": (lambda _: perdure.run_protocol(SMALL, "nowhere", workers=-1), "-1 workers; give 1 or more"),
 }

@@ -14,15 +14,15 @@ from perdure.lazy import pl
 from perdure.protocols import few_experts, settings_of, unanswered
 from perdure.results import Tabular
 from perdure.run.away import Away
+from perdure.run.engines.work import Tell
 from perdure.run.protocol import Protocol, parse_protocols, read_protocols
 from perdure.run.runner import PreparedRun, RunResult, prepare_run
+from perdure.run.shard import Shard
 from perdure.settings import Settings
 from perdure.words import listed, plural
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
-    from perdure.run.engines.work import Tell
-    from perdure.run.shard import Shard
     from perdure.stats.model import Group
     from perdure.stats.scored import Grouped
 
@@ -196,13 +196,14 @@ def prepare_protocol(
     *,
     learner: str | None = None,
     workers: int | None = None,
-    only: Sequence[str] = (),
-    paths: Sequence[Path] = (),
+    only: str | Sequence[str] = (),
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     engine: str = "local",
     address: str | None = None,
     shard: Shard | str | None = None,
 ) -> PreparedProtocol:
     """Look at all that `run_protocol` needs, which takes the same, and refuse what could not be run."""
+    beside: tuple[Path, ...] = ()
     if isinstance(protocol, Protocol):
         if learner is not None:
             raise ProtocolError(
@@ -214,10 +215,11 @@ def prepare_protocol(
     elif isinstance(protocol, Mapping):
         found = parse_protocols(protocol, learner=learner)
     else:
-        found, paths = read_protocols(Path(protocol), learner), (Path(protocol).resolve().parent, *paths)
+        found, beside = read_protocols(Path(protocol), learner), (Path(protocol).resolve().parent,)
     if workers is not None and workers < 0:
         raise ProtocolError(f"{workers} workers", "give 1 or more processes, or 0 for this one")
     only = (only,) if isinstance(only, str) else only  # one id is a list of one, not of its letters
+    paths = (paths,) if isinstance(paths, str | os.PathLike) else paths
     settings, place = settings_of(found[0]), os.fspath(into)
     runs = tuple(
         prepare_run(
@@ -225,7 +227,7 @@ def prepare_protocol(
             place if len(found) == 1 else f"{place.rstrip('/')}/{one.title}",
             workers=workers,
             only=only,
-            paths=paths,
+            paths=(*beside, *map(Path, paths)),
             engine=engine,
             address=address,
             shard=shard,
@@ -241,9 +243,9 @@ def run_protocol(
     *,
     learner: str | None = None,
     workers: int | None = None,
-    only: Sequence[str] = (),
+    only: str | Sequence[str] = (),
     tell: Tell | None = None,
-    paths: Sequence[Path] = (),
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     engine: str = "local",
     address: str | None = None,
     shard: Shard | str | None = None,

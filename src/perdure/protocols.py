@@ -15,10 +15,10 @@ from perdure.settings.presets import STANDARD
 from perdure.words import plural
 
 if TYPE_CHECKING:
-    from perdure.run.plan import Plan
+    from perdure.run.plan import Plan as Jobs
     from perdure.run.protocol import Protocol
     from perdure.scenario.lint import LintReport
-    from perdure.stats.plan import Plan as LifetimePlan
+    from perdure.stats.plan import Plan
 
 __all__ = ["ProtocolLint", "experts_in", "few_experts", "lint_protocol", "settings_of", "unanswered", "with_cost"]
 
@@ -82,26 +82,26 @@ def experts_in(path: str | os.PathLike[str]) -> int:
 
 
 def with_cost(
-    plan: LifetimePlan,
+    plan: Plan,
     protocol: str | os.PathLike[str],
     *,
     lifetimes: int | None = None,
     experts: int | None = None,
     pilot: Iterable[str | os.PathLike[str]] = (),
     machines: int = 1,
-) -> LifetimePlan:
+) -> Plan:
     """The plan, and what it costs to run it as a protocol: as many lifetimes as it asks for, unless they are given.
 
     `experts` per task are the protocol's unless given. How long it takes is known by the timestamps of a `pilot`.
     """
-    from perdure.run.plan import Plan
+    from perdure.run.plan import Plan as Jobs
     from perdure.run.protocol import read_protocols
     from perdure.stats.pace import pace_of
     from perdure.stats.plan import Cost
 
     most = max((one.lifetimes or 0 for one in plan.metrics.values()), default=0)
     one = read_protocols(os.fspath(protocol))[0].with_lifetimes(lifetimes or most or plan.exact or plan.rule)
-    jobs = Plan(one.with_experts(one.experts if experts is None else experts))
+    jobs = Jobs(one.with_experts(one.experts if experts is None else experts))
     lives, beside = [job.experiences for job in jobs.lives], [job.experiences for job in jobs.experts]
     longest = max([*lives, *beside], default=0)
     cost = Cost(len(lives), len(beside), sum(lives), sum(beside), pace_of(pilot), machines, longest)
@@ -120,7 +120,7 @@ def settings_of(protocol: Protocol) -> Settings:
     return settings
 
 
-def unanswered(plan: Plan, settings: Settings) -> dict[str, list[str]]:
+def unanswered(plan: Jobs, settings: Settings) -> dict[str, list[str]]:
     """For each scenario, the metrics with a threshold that it cannot answer."""
     from perdure.metrics.engine.presets import preset
     from perdure.scenario.lint import lint

@@ -54,8 +54,6 @@ def compare(
     from perdure.stats.scenario_types import compare_scenario_types
     from perdure.stats.systems import compare_systems, systems_of
 
-    if paired not in (known := ("auto", "yes", "no")):
-        raise UnknownName("way to pair", paired, known)
     settings = settings or Settings()
     found = _apart(_surveyed(logs, experts, settings), settings.group, as_learners=scenario_types)
     how: dict[str, Any] = {
@@ -122,8 +120,6 @@ def plan(
     from perdure.stats.power import Beside
 
     settings, each = settings or Settings(), experts_per_task or FEW_EXPERTS
-    if compare not in (None, "paired", "unpaired"):
-        raise UnknownName("comparison", compare, ("paired", "unpaired"))
     question: Question = compare or "threshold"
     alpha = round(1 - settings.level, 12) if alpha is None else alpha
     if pilot is None and detect:

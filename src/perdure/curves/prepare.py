@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from perdure.curves.arrays import Array
 from perdure.curves.model import LOWEST, SCALED, Range, Ranges, Window
+from perdure.errors import PerdureError
 
 __all__ = ["WIDEST", "WINDOWS", "clamp", "scale", "smooth", "spans", "width_for", "window_means"]
 
@@ -53,10 +54,13 @@ def smooth(
     A centred window leaves a straight ramp unchanged away from the edges: for even widths the two
     half-shifted windows are averaged. Edges are reflected without repeating the edge sample.
     """
+    values, starts = np.asarray(values), np.asarray(starts)
     smoothed = values.copy()
     if window == "none" or not len(blocks):
         return smoothed
     chosen = np.asarray(blocks, dtype=np.int64)
+    if chosen.min() < 0 or chosen.max() > len(starts) - 2:
+        raise PerdureError(f"blocks {chosen.min()} to {chosen.max()} of {len(starts) - 1}", "give those that there are")
     lengths = starts[chosen + 1] - starts[chosen]
     for length in sorted(set(lengths.tolist())):  # np.unique would import numpy.ma first
         used = width_for(length, width)

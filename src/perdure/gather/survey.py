@@ -73,8 +73,6 @@ def survey(
     """
     from perdure.gather.score_files import is_score_file, read_score_file
 
-    if not isinstance(settings, Settings | None):
-        raise PerdureError(f"settings are a {type(settings).__name__}", "give perdure.Settings(preset=…, …)")
     settings, of_joint = _with_joint(settings or Settings())
     given, experts = _several(logs, settings.reading()), _several(experts)
     if not given:

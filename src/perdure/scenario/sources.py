@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -14,12 +15,12 @@ __all__ = ["name_of", "source"]
 _HERE = Path()
 
 
-def source(place: str | Path, folder: Path = _HERE) -> tuple[str, str]:
+def source(place: str | os.PathLike[str], folder: Path = _HERE) -> tuple[str, str]:
     """The text of a syllabus, and where it was found; '-' is standard input.
 
     A bare name that is no file in `folder` is looked up under `$L2DATA/syllabi`, with or without `.json`.
     """
-    if str(place) == "-":
+    if os.fspath(place) == "-":
         return as_text(sys.stdin.buffer.read(LARGEST_BYTES + 1), "standard input"), "standard input"
     path = _located(Path(place), folder)
     if path.is_dir():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,7 +44,7 @@ class Syllabus(Shown):
     """Where in the file a block begins; empty for a syllabus that was composed."""
 
 
-def read_syllabus(path: str | Path) -> Syllabus:
+def read_syllabus(path: str | os.PathLike[str]) -> Syllabus:
     """The syllabus in a file; a file with errors is refused, and the first of them are named."""
     syllabus, problems, _ = parse_syllabus(*source(path))
     errors = [problem for problem in problems if problem.level == "error"]
@@ -147,7 +148,7 @@ def _is_same_block(run: Run, other: Run) -> bool:
     )
 
 
-def write_syllabus(syllabus: Syllabus, path: str | Path) -> None:
+def write_syllabus(syllabus: Syllabus, path: str | os.PathLike[str]) -> None:
     """Write a syllabus as JSON, one instruction per line."""
     try:
         files.deliver(Path(path), syllabus_text(syllabus).encode())

@@ -14,6 +14,7 @@ from perdure.log.model import Identity
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.measure import restricted
 from perdure.metrics.engine.score import Score
+from perdure.settings import Settings
 from perdure.stats.estimate import estimates
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.robust import RESAMPLES
@@ -64,7 +65,7 @@ def groups(
     """
     pattern = survey.settings.get("group") if pattern is None else pattern
     pool = bool(survey.settings.get("pool")) if pool is None else pool
-    level = survey.settings.get("level", LEVEL) if level is None else level
+    level = survey.settings.get("level", LEVEL) if level is None else Settings(level=level).level
     found: list[Group] = []
     for name, alike in split(survey.scores, pattern, pool=pool).items():
         lives, notes = _on_shared_tasks(alike, survey) if pool else (alike, ())

@@ -71,7 +71,7 @@ def _noncentral_below(freedom: float, shift: float, edge: float) -> float:
     """The chance that a noncentral t lies below `edge`; SciPy gives NaN where it is too small to be told from 0."""
     from scipy.special import nctdtr
 
-    below = float(nctdtr(freedom, shift, edge))
+    below = float(nctdtr(freedom, float(shift), edge))  # in 32 bits it is NaN more often
     if math.isnan(below):
         assert shift > 5 and edge < shift, (freedom, shift, edge)  # noqa: PT018 - one thought
         return 0.0

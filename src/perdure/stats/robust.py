@@ -32,14 +32,21 @@ Statistic = Callable[[Array], Array]
 
 def interquartile_mean(scores: Array) -> Array:
     """The mean of the middle half along the last axis; a quarter, rounded down, is cut off at either end."""
-    ordered = np.sort(np.asarray(scores, dtype=np.float64), axis=-1)
+    ordered = np.sort(_some(scores), axis=-1)
     cut = ordered.shape[-1] // 4
     return np.asarray(ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1))
 
 
 def optimality_gap(scores: Array, target: float = 1.0) -> Array:
     """How far the scores fall short of `target` on average along the last axis; more than enough does not count."""
-    return np.asarray(target - np.minimum(scores, target).mean(axis=-1))
+    return np.asarray(target - np.minimum(_some(scores), target).mean(axis=-1))
+
+
+def _some(scores: Array) -> Array:
+    values = np.asarray(scores, dtype=np.float64)
+    if not values.ndim or not values.shape[-1]:
+        raise PerdureError("there are no scores", "give one or more along the last axis")
+    return values
 
 
 def iqm_intervals(
@@ -54,9 +61,16 @@ def iqm_intervals(
     for column in columns:
         ordered = np.sort(column)
         drawn = _drawn_means(ordered, seed, resamples)
-        low, high = np.quantile(drawn, [0.5 - level / 2, 0.5 + level / 2])
+        low, high = np.quantile(drawn, _ends(level))
         found.append((float(interquartile_mean(column)), float(low), float(high)))
     return tuple(found)
+
+
+def _ends(level: float) -> list[float]:
+    """The quantiles between which that share of resamples lies."""
+    if not 0 < level < 1:
+        raise PerdureError(f"level is {level}", "give a share between 0 and 1, as 0.95")
+    return [0.5 - level / 2, 0.5 + level / 2]
 
 
 def _drawn_means(ordered: Array, seed: int, resamples: int) -> Array:
@@ -110,7 +124,7 @@ def stratified_bootstrap(
     drawn = np.concatenate(
         [scores[rng.integers(len(scores), size=(resamples, len(scores)))] for scores in tasks], axis=1
     )
-    low, high = np.quantile(statistic(drawn), [0.5 - level / 2, 0.5 + level / 2])
+    low, high = np.quantile(statistic(drawn), _ends(level))
     return float(statistic(np.concatenate(tasks))), float(low), float(high)
 
 
@@ -123,12 +137,12 @@ def performance_profile(
     resamples: int = RESAMPLES,
 ) -> tuple[Array, Array, Array]:
     """The share of scores above each of `levels`, averaged over tasks, with a pointwise band."""
+    if not len(by_task) or any(not len(scores) for scores in by_task):
+        raise PerdureError("a performance profile needs one score or more of every task", "leave empty tasks out")
     shares: list[Array] = []
     redrawn = np.zeros((resamples, len(levels)))  # summed, because there may be thousands of tasks
     for scores in by_task:
         values = np.sort(np.asarray(scores, dtype=np.float64))
-        if not len(values):
-            raise PerdureError("a performance profile needs one score or more of every task", "leave empty tasks out")
         # The share above a level follows from how often the ranks above it are drawn.
         first_above = np.searchsorted(values, levels, side="right")
         shares.append(1 - first_above / len(values))
@@ -137,5 +151,5 @@ def performance_profile(
         wanted = first_above[None, :] + offset
         position = np.searchsorted((drawn + offset).ravel(), wanted.ravel(), side="left").reshape(wanted.shape)
         redrawn += 1 - (position - np.arange(resamples)[:, None] * len(values)) / len(values)
-    low, high = np.quantile(redrawn / len(by_task), [0.5 - level / 2, 0.5 + level / 2], axis=0)
+    low, high = np.quantile(redrawn / len(by_task), _ends(level), axis=0)
     return np.mean(shares, axis=0), low, high

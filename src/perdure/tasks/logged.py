@@ -33,7 +33,11 @@ def log_episode(
 
 
 def LogEpisodes(  # noqa: N802 - named as Gymnasium's wrappers are
-    env: Any, journal: Journal, task: str, mode: Mode = "learn", params: Mapping[str, Any] | None = None
+    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any],
+    journal: Journal,
+    task: str,
+    mode: Mode = "learn",
+    params: Mapping[str, Any] | None = None,
 ) -> Any:
     """The environment, or vector environment, with every episode that ends in it logged as one experience of `task`.
 

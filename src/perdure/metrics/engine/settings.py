@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from perdure import files
 from perdure.curves.model import Prep
-from perdure.errors import LogError, MetricError, PerdureError
+from perdure.errors import LogError, MetricError, PerdureError, UnknownName
 from perdure.log.read import find, locate
 from perdure.metrics.engine.declare import METRICS, Preset
 from perdure.metrics.matrix.cells import reads_matrix
@@ -56,6 +56,10 @@ def settings_for(
     Lifetimes that would be scored differently are refused, unless what differs is given.
     """
     given = dict(given or {})
+    known = [one.name for one in fields(Settings)]
+    for name in given:
+        if name not in known:
+            raise UnknownName("setting", name, known)
     found: dict[_Files, Path] = {}
     for log in logs:
         for speaking, path in _files_of(log):

@@ -1,0 +1,175 @@
+"""Public functions held to their signatures: an argument of another type is refused in words, with what to give.
+
+The types in the signature are the one statement of what a function takes. What they leave open (logs, tables,
+matrices) is let through, and the function itself says what it makes of it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import numbers
+import os
+import re
+import reprlib
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal, Union, get_args, get_origin
+
+from perdure.errors import PerdureError, nearest
+from perdure.words import listed
+
+__all__ = ["held_to_its_signature"]
+
+_SHOWN = (bool, int, float, str, bytes, list, tuple, dict, set, types.NoneType)
+_LOOKED_AT = 1000  # elements of a list: what is longer holds what its first ones are
+
+_WORDS: dict[Any, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    Mapping: "a dict",
+    Callable: "a function",
+    os.PathLike: "a path",
+}
+
+
+@functools.cache
+def held_to_its_signature(function: Callable[..., Any], place: str) -> Callable[..., Any]:
+    """The function, which is public as `place`, with its arguments looked at before it sees them."""
+    signature = inspect.signature(function)
+    hints: dict[str, Any] = {}
+
+    @functools.wraps(function)
+    def held(*args: Any, **named: Any) -> Any:
+        try:
+            given = signature.bind(*args, **named).arguments
+        except TypeError:
+            return function(*args, **named)  # Python's own words: an argument is missing, or has another name
+        for name, value in given.items():
+            parameter = signature.parameters[name]
+            if value is parameter.default or parameter.kind is parameter.VAR_KEYWORD:
+                continue
+            if name not in hints:
+                hints[name] = _evaluated(parameter.annotation, inspect.unwrap(function).__globals__)
+            if not _fits(value, hints[name]):
+                raise PerdureError(f"{name} is {_shown(value)}", _wanted(value, hints[name]), where=place)
+        return function(*args, **named)
+
+    held.__module__, _, held.__qualname__ = place.rpartition(".")  # a pickle looks for it where it is public
+    return held
+
+
+class _Names(dict[str, Any]):
+    """Names as a module has them; one that only type checkers see there may be public, or else is anything."""
+
+    def __missing__(self, name: str) -> Any:
+        import perdure
+
+        return getattr(builtins, name, None) or getattr(perdure, name, Any)
+
+
+def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        return eval(annotation, {}, _Names(names))  # of our own source
+    except (AttributeError, TypeError):
+        return Any
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of the type; what cannot be told is."""
+    kind, inside = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, types.UnionType):
+        return any(_fits(value, one) for one in inside)
+    if kind is Literal:
+        return any(type(value) is type(one) and value == one for one in inside)
+    if hint is None or kind is types.NoneType:
+        return value is None
+    if kind is bool:
+        return isinstance(value, numbers.Integral) or type(value).__name__ in ("bool", "bool_")
+    if kind in (int, float):
+        return isinstance(value, numbers.Integral if kind is int else numbers.Real)
+    if kind in (Sequence, Iterable):
+        return _fit_inside(value, inside)
+    if _is_array(kind):
+        return _holds_numbers(value)
+    try:
+        fits = isinstance(value, kind)
+    except TypeError:
+        return True  # no class, or one that says nothing of its instances
+    if fits and kind is Mapping and inside:
+        return all(_fits(key, inside[0]) and _fits(one, inside[1]) for key, one in value.items())
+    return fits
+
+
+def _fit_inside(value: Any, inside: tuple[Any, ...]) -> bool:
+    """Whether it can be gone through, and what is there to be looked at is of the type inside."""
+    if isinstance(value, str | bytes):
+        return False  # one where several are meant, which would be its letters
+    if isinstance(value, list | tuple | set | dict) and inside:
+        return all(_fits(one, inside[0]) for one in islice(value, _LOOKED_AT))
+    return isinstance(value, Iterable)
+
+
+def _is_array(kind: Any) -> bool:
+    return getattr(kind, "__module__", "").startswith("numpy") and kind.__name__ != "Generator"
+
+
+def _holds_numbers(value: Any) -> bool:
+    """Whether it is an array of numbers, or a list that makes one."""
+    import numpy as np
+
+    if not (hasattr(value, "__array__") or isinstance(value, list | tuple)):
+        return False
+    try:
+        return np.asarray(value).dtype.kind in "biuf"
+    except (TypeError, ValueError):
+        return False  # rows of several lengths
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, _SHOWN):
+        return reprlib.repr(value)
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _wanted(value: Any, hint: Any) -> str:
+    """What to give instead; of words, the nearest."""
+    choices = [one for part in (hint, *get_args(hint)) if get_origin(part) is Literal for one in get_args(part)]
+    if choices and isinstance(value, str):
+        return nearest(value, choices)
+    return f"give {listed(dict.fromkeys(_called(hint)), 'or')}"
+
+
+def _called(hint: Any) -> list[str]:
+    """What values of a type are called by those who give them."""
+    kind, inside = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, types.UnionType):
+        parts = [one for one in inside if one is not types.NoneType]
+        kinds = [get_origin(one) or one for one in parts]
+        if any(map(_is_array, kinds)):
+            return ["an array of numbers"]
+        if os.PathLike in kinds:
+            parts.remove(str)  # a path is text too, and is called by what it names
+        return [name for one in parts for name in _called(one)]
+    if kind is Literal:
+        return [repr(one) for one in inside]
+    if kind in (Sequence, Iterable):
+        return [f"a list of {listed(map(_several, _called(inside[0])), 'or')}"]
+    if kind in _WORDS or _is_array(kind):
+        return [_WORDS.get(kind, "an array of numbers")]
+    if kind.__name__ == "Generator":
+        return ["numpy.random.default_rng(seed)"]
+    import perdure
+
+    return [f"perdure.{kind.__name__}" if kind.__name__ in perdure.__all__ else f"a {kind.__name__}"]
+
+
+def _several(name: str) -> str:
+    return re.sub(r"^an? (whole number|\w+)", r"\1s", name)
