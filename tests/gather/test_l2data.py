@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,17 @@ def test_every_life_of_a_run_becomes_a_tree_that_scores_the_same(tmp_path: Path,
     )
     assert theirs.values == ours.values
     assert write_trees(run, data) == written  # once is enough
+
+
+def test_what_lives_are_held_against_becomes_a_tree_only_where_it_alone_is_given(tmp_path: Path, data: Path) -> None:
+    life = perdure.read(logged(tmp_path / "logs", "life", [("train", "a", RISING), ("test", "a", [1.0])]))
+    beside = [replace(life, id=role, role=role) for role in ("expert", "twin")]
+    perdure.write_lives(tmp_path / "all.parquet", [life, *beside])
+    assert [one.name for one in write_trees(tmp_path / "all.parquet", data).files] == ["all.parquet-life"]
+    for one in beside:
+        perdure.write_learnkit(one, tmp_path / "trees", one.role)
+    assert write_trees(tmp_path / "trees", data).files == ()
+    assert [one.name for one in write_trees(tmp_path / "trees" / "twin", data).files] == ["twin"]
 
 
 def test_a_bare_name_of_a_syllabus_is_found_in_the_data_folder(data: Path) -> None:

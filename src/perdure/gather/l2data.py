@@ -29,7 +29,10 @@ class Written:
 
 
 def write_trees(log: str | Path, folder: Path, options: Options = _DEFAULTS) -> Written:
-    """Every lifetime at or below `log` as a tree under `folder`/logs; experts are none, and what is there stays."""
+    """Every lifetime at or below `log` as a tree under `folder`/logs; what is there stays.
+
+    Experts and twins are none, unless one alone is given.
+    """
     place = locate(log)
     lives = place / "lives" if (place / "lives").is_dir() else place
     found = list(find(lives, options))
@@ -40,7 +43,7 @@ def write_trees(log: str | Path, folder: Path, options: Options = _DEFAULTS) -> 
     for path in found:
         try:
             for life in lifetimes(path, options):
-                if life.role != "expert" or path == place:
+                if life.role == "life" or (path == place and not life.inside):
                     name = _name(place, path, life.inside)
                     there = folder / "logs" / folder_name(name)
                     written.append(there if there.is_dir() else write_learnkit(life, folder / "logs", name))

@@ -53,8 +53,8 @@ def send(log: str | Path, target: str, settings: Settings | None = None) -> Sent
     for place in {one.path: one for one in found}.values():
         try:
             for life in lifetimes(place.path, settings.reading()):
-                if life.role == "expert" and len(found) > 1:
-                    continue
+                if life.role != "life" and (life.inside or len(found) > 1):
+                    continue  # what lives are held against is none, unless it alone was given
                 name = f"{place.identity.id}#{life.inside}" if life.inside else place.identity.id
                 scalars = scalars_of(life)
                 facts = {"method": life.learner, "seed": life.seed}

@@ -22,7 +22,7 @@ from perdure.log import cells
 from perdure.log.blocks import in_order
 from perdure.log.formats.learnkit import LEARNKIT, write_learnkit
 from perdure.log.formats.learnkit_tree import Phase, folder_name
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import STANDARD_COLUMNS, Lifetime, Role
 from perdure.log.read import Options
 from perdure.scenario.variants import Mode
 from perdure.testing import check_reader
@@ -426,7 +426,8 @@ def lifetimes(draw: st.DrawFn) -> Lifetime:
         rows.extend(block | one for one in draw(st.lists(experience, min_size=1, max_size=4)))
     schema = dict(STANDARD_COLUMNS) | {"performance": pl.Float64(), "loss": pl.Float64(), "remark": pl.String()}
     frame = in_order(pl.DataFrame(rows, schema=schema))
-    return Lifetime("a life", frame, {"performance": "higher", "loss": "lower"}, learner="q", seed=5, role="expert")
+    role = draw(st.sampled_from(get_args(Role)))
+    return Lifetime("a life", frame, {"performance": "higher", "loss": "lower"}, learner="q", seed=5, role=role)
 
 
 @settings(max_examples=60, deadline=None)
@@ -440,7 +441,7 @@ def test_what_is_written_is_read_back(lifetime: Lifetime) -> None:
     assert again.experiences.select(same).equals(lifetime.experiences.select(same))
     assert again.experiences["remark"].equals(cells.typed(lifetime.experiences["remark"]))
     assert (again.id, dict(again.measures), again.learner, again.seed, again.role, again.notes) == (
-        "a life", dict(lifetime.measures), "q", 5, "expert", ()
+        "a life", dict(lifetime.measures), "q", 5, lifetime.role, ()
     )  # fmt: skip
     for measure, variants in product(lifetime.measures, get_args(Mode)):
         one, other = lifetime.passage(measure, variants), again.passage(measure, variants)

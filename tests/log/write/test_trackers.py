@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -107,6 +108,13 @@ def test_every_lifetime_of_a_folder_becomes_a_run_and_experts_none(tmp_path: Pat
     assert sorted(sent.runs) == ["logs/seed-1", "logs/seed-2"]
     with pytest.raises(perdure.LogError, match="holds a run already"):
         send(tmp_path / "logs", f"tensorboard:{tmp_path / 'board'}")
+
+
+def test_of_a_file_of_lifetimes_experts_and_twins_become_no_runs(tmp_path: Path) -> None:
+    life = perdure.read(lived(tmp_path / "logs"))
+    beside = [replace(life, id=role, role=role) for role in ("expert", "twin")]
+    perdure.write_lives(tmp_path / "all.parquet", [life, *beside])
+    assert list(send(tmp_path / "all.parquet", f"tensorboard:{tmp_path / 'board'}").runs) == ["all.parquet#life"]
 
 
 def test_a_mirrored_journal_shows_what_an_export_of_it_shows(tmp_path: Path) -> None:

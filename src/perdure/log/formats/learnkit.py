@@ -85,7 +85,7 @@ class _Learnkit:
             measures=measures,
             learner=manifest.get("learner"),
             seed=manifest.get("seed"),
-            role="expert" if manifest.get("role") == "expert" else "life",
+            role=role if (role := manifest.get("role")) in ("expert", "twin") else "life",
             complete=manifest.get("complete"),
             path=path,
             manifest=manifest,
