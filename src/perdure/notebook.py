@@ -165,12 +165,7 @@ def _lifetime(one: Lifetime) -> Iterator[str]:
 
 
 def _scenario(scenario: Scenario) -> Iterator[str]:
-    learned = sum(block.mode == "learn" for block in scenario.blocks)
-    yield _line(
-        f"{scenario.name}: {plural(len(scenario.tasks), 'task')}, {plural(learned, 'learning block')} and "
-        f"{plural(len(scenario.blocks) - learned, 'evaluation block')}.",
-        strong=True,
-    )
+    yield _line(f"{scenario.name}: {scenario.counted}", strong=True)
     rows = [
         (at, block.mode, block.task, "" if block.length is None else block.length)
         for at, block in enumerate(scenario.blocks)

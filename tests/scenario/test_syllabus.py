@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import ScenarioError
+from perdure.scenario.compose import compose
 from perdure.scenario.problems import Problem
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, read_syllabus, syllabus_text, write_syllabus
 
@@ -248,3 +249,13 @@ def _unrolled(instruction: Any) -> int:
 def test_writing_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="cannot be written: "):
         write_syllabus(sound(TRAIN, PONG), tmp_path / "no" / "such" / "folder.json")
+
+
+def test_a_syllabus_and_its_scenario_are_one_short_line_however_long_they_are() -> None:
+    many = compose("condensed", [f"task{n}" for n in range(30)], learn=2, evaluate=1)
+    counted = "30 tasks, 30 learning blocks, 930 evaluation blocks"  # all are evaluated before, and after each
+    assert repr(many) == f"Syllabus('condensed-0', {counted})"
+    assert repr(many.scenario) == f"Scenario('condensed-0', {counted})"
+    assert repr(compose("single", ["a"], learn=2, evaluate=0)).endswith(
+        "1 task, 1 learning block, 0 evaluation blocks)"
+    )

@@ -79,3 +79,10 @@ def test_flags_are_spelt_once() -> None:
 def test_what_is_wrong_in_a_file_is_named_by_its_key(content: dict[str, object], said: str) -> None:
     with pytest.raises(PerdureError, match=said):
         checked(content, "perdure.toml")
+
+
+def test_settings_show_what_was_given_and_nothing_else() -> None:
+    assert repr(Settings()) == "Settings()"
+    assert repr(Settings(level=0.9, metrics="bwt")) == "Settings(metrics=('bwt',), level=0.9)"
+    assert repr(Settings(measure={"Pong": "score"}, prep=Prep())) == "Settings(measure={'pong': 'score'}, prep=…)"  # type: ignore[arg-type]
+    assert len(repr(Settings(learned={f"task-{n}": float(n) for n in range(500)}))) < 120

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from perdure.errors import ScenarioError
 from perdure.results import Shown
+from perdure.words import plural
 
 __all__ = ["UNSAFE_PATH", "Block", "Mode", "Scenario", "Subtype", "Task"]
 
@@ -59,7 +60,7 @@ class Block:
     variant: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scenario(Shown):
     """The sequence of blocks of one life, and the tasks that occur in it.
 
@@ -71,8 +72,18 @@ class Scenario(Shown):
     tasks: tuple[Task, ...]
     blocks: tuple[Block, ...]
     info: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    walks: dict[Any, Any] | None = field(default=None, repr=False, compare=False)
+    walks: dict[Any, Any] | None = field(default=None, compare=False)
     """How far its blocks were walked in search of sites, where further ones come behind them."""
+
+    def __repr__(self) -> str:
+        return f"Scenario({self.name!r}, {self.counted})"
+
+    @property
+    def counted(self) -> str:
+        """How many tasks and blocks it has, in words."""
+        learned = len(self.where("learn"))
+        evaluated = plural(len(self.blocks) - learned, "evaluation block")
+        return f"{plural(len(self.tasks), 'task')}, {plural(learned, 'learning block')}, {evaluated}"
 
     @classmethod
     def of(

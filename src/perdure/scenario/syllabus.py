@@ -30,7 +30,7 @@ from perdure.words import plural
 __all__ = ["Syllabus", "parse_syllabus", "read_syllabus", "syllabus_text", "write_syllabus"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Syllabus(Shown):
     """A scenario, and what of its file a scenario does not hold; all tuples run parallel to its blocks."""
 
@@ -40,8 +40,11 @@ class Syllabus(Shown):
     """The length of a block in steps, where it is given so; its `length` is then None."""
     infos: tuple[Mapping[str, Any], ...] = field(hash=False)
     """The `$info` in force where a block begins."""
-    places: tuple[Steps, ...] = field(default=(), compare=False, repr=False)
+    places: tuple[Steps, ...] = field(default=(), compare=False)
     """Where in the file a block begins; empty for a syllabus that was composed."""
+
+    def __repr__(self) -> str:
+        return f"Syllabus({self.scenario.name!r}, {self.scenario.counted})"
 
 
 def read_syllabus(path: str | os.PathLike[str]) -> Syllabus:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +26,7 @@ __all__ = ["OPTIONS", "UNDECIDING", "Settings", "checked"]
 Origin = Literal["command line", "perdure.toml", "protocol", "log", "preset", "caller"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Settings:
     """How lifetimes are read, scored and pooled; what is None comes from the log or the preset."""
 
@@ -243,7 +244,7 @@ class Settings:
     )
     measures: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Task → its own measure, by label or by its name without variant; empty where one serves all."""
-    origins: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False, repr=False)
+    origins: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     """Setting → where it was given; what is not in it was given by a caller, or by nobody."""
 
     def __post_init__(self) -> None:
@@ -263,6 +264,10 @@ class Settings:
                 if value not in words:
                     raise UnknownName(name, str(value), words)
                 object.__setattr__(self, name, declared.kind.read(value))  # further words become the first
+
+    def __repr__(self) -> str:
+        told = [f"{name}={reprlib.repr(value)}" for name, value in self.given.items()]
+        return f"Settings({', '.join([*told, *(['prep=…'] if self.prep else [])])})"
 
     @property
     def ids(self) -> tuple[str, ...]:

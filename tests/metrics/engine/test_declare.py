@@ -293,3 +293,12 @@ def test_initials_stand_in_brackets_at_the_end_of_the_summary_and_nowhere_else()
 def test_a_name_is_spelled_out_as_declared_or_as_it_is() -> None:
     assert METRICS.get("bwt").spelled == "backward transfer, as a difference"
     assert METRICS.get("forward_transfer").spelled == "forward transfer"
+
+
+def test_a_metric_is_one_line_that_says_what_it_asks() -> None:
+    assert repr(METRICS.get("forward_transfer")).startswith(
+        "Metric('forward_transfer', higher is better, threshold 1: How"
+    )
+    for one in METRICS:
+        assert len(repr(one)) < 180
+        assert "\n" not in repr(one)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from perdure.curves.model import Curves, Prep
@@ -138,7 +139,7 @@ _WRITTEN, _WEAKNESS = "$$", "Weakness:"
 _INITIALS = re.compile(r"\(([A-Z][A-Z-]+)\)\.?$")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Metric:
     """One number about a lifetime: where it is read, the formula, and what the value means."""
 
@@ -188,6 +189,10 @@ class Metric:
     """Of a metric that holds two evaluations against each other: the roles of the later and of the earlier one."""
     answers: Mapping[str, str] = field(default_factory=dict)
     """Core Capability of 2019 → the question that it answers for it."""
+
+    def __repr__(self) -> str:
+        told = "" if self.threshold is None else f", threshold {self.threshold:g}"
+        return f"Metric({self.name!r}, {self.better} is better{told}: {shorten(self.summary, 80, placeholder=' …')})"
 
     @cached_property
     def roles(self) -> Mapping[str, Any]:
