@@ -156,3 +156,29 @@ def test_another_learner_than_a_protocol_has_is_not_passed_by(protocol: Path, tm
     (one, _) = perdure.prepare_protocol(protocol, tmp_path / "run").runs
     with pytest.raises(ProtocolError, match="'keeping-q' for a protocol that has its learner; give its file"):
         perdure.prepare_protocol(one.plan.protocol, tmp_path / "run", learner="keeping-q")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"forgetful-q"', '"forgetfull-q"', "nothing was run: unknown learner 'forgetfull-q'; did you mean"),
+        ("pong", "pongg", "nothing was run: the task 'pongg_wide': unknown task"),
+        ("seed = 5", 'seed = 5\nscore = { preset = "none" }', "[score]: unknown preset 'none'"),
+        ("seed = 5", "seed = 5\ntwin = true", "nothing was run: the batched engine does not support twins"),
+    ],
+)
+def test_what_is_wrong_with_a_protocol_is_said_of_its_file(tmp_path: Path, before: str, after: str, said: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(PROTOCOL.format(second="keeping-q").replace(before, after))
+    with pytest.raises(perdure.PerdureError) as found:
+        perdure.prepare_protocol(file, tmp_path / "run", engine="batched" if "twin" in after else "local")
+    assert str(found.value).startswith(f"{file}: {said}")
+    assert found.value.file == str(file)
+
+
+def test_a_line_that_is_no_toml_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('name = "x"\nlifetimes = = 3\n')
+    with pytest.raises(ProtocolError, match="not TOML: Invalid value; mend it there") as found:
+        perdure.prepare_protocol(file, tmp_path / "run")
+    assert (found.value.file, found.value.line) == (str(file), 2)

@@ -209,7 +209,7 @@ def prepare_protocol(
             raise ProtocolError(
                 f"learner={learner!r} for a protocol that has its learner",
                 "give its file or its content",
-                file=protocol.name,
+                file=protocol.place,
             )
         found: tuple[Protocol, ...] = (protocol,)
     elif isinstance(protocol, Mapping):

@@ -10,6 +10,7 @@ import errno
 import io
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,7 @@ __all__ = [
     "remedy",
     "replacing",
     "sync_folder",
+    "toml_fault",
     "write",
 ]
 
@@ -61,6 +63,14 @@ def parse_json(text: str | bytes) -> Any:
     except RecursionError:
         raise ValueError("nested too deep to be read") from None
 
+
+def toml_fault(problem: Exception) -> tuple[str, int | None]:
+    """What is wrong with a TOML text, and on which line, where Python's reader says that (in words, before 3.14)."""
+    found = _AT_LINE.fullmatch(str(problem))
+    return (found[1], int(found[2])) if found else (str(problem), None)
+
+
+_AT_LINE = re.compile(r"(.*) \(at line (\d+), column \d+\)", re.DOTALL)
 
 # Without waiting: a pipe that nobody writes to would else be waited for, forever.
 _ALWAYS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))

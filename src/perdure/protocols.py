@@ -116,7 +116,7 @@ def settings_of(protocol: Protocol) -> Settings:
     try:
         Scorer(settings)
     except PerdureError as problem:
-        raise problem.at(file=protocol.name, where="[score]") from problem
+        raise problem.at(file=protocol.place, where="[score]") from problem
     return settings
 
 

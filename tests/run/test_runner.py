@@ -264,7 +264,7 @@ def test_a_learner_that_cannot_be_found_is_refused_before_anything_is_written(
 ) -> None:
     (tmp_path / "raising_toys.py").write_text("raise RuntimeError('not today')")
     (tmp_path / "exiting_toys.py").write_text("raise SystemExit('bye')")
-    with pytest.raises(ProtocolError, match=f"small: nothing was run: .*{message}"):
+    with pytest.raises(ProtocolError, match=f"protocol.toml: nothing was run: .*{message}"):
         run_learner(write_protocol(use, params=params), tmp_path / "run", workers=0)
     assert not (tmp_path / "run").exists()
 

@@ -48,8 +48,10 @@ def check_before(
             found = [_problem(partial(find_maker, protocol.learner, protocol.params)), *_task_problems(missing)]
     if problems := list({str(problem): problem for problem in found if problem}.values()):
         *before, last = problems
+        place = protocol.place
         said = "".join(f"{one}\n  and: " for one in before)
-        raise ProtocolError(f"nothing was run: {said}{last.placed}", last.fix, file=protocol.name)
+        what = last.said if last.file == place else last.placed
+        raise ProtocolError(f"nothing was run: {said}{what}", last.fix, file=place)
 
 
 @contextmanager

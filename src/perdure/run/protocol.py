@@ -115,6 +115,13 @@ class Protocol:
     """How its lives are scored, where it says so: settings by name."""
     document: Mapping[str, Any] = field(hash=False, repr=False)
     """The protocol as it is kept, files included."""
+    file: str | None = field(default=None, compare=False, repr=False)
+    """Where it was read."""
+
+    @property
+    def place(self) -> str:
+        """Where errors say it is: its file, or its name where it came from none."""
+        return self.file or self.name
 
     @property
     def digest(self) -> str:
@@ -133,7 +140,7 @@ class Protocol:
 
 def read_protocol(path: str | Path) -> Protocol:
     """The protocol in a TOML file; files that it names are looked for beside it."""
-    return parse_protocol(_content(Path(path)), Path(path).parent, str(path))
+    return replace(parse_protocol(_content(Path(path)), Path(path).parent, str(path)), file=str(path))
 
 
 def read_protocols(path: str | Path, learner: str | None = None) -> tuple[Protocol, ...]:
@@ -141,7 +148,8 @@ def read_protocols(path: str | Path, learner: str | None = None) -> tuple[Protoc
 
     `learner` takes the place of those that the file names.
     """
-    return parse_protocols(_content(Path(path)), Path(path).parent, str(path), learner=learner)
+    found = parse_protocols(_content(Path(path)), Path(path).parent, str(path), learner=learner)
+    return tuple(replace(one, file=str(path)) for one in found)
 
 
 def parse_protocols(
@@ -180,7 +188,8 @@ def _content(path: Path) -> dict[str, Any]:
     except RecursionError as problem:
         raise ProtocolError("nested too deep to be read", "write it flatter", file=path) from problem
     except ValueError as problem:  # also of text that is no UTF-8, and of numbers of thousands of digits
-        raise ProtocolError(f"not TOML: {problem}", "mend it there", file=path) from problem
+        what, at = files.toml_fault(problem)
+        raise ProtocolError(f"not TOML: {what}", "mend it there", file=path, line=at) from problem
 
 
 def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str = "protocol") -> Protocol:

@@ -72,7 +72,7 @@ def test_lifetimes_that_would_be_scored_differently_are_refused_unless_it_is_sai
         ("level = 0.9\nscael = 'none'\n", r"perdure.toml:2: unknown key 'scael'; did you mean 'scale'"),
         ("\n\n[margins]\nbwt = 'much'\n", r"perdure.toml:3: 'margins' is .*; expected ID=X"),
         ("metrics = ['mine.py']\n", r"perdure.toml:1: 'metrics' names the Python file 'mine.py'.*--metrics"),
-        ("level =\n", r"perdure.toml: not TOML: .*line 1"),
+        ("level =\n", r"perdure.toml:1: not TOML: Invalid value; repair it"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:

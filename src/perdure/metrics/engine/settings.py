@@ -176,7 +176,8 @@ def _of_toml(file: Path) -> dict[str, Any]:
         text = _text(file)
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as problem:  # also of numbers of thousands of digits
-        raise PerdureError(f"not TOML: {problem}", "repair it, or move it away", file=file) from problem
+        what, line = files.toml_fault(problem)
+        raise PerdureError(f"not TOML: {what}", "repair it, or move it away", file=file, line=line) from problem
     return checked(content, file, _lines(text, content))
 
 

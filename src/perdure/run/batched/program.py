@@ -35,7 +35,7 @@ class Program:
         if protocol.pre_deployment is not None or protocol.twin:
             what = "pre-deployment" if protocol.pre_deployment is not None else "twins"
             raise ProtocolError(
-                f"the batched engine does not support {what}", "remove it, or use --engine local", file=protocol.name
+                f"the batched engine does not support {what}", "remove it, or use --engine local", file=protocol.place
             )
         for job in self.plan.jobs:
             for at, block in enumerate(job.syllabus.scenario.blocks):
@@ -43,7 +43,7 @@ class Program:
                     raise ProtocolError(
                         f"block {at} ({block.mode} {block.task}) of {job.scenario} is measured in steps",
                         "the batched engine counts experiences: give it a count, or use --engine local",
-                        file=protocol.name,
+                        file=protocol.place,
                     )
 
     @cached_property

@@ -47,5 +47,5 @@ def untraceable(program: Program) -> Iterator[None]:
             f"cannot be compiled for the batched engine: {where} ({type(problem).__name__}: {why})",
             "tasks and learners are traced, so that nothing may depend on a number in Python: use jnp.where "
             "or jax.lax.cond",
-            file=program.plan.protocol.name,
+            file=program.plan.protocol.place,
         ) from problem
