@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -116,6 +117,17 @@ def test_a_missing_file_exits_2(run_cli: Run) -> None:
 def test_quiet_leaves_out_all_but_problems_and_metrics(syllabus: Path, run_cli: Run) -> None:
     done = run_cli("lint", syllabus, "--quiet", "--metrics", "forward_transfer")
     assert len(done.stdout.splitlines()) == 2
+
+
+def test_of_many_metrics_the_few_that_answer_a_question_are_listed_and_all_on_request(
+    syllabus: Path, run_cli: Run
+) -> None:
+    few, every = (run_cli("lint", syllabus, "--quiet", *more).stdout.splitlines() for more in ((), ("--all",)))
+    assert len(few) < 20
+    assert few[1].startswith("performance_maintenance ")
+    able, known = re.match(r"In all, (\d+) of (\d+) metrics can be measured; --all lists them.", few[-1]).groups()  # type: ignore[union-attr]
+    rows = [line.split()[:2] for line in every[1:] if not line.startswith(" ")]
+    assert (sum(count != "0" for _, count in rows), len(rows)) == (int(able), int(known))
 
 
 def test_the_drawing_is_one_line_of_blocks(syllabus: Path, run_cli: Run) -> None:

@@ -30,7 +30,7 @@ def test_without_arguments_it_gives_the_papers_plan() -> None:
     assert done.exit_code == 0
     assert "11 lifetimes by the rule of Baker et al. 2023" in done.output
     assert "13 for the test behind the verdict" in done.output
-    assert "11 lifetimes have power 0.848" in done.output
+    assert "11 lifetimes have power 84.8%" in done.output
 
 
 def test_json_fits_its_schema() -> None:
@@ -213,7 +213,7 @@ def test_without_a_pilot_an_effect_is_planned_by_the_spread_of_lives_studied() -
     assert kept["plain"] < kept["lifetimes"]
     assert beside["dial"]["tasks"] == 3
     said = " ".join(run_verb(*asked).output.split())
-    assert "from the spread of lives studied" in said
+    assert "by the spread in a study" in said
     assert "A pilot of your own says more" in said
     assert "the numbers are for 5 per task" in said
 

@@ -52,6 +52,15 @@ def test_the_sentence_names_the_ends_of_the_interval_that_decided(mean: float, s
     assert (made.word == "undecided") == ("undecided" in said)
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [(-3.0, "lost 3 of 100 points"), (2.0, "gained 2 of 100 points"), (0.0, "neither lost nor gained")],
+)
+def test_one_lifetime_is_told_by_its_change(change: float, said: str) -> None:
+    (group,) = groups(pool(*lives([change], learner="ppo"), bars=BARS))
+    assert answer(group).startswith(f"ppo {said} in this lifetime")
+
+
 def test_nobody_is_said_to_lose_more_than_there_is() -> None:
     (group,) = groups(pool(*lives([-99.0, -75.0, -80.0])))
     found = keeping(group)

@@ -24,6 +24,8 @@ EXAMPLE = "perdure compose condensed --task pong breakout --learn 100 --evaluate
 # The ending of each level's name, for other numbers than one, and for one.
 PLURALS: dict[Level, tuple[str, str]] = {"error": ("s", ""), "warning": ("s", ""), "advice": ("", "")}
 
+_SCREEN = 20  # rows
+
 File = Annotated[
     str,
     typer.Argument(
@@ -37,7 +39,14 @@ Kind = Annotated[
 
 
 @with_settings(only=["preset", "metrics", "variants"])
-def lint(file: File, settings: Settings, type_: Kind = None, json: Json = None, quiet: Quiet = False) -> None:
+def lint(
+    file: File,
+    settings: Settings,
+    type_: Kind = None,
+    every: Annotated[bool, typer.Option("--all", help="List every metric, not only the headline ones.")] = False,
+    json: Json = None,
+    quiet: Quiet = False,
+) -> None:
     """Check a syllabus or protocol: is it valid, which metrics can it measure, are there enough experts?
 
     Exit status 0: no errors (warnings and advice may remain); 1: errors; 2: not a syllabus.
@@ -50,21 +59,21 @@ def lint(file: File, settings: Settings, type_: Kind = None, json: Json = None, 
     if json:
         emit_json(found.as_json(), json)
     if json != "-":
-        _show_all(found, settings, quiet)
+        _show_all(found, settings, quiet, every or bool(settings.metrics))
     raise typer.Exit(0 if found.ok else 1)
 
 
-def _show_all(found: LintReport | ProtocolLint, settings: Settings, quiet: bool) -> None:
+def _show_all(found: LintReport | ProtocolLint, settings: Settings, quiet: bool, every: bool) -> None:
     from perdure.protocols import ProtocolLint
     from perdure.verbs import shows_2019
 
     for report in found if isinstance(found, ProtocolLint) else (found,):
-        _show(report, quiet, shows_2019(settings, report.kind))
+        _show(report, quiet, shows_2019(settings, report.kind), every)
     if isinstance(found, ProtocolLint) and found.few_experts:
         typer.echo(f"experts: {found.few_experts}")
 
 
-def _show(report: LintReport, quiet: bool, of_2019: bool) -> None:
+def _show(report: LintReport, quiet: bool, of_2019: bool, every: bool) -> None:
     from perdure.cli.console import Console
     from perdure.cli.terminal import unguarded
     from perdure.scenario.draw import lifetime_legend, lifetime_line
@@ -82,7 +91,7 @@ def _show(report: LintReport, quiet: bool, of_2019: bool) -> None:
             console.print(
                 "Metrics of the 2019 framework that it can measure (for the current metrics: --preset standard):"
             )
-        _show_metrics(report, console)
+        _show_metrics(report, console, every)
         if not quiet:
             console.print(_verdict(report))
     # Tables are padded to their width; what is copied or compared should not be.
@@ -119,22 +128,30 @@ def _show_problems(report: LintReport, console: Console, most: int = 20) -> None
         console.print(f"… and {len(report.problems) - most:,} more; --json FILE lists them all")
 
 
-def _show_metrics(report: LintReport, console: Console) -> None:
+def _show_metrics(report: LintReport, console: Console, every: bool) -> None:
+    """What each metric would be measured for; of too many for a screen, those that answer a question."""
     from rich.table import Table
     from rich.text import Text
+
+    from perdure.stats.answer import question
 
     if not report.metrics or not report.syllabus.scenario.blocks:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("metric", no_wrap=True)
-    table.add_column("sites", justify="right", no_wrap=True)
+    table.add_column("values", justify="right", no_wrap=True)
     table.add_column("measured for, or what is missing")
+    few = {name: one for name, one in report.metrics.items() if question(name)}
+    shown = report.metrics if every or not few or len(report.metrics) <= _SCREEN else few
     previous = ""
-    for name, found in sorted(report.metrics.items(), key=lambda item: (item[1].sites == 0, item[1].why or "")):
+    for name, found in sorted(shown.items(), key=lambda item: (item[1].sites == 0, item[1].why or "")):
         text, style = found.why or _keys(found), "" if found.sites else "dim"
         table.add_row(Text(name, style), Text(str(found.sites), style), Text("″" if text == previous else text, style))
         previous = text
     console.print(table)
+    if len(shown) < len(report.metrics):
+        able = sum(one.sites > 0 for one in report.metrics.values())
+        console.print(f"In all, {able} of {len(report.metrics)} metrics can be measured; --all lists them.")
 
 
 def _keys(found: Eligibility) -> str:

@@ -51,9 +51,9 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
     rule = "the rule of Baker et al. 2023" + (", twice" if made.question == "unpaired" else "")
     exact = "never" if made.exact is None else str(made.exact)
     with_experts = f", relative to experts of {made.dial.tasks} tasks (see below)" if made.dial else ""
+    certain = f"at α = {made.alpha:g} with power {1 - made.beta:.0%}"
     lines = [
-        f"To detect an effect of {made.k:g} sd {_ASKED[made.question]},",
-        f"at α = {made.alpha:g} with power {1 - made.beta:.0%}:",
+        f"To detect an effect of {made.k:g} sd {_ASKED[made.question]}, {certain}:",
         f"  {made.rule:>5} lifetimes by {rule}, which assumes a known sd",
         f"  {exact:>5} for the test behind the verdict (noncentral t){with_experts}",
     ]
@@ -61,7 +61,7 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
         holm = "never" if made.after_holm is None else str(made.after_holm)
         among = f"{family()} headline metrics that differs (Holm: α / {family()})"
         lines.append(f"  {holm:>5} if it is the only one of {among}")
-    lines.append(f"{made.lifetimes} lifetimes have power {made.power:.3f}.")
+    lines.append(f"{made.lifetimes} lifetimes have power {made.power:.1%}.")
     console.print("\n".join(lines), markup=False)
     if not quiet:
         console.print("\nlifetimes  power", markup=False, style="bright_black")
@@ -79,6 +79,7 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
 
 def _show_dial(console: Console, made: Dial, wanted: float, title: str = "") -> None:
     from perdure.cli.tables import columns
+    from perdure.words import listed
 
     said = f"{title or 'power'} by experts per task; in {made.tasks} tasks, experts differ by {made.spread:.2g} sd"
     console.print(f"\n{said}:", markup=False)
@@ -91,7 +92,7 @@ def _show_dial(console: Console, made: Dial, wanted: float, title: str = "") -> 
     stuck = [each for each, one in zip(made.experts, made.needed, strict=True) if one is None]
     if stuck:
         console.print(
-            f"With {' or '.join(map(str, stuck))} experts per task, power stays below {wanted:.0%}: "
+            f"With {listed(stuck, 'or')} experts per task, power stays below {wanted:.0%}: "
             "more lifetimes do not help; more experts do.",
             markup=False,
         )
@@ -100,13 +101,13 @@ def _show_dial(console: Console, made: Dial, wanted: float, title: str = "") -> 
 def _show_pilot(console: Console, made: Plan) -> None:
     from perdure.cli.tables import widest
 
-    seen_by, power = f"{made.lifetimes} detect", f"power of {made.lifetimes}"
+    seen_by, power = f"{made.lifetimes} can see", f"power of {made.lifetimes}"
     layouts: Sequence[list[str]] = (
-        ["sd", "upper sd", "effect", "by sd", "by upper sd", "resampled", "lifetimes", power, seen_by],
-        ["sd", "upper sd", "effect", "lifetimes", power, seen_by],
-        ["effect", "lifetimes", power, seen_by],
-        ["effect", "lifetimes", seen_by],
-        ["effect", "lifetimes"],
+        ["sd", "upper sd", "to see", "by sd", "by upper sd", "resampled", "needed", power, seen_by],
+        ["sd", "upper sd", "to see", "needed", power, seen_by],
+        ["to see", "needed", power, seen_by],
+        ["to see", "needed", seen_by],
+        ["to see", "needed"],
     )
     if made.prior:  # nothing was redrawn
         layouts = tuple([heading for heading in layout if heading != "resampled"] for layout in layouts)
@@ -138,19 +139,19 @@ def _pilot_table(made: Plan, layout: Sequence[str], seen_by: str, power: str) ->
         return "–" if value is None else str(value)
 
     what = {"threshold": "lifetimes", "paired": "pairs of lifetimes", "unpaired": "lifetimes of each learner"}
-    whose = "the pilot's spread" if made.pilot else "the spread of lives studied"
-    title = f"{what[made.question]} for power {1 - made.beta:.0%} at α = {made.alpha:g}, from {whose}"
+    whose = "the pilot's spread" if made.pilot else "the spread in a study"
+    title = f"{what[made.question]} needed for power {1 - made.beta:.0%} at α = {made.alpha:g}, by {whose}"
     table = columns(title, [""], layout)
     for name, one in made.metrics.items():
         times = "×" if one.scale == "log" else ""
         cells = {
             "sd": number(one.sd),
             "upper sd": number(one.sd_upper),
-            "effect": "–" if one.detect is None else f"{times}{number(one.detect)}",
+            "to see": "–" if one.detect is None else f"{times}{number(one.detect)}",
             "by sd": count(one.plain),
             "by upper sd": count(one.upper),
             "resampled": count(one.redrawn),
-            "lifetimes": _between(one),
+            "needed": _between(one),
             power: _powers(one),
             seen_by: "–" if one.sees is None else f"{times}{number(one.sees)}",
         }

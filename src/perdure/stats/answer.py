@@ -145,6 +145,8 @@ def _of_few(found: Estimate, who: str, points: str) -> tuple[str, str]:
     made = found.decision
     assert made.estimate is not None
     change = f"{'lost' if made.estimate < 0 else 'gained'} {number(abs(made.estimate))}{points}"
+    if not made.estimate:
+        change = "neither lost nor gained"
     if found.n > 1:
         said = listed(made.notes) if made.notes else "nothing is decided"
         return f"{who} {change} on average", f"; {said}"
