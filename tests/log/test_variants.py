@@ -1,79 +1,22 @@
-"""Whose variants: by name, by parameters, or none; the same in every format, and the same set the same name."""
+"""Whose variants: by name, by parameters, or none; held against the definition, and by hand."""
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.log.variant_lives import Row, blocks, life, tasks
 
-import perdure
-from perdure.curves.build import curves
-from perdure.curves.experts import Experts
 from perdure.curves.model import Prep
 from perdure.errors import LogError, UnknownName
 from perdure.gather.survey import score
-from perdure.log.blocks import in_order
-from perdure.log.formats.learnkit import write_learnkit
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.variants import sets_of, settle
-from perdure.log.write.journal import Journal
-from perdure.metrics.engine.presets import PRESETS
-from perdure.metrics.engine.score import Score, Scorer
-from perdure.scenario.model import Scenario
-from perdure.scenario.syllabus import read_syllabus
-from perdure.settings import Settings
-
-SYLLABUS = Path(__file__).parents[2] / "examples" / "syllabi" / "s003-continual.json"
-Row = Mapping[str, Any]
-
-
-def life(rows: Sequence[Row], name: str = "life", **facts: Any) -> Lifetime:
-    """A life in memory from rows that say only what matters to the test."""
-    usual = {
-        "block_num": 0,
-        "worker_id": "w",
-        "block_type": "train",
-        "block_subtype": "wake",
-        "task_name": "pong",
-        "exp_status": "complete",
-        "timestamp": None,
-        "reward": 1.0,
-    }
-    full = [
-        {"exp_num": at, **usual, **row, "task_params": json.dumps(row.get("task_params", {}))}
-        for at, row in enumerate(rows)
-    ]
-    frame = pl.DataFrame(full, schema={**STANDARD_COLUMNS, "reward": pl.Float64()})
-    return Lifetime(name, in_order(frame), {"reward": "higher"}, **facts)
-
-
-def blocks(*runs: tuple[str, Mapping[str, Any], int]) -> list[Row]:
-    """A block for each label, parameter set and length."""
-    return [
-        {"block_num": number, "task_name": label, "task_params": params}
-        for number, (label, params, length) in enumerate(runs)
-        for _ in range(length)
-    ]
-
-
-def tasks(lifetime: Lifetime, *others: Lifetime) -> list[str]:
-    """The task of each block where parameters make tasks, settled over all of these."""
-    settled = settle([sets_of(one) for one in (lifetime, *others)])
-    return [block.task for block in lifetime.passage(None, "params", settled).scenario.blocks]
-
-
-# --- the definition, slowly ------------------------------------------------------------------------
 
 
 def same(one: Any, other: Any) -> bool:
@@ -154,6 +97,8 @@ VALUES: list[Any] = [
     1, 1.0, True, "1", None, 0, -0.0, False, math.nan, 2**53, float(2**53), 2**53 + 1, [1, 2], [1.0, 2], [True, 2],
     {"a": 1}, {"a": 1.0, "b": None}, {}, "NaN",
 ]  # fmt: skip
+
+
 PARAMS = st.fixed_dictionaries(
     {}, optional={"w": st.sampled_from(VALUES), "s": st.sampled_from(VALUES[:5]), 'a "b" \\': st.just("x")}
 )
@@ -213,9 +158,6 @@ def test_a_lifetime_alone_is_settled_over_itself(given_lives: dict[str, list[Row
         passage = life(rows, name).passage(None, "params")
         each = [block.task for block in passage.scenario.blocks for _ in range(block.length or 0)]
         assert each == model({name: rows})[name]
-
-
-# --- by hand ----------------------------------------------------------------------------------------
 
 
 def test_a_seed_per_episode_is_noise_and_a_width_per_block_is_not() -> None:
@@ -311,162 +253,3 @@ def test_a_label_with_several_sets_that_fill_blocks_is_noted_where_names_decide(
     assert not several.passage(None, "agnostic").notes
     seeds = life([{"block_num": at // 3, "task_params": {"seed": at}} for at in range(9)])
     assert not seeds.passage().notes
-
-
-# --- experts ----------------------------------------------------------------------------------------
-
-
-def rewarded(rows: Sequence[Row]) -> list[Row]:
-    return [{**row, "reward": float(at % 7)} for at, row in enumerate(rows)]
-
-
-def test_an_expert_serves_the_task_that_has_its_set() -> None:
-    learner = life(rewarded(blocks(("pong", {"w": 1}, 30), ("pong", {"w": 2}, 30))), "z-life", variants="params")
-    experts = [
-        life(rewarded(blocks(("pong", {"w": w}, 30))), f"expert-{at}", variants="params")
-        for at, w in enumerate((2.0, 1, 3))
-    ]
-    made = perdure.score(learner, experts)
-    assert made.tasks == ("pong_v2", "pong_v1")  # the experts' ids come first
-    assert set(made.metrics["relative_performance"].by) == set(made.tasks)
-    settled = settle([one.sets for one in (learner, *experts)])
-    assert facts(made) == facts(Scorer(experts=Experts(tuple(experts)), settled=settled).score(learner))
-    alone = perdure.score(learner, experts[:1])
-    assert list(alone.metrics["relative_performance"].by) == ["pong_v1"]
-    named = perdure.score(learner, experts, Settings(prep=Prep(variants="name")))
-    assert named.tasks == ("pong",)
-    assert len(named.metrics["relative_performance"].by["pong"]) == 3
-
-
-def test_bounds_of_a_label_hold_for_its_sets_and_bounds_of_a_set_go_before() -> None:
-    lived = life(rewarded(blocks(("pong", {"w": 1}, 30), ("pong", {"w": 2}, 30))), variants="params")
-    made = curves(lived, Prep(bounds={"pong": (0, 10), "pong_v2": (0, 20)}))
-    assert {task: one.high for task, one in made.ranges.items()} == {"pong_v1": 10, "pong_v2": 20}
-
-
-# --- one life in every format ------------------------------------------------------------------------
-
-LENGTHS = {"learn": 110, "evaluate": 14}
-LEVELS = ((0.2, 0.8), (0.3, 0.3), (0.8, 0.8), (0.3, 0.6), (0.5, 0.9), (0.9, 0.9), (0.55, 0.55), (0.5, 0.5))
-Lived = list[tuple[int, int, str, str, str, float, float]]
-
-
-@pytest.fixture(scope="module")
-def s003() -> tuple[Scenario, Lived]:
-    """Four hundred rewards of a life through the CL syllabus of S003, one task in three widths."""
-    syllabus = read_syllabus(SYLLABUS)
-    rng = np.random.default_rng(3)
-    rows: Lived = []
-    for index, block in enumerate(syllabus.scenario.blocks):
-        for reward in np.linspace(*LEVELS[index], LENGTHS[block.mode]) + rng.normal(0, 0.01, LENGTHS[block.mode]):
-            kind = "train" if block.mode == "learn" else "test"
-            width = block.params["bot/paddle/width"]
-            rows.append((index, len(rows), kind, block.task, syllabus.phases[index], width, float(reward)))
-    assert len(rows) == 400
-    return syllabus.scenario, rows
-
-
-def own(folder: Path, scenario: Scenario | None, rows: Lived, label: Callable[[str], str]) -> Path:
-    with Journal(folder, "life", ("reward",), scenario=scenario) as journal:
-        for block, number, kind, task, _, width, reward in rows:
-            journal.log(
-                block_num=block,
-                exp_num=number,
-                block_type=kind,
-                task_name=label(task),
-                task_params={"bot/paddle/width": width},
-                reward=reward,
-            )
-    return folder / "life"
-
-
-def tree(folder: Path, rows: Lived, *, spaces: bool, reported: bool) -> Path:
-    """As a tool of 2019 writes it: the task's bare name, a seed and a position per episode."""
-    between = ["action_space", "observation_space"] if spaces else []
-    header = ["timestamp", "class_name", "phase", "worker", "block", "task", "seed", "steps", "reward", *between]
-    header += ["agent_pos"] if reported else ["agent_pos", "bot/paddle/width"]
-    for block, number, _, _, phase, width, reward in rows:
-        place = folder / "life" / "0" / phase / "Pong"
-        place.mkdir(parents=True, exist_ok=True)
-        for name, first in (
-            ("data-log", header),
-            ("block-report", ["phase", "worker", "class_name", "block", "params"]),
-        ):
-            if not (place / f"{name}.tsv").exists() and (reported or name == "data-log"):
-                (place / f"{name}.tsv").write_text("\t".join(first) + "\n")
-        cells = ["t", "Pong", phase, 0, block, number, number * 7, 3, reward, *between, f"[{number} 3]"]
-        with (place / "data-log.tsv").open("a") as file:
-            file.write("\t".join(map(str, cells if reported else [*cells, width])) + "\n")
-        report = place / "block-report.tsv"
-        if reported and f"\t{block}\t" not in report.read_text():
-            with report.open("a") as file:
-                file.write(f'{phase}\t0\tPong\t{block}\t{{"bot/paddle/width": {width}}}\n')
-    return folder / "life"
-
-
-@pytest.fixture(scope="module")
-def formats(s003: tuple[Scenario, Lived], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Lifetime]:
-    scenario, rows = s003
-    place = tmp_path_factory.mktemp("formats")
-
-    def bare(task: str) -> str:
-        return task.partition("_")[0]
-
-    paths = {
-        "own": own(place / "own", scenario, rows, str),
-        "l2logger": own(place / "l2logger", None, rows, bare),
-        "l2logger by variant": own(place / "by-variant", None, rows, str),
-        "tree": tree(place / "tree", rows, spaces=True, reported=False),
-        "tree without spaces": tree(place / "without", rows, spaces=False, reported=False),
-        "tree with a report": tree(place / "report", rows, spaces=True, reported=True),
-    }
-    for name in ("l2logger", "l2logger by variant"):
-        (paths[name] / "manifest.json").unlink()  # what makes a log Perdure's own
-    found = {name: perdure.read(path) for name, path in paths.items()}
-    found["written from own"] = perdure.read(write_learnkit(found["own"], place, "written"))
-    found["written from l2logger"] = perdure.read(write_learnkit(found["l2logger"], place, "again"))
-    return found
-
-
-def facts(made: Score) -> dict[str, Any]:
-    return {
-        "tasks": made.tasks,
-        "values": {name: (one.value, one.by, one.why, one.flags) for name, one in made.metrics.items()},
-        "blocks": [one.as_json() for one in made.blocks],
-    }
-
-
-@pytest.mark.parametrize("variants", ["params", "agnostic"])
-@pytest.mark.parametrize("preset", ["standard", "framework-2019"])
-def test_one_life_has_the_same_scores_in_every_format(formats: dict[str, Lifetime], variants: Any, preset: str) -> None:
-    prep = replace(PRESETS.get(preset).prep, variants=variants)
-    made = {name: facts(score(one, settings=Settings(preset=preset, prep=prep))) for name, one in formats.items()}
-    assert made["own"]["tasks"] == (("pong_v1", "pong_v2", "pong_v3") if variants == "params" else ("pong",))
-    for name, one in made.items():
-        assert one == made["own"], name
-
-
-def test_perdures_log_and_the_2019_tree_agree_each_in_its_own_way(formats: dict[str, Lifetime]) -> None:
-    made = {name: facts(score(one)) for name, one in formats.items()}
-    for name in ("tree", "tree without spaces", "tree with a report", "written from own"):
-        assert made[name] == made["own"], name
-
-
-def test_only_by_name_has_one_life_two_verdicts_and_then_it_is_noted(formats: dict[str, Lifetime]) -> None:
-    by_set, as_one = score(formats["own"]), score(formats["l2logger"])
-    assert (by_set["performance_maintenance"] or 0) > 0 > (as_one["performance_maintenance"] or 0)
-    assert not any("--variants params" in note for note in by_set.notes)
-    assert any("pong holds 3 parameter sets" in note and "--variants params" in note for note in as_one.notes)
-
-
-def test_recovery_says_where_only_variants_differ(formats: dict[str, Lifetime]) -> None:
-    made = score(formats["own"]).metrics
-    for name in ("recovery_time", "droop", "recovery_rate", "performance_recovery"):
-        often = "three times" if name == "performance_recovery" else "twice"
-        assert made[name].why == (
-            f"needs a task learned at least {often} while awake; "
-            "only the variants of pong differ: --variants agnostic takes them for one task"
-        )
-    assert score(formats["own"], settings=Settings(prep=Prep(variants="agnostic")))["recovery_time"] is not None
-    different = life(rewarded(blocks(("pong", {}, 30), ("breakout", {}, 30))))
-    assert score(different).metrics["recovery_time"].why == "needs a task learned at least twice while awake"

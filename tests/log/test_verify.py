@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
+from tests.log.copies import FIRST, LAST, MIDDLE
 
 import perdure
 from perdure.errors import LogError, Unverified
 from perdure.log import cache
 from perdure.log.check import check_l2logger
-from perdure.log.read import find
 
-FIRST, MIDDLE, LAST = (f"worker-default/{name}/data-log.tsv" for name in ("0-test", "1-train", "4-test"))
 NO_LEDGER = "not verified: there is no blocks.jsonl to compare the records with"
 
 
@@ -242,214 +238,12 @@ def test_a_journal_at_work_never_makes_its_log_look_altered(tmp_path: Path) -> N
     assert problems == []
 
 
-# --- the copy --------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def copied(life: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small life with its copy."""
-    monkeypatch.setattr(cache, "WORTH_KEEPING", 1)
-    perdure.read(life)
-    cache.settle()
-    assert recalled(life)
-    return life
-
-
-def recalled(life: Path) -> bool:
-    """Whether reading takes the copy: the parser of the text is not asked."""
-    from perdure.log.formats import l2logger
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("read from the text")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(l2logger, "pieces", refuse)
-        try:
-            perdure.read(life)
-        except AssertionError:
-            return False
-    return True
-
-
-@pytest.mark.parametrize("name", ["experiences.parquet", "experiences.json"])
-def test_no_flipped_bit_of_the_copy_changes_a_value(copied: Path, name: str) -> None:
-    true = perdure.read(copied, cache=False)
-    file = copied / ".perdure" / name
-    whole = file.read_bytes()
-    rng = random.Random(11)
-    for _ in range(150):
-        flipped = bytearray(whole)
-        flipped[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
-        file.write_bytes(flipped)
-        # Before Polars sees it: a flipped bit may end the process there.
-        assert not recalled(copied)
-        found = perdure.read(copied)
-        assert found.experiences.equals(true.experiences)
-        assert found.notes == true.notes
-        cache.settle()
-        assert recalled(copied)  # made anew
-
-
-def test_a_rewritten_copy_is_not_believed(copied: Path) -> None:
-    true = perdure.read(copied, cache=False).experiences
-    file = copied / ".perdure" / "experiences.parquet"
-    pl.read_parquet(file).with_columns(pl.col("reward") * 10).write_parquet(file)
-    assert perdure.read(copied).experiences.equals(true)
-
-
-def test_a_copy_cut_short_or_grown_is_not_believed(copied: Path) -> None:
-    file = copied / ".perdure" / "experiences.parquet"
-    whole = file.read_bytes()
-    for content in (b"", whole[:-1], whole[: len(whole) // 2], whole + b"\0", whole + whole):
-        file.write_bytes(content)
-        assert not recalled(copied)
-
-
-def test_a_copy_does_not_outlive_its_ledger_or_a_block(copied: Path) -> None:
-    ledger = copied / "blocks.jsonl"
-    content = ledger.read_bytes()
-    ledger.write_bytes(content.replace(b'"crc32":', b'"crc32":1'))
-    with pytest.raises(Unverified):
-        perdure.read(copied)
-    ledger.write_bytes(content)
-    assert recalled(copied)
-    shutil.rmtree(copied / "worker-default" / "2-test")
-    with pytest.raises(Unverified, match="is missing"):
-        perdure.read(copied)
-
-
-def test_a_copy_does_not_serve_other_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "WORTH_KEEPING", 1)
-    with perdure.Journal(tmp_path, "life", measures=["reward"]) as journal:
-        journal.log(block_num=0, exp_num=0, block_type="train", task_name="a", reward=1.0, errors=3)
-    perdure.read(journal.path)
-    cache.settle()
-    assert recalled(journal.path)
-    true = perdure.read(journal.path, measures=["errors"], cache=False).experiences
-    assert perdure.read(journal.path, measures=["errors"]).experiences.equals(true)
-
-
 def test_no_copy_is_made_of_a_log_read_as_it_stands(life: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "WORTH_KEEPING", 1)
     DAMAGE["an altered record"][0](life)
     perdure.read(life, verified=False)
     cache.settle()
     assert not (life / ".perdure").exists()
-
-
-def test_a_copy_elsewhere_is_neither_read_nor_written(copied: Path, tmp_path: Path) -> None:
-    file, elsewhere = copied / ".perdure" / "experiences.parquet", tmp_path / "elsewhere"
-    file.rename(elsewhere)
-    file.symlink_to(elsewhere)
-    assert not recalled(copied)
-    before = elsewhere.stat().st_mtime_ns
-    perdure.read(copied)
-    cache.settle()
-    assert elsewhere.stat().st_mtime_ns == before
-    assert recalled(copied)  # in the place of the link
-
-
-# --- pipes and links ---------------------------------------------------------------------------------
-
-ANSWERED_WITHIN_S = 60  # generous: what is tested is that it does not wait for ever
-
-FILES = [
-    "manifest.json",
-    "logger_info.json",
-    "scenario_info.json",
-    "blocks.jsonl",
-    MIDDLE,
-    ".perdure/experiences.parquet",
-    ".perdure/experiences.json",
-]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no named pipes in folders")
-@pytest.mark.parametrize("name", FILES)
-def test_a_pipe_in_a_files_place_is_answered_at_once(copied: Path, name: str) -> None:
-    (copied / name).unlink()
-    os.mkfifo(copied / name)
-    # One process for the verbs that read: what waits for a pipe cannot be stopped from within.
-    script = (
-        "import sys; from typer.testing import CliRunner; from perdure.cli import application\n"
-        "for verb in ('score', 'check', 'lint'):\n"
-        "    done = CliRunner().invoke(application(), [verb, sys.argv[1]])\n"
-        "    print(verb, done.exit_code, done.output, done.exception)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(copied)],
-        capture_output=True,
-        text=True,
-        timeout=ANSWERED_WITHIN_S,
-        check=True,
-    )
-    if name.startswith(".perdure"):
-        assert "score 0" in done.stdout
-        assert "check 0" in done.stdout
-    else:
-        assert "a named pipe, where a regular file is expected" in done.stdout
-        assert "score 0" not in done.stdout
-        assert "check 0" not in done.stdout
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no named pipes in folders")
-@pytest.mark.parametrize("name", ["table.csv", "table.parquet", "matrix.json", "matrix.npz", "info.json", "run.toml"])
-def test_a_pipe_as_an_argument_is_answered_at_once(tmp_path: Path, name: str) -> None:
-    os.mkfifo(tmp_path / name)
-    verbs = {"info.json": ["score", ".", "--experts"], "run.toml": ["run"]}.get(name, ["score"])
-    done = subprocess.run(
-        [sys.executable, "-m", "perdure", *verbs, str(tmp_path / name)],
-        capture_output=True,
-        text=True,
-        timeout=ANSWERED_WITHIN_S,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no named pipes in folders")
-def test_a_journal_that_joins_does_not_wait_for_a_pipe(life: Path) -> None:
-    (life / "blocks.jsonl").unlink()
-    os.mkfifo(life / "blocks.jsonl")
-    with (
-        pytest.raises(LogError, match="a named pipe, where a regular file is expected"),
-        perdure.Journal(life.parent, "small", join=True) as journal,
-    ):
-        journal.log(block_num=4, exp_num=20, block_type="test", task_name="a_1", reward=1.0)
-
-
-def test_a_header_of_gigabytes_is_not_read(life: Path) -> None:
-    with (life / "manifest.json").open("wb") as file:
-        file.truncate(1 << 40)
-    with pytest.raises(LogError, match=r"manifest\.json: cannot be read: .*more than the 67 MB"):
-        perdure.read(life)
-
-
-def test_the_argument_and_lifetime_folders_may_be_links(life: Path, tmp_path: Path) -> None:
-    collected = tmp_path / "collected"
-    (collected / "sub").mkdir(parents=True)
-    for link in (collected / "one", collected / "sub" / "again"):  # the same lifetime, which counts once
-        link.symlink_to(life)
-    assert [place.name for place in find(collected)] == ["one"]
-    assert perdure.read(collected / "one").experiences.equals(perdure.read(life).experiences)
-    (tmp_path / "argument").symlink_to(collected)
-    assert [place.name for place in find(tmp_path / "argument")] == ["one"]
-
-
-def test_a_link_to_a_lifetime_that_lies_beside_it_is_no_second_one(life: Path) -> None:
-    (life.parent / "alias").symlink_to(life)
-    (life.parent / "loop").symlink_to(life.parent)
-    assert [place.name for place in find(life.parent)] == ["small"]
-
-
-@pytest.mark.parametrize("name", [*FILES[:5], "worker-default/2-test", "worker-default", ".perdure"])
-def test_nothing_inside_a_lifetime_may_lead_out_of_it(copied: Path, tmp_path: Path, name: str) -> None:
-    (copied / name).rename(tmp_path / "aside")
-    (copied / name).symlink_to(tmp_path / "aside")
-    with pytest.raises(LogError, match="leads out of the log"):
-        perdure.read(copied)
 
 
 def test_many_files_are_verified_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

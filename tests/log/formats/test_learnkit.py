@@ -1,99 +1,24 @@
-"""The learnkit tree: what is read from it, what is written as it, and what is refused."""
+"""The learnkit tree: what is read from it, and what is refused."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from collections.abc import Mapping, Sequence
-from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.log.learnkit_trees import CLASS, EPISODE, FIGURE, REWARDS, STEPS, line, put, read, report
 
 from perdure.errors import LogError
-from perdure.log import cells
-from perdure.log.blocks import in_order
-from perdure.log.formats.learnkit import LEARNKIT, write_learnkit
-from perdure.log.formats.learnkit_tree import Phase, folder_name
-from perdure.log.model import STANDARD_COLUMNS, Lifetime, Role
-from perdure.log.read import Options
-from perdure.scenario.variants import Mode
+from perdure.log.formats.learnkit import LEARNKIT
+from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.testing import check_reader
-
-EPISODE = [
-    "timestamp",
-    "class_name",
-    "phase",
-    "worker",
-    "block",
-    "task",
-    "seed",
-    "steps",
-    "sub_task",
-    "termination_status",
-]
-FIGURE = [*EPISODE, "reward", "action_space", "observation_space", "agent_pos", "agent_dir"]
-REPORT = ["phase", "worker", "class_name", "block", "params"]
-CLASS = "minigridkit_minigridkit_MiniGrid5x5"
-
-# S004 Fig. 1.3, sub-tasks 4 to 10 of episode 100.
-STEPS = (14, 17, 19, 21, 24, 29, 31)
-REWARDS = (0.919, 0.973, 0.982, 0.982, 0.973, 0.955, 0.982)
-
-
-def line(**cells: Any) -> str:
-    given = {
-        "timestamp": "20191028T151845.076239",
-        "class_name": CLASS,
-        "phase": "1.train",
-        "worker": 0,
-        "block": 0,
-        "task": 0,
-        "seed": 1015918853,
-        "steps": 3,
-        "sub_task": 1,
-        "termination_status": "DONE",
-        "reward": 0.973,
-        "action_space": "Discrete(7)",
-        "observation_space": "Dict(image:Box(7, 7, 3))",
-        "agent_pos": "[3 3]",
-        "agent_dir": 0,
-    }
-    return "\t".join(str(value) for value in (given | cells).values()) + "\n"
-
-
-def put(root: Path, place: str, lines: Sequence[str], header: Sequence[str] = FIGURE) -> Path:
-    file = root / place / "data-log.tsv"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("\t".join(header) + "\n" + "".join(lines), encoding="utf-8")
-    return file
-
-
-def report(root: Path, place: str, lines: Sequence[Mapping[str, Any]]) -> Path:
-    file = root / place / "block-report.tsv"
-    rows = ["\t".join(str(cell) for cell in one.values()) for one in lines]
-    file.write_text("\n".join(["\t".join(REPORT), *rows]) + "\n", encoding="utf-8")
-    return file
-
-
-def read(root: Path, **options: Any) -> Lifetime:
-    return LEARNKIT.read(root, Options(**options))
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """Two phases; an episode of two sub-episodes in the first."""
-    root = tmp_path / "syllabus_CL-1575473425723"
-    put(root, "0/1.train/grid", [line(task=0), line(task=0, sub_task=2, reward=0.5), line(task=1)])
-    put(root, "0/1.test/grid", [line(phase="1.test", block=1, task=2)])
-    return root
 
 
 def test_the_tree_keeps_the_readers_contract(tree: Path) -> None:
@@ -378,78 +303,6 @@ def test_other_trees_are_not_recognised(tmp_path: Path) -> None:
     assert not LEARNKIT.recognises(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("name", ["../../x", "/", "", ".", "..", "a/b", "a\\b", "é" * 300, "%", "con:x", "~"])
-def test_no_name_leads_out_of_its_folder(name: str, tmp_path: Path) -> None:
-    folder = folder_name(name)
-    assert (tmp_path / folder).resolve().parent == tmp_path.resolve()
-    assert len(folder.encode()) < 255
-
-
-@given(st.lists(st.text(max_size=200), min_size=2, unique=True))
-def test_different_names_have_different_folders(names: list[str]) -> None:
-    usable = [name for name in names if not any("\ud800" <= letter <= "\udfff" for letter in name)]
-    assert len({folder_name(name) for name in usable}) == len(usable)
-
-
-@pytest.mark.parametrize("text", ["train", "1.sleep", "1.train.2", "-1.train", "1-train", "", "1.5.train", "٣.train"])
-def test_what_is_no_phase_is_not_taken_for_one(text: str) -> None:
-    assert Phase.parse(text) is None
-
-
-LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
-NAMES = st.text(LETTERS, max_size=8).map(lambda name: pl.Series([name]).str.to_lowercase().item())
-VALUES = st.none() | st.floats()
-
-
-@st.composite
-def lifetimes(draw: st.DrawFn) -> Lifetime:
-    """Any lifetime: odd names, several workers and measures, missing values, tasks mixed within a block."""
-    tasks = draw(st.lists(st.sampled_from(["pong_wide", "../up", "a/b", ""]) | NAMES, min_size=1, max_size=3))
-    workers = draw(st.lists(st.sampled_from(["worker-default", "0", "..", "a/b"]), min_size=1, max_size=2))
-    experience = st.fixed_dictionaries(
-        {
-            "exp_num": st.integers(0, 3),
-            "worker_id": st.sampled_from(workers),
-            "task_name": st.sampled_from(tasks),
-            "task_params": st.sampled_from(["{}", '{"width": 0.5}', '{"text": "a\\tb"}']),
-            "exp_status": st.sampled_from(["complete", "complete", "incomplete"]),
-            "timestamp": st.none() | st.just("20260101T000000.000000"),
-            "performance": VALUES,
-            "loss": VALUES,
-            "remark": st.none() | st.text(LETTERS, max_size=5),
-        }
-    )
-    rows: list[dict[str, Any]] = []
-    for number in range(draw(st.integers(1, 4))):
-        mode, subtype = draw(st.sampled_from(["train", "test"])), draw(st.sampled_from(["wake", "wake", "sleep"]))
-        block = {"block_num": 2 * number, "block_type": mode, "block_subtype": subtype}
-        rows.extend(block | one for one in draw(st.lists(experience, min_size=1, max_size=4)))
-    schema = dict(STANDARD_COLUMNS) | {"performance": pl.Float64(), "loss": pl.Float64(), "remark": pl.String()}
-    frame = in_order(pl.DataFrame(rows, schema=schema))
-    role = draw(st.sampled_from(get_args(Role)))
-    return Lifetime("a life", frame, {"performance": "higher", "loss": "lower"}, learner="q", seed=5, role=role)
-
-
-@settings(max_examples=60, deadline=None)
-@given(lifetimes())
-def test_what_is_written_is_read_back(lifetime: Lifetime) -> None:
-    with TemporaryDirectory() as folder:
-        root = write_learnkit(lifetime, folder, "log")
-        assert LEARNKIT.recognises(root)
-        again = read(root)
-    same = [*STANDARD_COLUMNS, "performance", "loss"]
-    assert again.experiences.select(same).equals(lifetime.experiences.select(same))
-    assert again.experiences["remark"].equals(cells.typed(lifetime.experiences["remark"]))
-    assert (again.id, dict(again.measures), again.learner, again.seed, again.role, again.notes) == (
-        "a life", dict(lifetime.measures), "q", 5, lifetime.role, ()
-    )  # fmt: skip
-    for measure, variants in product(lifetime.measures, get_args(Mode)):
-        one, other = lifetime.passage(measure, variants), again.passage(measure, variants)
-        assert one.scenario.blocks == other.scenario.blocks
-        assert one.scenario.tasks == other.scenario.tasks
-        np.testing.assert_array_equal(one.values, other.values)
-
-
 WHOLE = ("\t".join(FIGURE) + "\n" + line() + line(task=1)).encode()
 
 
@@ -479,56 +332,3 @@ def test_damage_anywhere_is_a_log_error_or_no_harm(place: int, put_in: bytes, ta
         assert folder in outcome
     else:
         assert outcome.experiences.columns[: len(STANDARD_COLUMNS)] == list(STANDARD_COLUMNS)
-
-
-def test_a_tree_that_was_read_is_written_with_its_own_phases_and_parameters(tree: Path, tmp_path: Path) -> None:
-    put(tree, "0/2-2.train/grid", [line(phase="2.train", block=2, task=5)])
-    once = read(tree)
-    again = read(write_learnkit(once, tmp_path / "copy"))
-    assert set(again.experiences.columns) == set(once.experiences.columns)
-    assert again.experiences.select(once.experiences.columns).equals(once.experiences)
-    folder = tmp_path / "copy" / tree.name / "0/1.test" / CLASS.lower()
-    assert (folder / "data-log.tsv").read_text().splitlines()[0].split("\t") == FIGURE
-    assert (folder / "block-report.tsv").read_text().splitlines()[0].split("\t") == REPORT
-
-
-def test_an_evaluation_before_any_learning_is_phase_zero(tree: Path, tmp_path: Path) -> None:
-    lifetime = read(tree)
-    tested = lifetime.experiences.drop("phase").with_columns(
-        pl.Series("block_type", ["test", "train", "train", "test"], STANDARD_COLUMNS["block_type"])
-    )
-    root = write_learnkit(Lifetime("x", tested, lifetime.measures), tmp_path)
-    assert sorted(os.listdir(root / "0")) == ["0.test", "1.test", "1.train"]
-
-
-def test_nothing_is_written_outside_the_folder(tree: Path, tmp_path: Path) -> None:
-    lifetime = read(tree)
-    rows = lifetime.experiences.with_columns(
-        pl.lit("../../../escaped").alias("task_name"), pl.lit("../..").alias("worker_id")
-    )
-    inside = tmp_path / "deep" / "inside"
-    root = write_learnkit(Lifetime("../../x", rows, lifetime.measures), inside)
-    assert root.parent == inside
-    before = {tree.name, "deep"}
-    assert set(os.listdir(tmp_path)) == before
-    assert os.listdir(tmp_path / "deep") == ["inside"]
-    assert read(root).experiences["task_name"].unique().to_list() == ["../../../escaped"]
-
-
-def test_an_existing_folder_and_what_text_cannot_hold_are_refused(tree: Path, tmp_path: Path) -> None:
-    lifetime = read(tree)
-    write_learnkit(lifetime, tmp_path, "once")
-    with pytest.raises(LogError, match="exists already"):
-        write_learnkit(lifetime, tmp_path, "once")
-    empty = Lifetime("none", lifetime.experiences.clear(), lifetime.measures)
-    with pytest.raises(LogError, match="nothing to write"):
-        write_learnkit(empty, tmp_path, "b")
-    damaged = lifetime.experiences.with_columns(pl.lit("a\0b").alias("task_name"))
-    with pytest.raises(LogError, match="'task_name' holds a NUL byte"):
-        write_learnkit(Lifetime("n", damaged, lifetime.measures), tmp_path, "c")
-    unclear = lifetime.experiences.with_columns(pl.lit("{width").alias("task_params"))
-    with pytest.raises(LogError, match=r"task_params '\{width' is not a JSON object"):
-        write_learnkit(Lifetime("p", unclear, lifetime.measures), tmp_path, "e")
-    owned = lifetime.experiences.with_columns(pl.lit(1.0).alias("task"))
-    with pytest.raises(LogError, match="the measure 'task' has the name of a learnkit column"):
-        write_learnkit(Lifetime("t", owned, {"task": "higher"}), tmp_path, "d")

@@ -1,0 +1,31 @@
+"""Logs that the tests of several files read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.log.copies import recalled
+from tests.log.learnkit_trees import line, put
+
+import perdure
+from perdure.log import cache
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Two phases; an episode of two sub-episodes in the first."""
+    root = tmp_path / "syllabus_CL-1575473425723"
+    put(root, "0/1.train/grid", [line(task=0), line(task=0, sub_task=2, reward=0.5), line(task=1)])
+    put(root, "0/1.test/grid", [line(phase="1.test", block=1, task=2)])
+    return root
+
+
+@pytest.fixture
+def copied(life: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small life with its copy."""
+    monkeypatch.setattr(cache, "WORTH_KEEPING", 1)
+    perdure.read(life)
+    cache.settle()
+    assert recalled(life)
+    return life

@@ -1,0 +1,54 @@
+"""Lives of a few rows, whose blocks and tasks are looked at: shared by the tests of variants."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from perdure.log.blocks import in_order
+from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.variants import sets_of, settle
+
+Row = Mapping[str, Any]
+
+
+def life(rows: Sequence[Row], name: str = "life", **facts: Any) -> Lifetime:
+    """A life in memory from rows that say only what matters to the test."""
+    usual = {
+        "block_num": 0,
+        "worker_id": "w",
+        "block_type": "train",
+        "block_subtype": "wake",
+        "task_name": "pong",
+        "exp_status": "complete",
+        "timestamp": None,
+        "reward": 1.0,
+    }
+    full = [
+        {"exp_num": at, **usual, **row, "task_params": json.dumps(row.get("task_params", {}))}
+        for at, row in enumerate(rows)
+    ]
+    frame = pl.DataFrame(full, schema={**STANDARD_COLUMNS, "reward": pl.Float64()})
+    return Lifetime(name, in_order(frame), {"reward": "higher"}, **facts)
+
+
+def blocks(*runs: tuple[str, Mapping[str, Any], int]) -> list[Row]:
+    """A block for each label, parameter set and length."""
+    return [
+        {"block_num": number, "task_name": label, "task_params": params}
+        for number, (label, params, length) in enumerate(runs)
+        for _ in range(length)
+    ]
+
+
+def tasks(lifetime: Lifetime, *others: Lifetime) -> list[str]:
+    """The task of each block where parameters make tasks, settled over all of these."""
+    settled = settle([sets_of(one) for one in (lifetime, *others)])
+    return [block.task for block in lifetime.passage(None, "params", settled).scenario.blocks]
+
+
+def rewarded(rows: Sequence[Row]) -> list[Row]:
+    return [{**row, "reward": float(at % 7)} for at, row in enumerate(rows)]
