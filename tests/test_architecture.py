@@ -170,6 +170,7 @@ def test_help_is_there_for_every_verb_and_ends_with_an_example() -> None:
 WORDS = {"fix", "flag", "message", "note", "problem", "reason", "said", "warning", "what", "why", "withheld", "word"}
 TAKEN_APART = {"endswith", "partition", "removeprefix", "removesuffix", "rpartition", "split", "startswith"}
 THEIRS = {
+    "files.py": "Python's reader of TOML says the line in its message alone, before 3.14",
     "run/batched/trouble.py": "JAX says in its message alone that memory does not suffice",
     "run/lead.py": "NumPy says in its message alone that an array is read-only",
     "run/last_words.py": "what a process that crashed printed",
