@@ -72,7 +72,6 @@ def main() -> None:
     ours, theirs = pool(1), pool(2)
     groups(replace(ours, lives=ours.lives[:20]))  # SciPy is imported before the clock starts
     correlate(ours.scores[:20], list(ours.bars)[:2])
-    robust._rank_times.cache_clear()
     print(f"{LIFETIMES} lifetimes × {METRICS} metrics; scoring them takes {scoring:.2f} s in one process\n")
     print(f"{'what':<46} {'seconds':>8} {'of scoring':>11}")
     for what, work in (

@@ -18,6 +18,8 @@ from perdure.words import plural
 
 __all__ = ["SCHEMA", "Life", "Survey"]
 
+_NOTHING: Mapping[str, Any] = {}  # one for all, because there may be ten thousand
+
 SCHEMA = 2
 """The form of the JSON; raised where a field changes its meaning or goes."""
 
@@ -29,9 +31,9 @@ class Life:
     score: Score
     seen: Any = None
     """What `look` made of its curves; None where nobody looked, or there are no curves."""
-    manifest: Mapping[str, Any] = field(default_factory=dict)
+    manifest: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     """Of lifetimes that were looked at."""
-    info: Mapping[str, Any] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
     @property
     def id(self) -> str:

@@ -199,7 +199,7 @@ class Scoring:
         if found.lifetime is not None:
             return done
         return Done(
-            tuple((replace(one, path=found.path), life) for one, life in done.lives),
+            done.lives,
             self._at_home(done.left_out),
             self._at_home(done.experts_left_out),
             tuple(one.replace(str(self._below), "") for one in done.experts_served),

@@ -166,10 +166,15 @@ def _beside_joint(how: How, places: Sequence[tuple[Found, Done]], count: int) ->
 
     def again(found: Sequence[Found], settings: Settings, look: Look | None) -> list[Sequence[tuple[Found, Life]]]:
         wanted = replace(how, settings=settings, look=look)
-        return [one.lives for one in _shared_out(wanted, found, min(count, len(found)))]
+        return [_at(*one) for one in zip(found, _shared_out(wanted, found, min(count, len(found))), strict=True)]
 
-    told = [(found, done.lives) for found, done in places]
+    told = [(found, _at(found, done)) for found, done in places]
     return beside_joint(told, how.settings, needing(Scorer(how.settings).metrics), again)
+
+
+def _at(found: Found, done: Done) -> list[tuple[Found, Life]]:
+    """The lives of a place, each with what is known of it from there."""
+    return [(found.inside(name) if name else found, life) for name, life in done.lives]
 
 
 def _shared_out(

@@ -18,6 +18,7 @@ from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import READERS, lifetimes, recognise
 from perdure.log.variants import Sets, Settled, settle
+from perdure.metrics.engine.compact import same
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.settings.presets import STANDARD
@@ -50,9 +51,13 @@ class How:
 
 @dataclass(frozen=True)
 class Done:
-    """The lifetimes of one place, told, and what was left out; and which experts served so far."""
+    """The lifetimes of one place, told, and what was left out; and which experts served so far.
 
-    lives: tuple[tuple[Found, Life], ...]
+    It comes from another process, which is not told of the place to hear of it again.
+    """
+
+    lives: tuple[tuple[str, Life], ...]
+    """Each with what it is called inside a file of several, or nothing."""
     left_out: tuple[tuple[str, str], ...] = ()
     experts_left_out: tuple[tuple[str, str], ...] = ()
     experts_served: tuple[str, ...] = ()
@@ -128,14 +133,15 @@ class Surveyor:
                 for each in some:
                     self._tell([each])
             return
-        for (telling, found, _), life in zip(some, told, strict=True):
-            # What goes to another process is what is known of the place, not what was read from it.
-            telling.lives.append((replace(found, lifetime=None), life))
+        for (telling, found, lifetime), life in zip(some, told, strict=True):
+            telling.lives.append(("" if found is telling.place else lifetime.inside, life))
 
     def _life(self, made: Score, curves: Curves, lifetime: Lifetime) -> Life:
+        made = made.compact()
         if self.how.look is None:
             return Life(made)
-        return Life(made, self.how.look(curves, self.how.count), lifetime.manifest, lifetime.info)
+        manifest, info = ({key: same(one) for key, one in told.items()} for told in (lifetime.manifest, lifetime.info))
+        return Life(made, self.how.look(curves, self.how.count), manifest, info)
 
     def _why(self, found: Found, problem: Exception) -> str:
         if isinstance(problem, PerdureError):
@@ -153,7 +159,7 @@ class _Telling:
     place: Found
     scorer: Scorer | None = None
     """Whose experts serve it; None where it could not be read."""
-    lives: list[tuple[Found, Life]] = field(default_factory=list)
+    lives: list[tuple[str, Life]] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
     def leave_out(self, found: Found, why: str) -> None:

@@ -12,7 +12,8 @@ __all__ = ["as_text", "data_folder", "latest_log", "logs_folder", "printable", "
 
 def as_text(path: str | os.PathLike[str]) -> str:
     """A path as it can be written anywhere; a name that is not UTF-8 keeps what is, with � for the rest."""
-    return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    text = os.fspath(path)
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def printable(text: str) -> str:

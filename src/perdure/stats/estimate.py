@@ -16,7 +16,7 @@ from perdure.metrics.engine.score import Score
 from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.transfer import backward_transfer
 from perdure.stats.decide import decide, on_scale
-from perdure.stats.model import LEVEL, Array, Estimate
+from perdure.stats.model import LEVEL, Array, Decision, Estimate
 from perdure.stats.robust import RESAMPLES, iqm_intervals
 from perdure.words import plural
 
@@ -41,9 +41,28 @@ def estimates(
     resamples: int = RESAMPLES,
 ) -> dict[str, Estimate]:
     """Every metric of a group of lifetimes; where two of them seem to contradict each other, that is remarked on."""
+    decided = {name: decide(lives, name, bar, level) for name, bar in bars.items()}
+    values = {name: defined(lives, name) for name in bars}
+    scaled = {
+        name: on_scale(bars[name], one)[0] if decided[name].scale == "log" else one
+        for name, one in values.items()
+        if len(one) >= ENOUGH_FOR_BOOTSTRAP
+    }
+    # All at once, so that what is drawn for one serves the others and need not be kept.
+    robust = dict(zip(scaled, iqm_intervals(list(scaled.values()), seed, level, resamples), strict=True))
     found = {
-        name: estimate(lives, name, bar, group, level=level, seed=seed, resamples=resamples)
-        for name, bar in bars.items()
+        name: Estimate(
+            metric=name,
+            group=group,
+            n=len(values[name]),
+            missing=len(lives) - len(values[name]),
+            decision=made,
+            bar=bars[name],
+            absent=_reasons(lives, name) or None,
+            carried=tuple((one.flag, one.n) for one in flags_of_scores(lives, name)),
+            **_beside(made, values[name], robust.get(name)),
+        )
+        for name, made in decided.items()
     }
     keeping, backward = found.get(performance_maintenance.name), found.get(backward_transfer.name)
     if keeping and backward and keeping.word in ("keeps", "gains") and backward.word == "harms":
@@ -64,30 +83,18 @@ def estimate(
     resamples: int = RESAMPLES,
 ) -> Estimate:
     """One metric over lifetimes: what is decided of its mean, and what stands beside it."""
-    bar = bar or Bar()
-    made = decide(lives, metric, bar, level)
-    values = defined(lives, metric)
-    facts: dict[str, float | None] = {}
-    if len(values):
-        facts |= {"median": median(values)}
-    if len(values) >= ENOUGH_FOR_BOOTSTRAP:
-        scaled = on_scale(bar, values)[0] if made.scale == "log" else values
-        back = math.exp if made.scale == "log" else float
-        ((iqm, low, high),) = iqm_intervals([scaled], seed, level, resamples)
-        facts |= {"iqm": back(iqm)}
+    return estimates(lives, {metric: bar or Bar()}, group, level=level, seed=seed, resamples=resamples)[metric]
+
+
+def _beside(made: Decision, values: Array, robust: tuple[float, float, float] | None) -> dict[str, float | None]:
+    """What stands beside a decision: the median, and the interquartile mean of enough lifetimes."""
+    facts: dict[str, float | None] = {"median": median(values)} if len(values) else {}
+    if robust is not None:
+        iqm, low, high = map(math.exp, robust) if made.scale == "log" else robust
+        facts |= {"iqm": iqm}
         if made.lives_alone:
-            facts |= {"iqm_low": back(low), "iqm_high": back(high)}
-    return Estimate(
-        metric=metric,
-        group=group,
-        n=len(values),
-        missing=len(lives) - len(values),
-        decision=made,
-        bar=bar,
-        absent=_reasons(lives, metric) or None,
-        carried=tuple((one.flag, one.n) for one in flags_of_scores(lives, metric)),
-        **facts,
-    )
+            facts |= {"iqm_low": low, "iqm_high": high}
+    return facts
 
 
 def _reasons(lives: Sequence[Score], metric: str) -> str:

@@ -5,11 +5,9 @@ Everything random takes a generator, and gives the same interval for the same se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from perdure.errors import PerdureError
 from perdure.stats.model import LEVEL, Array
@@ -57,13 +55,18 @@ def iqm_intervals(
     How often each rank is drawn does not depend on the values, so all columns of one length share
     one draw of weights, and a thousand lifetimes cost one matrix product.
     """
-    found: list[tuple[float, float, float]] = []
-    for column in columns:
-        ordered = np.sort(column)
-        drawn = _drawn_means(ordered, seed, resamples)
-        low, high = np.quantile(drawn, _ends(level))
-        found.append((float(interquartile_mean(column)), float(low), float(high)))
-    return tuple(found)
+    drawn = [np.empty(resamples) for _ in columns]
+    for n in {len(column) for column in columns}:
+        ordered = [(means, np.sort(column)) for means, column in zip(drawn, columns, strict=True) if len(column) == n]
+        first = 0
+        for weights in _rank_weights(n, seed, resamples):
+            for means, values in ordered:
+                means[first : first + len(weights)] = weights @ values
+            first += len(weights)
+    ends = [np.quantile(means, _ends(level)).tolist() for means in drawn]
+    return tuple(
+        (float(interquartile_mean(column)), low, high) for column, (low, high) in zip(columns, ends, strict=True)
+    )
 
 
 def _ends(level: float) -> list[float]:
@@ -73,23 +76,10 @@ def _ends(level: float) -> list[float]:
     return [0.5 - level / 2, 0.5 + level / 2]
 
 
-def _drawn_means(ordered: Array, seed: int, resamples: int) -> Array:
-    """The interquartile mean of each resample of values in order."""
-    n = len(ordered)
-    times, together = _rank_times(n, seed, resamples), max(1, _AT_ONCE // n)
-    pieces = (times[first : first + together] / (n - 2 * (n // 4)) for first in range(0, resamples, together))
-    return np.concatenate([weights @ ordered for weights in pieces])
-
-
-@lru_cache(maxsize=4)
-def _rank_times(n: int, seed: int, resamples: int) -> npt.NDArray[np.uint8]:
-    """Each row: how often each rank of n values counts in the interquartile mean of one resample.
-
-    A byte each: ten thousand lifetimes take 20 MB, and nobody is drawn 256 times.
-    """
+def _rank_weights(n: int, seed: int, resamples: int) -> Iterator[Array]:
+    """Each row: how much each rank of n values counts in the interquartile mean of one resample; some at a time."""
     rng = np.random.default_rng([seed, n])
     cut = n // 4
-    counted = np.empty((resamples, n), dtype=np.uint8)
     together = max(1, _AT_ONCE // n)
     for first in range(0, resamples, together):
         count = min(together, resamples - first)
@@ -97,9 +87,7 @@ def _rank_times(n: int, seed: int, resamples: int) -> npt.NDArray[np.uint8]:
         times = np.bincount(drawn.ravel(), minlength=count * n).reshape(count, n)
         ends = times.cumsum(axis=1)
         kept = np.minimum(ends, n - cut) - np.maximum(ends - times, cut)
-        counted[first : first + count] = np.maximum(kept, 0)
-    counted.flags.writeable = False
-    return counted
+        yield np.maximum(kept, 0) / (n - 2 * cut)
 
 
 def probability_of_improvement(ours: Array, theirs: Array) -> float:

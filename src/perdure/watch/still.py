@@ -80,7 +80,7 @@ def _scored(found: Found, surveyor: Surveyor) -> Done:
         kept = read_score_file(found.path, settings.metrics, settings.margins)
     except Exception as problem:
         return Done((), ((as_text(found.path), as_text(str(problem))),))
-    return Done(tuple((found, Life(one)) for one in kept.scores), kept.left_out)
+    return Done(tuple(("", Life(one)) for one in kept.scores), kept.left_out)
 
 
 def _mark(path: Path) -> Mark | None:

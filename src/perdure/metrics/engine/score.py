@@ -23,6 +23,7 @@ from perdure.log.model import Direction, Identity, Lifetime
 from perdure.log.places import as_text, printable
 from perdure.log.variants import Settled, settle
 from perdure.metrics.engine.blocks import BlockSummary
+from perdure.metrics.engine.compact import CompactBlocks, CompactMetrics, same
 from perdure.metrics.engine.declare import METRICS, Context, Metric
 from perdure.metrics.engine.load import chosen
 from perdure.metrics.engine.measure import Measured, measured_together
@@ -53,7 +54,7 @@ class Score(Tabular):
     preset: str = STANDARD
     how: str = ""
     """Everything else that decided the values, as text, to be told apart."""
-    blocks: tuple[BlockSummary, ...] = ()
+    blocks: Sequence[BlockSummary] = ()
     learning_experiences: int = 0
     evaluation_experiences: int = 0
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -133,6 +134,8 @@ class Score(Tabular):
 
     def value(self, metric: str) -> float | None:
         """The value of a metric, by its id; None where it has none or was not asked for."""
+        if isinstance(self.metrics, CompactMetrics):
+            return self.metrics.value(metric)
         found = self.metrics.get(metric)
         return None if found is None else found.value
 
@@ -149,6 +152,18 @@ class Score(Tabular):
     def __getitem__(self, metric: str) -> float | None:
         """The value of a metric, by its id or an alias, or None."""
         return self.metrics[METRICS.canonical(metric)].value
+
+    def compact(self) -> Score:
+        """The same in less memory, where many are kept."""
+        alike = ("dropped", "notes", "not_learned", "measures", "bounds")
+        shared = {name: same(getattr(self.identity, name)) for name in ("order", "tasks", "argument", "holder")}
+        return replace(
+            self,
+            identity=replace(self.identity, **shared),
+            metrics=CompactMetrics(self.metrics),
+            blocks=CompactBlocks(self.blocks) if self.blocks else (),
+            **{name: same(getattr(self, name)) for name in alike},
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The lifetime as one JSON object; every number in it is finite."""
