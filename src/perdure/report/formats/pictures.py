@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,8 +65,8 @@ def opening(material: Material) -> list[Picture]:
 
 def life_pictures(material: Material) -> Iterator[tuple[Life, Picture]]:
     """Every lifetime's figure, all of one measure on one scale."""
-    drawn = {one.id: lifetime_of(one.sketch) for one in material.lives}
-    limits = _limits([one for one in drawn.values() if isinstance(one, LifetimeData)])
+    drawn = (lifetime_of(one.sketch) for one in material.lives)  # one after the other: there may be thousands
+    limits = _limits(one for one in drawn if isinstance(one, LifetimeData))
     for life in material.lives:
         yield life, _of_life(life, limits, material)
 
@@ -172,7 +172,7 @@ def _middle(material: Material, group: Group) -> tuple[Life | None, str]:
     return ordered[(len(ordered) - 1) // 2][1], f", the middle one of {len(ordered)} by {kept.metric.replace('_', ' ')}"
 
 
-def _limits(drawn: Sequence[LifetimeData]) -> dict[str, tuple[float, float]]:
+def _limits(drawn: Iterable[LifetimeData]) -> dict[str, tuple[float, float]]:
     """What is on y → the limits that lifetimes share."""
     found: dict[str, list[float]] = {}
     for one in drawn:
