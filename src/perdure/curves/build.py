@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from zlib import crc32
@@ -12,9 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array, gathered
-from perdure.curves.experts import ExpertLog, expert_log, matching, oriented, scaled_for, values_of
+from perdure.curves.experts import ExpertLog, expert_log, matching, scaled_for
 from perdure.curves.from_matrix import matrix_curves
 from perdure.curves.joined import Joined
+from perdure.curves.lives import (
+    KEPT,
+    Asked,
+    Directed,
+    Life,
+    Measured,
+    by_block,
+    life_of,
+    oriented_blocks,
+    passage_of,
+    way_of,
+)
 from perdure.curves.model import LOWEST, SCALED, Curves, Expert, Prep, Range, Ranges
 from perdure.curves.pieces import Pieces
 from perdure.curves.prepare import clamp, scale, smooth
@@ -22,46 +34,22 @@ from perdure.curves.prepared import Whole
 from perdure.curves.ranges import (
     as_one,
     found_ranges,
-    given_ranges,
     own_task,
     percentiles,
-    recorded_ranges,
     spans_by_task,
 )
 from perdure.curves.together import Together
-from perdure.errors import LogError, MetricError
-from perdure.lazy import pl
+from perdure.errors import LogError
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.variants import Settled, settle
-from perdure.scenario.model import Block, Scenario, Task
+from perdure.scenario.model import Block, Scenario
 
-__all__ = ["Asked", "alike", "curves", "expert_logs"]
+__all__ = ["alike", "curves", "expert_logs"]
 
-_LARGEST = 1e300  # the range of larger values, or the sum of many, is no number
-_KEPT = "curves"
 _SHORT = 256  # values; a longer block by itself takes no longer for being one of many
 _TOGETHER = 1 << 14  # values of a life's short blocks that are clamped or scaled in one go
 _AT_ONCE = 1 << 20  # values prepared as one array, the experts' beside them
-
-Measured = str | Mapping[str, str]
-Directed = Direction | Mapping[str, Direction]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is asked of lifetimes that are prepared together: the measure and its direction, or those of each task."""
-
-    measure: Measured
-    direction: Directed
-    prep: Prep
-    """With `variants` said."""
-    settled: Settled | None = None
-    """What parameter sets are called, where they make tasks."""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.measure, str) and self.prep.scale == "run":
-            raise MetricError("tasks with different measures have no common range", "use --scale task")
 
 
 def expert_logs(
@@ -85,7 +73,7 @@ def expert_logs(
             left_out.append((str(expert.path or expert.id), str(problem)))
     nothing, start = np.empty(0), np.zeros(1, dtype=np.int64)
     for task, value in (saturations or {}).items():
-        known = -value if _way(task, measure, direction) == "lower" else value
+        known = -value if way_of(task, measure, direction) == "lower" else value
         served.append(ExpertLog("info.json", task, nothing, nothing, start, (), _no_numbers, saturation=float(known)))
     return tuple(served), tuple(left_out)
 
@@ -130,16 +118,16 @@ def alike(lifetimes: Iterable[Lifetime], asked: Asked, experts: Sequence[ExpertL
     A life by itself gets the same curves to the last digit.
     """
     beside = sum(len(one.smoothed) for one in experts)
-    group: list[_Life] = []
+    group: list[Life] = []
     for lifetime in lifetimes:
-        passage = _passage(lifetime, asked)
+        passage = passage_of(lifetime, asked)
         if isinstance(passage, MatrixPassage):
             if group:
                 yield _prepared(group, asked, experts)
                 group = []
-            yield [matrix_curves(passage, lifetime.id, _way("", passage.measures, asked.direction))]
+            yield [matrix_curves(passage, lifetime.id, way_of("", passage.measures, asked.direction))]
             continue
-        life = _life(lifetime, passage, asked, group[0] if group else None)
+        life = life_of(lifetime, passage, asked, group[0] if group else None)
         size = len(life.values) + beside
         if group and (not life.like(group[0]) or (len(group) + 1) * size > _AT_ONCE):
             yield _prepared(group, asked, experts)
@@ -149,76 +137,7 @@ def alike(lifetimes: Iterable[Lifetime], asked: Asked, experts: Sequence[ExpertL
         yield _prepared(group, asked, experts)
 
 
-@dataclass(frozen=True, eq=False)
-class _Life:
-    """A lifetime before it is prepared: the values that count, and the ranges that are known beforehand."""
-
-    lifetime: Lifetime
-    passage: Passage
-    values: Array
-    starts: npt.NDArray[np.int64]
-    given: Mapping[str, Range]
-    ways: Mapping[str, Direction]
-    """Task → whether higher is better there."""
-    before: Pieces | None = None
-    """What is kept of it, where it is being written."""
-    ended: int = 0
-    """How many of its first blocks are kept there."""
-
-    def like(self, other: _Life) -> bool:
-        """Whether both went through the same blocks, and are scaled by the same given ranges."""
-        mine, its = self.passage.scenario, other.passage.scenario
-        return (
-            self.lifetime.kept is None
-            and other.lifetime.kept is None
-            and (mine.blocks is its.blocks or mine.blocks == its.blocks)
-            and (self.starts is other.starts or np.array_equal(self.starts, other.starts))
-            and (self.given is other.given or self.given == other.given)
-            and mine.tasks == its.tasks
-            and self.passage.measures == other.passage.measures
-            and mine.info == its.info
-        )
-
-
-def _life(lifetime: Lifetime, passage: Passage, asked: Asked, before: _Life | None) -> _Life:
-    if not len(passage.values):
-        dropped = ", ".join(f"{count} {why}" for why, count in passage.dropped.items() if count)
-        raise LogError(
-            f"no value of {passage.measure!r} counts" + (f" (dropped: {dropped})" if dropped else ""),
-            "choose another with --measure, or see perdure check",
-            where=lifetime.id,
-        )
-    values, starts = values_of(passage, asked.prep)
-    kept = lifetime.kept.get(_KEPT)[0] if lifetime.kept and _by_block(asked.prep) else None
-    pieces = kept[1] if kept and kept[0] == asked else None
-    ended = pieces.same(passage.scenario.blocks) if pieces else 0
-    further = values[starts[ended] :]
-    if max(further.max(), -further.min()) > _LARGEST:
-        at = int(np.abs(values).argmax())
-        block = int(np.searchsorted(starts, at, side="right")) - 1
-        task = passage.scenario.blocks[block].task
-        raise LogError(
-            f"a value of {values[at]:g}, and what lies beyond ±{_LARGEST:g} cannot be averaged",
-            "divide all values by a constant, or log nothing where a learner has diverged",
-            where=f"{lifetime.id}: block {block} ({task})",
-        )
-    blocks, manifest = passage.scenario.blocks, lifetime.manifest.get("scenario")
-    if before and blocks is before.passage.scenario.blocks and manifest is before.lifetime.manifest.get("scenario"):
-        return _Life(lifetime, passage, values, starts, before.given, before.ways)
-    tasks = (task.label for task in passage.scenario.tasks)
-    ways = {task: _way(task, passage.measures, asked.direction) for task in tasks}
-    given = given_ranges(lifetime, asked.prep, ways, passage.scenario.tasks)
-    if given is None:
-        given = recorded_ranges(lifetime, passage, asked.prep, ways)
-    return _Life(lifetime, passage, values, starts, given, ways, pieces, ended)
-
-
-def _by_block(prep: Prep) -> bool:
-    """Whether each block is prepared by itself, and stays as it is; percentiles and noise are of all values."""
-    return not (prep.clamp or prep.noise)
-
-
-def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -> list[Curves]:
+def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) -> list[Curves]:
     """Lives of the same blocks as curves: arrays with a row for each."""
     first, count, prep = group[0], len(group), asked.prep
     every, ended, given = first.passage.scenario.blocks, first.ended, first.given
@@ -230,7 +149,7 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
     matched = {task: found for task in tasks if (found := matching(known_as[task], logs, prep))}
 
     found_values = np.stack([life.values for life in group]) if count > 1 else first.values[np.newaxis]
-    measured = _oriented(found_values[:, skipped:], starts, blocks, first.ways)
+    measured = oriented_blocks(found_values[:, skipped:], starts, blocks, first.ways)
     smoothed_blocks = [index for index, block in enumerate(blocks) if block.mode == "learn" or prep.smooth_evaluation]
     smoothed = smooth(measured, starts, smoothed_blocks, window=prep.window, width=prep.width, alignment=prep.alignment)
 
@@ -251,7 +170,7 @@ def _prepared(group: Sequence[_Life], asked: Asked, logs: Sequence[ExpertLog]) -
     if prep.scale == "run":
         by_life = [as_one(found, prep, first.ways[tasks[0]], all_given) for found in by_life]
     bounds = {task: Ranges.of([found[task] for found in by_life]) for task in tasks}
-    if first.lifetime.kept and _by_block(prep):
+    if first.lifetime.kept and by_block(prep):
         return [_going_on(first, asked, logs, matched, by_life[0], notes[0], (measured[0], smoothed[0], starts))]
     if prep.scale != "none":
         _each_block(blocks, starts, smoothed, bounds, scale)
@@ -304,7 +223,7 @@ def _first(values: Array, starts: npt.NDArray[np.int64], blocks: Sequence[int], 
 
 
 def _going_on(
-    life: _Life,
+    life: Life,
     asked: Asked,
     logs: Sequence[ExpertLog],
     matched: Mapping[str, Sequence[ExpertLog]],
@@ -330,7 +249,7 @@ def _going_on(
         if task not in pieces.experts:
             pieces.experts[task] = tuple(one[0] for one in _scaled(found, task, ranges, {}, prep, 1))
     assert life.lifetime.kept is not None
-    life.lifetime.kept.put(_KEPT, (asked, pieces), life.lifetime.height)
+    life.lifetime.kept.put(KEPT, (asked, pieces), life.lifetime.height)
     return Curves(
         lifetime=life.lifetime.id,
         passage=life.passage,
@@ -345,7 +264,7 @@ def _going_on(
     )
 
 
-def _noise(group: Sequence[_Life], prep: Prep) -> Array | None:
+def _noise(group: Sequence[Life], prep: Prep) -> Array | None:
     """What is added to the prepared values of each life, told by its name alone."""
     if not prep.noise:
         return None
@@ -359,35 +278,6 @@ def _sharing(passage: Passage, scenario: Scenario) -> Passage:
     if own.blocks is scenario.blocks and own.tasks is scenario.tasks:
         return passage
     return replace(passage, scenario=replace(own, blocks=scenario.blocks, tasks=scenario.tasks))
-
-
-def _way(task: str, measures: Measured, direction: Directed) -> Direction:
-    """Whether higher is better in `task`, which may have a measure of its own."""
-    if isinstance(direction, str):
-        return direction
-    assert not isinstance(measures, str), "directions of measures come with measures of tasks"
-    named = measures.get(task) or measures.get(Task.parse(task).name, "")
-    return direction.get(named, "higher")
-
-
-def _oriented(
-    values: Array, starts: npt.NDArray[np.int64], blocks: Sequence[Block], ways: Mapping[str, Direction]
-) -> Array:
-    """The values such that higher is better in every task."""
-    if len(set(ways.values())) == 1:
-        return oriented(values, next(iter(ways.values())))
-    signs = [-1.0 if ways[block.task] == "lower" else 1.0 for block in blocks]
-    turned: Array = values * np.repeat(signs, np.diff(starts))
-    return turned
-
-
-def _passage(lifetime: Lifetime, asked: Asked) -> Passage:
-    prep = asked.prep
-    if prep.variants != "agnostic" or prep.suffix == "last":
-        return lifetime.passage(asked.measure, prep.variants, asked.settled)
-    whole = pl.col("task_name").cast(pl.String)
-    cut = lifetime.experiences.with_columns(whole.str.split("_").list.first().cast(pl.Categorical()))
-    return replace(lifetime, experiences=cut).passage(asked.measure, "name")
 
 
 def _scaled(

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from perdure.curves.build import Asked, alike, expert_logs
+from perdure.curves.build import alike, expert_logs
 from perdure.curves.experts import ExpertLog, Experts
+from perdure.curves.lives import Asked
 from perdure.curves.model import Curves, Prep
 from perdure.curves.twin import twin_of
 from perdure.errors import MetricError
