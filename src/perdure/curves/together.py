@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array, gathered, mean, slope, terminal
-from perdure.curves.model import Curve
+from perdure.curves.model import Curve, Curves
 
-__all__ = ["Rows", "Together"]
+__all__ = ["Rows", "Together", "over_each"]
 
 
 class Rows:
@@ -162,3 +162,10 @@ class Together:
         if block not in self._means:
             self._means[block] = _floats(mean(gathered(self.measured, self.starts, (block,))))
         return self._means[block]
+
+
+def over_each(lives: Sequence[Curves], blocks: tuple[int, ...]) -> Sequence[Curve]:
+    """The blocks stitched together, of each of several lives that share their blocks."""
+    among = lives[0].among
+    found = among.over(blocks) if among is not None else ()
+    return [found[one.row] if found and one.among is among else one.over(blocks) for one in lives]

@@ -13,9 +13,10 @@ import numpy as np
 
 from perdure.curves.beside import Beside
 from perdure.curves.model import Curve, Curves, Expert
+from perdure.curves.together import over_each
 from perdure.metrics.engine.declare import ADAPTERS, Aggregate, Context, Metric, NoValue, Site, Value, key_text
 from perdure.metrics.engine.going_on import Begun
-from perdure.metrics.engine.measured import Broken, Gathered, Measured, Result, restricted, shared
+from perdure.metrics.engine.measured import Broken, Gathered, Measured, Places, Result, restricted, shared
 from perdure.scenario.model import Scenario
 from perdure.stopping import Stopped
 
@@ -96,36 +97,61 @@ def measure_all(
             missing = getattr(metric.sites, "missing", None)
             why = (missing and missing(scenario)) or f"needs {metric.needs}"
             return [Measured(None, why=why)] * len(lives)
-        plan, reads_curves = _plan(metric), _reads_curves(metric)
+        plan = _plan(metric)
         begun = Begun(metric, lives[0], found)
         read = begun.places + _read(metric, found[begun.count + len(begun.places) :])
     except Exception as problem:
         return [_failed(metric, found, problem)] * len(lives)
-    measured: list[Measured] = []
     with np.errstate(all="ignore"):
-        for curves in lives:
-            try:
-                grows = begun.kept is not None
-                gathered = begun.gathered if grows else Gathered()
-                for site, place in read:
-                    here = None
-                    if grows:
-                        gathered, here = begun.before(site, place, gathered), begun.known(site, place)
-                    here = here or evaluate(metric, curves, site, context, plan)
-                    if here is None:
-                        gathered.without[site.task or "any task it learns"] = None
-                    else:
-                        gathered.add(here, place)
-                    if grows:
-                        begun.note(site, place, here)
-                if grows:
-                    begun.keep()
-                left_out = curves.uninformative if reads_curves else _NOTHING
-                measured.append(gathered.measured(metric, left_out, aggregate))
-            except Exception as problem:
-                begun.forget()
-                measured.append(_failed(metric, found, problem))
+        if begun.kept is not None:
+            measured = [_going_on(metric, lives[0], found, read, begun, context, plan, aggregate)]
+        else:
+            by_site = [_everywhere(metric, lives, site, context, plan) for site, _ in read]
+            by_life = zip(*by_site, strict=True)
+            places = Places(read)
+            measured = [_come_to(metric, *one, places, aggregate) for one in zip(lives, by_life, strict=True)]
     return [measured[0], *(shared(one, measured[0]) for one in measured[1:])]
+
+
+def _come_to(metric: Metric, curves: Curves, row: Sequence[_Found], places: Places, aggregate: Aggregate) -> Measured:
+    """What the sites gave in one lifetime, and what they come to."""
+    try:
+        left_out = _left_out(metric, curves)
+        if not left_out and set(map(type, row)) == {float}:
+            return places.measured(metric, row, aggregate)  # type: ignore[arg-type]
+        gathered = Gathered()
+        for (site, place), here in zip(places.read, row, strict=True):
+            if isinstance(here, Exception):
+                raise here
+            gathered.add(site, _results(metric, curves, site, here), place)
+        return gathered.measured(metric, left_out, aggregate)
+    except Exception as problem:
+        return _failed(metric, [site for site, _ in places.read], problem)
+
+
+def _going_on(
+    metric: Metric,
+    curves: Curves,
+    found: Sequence[Site],
+    read: Sequence[tuple[Site, tuple[int, ...]]],
+    begun: Begun,
+    context: Context,
+    plan: _Plan,
+    aggregate: Aggregate,
+) -> Measured:
+    """The metric in a life that is being written: what it gave where blocks have ended, and further."""
+    try:
+        gathered = begun.gathered
+        for site, place in read:
+            gathered = begun.before(site, place, gathered)
+            here = begun.known(site, place) or evaluate(metric, curves, site, context, plan)
+            gathered.add(site, here, place)
+            begun.note(site, place, here)
+        begun.keep()
+        return gathered.measured(metric, _left_out(metric, curves), aggregate)
+    except Exception as problem:
+        begun.forget()
+        return _failed(metric, found, problem)
 
 
 def _failed(metric: Metric, found: Sequence[Site], problem: Exception) -> Measured:
@@ -141,6 +167,12 @@ def _walk(metric: Metric, sites: Sites) -> tuple[Site, ...]:
         raise Broken(f"the sites of {metric.name} raised {type(problem).__name__}: {problem}") from problem
 
 
+_Given = float | Result
+_Found = _Given | tuple[_Given, ...] | Exception | None
+"""What one life gave at one site: a number of which nothing else is to be said, or one result, or one per expert; None
+where it has no expert; or why it failed."""
+
+
 def evaluate(
     metric: Metric, curves: Curves, site: Site, context: Context, plan: _Plan | None = None
 ) -> tuple[Result, ...] | None:
@@ -148,20 +180,53 @@ def evaluate(
 
     `plan` is what builds the formula's arguments, for those who ask at many sites.
     """
+    return _results(metric, curves, site, _evaluated(metric, curves, site, context, plan or _plan(metric)))
+
+
+def _results(metric: Metric, curves: Curves, site: Site, found: _Found) -> tuple[Result, ...] | None:
+    """What was found, in full."""
+    if isinstance(found, float):
+        return (Result(curves.lifetime, metric.name, site.key, found, None, site.flags),)
+    return (found,) if isinstance(found, Result) else found  # type: ignore[return-value]
+
+
+def _everywhere(metric: Metric, lives: Sequence[Curves], site: Site, context: Context, plan: _Plan) -> list[_Found]:
+    """The metric at one site of each life; one in which it fails leaves the others alone."""
+    columns: list[Sequence[Any]] = []
+    if len(lives) > 1 and not metric.expert:
+        try:
+            columns = [build.each(lives, site) for _, build in plan if isinstance(build, _Over)]
+        except Broken as problem:
+            return [problem] * len(lives)
+    together = len(columns) == len(plan)
+    found: list[_Found] = []
+    for at, curves in enumerate(lives):
+        try:
+            if together:
+                arguments = {name: column[at] for (name, _), column in zip(plan, columns, strict=True)}
+                found.append(_called(metric, curves, site, arguments))
+            else:
+                found.append(_evaluated(metric, curves, site, context, plan))
+        except Exception as problem:
+            found.append(problem)
+    return found
+
+
+def _evaluated(metric: Metric, curves: Curves, site: Site, context: Context, plan: _Plan) -> _Found:
     experts: tuple[Expert, ...] = ()
     if metric.expert:
         experts = experts_at(curves, site, context)
         if not experts:
             return None
     try:
-        common = {name: build(curves, site, context) for name, build in plan or _plan(metric) if build}
+        common = {name: build(curves, site, context) for name, build in plan if build}
     except NoValue as reason:
-        return (Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags),)
+        return Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags)
     kinds = metric.roles
     if "experts" in kinds:
         common["experts"] = experts
     if "expert" not in kinds:
-        return (_called(metric, curves, site, common),)
+        return _called(metric, curves, site, common)
     named: Iterable[tuple[str, Any]]
     if kinds["expert"] is Beside:
         if site.task is None:
@@ -177,7 +242,8 @@ def evaluate(
 
 def _called(
     metric: Metric, curves: Curves, site: Site, arguments: Mapping[str, Any], expert: str | None = None
-) -> Result:
+) -> float | Result:
+    """What the formula gives; the number alone where nothing else is to be said of it."""
     try:
         given = metric.formula(**arguments)
     except NoValue as reason:
@@ -202,6 +268,8 @@ def _called(
         )
     if number <= 0 and metric.scale == "log":
         raise Broken(f"{metric.name} returned {number} (at {key_text(site.key)}), which has no logarithm")
+    if not flags and expert is None:
+        return number
     return Result(curves.lifetime, metric.name, site.key, number, None, flags, expert)
 
 
@@ -225,14 +293,31 @@ def _builder(metric: Metric, name: str, kind: Any) -> _Build | None:
         if kind not in allowed:
             raise Broken(f"{metric.name}: the role {name!r} must be annotated {_names(allowed)}, not {kind}")
         return None
-    if kind is Curve:
-        return lambda curves, site, _context: curves.over(_blocks(metric, site, name))
-    if kind == tuple[Curve, ...]:
-        return lambda curves, site, _context: tuple(curves.over((index,)) for index in _blocks(metric, site, name))
+    if kind in (Curve, tuple[Curve, ...]):
+        return _Over(metric, name, stitched=kind is Curve)
     if kind not in ADAPTERS:
         known = _names((Curve, tuple[Curve, ...], *ADAPTERS))
         raise Broken(f"{metric.name}: the role {name!r} is annotated {kind}; a role is one of {known}")
     return ADAPTERS[kind]
+
+
+class _Over:
+    """Builds a role that is prepared curves: its blocks stitched, or one curve for each of them."""
+
+    def __init__(self, metric: Metric, name: str, *, stitched: bool) -> None:
+        self.metric, self.name, self.stitched = metric, name, stitched
+
+    def __call__(self, curves: Curves, site: Site, _context: Context) -> Any:
+        """Of one life."""
+        blocks = _blocks(self.metric, site, self.name)
+        return curves.over(blocks) if self.stitched else tuple(curves.over((index,)) for index in blocks)
+
+    def each(self, lives: Sequence[Curves], site: Site) -> Sequence[Any]:
+        """Of each of several lives that share their blocks."""
+        blocks = _blocks(self.metric, site, self.name)
+        if self.stitched:
+            return over_each(lives, blocks)
+        return list(zip(*(over_each(lives, (index,)) for index in blocks), strict=True)) or [()] * len(lives)
 
 
 def _blocks(metric: Metric, site: Site, name: str) -> tuple[int, ...]:
@@ -299,9 +384,10 @@ def averaged(experts: Sequence[Expert]) -> Expert:
     )
 
 
-def _reads_curves(metric: Metric) -> bool:
-    """Whether it reads prepared curves; a value as measured means something even where it never changes."""
-    return any(kind in _CURVES for kind in metric.roles.values())
+def _left_out(metric: Metric, curves: Curves) -> frozenset[str]:
+    """The tasks that do not count because they never change; a value as measured means something even there."""
+    constant = curves.uninformative
+    return constant if constant and any(kind in _CURVES for kind in metric.roles.values()) else _NOTHING
 
 
 def measured_together(

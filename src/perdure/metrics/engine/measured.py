@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
-from perdure.metrics.engine.declare import LIFETIME, Aggregate, Key, Metric, Value, key_text
+from perdure.metrics.engine.declare import LIFETIME, Aggregate, Key, Metric, Site, Value, key_text
 from perdure.metrics.engine.flag import Flag
 
-__all__ = ["Broken", "Gathered", "Measured", "Result", "restricted", "shared"]
+__all__ = ["Broken", "Gathered", "Measured", "Places", "Result", "restricted", "shared"]
 
 _STILL = "all its values are the same, so it carries no information"
 
@@ -82,8 +83,11 @@ class Gathered:
         made.tasks, made.flags, made.without = dict(self.tasks), dict(self.flags), dict(self.without)
         return made
 
-    def add(self, results: Sequence[Result], place: tuple[int, ...]) -> None:
-        """The results at one site; `place` are the blocks that they are read from."""
+    def add(self, site: Site, results: Sequence[Result] | None, place: tuple[int, ...]) -> None:
+        """The results at one site, None where it lacks an expert; `place` are the blocks that they are read from."""
+        if results is None:
+            self.without[site.task or "any task it learns"] = None
+            return
         for _, _, key, value, why, flags, expert in results:
             text = key_text(key)
             values = self.by.get(text)
@@ -129,6 +133,30 @@ class Gathered:
             yield Flag(f"constant, so not counted: {_listed(tuple(still))}")
         if self.without:
             yield Flag(f"no expert for {_listed(tuple(self.without))}")
+
+
+class Places:
+    """Where one metric is read, for all lives that have a number at each place and nothing else to say."""
+
+    def __init__(self, read: Sequence[tuple[Site, tuple[int, ...]]]) -> None:
+        """Each site with the blocks whose curves are read there."""
+        self.read = read
+        numbers: dict[str, list[int]] = {}
+        for number, (site, _) in enumerate(read):
+            numbers.setdefault(key_text(site.key), []).append(number)
+        self._picks = {text: itemgetter(*some) if len(some) > 1 else _only(some[0]) for text, some in numbers.items()}
+        placed = {text: tuple(read[number][1] for number in some if read[number][1]) for text, some in numbers.items()}
+        self._at = {text: places for text, places in placed.items() if places}
+
+    def measured(self, metric: Metric, values: Sequence[float], aggregate: Aggregate) -> Measured:
+        """What `Gathered` would say of the same values."""
+        by: dict[str, tuple[float, ...]] = {text: pick(values) for text, pick in self._picks.items()}
+        value, remarks = _value(metric, tuple(by.values()), aggregate)
+        return Measured(value, by, None, remarks, {}, self._at)
+
+
+def _only(number: int) -> Callable[[Sequence[float]], tuple[float]]:
+    return lambda values: (values[number],)
 
 
 def _value(metric: Metric, counted: Sequence[Sequence[float]], aggregate: Aggregate) -> tuple[float, tuple[Flag, ...]]:
