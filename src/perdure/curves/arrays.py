@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,16 +13,20 @@ import numpy.typing as npt
 __all__ = [
     "Array",
     "Moments",
-    "centred_index",
+    "deviations",
     "dot",
     "gathered",
     "late",
     "mean",
+    "moments",
     "near",
+    "peak",
     "slope",
     "slope_through",
     "start",
     "terminal",
+    "total",
+    "until_peak",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -31,48 +35,87 @@ _AT_ONCE = 1 << 16  # values looked at in one go where many are, so that nothing
 
 def slope(values: Array) -> Any:
     """The least-squares slope of values over their index; 0 for fewer than two."""
-    count = values.shape[-1]
-    if count < 2:
-        return np.zeros(values.shape[:-1])[()]
-    return _moments(values)[1] * 12 / (count * (count * count - 1))
+    return _slope(moments(values)[..., 3], values.shape[-1])
 
 
-def _moments(values: Array) -> tuple[Any, Any]:
-    """How far the values lie above the first one, summed; and summed by their index, counted from its middle."""
-    count = values.shape[-1]
-    above, turned = 0.0, 0.0
+def _slope(turned: Any, count: float) -> Any:
+    return turned * 12 / (count * (count * count - 1)) if count > 1 else turned * 0.0
+
+
+def moments(values: Array) -> Array:
+    """The numbers of `Moments`."""
+    count, first = values.shape[-1], values[..., :1]
+    above: Any = 0.0
+    turned: Any = 0.0
+    squares: Any = 0.0
     for passed in range(0, count, _AT_ONCE):
-        part = values[..., passed : passed + _AT_ONCE] - values[..., :1]  # so that equal values have a slope of 0
+        part = values[..., passed : passed + _AT_ONCE] - first  # so that equal values have a slope of 0
         length, total = part.shape[-1], part.sum(axis=-1)
         behind = passed + (length - count) / 2  # how far the middle of this part lies from the middle of all
         above = above + total
-        turned = turned + (dot(centred_index(length), part) + behind * total)
-    return above, turned
+        turned = turned + (dot(_centred_index(length), part) + behind * total)
+        squares = squares + np.multiply(part, part, out=part).sum(axis=-1)
+    return np.stack([np.full_like(above, count), first[..., 0], above, turned, squares], axis=-1)
 
 
 class Moments(NamedTuple):
-    """What the slope of values needs to know of some of them, which follow one another."""
+    """What slopes need to know of values that follow one another."""
 
     length: float
     first: float
     above: float
+    """How far they lie above the first one, summed; …"""
     turned: float
+    """… summed by their index, counted from its middle; …"""
+    squares: float
+    """… and squared, summed."""
 
-    @classmethod
-    def of(cls, values: Array) -> Moments:
-        """Those of one row."""
-        return cls(len(values), float(values[0]), *map(float, _moments(values)))
+    @property
+    def slope(self) -> float:
+        """The least-squares slope over their index; 0 for fewer than two."""
+        return float(_slope(self.turned, self.length))
+
+    @property
+    def slope_error(self) -> float:
+        """The standard error of that slope; of three values or more."""
+        # What is left of the squares cancels only where the line is all there is: the first value is one of them.
+        left = self.squares - self.above * self.above / self.length - self.slope * self.turned
+        count = self.length
+        return math.sqrt(max(left, 0.0) / (count - 2) * 12 / (count * (count * count - 1)))
 
 
 def slope_through(pieces: Sequence[Moments]) -> float:
     """The least-squares slope of values over their index, told piece by piece; 0 for fewer than two."""
-    lengths, firsts, above, turned = np.fromiter(chain.from_iterable(pieces), np.float64).reshape(-1, 4).T
+    lengths, firsts, above, turned, _ = np.array(pieces).T
     count = int(lengths.sum())
     if count < 2:
         return 0.0
     behind = np.cumsum(lengths) - lengths + (lengths - count) / 2
     total = turned + behind * (above + lengths * (firsts - firsts[0]))
     return float(total.sum() * 12 / (count * (count * count - 1)))
+
+
+def peak(values: Array) -> Any:
+    """The largest value."""
+    return values.max(axis=-1)
+
+
+def until_peak(values: Array) -> Any:
+    """How many experiences it takes to reach the largest value, up to rounding, counted from 1."""
+    return (values >= near(peak(values))[..., np.newaxis]).argmax(axis=-1) + 1
+
+
+def total(values: Array) -> Any:
+    """The sum of all values."""
+    return values.sum(axis=-1)
+
+
+def deviations(values: Array) -> Array:
+    """The squared deviations from the mean, and the products of neighbouring ones, summed."""
+    if not values.shape[-1]:
+        return np.zeros((*values.shape[:-1], 2))
+    away = values - mean(values)[..., np.newaxis]
+    return np.stack([dot(away, away), dot(away[..., 1:], away[..., :-1])], axis=-1)
 
 
 def mean(values: Array) -> Any:
@@ -98,7 +141,8 @@ def late(values: Array) -> Any:
 
 def near(target: Any) -> Any:
     """From where on a value counts as having reached `target`, so that rounding decides nothing."""
-    return target - 1e-9 * np.maximum(1.0, np.abs(target))
+    most = max(1.0, abs(target)) if isinstance(target, float) else np.maximum(1.0, np.abs(target))
+    return target - 1e-9 * most
 
 
 def dot(first: Array, second: Array) -> Any:
@@ -110,7 +154,7 @@ def dot(first: Array, second: Array) -> Any:
 
 
 @lru_cache(maxsize=4)
-def centred_index(count: int) -> Array:
+def _centred_index(count: int) -> Array:
     """The numbers 0 … count − 1, less their mean; blocks of a life often share their length."""
     index = np.arange(count, dtype=np.float64) - (count - 1) / 2
     index.flags.writeable = False

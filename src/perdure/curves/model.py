@@ -6,12 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.arrays import Array, Moments, mean, near, slope, terminal
+from perdure.curves.arrays import (
+    Array,
+    Moments,
+    deviations,
+    mean,
+    moments,
+    near,
+    peak,
+    slope,
+    terminal,
+    total,
+    until_peak,
+)
 from perdure.curves.beside import Beside
 from perdure.errors import MetricError, UnknownName
 from perdure.log.model import Direction, Passage
@@ -159,37 +171,50 @@ class Curve:
     @cached_property
     def mean(self) -> float:
         """The mean of all values: what an evaluation block is worth."""
-        return float(mean(self.values))
+        return float(self._told("mean", mean))
 
     @cached_property
     def terminal(self) -> float:
         """The mean of the last tenth, from index `9n div 10` on."""
-        return float(terminal(self.values))
+        return float(self._told("terminal", terminal))
 
     @cached_property
     def peak(self) -> float:
         """The largest value."""
-        return float(self.values.max())
+        return float(self._told("peak", peak))
+
+    @cached_property
+    def until_peak(self) -> int:
+        """How many experiences it takes to reach the largest value, up to rounding, counted from 1."""
+        return int(self._told("until_peak", until_peak))
 
     @cached_property
     def total(self) -> float:
         """The sum of all values."""
-        return float(self.values.sum())
+        return float(self._told("total", total))
 
     @cached_property
     def slope(self) -> float:
         """The least-squares slope over the index; 0 for a single value."""
-        return float(slope(self.values))
-
-    @cached_property
-    def raw_slope(self) -> float:
-        """The same of the values that are not smoothed."""
-        return float(slope(self.raw))
+        return float(self._told("slope", slope))
 
     @cached_property
     def raw_moments(self) -> Moments:
-        """What the slope of values that are not smoothed takes from these."""
-        return Moments.of(self.raw)
+        """What slopes of the values that are not smoothed take from these."""
+        return Moments(*self._raw_moments)
+
+    @cached_property
+    def _raw_moments(self) -> list[float]:
+        return list(self._told("_raw_moments", moments, raw=True))
+
+    @cached_property
+    def raw_deviations(self) -> list[float]:
+        """The squared deviations from the mean, and the products of neighbouring ones, summed; not smoothed."""
+        return list(self._told("raw_deviations", deviations, raw=True))
+
+    def _told(self, _name: str, of: Callable[[Array], Any], *, raw: bool = False) -> Any:
+        """What `of` says of the values, for the property of that name."""
+        return of(self.raw if raw else self.values).tolist()
 
     def first(self, count: int) -> Curve:
         """The first `count` experiences, as a view."""

@@ -6,13 +6,14 @@ first one asks: thousands of short lives then cost little more than one long one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.arrays import Array, gathered, mean, slope, terminal
+from perdure.curves.arrays import Array, gathered, mean
 from perdure.curves.model import Curve, Curves
 
 __all__ = ["Rows", "Together", "over_each"]
@@ -32,31 +33,6 @@ class Rows:
     def curves(self) -> tuple[Curve, ...]:
         """One curve per life."""
         return tuple(_Row(self, row) for row in range(len(self.values)))
-
-    @cached_property
-    def means(self) -> list[float]:
-        """The mean of each row."""
-        return _floats(mean(self.values))
-
-    @cached_property
-    def terminals(self) -> list[float]:
-        """The mean of the last tenth of each row."""
-        return _floats(terminal(self.values))
-
-    @cached_property
-    def peaks(self) -> list[float]:
-        """The largest value of each row."""
-        return _floats(self.values.max(axis=-1))
-
-    @cached_property
-    def totals(self) -> list[float]:
-        """The sum of each row."""
-        return _floats(self.values.sum(axis=-1))
-
-    @cached_property
-    def slopes(self) -> list[float]:
-        """The least-squares slope of each row."""
-        return _floats(slope(self.values))
 
     def first(self, count: int) -> Rows:
         """The first `count` experiences of each row."""
@@ -99,33 +75,16 @@ class _Row(Curve):
     def __len__(self) -> int:
         return int(self._rows.values.shape[-1])
 
-    @property
-    def mean(self) -> float:
-        return self._rows.means[self._row]
-
-    @property
-    def terminal(self) -> float:
-        return self._rows.terminals[self._row]
-
-    @property
-    def peak(self) -> float:
-        return self._rows.peaks[self._row]
-
-    @property
-    def total(self) -> float:
-        return self._rows.totals[self._row]
-
-    @property
-    def slope(self) -> float:
-        return self._rows.slopes[self._row]
+    def _told(self, name: str, of: Callable[[Array], Any], *, raw: bool = False) -> Any:
+        """What `of` says of the values of all lives, kept in the curve of each."""
+        rows = self._rows
+        told: list[Any] = of(rows.raw if raw else rows.values).tolist()
+        for curve, one in zip(rows.curves, told, strict=True):
+            curve.__dict__[name] = one
+        return told[self._row]
 
     def first(self, count: int) -> Curve:
         return self._rows.first(count).curves[self._row]
-
-
-def _floats(numbers: npt.NDArray[np.float64]) -> list[float]:
-    found: list[float] = numbers.tolist()
-    return found
 
 
 class Together:
@@ -160,7 +119,7 @@ class Together:
     def measured_means(self, block: int) -> Sequence[float]:
         """The mean of one block's values as measured, of every life."""
         if block not in self._means:
-            self._means[block] = _floats(mean(gathered(self.measured, self.starts, (block,))))
+            self._means[block] = mean(gathered(self.measured, self.starts, (block,))).tolist()
         return self._means[block]
 
 

@@ -13,7 +13,7 @@ from perdure.curves.arrays import Array
 from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.curves.prepare import window_means
 from perdure.metrics.engine.arithmetic import ratio
-from perdure.metrics.engine.blocks import BlockSummary, evaluated
+from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.combine import flat
 from perdure.metrics.engine.declare import NoValue, Site, Value, metric
 from perdure.scenario import sites, sites2019
@@ -318,7 +318,7 @@ def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
     for index, block in enumerate(curves.scenario.blocks):
         curve, sign = curves.over((index,)), curves.sign(block.task)
         best, steps = sign * saturated(curve, curves), _time(curve, curves)
-        squares, lagged = evaluated(curve) if block.mode == "evaluate" else (None, None)
+        squares, lagged = curve.raw_deviations if block.mode == "evaluate" else (None, None)
         end = curve.terminal if block.mode == "learn" else curve.mean
         found.append(BlockSummary(index, block, sign * curve.mean, sign * end, best, steps, squares, lagged))
     return tuple(found)

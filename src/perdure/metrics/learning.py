@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from perdure.curves.arrays import centred_index, dot, mean, slope_through
+from perdure.curves.arrays import slope_through
 from perdure.curves.model import Curve
-from perdure.metrics.engine.arithmetic import experiences_until, student_975
+from perdure.metrics.engine.arithmetic import student_975
 from perdure.metrics.engine.combine import flat
 from perdure.metrics.engine.declare import NoValue, metric
 from perdure.scenario import sites
@@ -75,7 +77,7 @@ def experiences_to_saturation(learned: Curve) -> float:
 
     Weakness: on a noisy plateau the highest value lies anywhere.
     """
-    return experiences_until(learned, learned.peak)
+    return learned.until_peak
 
 
 @metric(sites.each_learning_block, unit="points", source="Metrics Framework 2019")
@@ -108,14 +110,9 @@ def cumulative_gain(learned: Curve) -> float:
     Weakness: a task at its ceiling and one that is not learned at all both count 0, so that who learns nothing
     reaches the threshold.
     """
-    values = learned.raw
-    if values.max() == values.min():
-        return 0.0
-    rise = learned.raw_slope
-    count = len(values)
-    residuals = values - mean(values) - rise * centred_index(count)
-    error = float(np.sqrt(dot(residuals, residuals) / (count - 2) * 12 / (count * (count * count - 1))))
-    return float(np.sign(rise)) if _beyond(abs(rise), error, count - 2) else 0.0
+    line = learned.raw_moments
+    rises = _beyond(abs(line.slope), line.slope_error, len(learned) - 2)
+    return math.copysign(1.0, line.slope) if rises else 0.0
 
 
 def _beyond(rise: float, error: float, freedom: int) -> bool:
@@ -149,7 +146,7 @@ def learn_burn(changed: tuple[Curve, ...], learned: tuple[Curve, ...]) -> float:
 
     Weakness: the slope of the whole life runs across tasks, and may come from their order alone.
     """
-    slopes = [block.raw_slope for block in changed if len(block) > 1]
+    slopes = [block.raw_moments.slope for block in changed if len(block) > 1]
     if not slopes:
         raise NoValue("every block after a change holds a single experience, which has no slope")
     whole = slope_through([block.raw_moments for block in learned])

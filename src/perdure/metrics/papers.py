@@ -19,7 +19,7 @@ from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.curves.prepare import smooth
 from perdure.metrics import METRICS, transfer
 from perdure.metrics.efficiency import EXPERT_NOT_SATURATED, NOT_SATURATED
-from perdure.metrics.engine.arithmetic import experiences_until, ratio, still_rising
+from perdure.metrics.engine.arithmetic import ratio, still_rising
 from perdure.metrics.engine.combine import flat, transfer_ratios
 from perdure.metrics.engine.declare import Metric, NoValue, Value, metric
 from perdure.scenario import sites
@@ -128,7 +128,7 @@ def _smoothed_again(curve: Curve) -> Curve:
 def _efficiency(learned: Curve, expert: Curve) -> float:
     if learned.slope * len(learned) < -_ROUNDING * learned.range:
         raise NoValue("the learning curve falls, so it does not saturate")
-    reached, expert_reached = experiences_until(learned, learned.peak), experiences_until(expert, expert.peak)
+    reached, expert_reached = learned.until_peak, expert.until_peak
     if reached == 1:
         raise NoValue("the learning curve is highest at its first experience, so it does not saturate")
     if expert_reached == 1:

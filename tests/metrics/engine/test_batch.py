@@ -201,13 +201,24 @@ def test_a_curve_among_many_is_a_curve() -> None:
         for blocks in [(0,), (1,), (0, 2), tuple(range(len(scenario.blocks)))]:
             one = curves.over(blocks)
             alone = Curve(one.values, one.raw, one.range)
-            for name in ("mean", "terminal", "peak", "total", "slope", "range"):
+            told = (
+                "mean",
+                "terminal",
+                "peak",
+                "until_peak",
+                "total",
+                "slope",
+                "raw_moments",
+                "raw_deviations",
+                "range",
+            )
+            for name in told:
                 assert getattr(one, name) == getattr(alone, name)
             assert len(one) == len(alone)
             for count in (1, 3, 100):
                 assert one.first(count).values.tolist() == alone.first(count).values.tolist()
                 assert one.first(count).total == alone.first(count).total
-            assert one.reached(one.peak) == alone.reached(alone.peak)
+            assert one.reached(one.peak) == alone.reached(alone.peak) == one.until_peak - 1
             with pytest.raises(ValueError, match="read-only"):
                 one.values[0] = 1.0
 

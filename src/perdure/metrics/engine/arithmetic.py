@@ -13,7 +13,6 @@ from perdure.metrics.engine.declare import NoValue, Value
 
 __all__ = [
     "contrast",
-    "experiences_until",
     "floored",
     "lift",
     "lift_contrast",
@@ -88,13 +87,6 @@ def lift_contrast(after: float, before: float, extent: float, floor: float | Non
     flags, (above, below) = floored(floor, after, before)
     value = contrast(above, below, extent)
     return Value(value, flags) if flags else value
-
-
-def experiences_until(curve: Curve, target: float) -> int:
-    """How many experiences it takes to reach `target`, counted from 1; the curve does reach it."""
-    index = curve.reached(target)
-    assert index is not None
-    return index + 1
 
 
 def recovery_time(previous: Curve, later: Curve) -> int | None:

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from perdure.curves.arrays import mean
-from perdure.curves.model import Curve, Curves
+from perdure.curves.model import Curves
 from perdure.lazy import pl
 from perdure.log.model import Passage
-from perdure.metrics.engine.arithmetic import experiences_until
 from perdure.scenario.model import Block
 
-__all__ = ["DORMANT", "BlockSummary", "evaluated", "summaries"]
+__all__ = ["DORMANT", "BlockSummary", "summaries"]
 
 DORMANT = "dormant_units"
 """The column in which a learner may log the share of its units that no longer answer."""
@@ -73,21 +71,13 @@ def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
             continue
         curve = curves.over((index,))
         if block.mode == "learn":
-            highest = curve.peak, experiences_until(curve, curve.peak)
-            made = BlockSummary(index, block, curve.mean, curve.terminal, *highest)
+            made = BlockSummary(index, block, curve.mean, curve.terminal, curve.peak, curve.until_peak)
         else:
-            squares, lagged = evaluated(curve)
-            made = BlockSummary(index, block, curve.mean, curve.mean, squares=squares, lagged=lagged)
+            made = BlockSummary(index, block, curve.mean, curve.mean, None, None, *curve.raw_deviations)
         found.append(replace(made, dormant_units=dormant[index]) if dormant else made)
     if kept is not None and not dormant:
         kept[BlockSummary] = found[:-1], max(moved.values(), default=0)  # the last block may not have ended
     return tuple(found)
-
-
-def evaluated(curve: Curve) -> tuple[float, float]:
-    """Of an evaluation: the squared deviations from its mean, and the products of neighbouring ones, summed."""
-    away = curve.raw - mean(curve.raw) if len(curve.raw) else curve.raw
-    return float(away @ away), float(away[1:] @ away[:-1])
 
 
 def _dormant(passage: Passage) -> tuple[float | None, ...]:
