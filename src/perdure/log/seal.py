@@ -9,7 +9,7 @@ from pathlib import Path
 
 from perdure.errors import LogError
 
-__all__ = ["BLANK", "FIELD", "broken_seal", "footer_of", "seal"]
+__all__ = ["BLANK", "FIELD", "believe", "broken_seal", "footer_of", "seal", "word_of"]
 
 FIELD = "sha256"
 BLANK = "0" * 64
@@ -57,9 +57,7 @@ def seal(path: Path) -> None:
 
 def broken_seal(path: Path) -> str | None:
     """What is wrong with a sealed file; None where every byte is as it was written."""
-    facts = path.stat()
-    # Copying tools and hands set the one time as they like, the other nobody does.
-    known = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+    known = _known(path)
     if _whole.get(path) == known:
         return None
     place = _place(path)
@@ -73,6 +71,25 @@ def broken_seal(path: Path) -> str | None:
         return f"altered after it was written: its bytes give the checksum {found[:12]}…, and it states {stated[:12]}…"
     _whole[path] = known
     return None
+
+
+def word_of(path: Path) -> str:
+    """That a file was found whole in this process, to be told to another; nothing where it was not."""
+    return "-".join(map(str, _whole.get(path, ())))
+
+
+def believe(path: Path, word: str) -> None:
+    """Take another process's word for a file, if it is the very file still."""
+    known = _known(path)
+    if word == "-".join(map(str, known)):
+        _whole[path] = known
+
+
+def _known(path: Path) -> _Known:
+    """What is another where the file is."""
+    facts = path.stat()
+    # Copying tools and hands set the one time as they like, the other nobody does.
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
 def _place(path: Path) -> int | None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import perdure
 from perdure.errors import LogError, PerdureError
 from perdure.gather.survey import survey
+from perdure.log import seal
 from perdure.log.formats import bulk
 from perdure.log.formats.bulk import BULK
 from perdure.log.formats.table import TABLE
@@ -169,7 +170,9 @@ def test_only_whole_lifetimes_stand_in_a_row_group(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(bulk_rows, "PER_PIECE", 3 * LENGTH)
     monkeypatch.setattr(bulk, "PER_PIECE", 3 * LENGTH)
     path = perdure.write_lives(tmp_path / "lives.parquet", values=array(8), scenario=SCENARIO)
-    assert list(parts(path, Options())) == ["0:0+3", "0:3+3", "0:6+2"]
+    named = [str(one) for one in parts(path, Options())]
+    assert [one.partition("@")[0] for one in named] == ["0:0+3", "0:3+3", "0:6+2"]
+    assert [life.id for life in lifetimes(path, Options(), named[1])] == ["life-3", "life-4", "life-5"]
     assert [life.id for life in lifetimes(path, Options(), "0:3+3")] == ["life-3", "life-4", "life-5"]
 
 
@@ -293,6 +296,22 @@ def test_a_file_that_changed_since_it_was_found_whole_is_looked_at_again(tmp_pat
         file.write(b"\xff")
     os.utime(path, (1, 1))
     assert "altered" in (broken_seal(path) or "")
+
+
+def test_a_piece_is_read_on_the_word_of_who_named_it_while_the_file_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
+    piece = parts(path, Options())[0]
+    monkeypatch.setattr(seal, "_whole", {})  # another process
+    bulk._opened.cache_clear()
+    monkeypatch.setattr(seal, "_checksum", lambda *_: "read again")
+    assert len(list(lifetimes(path, Options(), piece))) == 5
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(LogError, match=r"altered after it was written: its bytes give the checksum read again"):
+        list(lifetimes(path, Options(), piece))
 
 
 def test_a_file_altered_behind_its_time_is_noticed(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from perdure.log.alike import Alike
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
-from perdure.log.seal import BLANK, broken_seal, footer_of
+from perdure.log.seal import BLANK, believe, broken_seal, footer_of, word_of
 from perdure.log.text import unreadable
 
 __all__ = ["BULK", "FACTS", "IDENTITY", "KEY", "PER_PIECE", "SUFFIX", "VERSION", "Own", "Shared", "part_name"]
@@ -97,9 +97,12 @@ class _Bulk:
         return next(several[0].lifetimes(options))
 
     def parts(self, path: Path, options: Options) -> Sequence[str]:
-        """Pieces of whole lifetimes, a million rows or a few hundred lifetimes each: `file:first+count`."""
+        """Pieces of whole lifetimes, a million rows or a few hundred lifetimes each: `file:first+count@word`.
+
+        The word is that the file was found whole: another process that takes it need not read every byte again.
+        """
         return [
-            f"{at}:{first}+{last - first}"
+            f"{at}:{first}+{last - first}@{word_of(file)}"
             for at, file in enumerate(_files(path))
             for first, last in _pieces(_part(path, file, options).lengths)
         ]
@@ -116,12 +119,13 @@ class _Bulk:
                 yield from one.lifetimes(options)
             return
         try:
-            which, _, span = part.partition(":")
+            which, _, rest = part.partition(":")
+            span, _, word = rest.partition("@")
             first, count = (int(number) for number in span.split("+"))
             file = files[int(which)]
         except (ValueError, IndexError):
             raise LogError(f"no piece {part!r}", "parts() names them", file=path) from None
-        yield from _part(path, file, options).lifetimes(options, first, first + count)
+        yield from _part(path, file, options, word).lifetimes(options, first, first + count)
 
 
 def part_name(number: int) -> str:
@@ -155,10 +159,11 @@ def _pieces(lengths: Counts) -> Iterator[tuple[int, int]]:
         first, before = last, int(ends[last - 1])
 
 
-def _part(place: Path, file: Path, options: Options) -> _Part:
-    """One file, found whole; pieces of it that are asked for one by one find it open."""
+def _part(place: Path, file: Path, options: Options, word: str = "") -> _Part:
+    """One file, found whole here or by who gave his word; pieces that are asked for one by one find it open."""
     try:
         of_file, of_place = file.stat(), place.stat()
+        believe(file, word)
     except OSError as problem:
         raise LogError(
             f"cannot be read ({problem.strerror})", "let it be read, or leave it out", file=file
