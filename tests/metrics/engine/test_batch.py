@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from perdure.curves.experts import Experts
 from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.errors import LogError
 from perdure.log.model import Lifetime
+from perdure.log.read import lifetimes
+from perdure.log.write.bulk import write_lives
 from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
-from perdure.metrics.engine.declare import Metric, NoValue, metric
+from perdure.metrics.engine.declare import Metric, NoValue, Site, metric
 from perdure.metrics.engine.measure import Sites, measure, measure_all
 from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.score import Score, Scorer
@@ -150,6 +153,30 @@ def test_lives_of_one_shape_are_prepared_as_one_array() -> None:
     assert len({id(one.among) for one in together}) == 1
     assert [one.row for one in together] == [0, 1, 2]
     assert len({id(one.scenario.blocks) for one in together}) == 1
+
+
+def test_sites_are_walked_once_for_all_groups_of_lives_of_the_same_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = [Block("learn", "a", 20), Block("evaluate", "a", 5), Block("learn", "b", 20), Block("evaluate", "a", 5)]
+    values = np.random.default_rng(0).normal(size=(9, 50))
+    path = write_lives(tmp_path / "lives.parquet", values=values, scenario=Scenario.of("", blocks))
+    walked: list[Scenario] = []
+
+    def noted(scenario: Scenario) -> Iterator[Site]:
+        """Learning blocks."""
+        walked.append(scenario)
+        yield from sites.each_learning_block(scenario)
+
+    def average(learned: Curve) -> float:
+        """A number."""
+        return learned.mean
+
+    scorer = Scorer()
+    scorer.metrics = {"average": metric(noted, register=False)(average)}
+    monkeypatch.setattr("perdure.curves.build._AT_ONCE", 150)  # values: three lives
+    assert len(scored(scorer, list(lifetimes(path)))) == 9
+    assert len(walked) == 1
 
 
 def test_lives_are_scored_as_they_come() -> None:

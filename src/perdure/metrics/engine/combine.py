@@ -22,7 +22,7 @@ _ROUNDING = 1e-9  # a mean this close to nothing has no sign
 def _mean(values: Sequence[float]) -> float:
     """What `np.mean` says, to the last digit; of fewer than eight values it adds one after the other, as this does."""
     if len(values) >= 8:
-        return float(np.mean(values))
+        return float(np.add.reduce(np.asarray(values, dtype=np.float64))) / len(values)
     total = 0.0
     for value in values:
         total += value

@@ -44,11 +44,13 @@ class Sites:
     """The sites of one scenario, each generator walked once however many metrics share it.
 
     `asked` are the metrics that will be asked for, each once: sites are let go with the last that reads them.
+    Without it they are kept, for other lives that went through the same blocks.
     """
 
     def __init__(self, scenario: Scenario, asked: Iterable[Metric] = ()) -> None:
         self.scenario = scenario
         self._found: dict[Any, tuple[Site, ...]] = {}
+        self._places: dict[Metric, Places] = {}
         self._awaited = Counter(metric.sites for metric in asked)
 
     def of(self, metric: Metric) -> tuple[Site, ...]:
@@ -60,6 +62,18 @@ class Sites:
         if not self._awaited[metric.sites]:
             del self._found[metric.sites]
         return found
+
+    def places(self, metric: Metric, found: Sequence[Site]) -> Places:
+        """The sites found for `metric`, as places of values."""
+        known = self._places.get(metric) or Places(_read(metric, found))
+        if self._awaited[metric.sites] < 0:  # nobody said who else will ask
+            self._places[metric] = known
+        return known
+
+    def fit(self, scenario: Scenario) -> bool:
+        """Whether another scenario has the same sites, seen at a glance."""
+        mine = self.scenario
+        return mine.blocks is scenario.blocks and mine.tasks is scenario.tasks and mine.info == scenario.info
 
 
 def measure(
@@ -89,9 +103,10 @@ def measure_all(
     """The metric in each of several lifetimes that share their blocks, and so their sites."""
     context = context or Context()
     scenario = lives[0].scenario
+    sites = sites or Sites(scenario)
     found: tuple[Site, ...] = ()
     try:
-        found = _walk(metric, sites or Sites(scenario))
+        found = _walk(metric, sites)
         if not found:
             # Some sites know which evaluation is missing, and say it better than the general need.
             missing = getattr(metric.sites, "missing", None)
@@ -99,16 +114,15 @@ def measure_all(
             return [Measured(None, why=why)] * len(lives)
         plan = _plan(metric)
         begun = Begun(metric, lives[0], found)
-        read = begun.places + _read(metric, found[begun.count + len(begun.places) :])
+        places = sites.places(metric, found) if begun.kept is None else None
     except Exception as problem:
         return [_failed(metric, found, problem)] * len(lives)
     with np.errstate(all="ignore"):
-        if begun.kept is not None:
-            measured = [_going_on(metric, lives[0], found, read, begun, context, plan, aggregate)]
+        if places is None:
+            measured = [_going_on(metric, lives[0], found, begun, context, plan, aggregate)]
         else:
-            by_site = [_everywhere(metric, lives, site, context, plan) for site, _ in read]
+            by_site = [_everywhere(metric, lives, site, context, plan) for site, _ in places.read]
             by_life = zip(*by_site, strict=True)
-            places = Places(read)
             measured = [_come_to(metric, *one, places, aggregate) for one in zip(lives, by_life, strict=True)]
     return [measured[0], *(shared(one, measured[0]) for one in measured[1:])]
 
@@ -133,7 +147,6 @@ def _going_on(
     metric: Metric,
     curves: Curves,
     found: Sequence[Site],
-    read: Sequence[tuple[Site, tuple[int, ...]]],
     begun: Begun,
     context: Context,
     plan: _Plan,
@@ -142,7 +155,7 @@ def _going_on(
     """The metric in a life that is being written: what it gave where blocks have ended, and further."""
     try:
         gathered = begun.gathered
-        for site, place in read:
+        for site, place in begun.places + _read(metric, found[begun.count + len(begun.places) :]):
             gathered = begun.before(site, place, gathered)
             here = begun.known(site, place) or evaluate(metric, curves, site, context, plan)
             gathered.add(site, here, place)
@@ -391,13 +404,17 @@ def _left_out(metric: Metric, curves: Curves) -> frozenset[str]:
 
 
 def measured_together(
-    lives: Sequence[Curves], metrics: Mapping[str, Metric], context: Context, aggregate: Aggregate
+    lives: Sequence[Curves],
+    metrics: Mapping[str, Metric],
+    context: Context,
+    aggregate: Aggregate,
+    sites: Sites | None = None,
 ) -> list[dict[str, Measured]]:
     """Every metric of each of several lives that share their blocks.
 
     Formulas are the same, and so is every value, flag and reason: what is shared is the walk to the sites and
-    what curves compute of themselves.
+    what curves compute of themselves. `sites` are those of lives before.
     """
-    sites = Sites(lives[0].scenario, metrics.values())
+    sites = sites or Sites(lives[0].scenario, metrics.values())
     by_metric = [measure_all(one, lives, context, sites=sites, aggregate=aggregate) for one in metrics.values()]
     return [dict(zip(metrics, of_one, strict=True)) for of_one in zip(*by_metric, strict=True)] or [{} for _ in lives]

@@ -147,12 +147,13 @@ class Places:
         self._picks = {text: itemgetter(*some) if len(some) > 1 else _only(some[0]) for text, some in numbers.items()}
         placed = {text: tuple(read[number][1] for number in some if read[number][1]) for text, some in numbers.items()}
         self._at = {text: places for text, places in placed.items() if places}
+        self._beside: dict[str, tuple[str, ...]] = {}
 
     def measured(self, metric: Metric, values: Sequence[float], aggregate: Aggregate) -> Measured:
         """What `Gathered` would say of the same values."""
         by: dict[str, tuple[float, ...]] = {text: pick(values) for text, pick in self._picks.items()}
         value, remarks = _value(metric, tuple(by.values()), aggregate)
-        return Measured(value, by, None, remarks, {}, self._at)
+        return Measured(value, by, None, remarks, self._beside, self._at)
 
 
 def _only(number: int) -> Callable[[Sequence[float]], tuple[float]]:
@@ -174,6 +175,8 @@ def shared(measured: Measured, other: Measured) -> Measured:
     """The same, holding the very objects of another life where they are equal: ten thousand lives may be kept."""
     if measured.value is None and measured == other:
         return other
+    if measured.at is other.at and measured.flags is other.flags:
+        return measured  # both have a number at each of the same places
     return Measured(
         measured.value,
         measured.by,

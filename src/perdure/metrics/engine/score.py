@@ -27,7 +27,7 @@ from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.compact import CompactBlocks, CompactMetrics, same
 from perdure.metrics.engine.declare import METRICS, Context, Metric
 from perdure.metrics.engine.load import chosen
-from perdure.metrics.engine.measure import Measured, measured_together
+from perdure.metrics.engine.measure import Measured, Sites, measured_together
 from perdure.metrics.engine.presets import preset as preset_called
 from perdure.metrics.engine.settings import Settings, prepared
 from perdure.metrics.matrix.cells import reads_matrix
@@ -39,6 +39,7 @@ from perdure.settings.presets import STANDARD
 __all__ = ["DEFINITIONS", "Score", "Scorer", "deciding", "prepared_table", "protocol_name"]
 
 _NO_EXPERTS = "experts do not apply to a matrix and were not used"
+_FEW_BLOCKS = 1000  # whose sites are worth keeping for the lives to come
 _UNFINISHED = {True: ("this lifetime is incomplete",), False: ()}
 
 
@@ -229,6 +230,7 @@ class Scorer:
         """The experts that serve the measure of a lifetime."""
         self.settled = settled
         self._logs: dict[tuple[str, str, str | None], tuple[ExpertLog, ...]] = {}
+        self._sites: Sites | None = None
         self.how = deciding(self.settings.as_json(self.prep))
 
     def score(self, lifetime: Lifetime, identity: Identity | None = None) -> Score:
@@ -329,8 +331,17 @@ class Scorer:
                     where=together[0].lifetime,
                 )
             cannot = {key: Measured(None, why=_no_log(self.metrics[key])) for key in asked}
-        made = measured_together(together, metrics, self._context, self.settings.aggregate)
+        made = measured_together(together, metrics, self._context, self.settings.aggregate, self._sites_of(together))
         return [{**one, **cannot} for one in made] if cannot else made
+
+    def _sites_of(self, together: Sequence[Curves]) -> Sites | None:
+        """Where lives are read that may not be the last of their blocks; None for one alone, which may have many."""
+        scenario = together[0].scenario
+        if len(together) < 2 or len(scenario.blocks) > _FEW_BLOCKS:
+            return None
+        if self._sites is None or not self._sites.fit(scenario):
+            self._sites = Sites(scenario)
+        return self._sites
 
     @cached_property
     def _context(self) -> Context:
