@@ -155,13 +155,13 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
 
     all_given = len(given) == len(tasks)
     known = {task: [one] * count for task, one in given.items()}
-    raw = measured.copy()
+    raw = measured
     clamps: dict[str, Range | Ranges] = {}
     if prep.clamp:
         clamped = known if all_given else percentiles(smoothed, starts, blocks, matched) | known
         clamps = {task: Ranges.of(found) for task, found in clamped.items()}
-        _each_block(blocks, starts, smoothed, clamps, clamp)
-        _each_block(blocks, starts, raw, clamps, clamp)
+        _each_block(blocks, starts, smoothed, clamps, clamp, smoothed)
+        raw = _each_block(blocks, starts, raw, clamps, clamp)
     spanned = spans_by_task(smoothed, starts, blocks, earlier)
     ranges = known if all_given else found_ranges(spanned, matched, clamps, prep) | known
     by_life = [dict(zip(ranges, found, strict=True)) for found in zip(*ranges.values(), strict=True)]
@@ -173,12 +173,11 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
     if first.lifetime.kept and by_block(prep):
         return [_going_on(first, asked, logs, matched, by_life[0], notes[0], (measured[0], smoothed[0], starts))]
     if prep.scale != "none":
-        _each_block(blocks, starts, smoothed, bounds, scale)
-        _each_block(blocks, starts, raw, bounds, scale)
+        _each_block(blocks, starts, smoothed, bounds, scale, smoothed)
+        raw = _each_block(blocks, starts, raw, bounds, scale)
     noise = _noise(group, prep)
     if noise is not None:
-        smoothed += noise
-        raw += noise
+        smoothed, raw = smoothed + noise, raw + noise
     for array in (smoothed, raw):
         array.flags.writeable = False
     experts = {task: _scaled(found, task, bounds, clamps, prep, count) for task, found in matched.items()}
@@ -304,8 +303,9 @@ def _each_block(
     values: Array,
     ranges: Mapping[str, Range | Ranges],
     prepared: Callable[[Array, Range | Ranges], Array],
-) -> None:
-    """Replace each block of `values` by what `prepared` makes of it, given its task's range.
+    into: Array | None = None,
+) -> Array:
+    """What `prepared` makes of each block of `values`, given its task's range; `into` may be the values themselves.
 
     Short blocks are taken together, because a life may have a hundred thousand.
     """
@@ -315,6 +315,7 @@ def _each_block(
     )
     numbers = {task: number for number, task in enumerate(ranges)}
     column = np.array([numbers[block.task] for block in blocks])
+    into = np.empty_like(values) if into is None else into
     first = 0
     while first < len(blocks):
         last = first + 1
@@ -326,8 +327,9 @@ def _each_block(
         else:
             lengths, of = np.diff(starts[first : last + 1]), column[first:last]
             limits = Ranges(np.repeat(lows[:, of], lengths, axis=1), np.repeat(highs[:, of], lengths, axis=1))
-        values[:, span] = prepared(values[:, span], limits)
+        into[:, span] = prepared(values[:, span], limits)
         first = last
+    return into
 
 
 def _unused_experts(
