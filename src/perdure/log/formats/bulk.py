@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -208,7 +208,7 @@ class _Part:
                 raise LogError(wrong, "restore it from a copy, or write it again", file=file)
             self.notes = (f"{file.name}: {wrong}",) if wrong else ()
             shared = msgspec.json.decode(pl.read_parquet_metadata(file)[KEY], type=Shared)
-            rows = int(self._scan().select(pl.len()).collect().item())
+            rows = int(self._scan.select(pl.len()).collect().item())
         except KeyError:
             raise LogError("not written by perdure.write_lives", "read it as a table", file=file) from None
         except unreadable() as problem:
@@ -241,7 +241,7 @@ class _Part:
         if "role" in self.shared.filled:
             return self.shared.filled["role"] in _BESIDE
         try:
-            roles = self._scan().select(pl.col("role").cast(pl.String).unique()).collect().to_series()
+            roles = self._scan.select(pl.col("role").cast(pl.String).unique()).collect().to_series()
         except unreadable() as problem:
             raise self._unreadable(problem) from problem
         return not _BESIDE.isdisjoint(roles.to_list())
@@ -253,8 +253,14 @@ class _Part:
                 raise LogError(f"no measure {name!r}", nearest(name, known), file=self.file)
         return dict(asked or known)
 
+    @cached_property
     def _scan(self) -> pl.LazyFrame:
+        """The file to Polars, which reads its footer once."""
         return pl.scan_parquet(self.file, glob=False, hive_partitioning=False)
+
+    def _unchanged(self) -> None:
+        if _content(self.file.stat()) != self.content:
+            raise LogError("was written anew while it was read", "read it again", file=self.file)
 
     def _unreadable(self, problem: BaseException) -> LogError:
         reason = (str(problem).splitlines() or [type(problem).__name__])[0]
@@ -292,9 +298,9 @@ class _Part:
 
     def rows(self, start: int, end: int, columns: pl.Expr) -> pl.DataFrame:
         """Some columns of the rows from one to before another."""
-        found = self._scan().select(columns).slice(start, end - start).collect()
-        if _content(self.file.stat()) != self.content:
-            raise LogError("was written anew while it was read", "read it again", file=self.file)
+        self._unchanged()
+        found = self._scan.select(columns).slice(start, end - start).collect()
+        self._unchanged()
         return found
 
     def _identities(self, rows: pl.DataFrame, starts: Counts) -> dict[str, Sequence[Any]]:
