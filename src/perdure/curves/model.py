@@ -20,6 +20,7 @@ from perdure.curves.arrays import (
     near,
     peak,
     slope,
+    start,
     terminal,
     total,
     until_peak,
@@ -199,6 +200,11 @@ class Curve:
         return float(self._told("slope", slope))
 
     @cached_property
+    def raw_start(self) -> float:
+        """The mean of the first tenth, which is one value or more, not smoothed."""
+        return float(self._told("raw_start", start, raw=True))
+
+    @cached_property
     def raw_moments(self) -> Moments:
         """What slopes of the values that are not smoothed take from these."""
         return Moments(*self._raw_moments)
@@ -222,16 +228,12 @@ class Curve:
 
     def reached(self, target: float) -> int | None:
         """The 0-based index at which the curve first reaches `target`, up to rounding; None if never."""
-        known = self._reached
+        known: dict[float, int | None] = self.__dict__.setdefault("_reached", {})
         if target not in known:  # three metrics of recovery ask the same
             at_least = self.values >= near(target)
             index = int(at_least.argmax())
             known[target] = index if at_least[index] else None
         return known[target]
-
-    @cached_property
-    def _reached(self) -> dict[float, int | None]:
-        return {}
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from perdure.curves.arrays import start
 from perdure.curves.model import Curve
 from perdure.metrics.engine.arithmetic import recovery_time as time_until_recovered
 from perdure.metrics.engine.arithmetic import theil_sen
@@ -70,7 +69,7 @@ def performance_recovery(learned: tuple[Curve, ...]) -> Value:
 
 def _droop(previous: Curve, later: Curve) -> float:
     # Smoothing across the block's edge would hide the drop, so the first tenth is not smoothed.
-    return previous.terminal - float(start(later.raw))
+    return previous.terminal - later.raw_start
 
 
 @metric(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from perdure.curves.arrays import Array
 from perdure.curves.model import Curve
@@ -35,6 +36,7 @@ _STUDENT_975 = (
 )  # fmt: skip
 """Student's 97.5 % quantile for 1, 2, … 30 degrees of freedom, to four places, as tables have it."""
 _PLACES = 6e-5
+_FEW = 64  # values whose pairs are kept
 _MANY = 1000  # values; of more, half a million slopes are not made at once
 
 
@@ -128,8 +130,14 @@ def theil_sen(values: Sequence[float], at: Sequence[float] | None = None) -> flo
         from perdure.metrics.engine.slopes import median_slope
 
         return median_slope(ordinates, abscissae)
-    first, second = np.triu_indices(len(ordinates), k=1)
+    first, second = _pairs(len(ordinates)) if len(ordinates) <= _FEW else np.triu_indices(len(ordinates), k=1)
     return median((ordinates[second] - ordinates[first]) / (abscissae[second] - abscissae[first]))
+
+
+@lru_cache(maxsize=_FEW)
+def _pairs(count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The numbers of all pairs of so many, the earlier and the later; thousands of lives have as many each."""
+    return np.triu_indices(count, k=1)
 
 
 def median(values: Array) -> float:

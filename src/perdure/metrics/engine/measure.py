@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -211,15 +212,15 @@ def _everywhere(metric: Metric, lives: Sequence[Curves], site: Site, context: Co
             columns = [build.each(lives, site) for _, build in plan if isinstance(build, _Over)]
         except Broken as problem:
             return [problem] * len(lives)
-    together = len(columns) == len(plan)
+    names = tuple(name for name, _ in plan)
+    rows = zip(*columns, strict=True) if len(columns) == len(plan) else repeat(None)
     found: list[_Found] = []
-    for at, curves in enumerate(lives):
+    for curves, row in zip(lives, rows, strict=False):
         try:
-            if together:
-                arguments = {name: column[at] for (name, _), column in zip(plan, columns, strict=True)}
-                found.append(_called(metric, curves, site, arguments))
-            else:
+            if row is None:
                 found.append(_evaluated(metric, curves, site, context, plan))
+            else:
+                found.append(_called(metric, curves, site, dict(zip(names, row, strict=True))))
         except Exception as problem:
             found.append(problem)
     return found
