@@ -150,8 +150,8 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
 
     found_values = np.stack([life.values for life in group]) if count > 1 else first.values[np.newaxis]
     measured = oriented_blocks(found_values[:, skipped:], starts, blocks, first.ways)
-    smoothed_blocks = [index for index, block in enumerate(blocks) if block.mode == "learn" or prep.smooth_evaluation]
-    smoothed = smooth(measured, starts, smoothed_blocks, window=prep.window, width=prep.width, alignment=prep.alignment)
+    apart = [index for index, block in enumerate(blocks) if block.mode == "learn" or prep.smooth_evaluation]
+    smoothed = smooth(measured, starts, apart, window=prep.window, width=prep.width, alignment=prep.alignment)
 
     all_given = len(given) == len(tasks)
     known = {task: [one] * count for task, one in given.items()}
@@ -160,8 +160,7 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
     if prep.clamp:
         clamped = known if all_given else percentiles(smoothed, starts, blocks, matched) | known
         clamps = {task: Ranges.of(found) for task, found in clamped.items()}
-        _each_block(blocks, starts, smoothed, clamps, clamp, smoothed)
-        raw = _each_block(blocks, starts, raw, clamps, clamp)
+        raw = _each_block(blocks, starts, smoothed, raw, apart, clamps, clamp)
     spanned = spans_by_task(smoothed, starts, blocks, earlier)
     ranges = known if all_given else found_ranges(spanned, matched, clamps, prep) | known
     by_life = [dict(zip(ranges, found, strict=True)) for found in zip(*ranges.values(), strict=True)]
@@ -173,8 +172,7 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
     if first.lifetime.kept and by_block(prep):
         return [_going_on(first, asked, logs, matched, by_life[0], notes[0], (measured[0], smoothed[0], starts))]
     if prep.scale != "none":
-        _each_block(blocks, starts, smoothed, bounds, scale, smoothed)
-        raw = _each_block(blocks, starts, raw, bounds, scale)
+        raw = _each_block(blocks, starts, smoothed, raw, apart, bounds, scale)
     noise = _noise(group, prep)
     if noise is not None:
         smoothed, raw = smoothed + noise, raw + noise
@@ -300,14 +298,16 @@ def _scaled(
 def _each_block(
     blocks: Sequence[Block],
     starts: npt.NDArray[np.int64],
-    values: Array,
+    smoothed: Array,
+    raw: Array,
+    apart: Sequence[int],
     ranges: Mapping[str, Range | Ranges],
     prepared: Callable[[Array, Range | Ranges], Array],
-    into: Array | None = None,
 ) -> Array:
-    """What `prepared` makes of each block of `values`, given its task's range; `into` may be the values themselves.
+    """Replace each block of `smoothed` by what `prepared` makes of it, given its task's range; and give that of `raw`.
 
-    Short blocks are taken together, because a life may have a hundred thousand.
+    Both are the same in blocks that are not `apart`. Short blocks are taken together, because a life may have a
+    hundred thousand.
     """
     lows, highs = (
         np.concatenate(np.broadcast_arrays(*(np.atleast_2d(edge) for edge in edges)), axis=1)
@@ -315,7 +315,8 @@ def _each_block(
     )
     numbers = {task: number for number, task in enumerate(ranges)}
     column = np.array([numbers[block.task] for block in blocks])
-    into = np.empty_like(values) if into is None else into
+    differ = frozenset(apart)
+    made = np.empty_like(raw)
     first = 0
     while first < len(blocks):
         last = first + 1
@@ -327,9 +328,11 @@ def _each_block(
         else:
             lengths, of = np.diff(starts[first : last + 1]), column[first:last]
             limits = Ranges(np.repeat(lows[:, of], lengths, axis=1), np.repeat(highs[:, of], lengths, axis=1))
-        into[:, span] = prepared(values[:, span], limits)
+        made[:, span] = prepared(raw[:, span], limits)
+        alone = last == first + 1 and first not in differ
+        smoothed[:, span] = made[:, span] if alone else prepared(smoothed[:, span], limits)
         first = last
-    return into
+    return made
 
 
 def _unused_experts(
