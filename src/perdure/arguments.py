@@ -16,7 +16,7 @@ import reprlib
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from perdure.errors import PerdureError, nearest
 from perdure.words import listed
@@ -41,10 +41,11 @@ _WORDS: dict[Any, str] = {
 def held_to_its_signature(function: Callable[..., Any], place: str) -> Callable[..., Any]:
     """The function, which is public as `place`, with its arguments looked at before it sees them."""
     signature = inspect.signature(function)
-    hints: dict[str, Any] = {}
+    hints: dict[str, Any] | None = None
 
     @functools.wraps(function)
     def held(*args: Any, **named: Any) -> Any:
+        nonlocal hints
         try:
             given = signature.bind(*args, **named).arguments
         except TypeError:
@@ -53,10 +54,11 @@ def held_to_its_signature(function: Callable[..., Any], place: str) -> Callable[
             parameter = signature.parameters[name]
             if value is parameter.default or parameter.kind is parameter.VAR_KEYWORD:
                 continue
-            if name not in hints:
-                hints[name] = _evaluated(parameter.annotation, inspect.unwrap(function).__globals__)
-            if not _fits(value, hints[name]):
-                raise PerdureError(f"{name} is {_shown(value)}", _wanted(value, hints[name]), where=place)
+            if hints is None:
+                hints = _types(function)
+            hint = hints.get(name, Any)
+            if not _fits(value, hint):
+                raise PerdureError(f"{name} is {_shown(value)}", _wanted(value, hint), where=place)
         return function(*args, **named)
 
     held.__module__, _, held.__qualname__ = place.rpartition(".")  # a pickle looks for it where it is public
@@ -72,13 +74,13 @@ class _Names(dict[str, Any]):
         return getattr(builtins, name, None) or getattr(perdure, name, Any)
 
 
-def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
-    if not isinstance(annotation, str):
-        return annotation
+def _types(function: Callable[..., Any]) -> dict[str, Any]:
+    """What its signature says of each argument, and nothing where that is no type."""
+    plain = inspect.unwrap(function)
     try:
-        return eval(annotation, {}, _Names(names))  # of our own source
+        return get_type_hints(plain, localns=_Names(plain.__globals__))
     except (AttributeError, TypeError):
-        return Any
+        return {}
 
 
 def _fits(value: Any, hint: Any) -> bool:
