@@ -17,7 +17,6 @@ from perdure.gather.survey import survey as survey
 from perdure.log.accuracy_matrix import AccuracyMatrix as AccuracyMatrix
 from perdure.log.accuracy_matrix import MatrixLifetime as MatrixLifetime
 from perdure.log.check import check_log
-from perdure.log.formats.learnkit import write_learnkit as write_learnkit
 from perdure.log.formats.matrix import matrix_lifetime as matrix_lifetime
 from perdure.log.formats.matrix import read_matrix as read_matrix
 from perdure.log.model import Lifetime as Lifetime
@@ -27,6 +26,7 @@ from perdure.log.read import lifetimes as lifetimes
 from perdure.log.read import read as read
 from perdure.log.write.bulk import write_lives as write_lives
 from perdure.log.write.journal import Journal as Journal
+from perdure.log.write.learnkit import write_learnkit as write_learnkit
 from perdure.log.write.recorder import Recorder as Recorder
 from perdure.metrics import METRICS as METRICS
 from perdure.metrics.engine.declare import Metric as Metric

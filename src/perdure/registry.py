@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -77,8 +77,14 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """Our own first; plug-ins are only looked for by those who ask further."""
+        return self.besides(())
+
+    def besides(self, names: Collection[str]) -> Iterator[T]:
+        """All but those of these names, which need not be loaded."""
         known = self._known()
         for name in known:
+            if name in names:
+                continue
             self._load(name)
             yield self._things[name]
         self._read_plugins()

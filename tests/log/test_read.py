@@ -13,7 +13,7 @@ from perdure.errors import NotALog
 from perdure.gather.outputs import FILES, write_outputs
 from perdure.log.check import check_log
 from perdure.log.model import Lifetime
-from perdure.log.read import READERS, Options, find, lifetimes, locate, recognise
+from perdure.log.read import _BY_THEIR_FILES, READERS, Options, find, lifetimes, locate, recognise
 
 TEXT = "task_name,block_type,reward\na,train,1\na,test,2\n"
 OWN = TEXT.replace("task_name,block_type", "env,phase")
@@ -130,3 +130,18 @@ def test_a_reader_that_raises_keeps_no_other_from_its_log(tmp_path: Path, monkey
     assert found(tmp_path) == ["runs.csv"]
     with pytest.raises(NotALog, match=r"the reader raising failed on it: RuntimeError: what is notes\.txt\?"):
         recognise(put(tmp_path / "notes.txt", "hello"))
+
+
+_THEIR_FILES = (
+    *("a.csv", "monitor.csv", "evaluations.npz", "events.out.tfevents.1", "run-1.wandb", "meta.yaml"),
+    *("part-0.parquet", "matrix.npy", "logs.pyd", "acc_tag-1.txt", "results.json", "wandb-history.jsonl"),
+)
+
+
+@pytest.mark.parametrize("name", sorted(_BY_THEIR_FILES))
+def test_a_reader_that_is_not_asked_of_a_folder_of_folders_would_not_know_it(tmp_path: Path, name: str) -> None:
+    for folder in ("one", "two/metrics"):
+        (tmp_path / folder).mkdir(parents=True)
+        for file in _THEIR_FILES:
+            (tmp_path / folder / file).touch()
+    assert not READERS.get(name).recognises(tmp_path)

@@ -16,10 +16,10 @@ from perdure.curves.build import curves
 from perdure.curves.experts import Experts
 from perdure.curves.model import Prep
 from perdure.gather.survey import score
-from perdure.log.formats.learnkit import write_learnkit
 from perdure.log.model import Lifetime
 from perdure.log.variants import settle
 from perdure.log.write.journal import Journal
+from perdure.log.write.learnkit import write_learnkit
 from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.score import Score, Scorer
 from perdure.scenario.model import Scenario

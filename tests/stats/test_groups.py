@@ -17,7 +17,7 @@ from perdure.gather.score_files import read_score_file
 from perdure.gather.survey import survey
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario
-from perdure.stats.groups import check_pool_across, groups, split
+from perdure.stats.groups import alone, check_pool_across, groups, split
 
 
 def test_lifetimes_are_grouped_by_learner_scenario_type_and_protocol() -> None:
@@ -222,3 +222,10 @@ def test_every_lifetimes_metrics_follow_from_its_blocks(shared: Path) -> None:
         for name, value in found.items():
             assert value == pytest.approx(published[str(run)][name], rel=0, abs=4e-16), (run, name)
     assert len(published) == 48
+
+
+def test_a_lifetime_alone_is_told_as_in_the_group_it_makes_by_itself() -> None:
+    several = pool(life("1", learner="ppo"), life("2", learner="dqn"), life("3", learner="dqn"))
+    found = groups(several)
+    for one in several.scores:
+        assert alone(several, one, found).as_json() == alone(several, one).as_json()

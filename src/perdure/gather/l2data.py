@@ -7,10 +7,10 @@ from pathlib import Path
 
 from perdure.curves.experts import read_experts
 from perdure.errors import LogError, NotALog
-from perdure.log.formats.learnkit import write_learnkit
 from perdure.log.formats.learnkit_tree import folder_name
 from perdure.log.places import taskinfo_file
 from perdure.log.read import Options, find, lifetimes, locate
+from perdure.log.write.learnkit import write_learnkit
 from perdure.metrics.taskinfo import saturations, write_taskinfo
 
 __all__ = ["Written", "write_experts", "write_trees"]

@@ -103,6 +103,10 @@ class ReaderOfFiles(Reader, Protocol):
 
 
 READERS: Registry[Reader] = Registry("reader", "perdure.readers")
+_BY_THEIR_FILES = frozenset(
+    "bulk sb3 tensorboard wandb mlflow charts avalanche results matrix table".split()  # noqa: SIM905
+)
+"""Ours that read a file, or a folder with a file in it."""
 
 
 def read(
@@ -153,7 +157,7 @@ def lifetimes(
 def recognise(place: Path) -> Reader:
     """The first reader that knows what lies at `place`."""
     failed: list[str] = []
-    for candidate in READERS:
+    for candidate in _candidates(place):
         if _knows(candidate, place, failed):
             return candidate
     if cause := _cause(place):
@@ -213,7 +217,19 @@ def find(place: str | os.PathLike[str], options: Options = _DEFAULTS) -> Iterato
 
 
 def _is_known(place: Path) -> bool:
-    return any(_knows(candidate, place) for candidate in READERS)
+    return any(_knows(candidate, place) for candidate in _candidates(place))
+
+
+def _candidates(place: Path) -> Iterator[Reader]:
+    """The readers that may know a place; most folders hold folders alone, and few readers know such a log."""
+    first = next(iter(READERS))
+    yield first  # which knows most logs, so that nobody looks further
+    try:
+        with os.scandir(place) as entries:  # a run of W&B may have its own in "files"
+            files = any(not one.is_dir() or one.name == "files" for one in entries)
+    except OSError:
+        files = True
+    yield from READERS.besides({first.name} if files else {first.name, *_BY_THEIR_FILES})
 
 
 def _below(folder: Path, top: Path, linked: set[Path], options: Options) -> Iterator[Path]:

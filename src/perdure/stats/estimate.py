@@ -41,6 +41,8 @@ def estimates(
     resamples: int = RESAMPLES,
 ) -> dict[str, Estimate]:
     """Every metric of a group of lifetimes; where two of them seem to contradict each other, that is remarked on."""
+    if len(lives) == 1:  # each metric looks at its blocks, which are kept packed
+        lives = [replace(lives[0], blocks=tuple(lives[0].blocks))]
     decided = {name: decide(lives, name, bar, level) for name, bar in bars.items()}
     values = {name: defined(lives, name) for name in bars}
     scaled = {

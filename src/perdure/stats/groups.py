@@ -80,8 +80,15 @@ def groups(
     return tuple(found)
 
 
-def alone(survey: Survey, life: Score) -> Group:
-    """One lifetime by itself, whole or not, as a group of one: what its own evaluations say."""
+def alone(survey: Survey, life: Score, found: Sequence[Group] = ()) -> Group:
+    """One lifetime by itself, whole or not, as a group of one: what its own evaluations say.
+
+    Where it is a group of its own among those `found`, that is it, by the lifetime's name.
+    """
+    for one in found:
+        if one.lives == (life.id,) and not one.notes:
+            renamed = {name: replace(made, group=life.id) for name, made in one.estimates.items()}
+            return replace(one, group=life.id, estimates=renamed, learned_only=None, left_out=())
     return _group(life.id, (life,), life, survey.bars, survey.settings.get("level", LEVEL), 0, RESAMPLES)
 
 

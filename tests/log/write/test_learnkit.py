@@ -18,8 +18,9 @@ from tests.log.learnkit_trees import CLASS, FIGURE, REPORT, line, put, read
 from perdure.errors import LogError
 from perdure.log import cells
 from perdure.log.blocks import in_order
-from perdure.log.formats.learnkit import LEARNKIT, write_learnkit
+from perdure.log.formats.learnkit import LEARNKIT
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Role
+from perdure.log.write.learnkit import write_learnkit
 from perdure.scenario.variants import Mode
 
 LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")

@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import msgspec
 import numpy as np
 
 from perdure import files
 from perdure.errors import LogError, NotALog
-from perdure.log.accuracy_matrix import MatrixLifetime
-from perdure.log.formats.matrix import lifetime_of
-from perdure.log.formats.matrix_settled import matrix_of_cells
 from perdure.log.model import Direction
 from perdure.log.places import as_text
 from perdure.log.read import Options
+
+if TYPE_CHECKING:
+    from perdure.log.accuracy_matrix import MatrixLifetime
 
 __all__ = ["EVALUATIONS"]
 
@@ -61,6 +60,10 @@ class _Evaluations:
 
     def read(self, path: Path, options: Options) -> MatrixLifetime:
         """The accuracy matrix: evaluated tasks after each step, those that were never learned beside it."""
+        # Asked of every folder of folders whether it is one, a reader loads for that no more than it takes.
+        from perdure.log.formats.matrix import lifetime_of
+        from perdure.log.formats.matrix_settled import matrix_of_cells
+
         steps = _steps(path)
         if len(steps) < 2:
             raise NotALog("no folders 0-base, 1-TASK, … in it", f"expected {self.summary}", file=path)
@@ -152,6 +155,8 @@ def _of(folder: Path) -> _Scores:
 
 
 def _content(file: Path) -> dict[str, Any]:
+    import zipfile
+
     try:
         content = files.read_bytes(file, _LIMIT)
         if file.suffix == ".eval":

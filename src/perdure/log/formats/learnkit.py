@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from perdure.errors import LogError, nearest
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.blocks import in_order
-from perdure.log.delimited import Table, tables
 from perdure.log.formats.l2logger import MANIFEST, object_in
 from perdure.log.formats.learnkit_tree import BLOCK_REPORT, BOOKKEEPING, SPACES, Phase
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
@@ -23,9 +22,11 @@ from perdure.log.parameters import parameters
 from perdure.log.places import as_text
 from perdure.log.read import Options
 from perdure.log.tsv import DATA_FILE, sources
-from perdure.log.write.learnkit import write_learnkit
 
-__all__ = ["LEARNKIT", "write_learnkit"]
+if TYPE_CHECKING:
+    from perdure.log.delimited import Table
+
+__all__ = ["LEARNKIT"]
 
 # Working columns. No header can hold such a name, because a NUL byte in text is refused.
 _FOLDER, _RANK, _BLOCK, _REPORTED = "\0folder", "\0rank", "\0block", "\0reported"
@@ -107,6 +108,8 @@ def _tables(root: Path, name: str, notes: list[str]) -> list[Table]:
     for file in files:
         if len(file.relative_to(root).parts) != 4:
             raise LogError(f"not at <worker>/<phase>/<task>/{name}", "move it there, or out of this log", file=file)
+    from perdure.log.delimited import tables
+
     return [_placed(table, root) for table in tables(files, "\t", notes, root)]
 
 
