@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,12 +27,24 @@ from pathlib import Path
 import score_speed  # type: ignore[import-not-found]
 from score_speed import SCAN, SCORE, TASKS, compile_ours, forget_cache, inside, store_experts, write_lifetime
 
-_OLD = Path(__file__).parents[1] / "old-tools.txt"
+_HERE = Path(__file__).parents[1]
+
+
+def _listed(file: str) -> tuple[str, ...]:
+    return tuple(one for one in (_HERE / file).read_text().splitlines() if not one.startswith("#"))
+
+
 PINS: Mapping[str, tuple[str, ...]] = {
-    "l2": tuple(one for one in _OLD.read_text().splitlines() if not one.startswith("#")),
+    "l2": _listed("old-tools.txt"),
     "rliable": ("rliable==1.2.0", "pandas<3"),
+    "avalanche": (
+        *_listed("avalanche.txt"),
+        *tomllib.loads((_HERE / "pyproject.toml").read_text())["project"]["dependencies"],
+    ),
 }
-"""Environment → what it holds. The second has today's pandas too."""
+"""Environment → what it holds. The second has today's pandas too; the third all that we need, for one torch."""
+ALONE = {"avalanche": "avalanche-lib==0.6.0"}
+"""What is installed without what it asks for; see avalanche.txt."""
 
 _TRIES = 3
 PANDAS = """
@@ -124,9 +137,10 @@ def installed(peers: Path, name: str) -> None:
     print(f"making {peers / name} …", file=sys.stderr)
     clean = {key: value for key, value in os.environ.items() if key not in ("PIP_CONSTRAINT", "PYTHONPATH")}
     subprocess.run([sys.executable, "-m", "venv", str(peers / name)], check=True)
-    pip = [str(peers / name / "bin" / "python"), "-m", "pip", "install", "--quiet", *PINS[name]]
-    if subprocess.run(pip, env=clean, check=False).returncode:
-        raise Unfinished(f"{', '.join(PINS[name])} cannot be installed")
+    pip = [str(peers / name / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    for wanted in (PINS[name], ("--no-deps", ALONE[name]) if name in ALONE else ()):
+        if wanted and subprocess.run([*pip, *wanted], env=clean, check=False).returncode:
+            raise Unfinished(f"{', '.join(wanted)} cannot be installed")
     done.touch()
 
 
@@ -256,10 +270,33 @@ def rliable(place: Place) -> Iterator[Line]:
 
 
 def _said(python: str, script: str, *arguments: str) -> float:
-    done = subprocess.run([python, "-c", script, *arguments], capture_output=True, text=True, check=False)
+    return _printed(python, "-c", script, *arguments)
+
+
+def _printed(*command: str) -> float:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Unfinished(f"failed: {done.stderr[-200:]}")
     return float(done.stdout.split()[-1])
+
+
+def avalanche(place: Place) -> Iterator[Line]:
+    """A life of 1 600 batches in five tasks, every one evaluated between: by a strategy, and as a protocol."""
+    script, python = str(Path(__file__).with_name("avalanche_speed.py")), place.python("avalanche")
+    tried: list[tuple[Took, Took]] = []
+    apart: list[tuple[float, float]] = []
+    for at in range(max(_TRIES, place.tries)):  # in turn, so that both meet the same machine
+        folders = [(who, str(place.root / f"{who}{at}")) for who in ("ours", "theirs")]
+        mine, its = (_once(place, (python, script, *one)) for one in folders)
+        tried.append((mine, its))
+        least, most = (_printed(python, script, who, f"{into}-again", "again") for who, into in folders)
+        apart.append((least, most))
+    ours, theirs = (min(one, key=lambda each: each.seconds) for one in zip(*tried, strict=True))
+    least, most = map(min, zip(*apart, strict=True))
+    what = "Avalanche 0.6 / `run` and `score`, 1,600 batches of digits"
+    ratio = f"{theirs.seconds / ours.seconds:.1f} × ({theirs.processor / ours.processor:.1f} × cpu)"
+    yield Line(f"{what}, end to end", "", ratio, str(ours), str(theirs))
+    yield Line(f"{what}, start-up apart, cpu", "", f"{most / least:.2f} ×", f"{least:.2f} s", f"{most:.2f} s")
 
 
 PARTS: Mapping[str, Callable[[Place], Iterator[Line]]] = {
@@ -268,12 +305,17 @@ PARTS: Mapping[str, Callable[[Place], Iterator[Line]]] = {
     "pandas": pandas,
     "scan": scan,
     "rliable": rliable,
+    "avalanche": avalanche,
 }
 
 # --- the page -------------------------------------------------------------------------------------
 
 
-_TOLD = {"l2": ("l2metrics", "l2logger", "pandas"), "rliable": ("rliable", "pandas")}
+_TOLD = {
+    "l2": ("l2metrics", "l2logger", "pandas"),
+    "rliable": ("rliable", "pandas"),
+    "avalanche": ("avalanche-lib", "torch"),
+}
 
 
 def versions(python: str, names: Sequence[str]) -> str:
@@ -297,7 +339,8 @@ def page(place: Place, lines: Sequence[Line], unfinished: Sequence[tuple[str, st
 Written by `make bench` (`bench/peers.py`). Both sides worked on the same files in the same run, each as a fresh
 process. Of `score` the fastest of {max(_TRIES, place.tries)} tries counts, of a peer that of {place.tries}; where a
 machine is shared, the ratio of processor time (cpu) says more than that of the clock. `a / b` is the time of a over
-that of b. The logs have ledgers, and `score` verifies every byte against them.
+that of b. The logs have ledgers, and `score` verifies every byte against them. What Avalanche does and what we do in
+its place, `bench/avalanche_speed.py` says.
 
 - machine: {machine}; load at the start {load:.1f}
 - ours: {versions(sys.executable, ["polars", "numpy"])}

@@ -1,0 +1,126 @@
+"""The same life by Avalanche and by us: scikit-learn's digits in five pairs, a small network, every task evaluated.
+
+    python bench/avalanche_speed.py theirs FOLDER          with what it needs installed, as `bench/peers.py` does
+    python bench/avalanche_speed.py ours FOLDER [again]
+
+Both learn 5 × 320 batches of 32 with a layer of 100 units by plain gradient descent, one thread, and evaluate every
+task in two batches before the first and after each. Avalanche goes through the same 256 pictures again and again, and
+keeps accuracies of batches and experiences, and forgetting, in its CSV files. We draw each batch anew, answer it
+before it is learned from, write every batch to a journal that is synced block by block, read it back, and score it.
+With `again` it is done twice, and the processor time of the second is printed: start-up, imports and first uses apart.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))  # both in one environment, with one torch
+
+PAIRS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
+BATCH, LEARN, EVALUATE, HIDDEN, RATE = 32, 320, 2, 100, 0.1
+_PASS = 8  # batches in a pass of theirs through a task
+
+
+def ours(folder: str) -> None:
+    """A protocol of one life, lived in this process, and its score."""
+    perdure = import_module("perdure")
+    names = ["-".join(map(str, one)) for one in PAIRS]
+    protocol = {
+        "name": "digits",
+        "seed": 1,
+        "lifetimes": 1,
+        "experts": 0,
+        "learner": {"use": "torch:naive", "params": {"hidden": HIDDEN, "layers": 1, "rate": RATE}},
+        "scenarios": [
+            {
+                "layout": "condensed",
+                "tasks": [f"digits:{name}" for name in names],
+                "learn": LEARN,
+                "evaluate": EVALUATE,
+            }
+        ],
+        "tasks": {
+            "digits": {
+                "env": "sklearn-digits",
+                "bounds": [0, 1],
+                "params": {"batch/size": BATCH},
+                "variants": {name: {"classes": list(one)} for name, one in zip(names, PAIRS, strict=True)},
+            }
+        },
+    }
+    perdure.run_protocol(protocol, folder, workers=0, score=False)
+    found = perdure.score(folder)
+    lived = sum(one.block.length or 0 for one in found.blocks if one.block.mode == "learn")
+    assert lived == len(PAIRS) * LEARN, lived
+    assert len([one for one in found.blocks if one.block.mode == "evaluate"]) == len(PAIRS) * (len(PAIRS) + 1)
+
+
+def theirs(folder: str) -> None:
+    """A naive strategy with an evaluator."""
+    torch = import_module("torch")
+    _import_torchvision(torch)
+    make, train = import_module("avalanche.benchmarks"), import_module("avalanche.training")
+    metrics, plugins = import_module("avalanche.evaluation.metrics"), import_module("avalanche.training.plugins")
+    loggers, digits = import_module("avalanche.logging"), import_module("sklearn.datasets")
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    found = digits.load_digits()
+    pictures = torch.tensor(found.images, dtype=torch.float32).flatten(1) / 16
+    labels = torch.tensor(found.target)
+    learned: list[Any] = []
+    evaluated: list[Any] = []
+    for pair in PAIRS:
+        places = [torch.nonzero(labels == one).flatten() for one in pair]
+        held = [torch.arange(len(one)) % 5 == 4 for one in places]
+        for into, count, part in (
+            (learned, BATCH * _PASS, [~one for one in held]),
+            (evaluated, BATCH * EVALUATE, held),
+        ):
+            chosen = torch.cat([one[kept][: count // 2] for one, kept in zip(places, part, strict=True)])
+            into.append((pictures[chosen], labels[chosen]))
+    benchmark = make.tensors_benchmark(train_tensors=learned, test_tensors=evaluated, task_labels=[0] * len(PAIRS))
+    model = torch.nn.Sequential(torch.nn.Linear(64, HIDDEN), torch.nn.ReLU(), torch.nn.Linear(HIDDEN, 10))
+    evaluator = plugins.EvaluationPlugin(
+        metrics.accuracy_metrics(minibatch=True, experience=True, stream=True),
+        metrics.forgetting_metrics(experience=True, stream=True),
+        loggers=[loggers.CSVLogger(log_folder=folder)],
+    )
+    naive = train.Naive(
+        model=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=RATE),
+        criterion=torch.nn.CrossEntropyLoss(),
+        train_mb_size=BATCH,
+        train_epochs=LEARN // _PASS,
+        eval_mb_size=BATCH,
+        evaluator=evaluator,
+    )
+    naive.eval(benchmark.test_stream)
+    for experience in benchmark.train_stream:
+        naive.train(experience)
+        naive.eval(benchmark.test_stream)
+    steps, _ = evaluator.get_all_metrics()["Top1_Acc_MB/train_phase/train_stream/Task000"]
+    assert len(steps) == len(PAIRS) * LEARN, len(steps)
+
+
+def _import_torchvision(torch: Any) -> None:
+    """Its build for CUDA does not import beside a torch without CUDA, for want of two operators that nobody calls."""
+    try:
+        import_module("torchvision")
+    except RuntimeError:
+        for name in [one for one in sys.modules if one.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        for name in ("nms", "qnms"):
+            torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+
+if __name__ == "__main__":
+    live, into = {"ours": ours, "theirs": theirs}[sys.argv[1]], sys.argv[2]
+    live(f"{into}/first")
+    if "again" in sys.argv:
+        started = time.process_time()
+        live(f"{into}/again")
+        print(time.process_time() - started)
