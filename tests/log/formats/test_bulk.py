@@ -94,10 +94,12 @@ def test_what_is_written_is_read(tmp_path: Path, name: str) -> None:
         assert found.path == path
 
 
-@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 8), piece=st.integers(1, 400))
+@given(
+    seed=st.integers(0, 2**32 - 1), count=st.integers(1, 8), piece=st.integers(1, 400), long=st.sampled_from([1, 1000])
+)
 @settings(max_examples=25, deadline=None)
 def test_any_lives_survive_in_pieces_of_any_size(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, count: int, piece: int
+    tmp_path_factory: pytest.TempPathFactory, seed: int, count: int, piece: int, long: int
 ) -> None:
     folder = tmp_path_factory.mktemp("bulk")
     lives = several(count, seed)
@@ -105,6 +107,7 @@ def test_any_lives_survive_in_pieces_of_any_size(
         patch.setattr(bulk, "PER_PIECE", piece)
         patch.setattr(bulk_rows, "PER_PIECE", piece)
         patch.setattr(bulk_writer, "_PER_FILE", 2 * piece)
+        patch.setattr(bulk_writer, "_LONG", long)
         for path in (folder / "lives.parquet", folder / "lives"):
             perdure.write_lives(path, lives)
             named = parts(path, Options())
@@ -174,6 +177,25 @@ def test_only_whole_lifetimes_stand_in_a_row_group(tmp_path: Path, monkeypatch: 
     assert [one.partition("@")[0] for one in named] == ["0:0+3", "0:3+3", "0:6+2"]
     assert [life.id for life in lifetimes(path, Options(), named[1])] == ["life-3", "life-4", "life-5"]
     assert [life.id for life in lifetimes(path, Options(), "0:3+3")] == ["life-3", "life-4", "life-5"]
+
+
+@pytest.mark.parametrize("long", [True, False])
+def test_names_of_long_lives_are_read_from_the_metadata(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool
+) -> None:
+    monkeypatch.setattr(bulk_writer, "_LONG", LENGTH if long else LENGTH + 1)
+    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO, seeds=range(7, 12))
+    read: list[str] = []
+    rows = bulk._Part.rows
+
+    def noted(*asked: object) -> pl.DataFrame:
+        found: pl.DataFrame = rows(*asked)  # type: ignore[arg-type]
+        read.extend(found.columns)
+        return found
+
+    monkeypatch.setattr(bulk._Part, "rows", noted)
+    assert [(life.id, life.seed) for life in all_of(path)] == [(f"life-{seed}", seed) for seed in range(7, 12)]
+    assert {"lifetime", "seed"}.isdisjoint(read) is long
 
 
 def test_lives_of_the_same_blocks_share_them(tmp_path: Path) -> None:

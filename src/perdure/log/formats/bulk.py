@@ -58,6 +58,8 @@ class Shared(msgspec.Struct, kw_only=True):
     """How many rows a lifetime has, and how many lifetimes in a row have as many."""
     alike: bool = False
     """Whether those have the very same rows, but for what was measured and when; they are read once then."""
+    who: dict[str, list[str | int | None]] = {}
+    """Of long lifetimes, what the columns of identity say of each: then nobody reads a million rows for ten names."""
     part: int = 0
     last: bool = True
     """Whether no part of a folder comes after this one."""
@@ -195,6 +197,7 @@ class _Part:
         self.lengths: Counts = np.repeat(rows, counts)
         self.starts: Counts = np.concatenate([[0], np.cumsum(self.lengths)])
         # Of a file that is not as it was written, nothing is taken for granted.
+        self.who = {} if self.notes else self.shared.who
         runs = counts if self.shared.alike and not self.notes else np.ones(len(self.lengths), dtype=np.int64)
         self.first_alike: list[int] = np.repeat(np.cumsum(runs) - runs, runs).tolist()
         """Of each lifetime, the first of those that share its rows."""
@@ -280,13 +283,13 @@ class _Part:
     def _piece(self, measures: Mapping[str, Direction], first: int, last: int) -> Iterator[Lifetime]:
         start = int(self.starts[first])
         try:
-            shared = [name for name in STANDARD_COLUMNS if name != _TIMES]
-            rows = self.rows(start, int(self.starts[last]), pl.exclude(shared))
+            elsewhere = [*(name for name in STANDARD_COLUMNS if name != _TIMES), *self.who]
+            rows = self.rows(start, int(self.starts[last]), pl.exclude(elsewhere))
             known = {*IDENTITY, FACTS, _TIMES, *measures}
             own = [one for one in rows if one.name == _TIMES]
             own += rows.select(pl.col(name).cast(pl.Float64) for name in measures).get_columns()
             own += [one for one in rows if one.name not in known]
-            who = self._identities(rows, self.starts[first:last] - start)
+            who = self._identities(rows, first, last)
             for number in range(first, last):
                 at, length = int(self.starts[number]) - start, int(self.lengths[number])
                 standard, found = _standard(self, self.first_alike[number])
@@ -303,15 +306,14 @@ class _Part:
         self._unchanged()
         return found
 
-    def _identities(self, rows: pl.DataFrame, starts: Counts) -> dict[str, Sequence[Any]]:
-        """What each lifetime's first row says of it."""
-        at = starts.tolist()
-        filled = self.shared.filled
-        names = [*IDENTITY, FACTS]
-        return {
-            name: [filled.get(name)] * len(at) if name not in rows.columns else rows.get_column(name)[at].to_list()
-            for name in names
+    def _identities(self, rows: pl.DataFrame, first: int, last: int) -> dict[str, Sequence[Any]]:
+        """What each lifetime's first row says of it, by name."""
+        at = (self.starts[first:last] - self.starts[first]).tolist()
+        found: dict[str, Sequence[Any]] = {
+            name: [self.shared.filled.get(name)] * len(at) for name in (*IDENTITY, FACTS) if name not in rows.columns
         }
+        found |= {name: told[first:last] for name, told in self.who.items()}
+        return found | {one.name: one[at].to_list() for one in rows if one.name in (*IDENTITY, FACTS)}
 
     def _lifetime(
         self,

@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ import msgspec
 
 from perdure.errors import LogError, PerdureError
 from perdure.lazy import pl
-from perdure.log.formats.bulk import KEY, PER_PIECE, SUFFIX, part_name
+from perdure.log.formats.bulk import IDENTITY, KEY, PER_PIECE, SUFFIX, part_name
 from perdure.log.model import Direction, Lifetime
 from perdure.log.seal import seal
 from perdure.log.write.bulk_cohorts import Cohort, from_cohorts
@@ -26,6 +26,7 @@ from perdure.scenario.model import Scenario
 __all__ = ["write_cohorts", "write_lives"]
 
 _PER_FILE = 4 * PER_PIECE  # rows of a part of a folder
+_LONG = 1000  # rows of a lifetime, from which on its name takes no room in the metadata
 
 
 def write_lives(
@@ -137,6 +138,7 @@ def _written(place: Path, source: Source, number: int = 0, ahead: _Ahead | None 
     from polars.io.plugins import register_io_source
 
     written: list[tuple[int, int]] = []
+    who: dict[str, list[Any]] = {name: [] for name in IDENTITY if name in source.schema}
     failed: list[PerdureError] = []  # Polars would hand on no more than its text
     first = next(source.pieces)
 
@@ -144,6 +146,9 @@ def _written(place: Path, source: Source, number: int = 0, ahead: _Ahead | None 
         try:
             for rows, lives in chain((first,), source.pieces):
                 written.extend(lives)
+                starts = [0, *accumulate(length for length, _ in lives[:-1])]
+                for name, told in who.items():
+                    told.extend(rows.get_column(name)[starts].to_list())
                 yield rows
         except PerdureError as problem:
             failed.append(problem)
@@ -152,7 +157,10 @@ def _written(place: Path, source: Source, number: int = 0, ahead: _Ahead | None 
     def metadata(_context: Any) -> dict[str, str]:
         runs = [(length, len(list(same))) for (length, _), same in groupby(written)]
         last = ahead is None or ahead.following is None
-        shared = msgspec.structs.replace(source.shared, lives=runs, alike=True, part=number, last=last)
+        long = sum(length for length, _ in written) >= _LONG * len(written)
+        shared = msgspec.structs.replace(
+            source.shared, lives=runs, alike=True, who=who if long else {}, part=number, last=last
+        )
         try:
             return {KEY: as_json(shared, place.name).decode()}
         except PerdureError as problem:
