@@ -7,10 +7,6 @@ from perdure.curves.prepare import smooth as smooth
 from perdure.errors import LogError as LogError
 from perdure.errors import PerdureError as PerdureError
 from perdure.errors import RecordError as RecordError
-from perdure.evaluation import Evaluation as Evaluation
-from perdure.evaluation import PreparedProtocol as PreparedProtocol
-from perdure.evaluation import prepare_protocol as prepare_protocol
-from perdure.evaluation import run_protocol as run_protocol
 from perdure.gather.model import Survey as Survey
 from perdure.gather.survey import score as score
 from perdure.gather.survey import survey as survey
@@ -35,9 +31,6 @@ from perdure.metrics.engine.declare import Value as Value
 from perdure.metrics.engine.declare import metric as metric
 from perdure.metrics.engine.score import Score as Score
 from perdure.metrics.engine.settings import settings_for as settings_for
-from perdure.protocols import ProtocolLint as ProtocolLint
-from perdure.protocols import lint_protocol as lint_protocol
-from perdure.protocols import with_cost as with_cost
 from perdure.report.draw import KINDS, save
 from perdure.report.draw import View as View
 from perdure.report.draw import draw as draw
@@ -70,10 +63,17 @@ from perdure.stats.robust import performance_profile as performance_profile
 from perdure.stats.robust import stratified_bootstrap as stratified_bootstrap
 from perdure.stats.systems import Comparisons as Comparisons
 from perdure.tasks.logged import LogEpisodes as LogEpisodes
-from perdure.verbs import compare as compare
-from perdure.verbs import correlate as correlate
-from perdure.verbs import lint as lint
-from perdure.verbs import plan as plan
+from perdure.verbs.compare import compare as compare
+from perdure.verbs.correlate import correlate as correlate
+from perdure.verbs.lint import ProtocolLint as ProtocolLint
+from perdure.verbs.lint import lint as lint
+from perdure.verbs.lint import lint_protocol as lint_protocol
+from perdure.verbs.plan import plan as plan
+from perdure.verbs.plan import with_cost as with_cost
+from perdure.verbs.run import Evaluation as Evaluation
+from perdure.verbs.run import PreparedProtocol as PreparedProtocol
+from perdure.verbs.run import prepare_protocol as prepare_protocol
+from perdure.verbs.run import run_protocol as run_protocol
 
 FIGURES = KINDS
 check = check_log

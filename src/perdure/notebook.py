@@ -11,17 +11,17 @@ from perdure.lazy import pl
 from perdure.words import interval, number, p_text, plural
 
 if TYPE_CHECKING:
-    from perdure.evaluation import Evaluation
     from perdure.gather.model import Survey
     from perdure.log.model import Lifetime
     from perdure.metrics.engine.score import Score
-    from perdure.protocols import ProtocolLint
     from perdure.scenario.lint import LintReport
     from perdure.scenario.model import Scenario
     from perdure.scenario.syllabus import Syllabus
     from perdure.stats.model import Estimate, Group
     from perdure.stats.plan import Plan
     from perdure.stats.systems import Comparisons
+    from perdure.verbs.lint import ProtocolLint
+    from perdure.verbs.run import Evaluation
 
 __all__ = ["shown"]
 

@@ -63,7 +63,7 @@ def compare(
 
     from perdure.cli.editions import show_editions
     from perdure.stats.editions import two_editions
-    from perdure.verbs import compare as compared
+    from perdure.verbs.compare import compare as compared
 
     # Metrics asked for by name restrict what is shown, not what is tested beside it.
     found = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)

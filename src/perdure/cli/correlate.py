@@ -41,7 +41,7 @@ def correlate(
     """
     from dataclasses import replace
 
-    from perdure.verbs import correlate as correlated
+    from perdure.verbs.correlate import correlate as correlated
 
     pool = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)
     found = correlated(pool, settings=settings, across=across)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perdure.cli.console import Console
-    from perdure.evaluation import Evaluation
     from perdure.metrics.engine.score import Score
     from perdure.stats.model import Group
+    from perdure.verbs.run import Evaluation
 
 __all__ = ["EXAMPLE", "demo"]
 
@@ -48,7 +48,7 @@ def demo(
 
     from perdure.cli.console import Console
     from perdure.cli.running import cost_of, duration, live_shown
-    from perdure.evaluation import prepare_protocol
+    from perdure.verbs.run import prepare_protocol
 
     console, started = Console(highlight=False, quiet=json == "-"), monotonic()
     prepared = [prepare_protocol(_content(name, lifetimes, seed), into / name, workers=workers) for name in _RIVALS]

@@ -11,10 +11,10 @@ from perdure.cli.scoring import Variadic
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
-    from perdure.protocols import ProtocolLint
     from perdure.scenario.lint import Eligibility, LintReport
     from perdure.scenario.problems import Level
     from perdure.settings import Settings
+    from perdure.verbs.lint import ProtocolLint
 
 __all__ = ["COMMAND", "EXAMPLE", "lint"]
 
@@ -51,8 +51,8 @@ def lint(
 
     Exit status 0: no errors (warnings and advice may remain); 1: errors; 2: not a syllabus.
     """
-    from perdure.protocols import lint_protocol
-    from perdure.verbs import lint as linted
+    from perdure.verbs.lint import lint as linted
+    from perdure.verbs.lint import lint_protocol
 
     of_protocol = file.endswith(".toml")
     found = lint_protocol(file, settings, kind=type_) if of_protocol else linted(file, settings, kind=type_)
@@ -64,8 +64,7 @@ def lint(
 
 
 def _show_all(found: LintReport | ProtocolLint, settings: Settings, quiet: bool, every: bool) -> None:
-    from perdure.protocols import ProtocolLint
-    from perdure.verbs import shows_2019
+    from perdure.verbs.lint import ProtocolLint, shows_2019
 
     for report in found if isinstance(found, ProtocolLint) else (found,):
         _show(report, quiet, shows_2019(settings, report.kind), every)
@@ -133,7 +132,7 @@ def _show_metrics(report: LintReport, console: Console, every: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from perdure.stats.answer import question
+    from perdure.metrics import METRICS
 
     if not report.metrics or not report.syllabus.scenario.blocks:
         return
@@ -141,7 +140,8 @@ def _show_metrics(report: LintReport, console: Console, every: bool) -> None:
     table.add_column("metric", no_wrap=True)
     table.add_column("values", justify="right", no_wrap=True)
     table.add_column("measured for, or what is missing")
-    few = {name: one for name, one in report.metrics.items() if question(name)}
+    asked = {one.name for one in METRICS if one.question}
+    few = {name: one for name, one in report.metrics.items() if name in asked}
     shown = report.metrics if every or not few or len(report.metrics) <= _SCREEN else few
     previous = ""
     for name, found in sorted(shown.items(), key=lambda item: (item[1].sites == 0, item[1].why or "")):

@@ -88,9 +88,9 @@ def plan(
     say how the pilot is scored.
     """
     from perdure.cli.plan_table import show_plan
-    from perdure.protocols import experts_in, with_cost
     from perdure.stats.power_picture import save_power
-    from perdure.verbs import plan as planned
+    from perdure.verbs.plan import experts_in, with_cost
+    from perdure.verbs.plan import plan as planned
 
     _refuse_idle(pilot, settings, detect=bool(detect), scenario=bool(scenario), k=k, expert_sd=expert_sd)
     in_protocol = experts_in(protocol) if protocol else None  # which so is looked at before the pilot

@@ -11,8 +11,8 @@ from perdure.cli.options import Address, Json, Quiet, emit_json
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
-    from perdure.evaluation import Evaluation
     from perdure.run.runner import RunResult
+    from perdure.verbs.run import Evaluation
 
 __all__ = ["EXAMPLE", "run"]
 
@@ -93,7 +93,7 @@ def run(
     """
     from perdure.cli.console import Console
     from perdure.cli.running import live_shown, show_plan
-    from perdure.evaluation import prepare_protocol
+    from perdure.verbs.run import prepare_protocol
 
     console, talks = Console(highlight=False, quiet=json == "-"), not quiet and json != "-"
     on = "ray" if ray or (address is not None and engine == "local") else engine

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from perdure.cli.console import Console
-    from perdure.evaluation import PreparedProtocol
     from perdure.run.engines.work import Event
     from perdure.run.plan import Job, Plan
     from perdure.run.runner import PreparedRun, RunResult
     from perdure.stats.model import Estimate, Group
+    from perdure.verbs.run import PreparedProtocol
 
 __all__ = ["cost_of", "duration", "live_shown", "progress_of", "show_beside", "show_plan"]
 

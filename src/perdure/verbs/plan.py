@@ -1,94 +1,33 @@
-"""The verbs that span rooms, as functions: what the command line does, for scripts and notebooks."""
+"""plan: how many lifetimes are needed, and what they cost."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from perdure.errors import PerdureError, ScenarioError, UnknownName
-from perdure.gather.model import Life, Survey
-from perdure.gather.survey import Frame, Source, survey
+from perdure.errors import PerdureError, UnknownName
+from perdure.gather.model import Survey
+from perdure.gather.survey import Frame, Source
 from perdure.settings import Settings
-from perdure.settings.presets import FRAMEWORK_2019
+from perdure.verbs.logs import Logs, surveyed
+from perdure.words import plural
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.declare import Bar, Metric
+    from perdure.metrics.engine.declare import Bar
     from perdure.metrics.engine.score import Score
-    from perdure.scenario.lint import LintReport
-    from perdure.scenario.syllabus import Syllabus
-    from perdure.stats.correlate import Correlations
     from perdure.stats.pilot import PilotMetric
     from perdure.stats.plan import Plan
     from perdure.stats.power import Question
-    from perdure.stats.systems import Comparisons
 
-__all__ = ["compare", "correlate", "lint", "plan", "shows_2019"]
+__all__ = ["experts_in", "plan", "with_cost"]
 
 _WITHOUT_PILOT = (
     "There is no pilot, so the spread is that of 36 kinds of lives in a study (Ten thousand lives, in the docs): half "
     "of them stayed below sd, nine in ten below upper sd; ranges go from the one to the other. A pilot of your own "
     "says more."
 )
-
-Logs = Survey | Source | Sequence[Source] | Frame
-
-
-def compare(
-    logs: Logs,
-    experts: Source | Sequence[Source] | Frame = (),
-    settings: Settings | None = None,
-    *,
-    baseline: str | None = None,
-    scenario_types: bool = False,
-    paired: Literal["auto", "yes", "no"] = "auto",
-    order: bool = False,
-    seed: int = 0,
-) -> Comparisons:
-    """Which system does better, by how much, and how sure that is; the last one is the baseline unless it is named.
-
-    Each place of `logs` is a system, one that holds several learners a system for each; with `scenario_types` the
-    scenario types that each learner lived are. `order` adds almost stochastic order; `seed` is that of resampling.
-    """
-    from perdure.stats.scenario_types import compare_scenario_types
-    from perdure.stats.systems import compare_systems, systems_of
-
-    settings = settings or Settings()
-    found = _apart(_surveyed(logs, experts, settings), settings.group, as_learners=scenario_types)
-    how: dict[str, Any] = {
-        "metrics": settings.ids,
-        "paired": paired,
-        "level": settings.level,
-        "order": order,
-        "seed": seed,
-    }
-    if scenario_types:
-        return compare_scenario_types(found, baseline, **how)
-    return compare_systems(systems_of(found), baseline, **how)
-
-
-def correlate(
-    logs: Logs,
-    experts: Source | Sequence[Source] | Frame = (),
-    settings: Settings | None = None,
-    *,
-    across: bool = False,
-) -> Correlations:
-    """Rank correlations between metrics over all lifetimes given; `across` pools protocols and measures too."""
-    from perdure.stats.correlate import Correlations
-    from perdure.stats.correlate import correlate as correlations
-    from perdure.stats.groups import check_pool_across, left_out_of, split, usable
-
-    settings = settings or Settings()
-    pool = _surveyed(logs, experts, settings)
-    lives, partial = usable(pool.scores)
-    if settings.group:
-        lives = tuple(life for part in split(lives, settings.group).values() for life in part)
-    check_pool_across(lives, widely=across)
-    found = correlations(lives, _answered(settings.ids, pool.bars, lives))
-    left_out = (*pool.left_out, *left_out_of(pool.scores, partial))
-    return Correlations(found, len(lives), lives[0].preset if lives else pool.preset, left_out)
 
 
 def plan(
@@ -135,7 +74,7 @@ def plan(
         raise PerdureError("a pilot has its own spread and experts", "give the effect with `detect`, not k")
     import numpy as np
 
-    pool, sides = _pilot_sides(_surveyed(pilot, experts, settings), settings, scenario, question)
+    pool, sides = _pilot_sides(surveyed(pilot, experts, settings), settings, scenario, question)
     made = make_plan(1.0, alpha, beta, question=question, tails=tails_of(sides[0], question), lifetimes=lifetimes)
     found = pilot_metrics(
         sides[0],
@@ -152,56 +91,38 @@ def plan(
     return replace(made, pilot=found, notes=_notes(pool.name, sides, found, detect or {}, question))
 
 
-def lint(
-    syllabus: str | os.PathLike[str] | Syllabus, settings: Settings | None = None, *, kind: str | None = None
-) -> LintReport:
-    """Whether a syllabus is sound, and which metrics it can answer: a path, its text, or one that was composed.
+def with_cost(
+    plan: Plan,
+    protocol: str | os.PathLike[str],
+    *,
+    lifetimes: int | None = None,
+    experts: int | None = None,
+    pilot: Iterable[str | os.PathLike[str]] = (),
+    machines: int = 1,
+) -> Plan:
+    """The plan, and what it costs to run it as a protocol: as many lifetimes as it asks for, unless they are given.
 
-    `kind` is one of the 2019 types, whose rules then apply; without it the header's `scenario_type` decides.
+    `experts` per task are the protocol's unless given. How long it takes is known by the timestamps of a `pilot`.
     """
-    from perdure.scenario.lint import lint as linted
-    from perdure.scenario.sources import source
-    from perdure.scenario.syllabus import Syllabus
+    from perdure.run.plan import Plan as Jobs
+    from perdure.run.protocol import read_protocols
+    from perdure.stats.pace import pace_of
+    from perdure.stats.plan import Cost
 
-    settings = settings or Settings()
-    variants = settings.variants or "name"
-
-    def asked(of_kind: str | None) -> Iterable[Metric]:
-        return _metrics_of(settings, of_kind)
-
-    if isinstance(syllabus, Syllabus):
-        return linted(syllabus, kind=kind, metrics=asked, variants=variants)
-    given = os.fspath(syllabus)
-    if given.endswith(".toml"):
-        raise ScenarioError("a protocol, and no syllabus", "perdure.lint_protocol looks at each of its own", file=given)
-    text, place = (given, "syllabus") if given.lstrip().startswith("{") else source(given)
-    return linted(text, kind=kind, metrics=asked, place=place, variants=variants)
+    most = max((one.lifetimes or 0 for one in plan.metrics.values()), default=0)
+    one = read_protocols(os.fspath(protocol))[0].with_lifetimes(lifetimes or most or plan.exact or plan.rule)
+    jobs = Jobs(one.with_experts(one.experts if experts is None else experts))
+    lives, beside = [job.experiences for job in jobs.lives], [job.experiences for job in jobs.experts]
+    longest = max([*lives, *beside], default=0)
+    cost = Cost(len(lives), len(beside), sum(lives), sum(beside), pace_of(pilot), machines, longest)
+    return replace(plan, cost=cost)
 
 
-# --- parts ----------------------------------------------------------------------------------------
+def experts_in(path: str | os.PathLike[str]) -> int:
+    """How many experts a protocol has for each task variant."""
+    from perdure.run.protocol import read_protocols
 
-
-def _surveyed(logs: Logs, experts: Source | Sequence[Source] | Frame, settings: Settings) -> Survey:
-    """The lifetimes; metrics asked for by name restrict what is shown, not what is tested beside it."""
-    if isinstance(logs, Survey):
-        return logs
-    return survey(logs, experts, replace(settings, metrics=settings.files))
-
-
-def _apart(found: Survey, pattern: str | None, *, as_learners: bool) -> Survey:
-    """The survey as it is, or each group of a pattern as if it were an argument, or a learner."""
-    if pattern is None:
-        return found
-    from perdure.stats.groups import split
-
-    groups = {life.id: name for name, lives in split(found.scores, pattern).items() for life in lives}
-
-    def named(life: Life) -> Life:
-        who, name = life.score.identity, groups[life.id]
-        who = replace(who, learner=name) if as_learners else replace(who, argument=name)
-        return replace(life, score=replace(life.score, identity=who))
-
-    return replace(found, lives=tuple(named(one) for one in found.lives if one.id in groups))
+    return read_protocols(os.fspath(path))[0].experts
 
 
 def _pilot_sides(
@@ -276,7 +197,6 @@ def _notes(
     """What a pilot's plan rests on, and what so few lifetimes cannot know."""
     from perdure.stats.pilot import tails_of
     from perdure.stats.plan import family
-    from perdure.words import plural
 
     n = sum(map(len, sides))
     range_of = "from the number at the pilot's sd to the larger of two numbers at its upper 97.5 % bound"
@@ -311,50 +231,3 @@ def _notes(
             f"A pilot of {few} misses a group of 10 % of lifetimes in {0.9**few:.0%} of cases; no plan can see it."
         )
     return tuple(said)
-
-
-def _answered(ids: Sequence[str], bars: Mapping[str, Bar], lives: Sequence[Score]) -> Sequence[str]:
-    """The metrics to correlate: those asked for, else those that some lifetime answered."""
-    for name in ids:
-        if name not in bars:
-            raise UnknownName("metric of these scores", name, bars)
-    chosen = ids or _valued(bars, lives)
-    if len(chosen) < 2:
-        raise PerdureError(
-            f"a correlation needs two metrics that have values (found: {', '.join(chosen) or 'none'})",
-            "name two or more with --metrics, or score more of them",
-        )
-    return chosen
-
-
-def _valued(bars: Mapping[str, Bar], lives: Sequence[Score]) -> list[str]:
-    """The metrics with a threshold that some lifetime has a value of; all that have values where none has one."""
-    valued = [name for name in bars if any(life.value(name) is not None for life in lives)]
-    return [name for name in valued if bars[name].threshold is not None] or valued
-
-
-def _metrics_of(settings: Settings, kind: str | None) -> Iterable[Metric]:
-    """Every metric, or those of the preset or the ids asked for; beside them what the files asked for declare.
-
-    A syllabus of a 2019 type was made for the metrics of 2019, and shows these unless told otherwise.
-    """
-    from perdure.metrics.engine.declare import METRICS
-    from perdure.metrics.engine.load import chosen
-    from perdure.metrics.engine.presets import preset
-
-    if _chosen(settings):
-        return chosen(preset(settings.preset), settings.metrics).values()
-    if kind is not None:
-        return chosen(preset(FRAMEWORK_2019), settings.files).values()
-    own = chosen(preset(settings.preset), settings.files)
-    return [*METRICS, *(metric for name, metric in own.items() if name not in METRICS.names())]
-
-
-def shows_2019(settings: Settings, kind: str | None) -> bool:
-    """Whether a syllabus shows the metrics of 2019: it is of a type of then, and nobody asked for others."""
-    return kind is not None and not _chosen(settings)
-
-
-def _chosen(settings: Settings) -> bool:
-    """Whether somebody said which metrics are meant."""
-    return "preset" in settings.origins or settings.preset != Settings().preset or bool(settings.ids)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from perdure.errors import ProtocolError
 from perdure.lazy import pl
-from perdure.protocols import few_experts, settings_of, unanswered
 from perdure.results import Tabular
 from perdure.run.away import Away
 from perdure.run.engines.work import Tell
@@ -19,6 +18,7 @@ from perdure.run.protocol import Protocol, parse_protocols, read_protocols
 from perdure.run.runner import PreparedRun, RunResult, prepare_run
 from perdure.run.shard import Shard
 from perdure.settings import Settings
+from perdure.verbs.protocol import few_experts, settings_of, unanswered
 from perdure.words import listed, plural
 
 if TYPE_CHECKING:
