@@ -82,6 +82,14 @@ def test_every_question_is_answered_by_the_mean_over_the_syllabi_that_can(tmp_pa
     assert all(one.question.endswith("?") for each in found.values() for one in each.answers)
 
 
+def test_a_metric_of_two_capabilities_asks_of_each_its_own_question(tmp_path: Path) -> None:
+    found = capabilities(surveyed(tmp_path))
+    said = {(one.name, answer.metric): answer.question for one in found for answer in one.answers}
+    declared = preset("framework-2019").metrics
+    assert said == {(name, metric): declared[metric].answers[name] for name, metric in said}
+    assert len({question for (_, metric), question in said.items() if metric == "maintenance_on_test"}) == 2
+
+
 def test_what_no_syllabus_asks_about_has_no_score_and_says_so(tmp_path: Path) -> None:
     found = by_name(capabilities(surveyed(tmp_path)))
     assert list(found) == list(CAPABILITIES)

@@ -215,3 +215,20 @@ def test_the_power_at_the_upper_bound_is_never_above_that_of_normal_values() -> 
         assert (one.power_upper or 0) <= by_formula + 1e-12
         fewer += (one.power_upper or 0) < by_formula - 0.01
     assert fewer
+
+
+def test_the_mean_told_is_the_pilot_s_of_two_learners_their_difference_and_of_ratios_a_factor() -> None:
+    ours, theirs = normal(3.0, 4.0, 7, 1), normal(1.0, 2.0, 7, 2)
+    assert of(ours).mean == pytest.approx(statistics.fmean(ours))
+    for question in ("paired", "unpaired"):
+        both = pilot_metrics(lives(ours), KEEPS, 11, other=lives(theirs), question=question)[PM]
+        assert both.mean == pytest.approx(statistics.fmean(ours) - statistics.fmean(theirs))
+    ratios = pilot_metrics(lives([1.0, 2.0, 4.0], "forward_transfer"), RATIO, 11)["forward_transfer"]
+    assert ratios.mean == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(("preset", "scale"), [("standard", "log"), ("baker-2023", "linear")])
+def test_two_learners_are_planned_on_the_scale_on_which_they_are_compared(preset: str, scale: str) -> None:
+    ours, theirs = (lives(one, "forward_transfer", preset=preset) for one in ([1.0, 2.0, 4.0], [1.5, 1.0, 3.0]))
+    one = pilot_metrics(ours, RATIO, 11, other=theirs, question="unpaired")["forward_transfer"]
+    assert one.scale == scale

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from perdure.metrics.engine.presets import PRESETS, preset
-from perdure.stats.sentences import decides, rule_of
+from perdure.stats.compare import Difference
+from perdure.stats.sentences import decides, rule_of, sentence
 
 
 def test_a_preset_that_declares_no_verdicts_is_said_to_give_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,3 +21,12 @@ def test_a_preset_that_declares_no_verdicts_is_said_to_give_none(monkeypatch: py
 
 def test_an_edition_that_is_no_longer_declared_decided() -> None:
     assert decides("baker-2023-0.1")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [(1.5, "better than theirs by a factor of 1.5 "), (0.8, "worse than theirs by a factor of 1.25 ")],
+)
+def test_a_ratio_is_said_as_the_factor_that_is_above_1(ratio: float, said: str) -> None:
+    one = Difference("forward_transfer", 5, 5, scale="ratio", difference=ratio, word="better" if ratio > 1 else "worse")
+    assert f"ours does {said}" in sentence(one, "ours", "theirs")
