@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -51,6 +50,8 @@ def joined(address: str | None, purpose: str) -> Iterator[Any]:
 
 
 def _join(ray: Any, address: str | None) -> None:
+    import logging
+
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of ours reports to nobody

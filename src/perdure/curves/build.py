@@ -28,7 +28,6 @@ from perdure.curves.lives import (
     way_of,
 )
 from perdure.curves.model import LOWEST, SCALED, Curves, Expert, Prep, Range, Ranges
-from perdure.curves.pieces import Pieces
 from perdure.curves.prepare import clamp, scale, smooth
 from perdure.curves.prepared import Whole
 from perdure.curves.ranges import (
@@ -232,6 +231,8 @@ def _going_on(
     prep, before = asked.prep, life.before
     measured, smoothed, starts = further
     at = [slice(first, last) for first, last in pairwise(starts.tolist())]
+    from perdure.curves.pieces import Pieces
+
     pieces = Pieces.of(
         before,
         life.ended,

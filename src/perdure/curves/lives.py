@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +12,15 @@ import numpy.typing as npt
 from perdure.curves.arrays import Array
 from perdure.curves.experts import oriented, values_of
 from perdure.curves.model import Prep, Range
-from perdure.curves.pieces import Pieces
 from perdure.curves.ranges import given_ranges, recorded_ranges
 from perdure.errors import LogError, MetricError
 from perdure.lazy import pl
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.variants import Settled
 from perdure.scenario.model import Block, Task
+
+if TYPE_CHECKING:
+    from perdure.curves.pieces import Pieces
 
 __all__ = [
     "KEPT",

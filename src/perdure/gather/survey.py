@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy.typing as npt
 
@@ -29,9 +29,13 @@ from perdure.settings import OPTIONS
 from perdure.settings.presets import STANDARD
 from perdure.words import plural
 
+if TYPE_CHECKING:
+    from perdure.gather.score_files import ScoreFile
+
 __all__ = ["Frame", "Source", "described", "renamed", "score", "survey"]
 
-Source = str | os.PathLike[str] | Lifetime
+Place = str | os.PathLike[str]
+Source = Place | Lifetime
 """What can be surveyed: a path, or a lifetime that was read before. Tables in memory hold lifetimes as those in files
 do (Polars, pandas, Arrow, or arrays by the names of columns); lists and arrays of numbers are matrices."""
 
@@ -71,16 +75,12 @@ def survey(
     as many as there are cores, and one for a few lifetimes. With `engine` "ray" the lifetimes are sent to
     the cluster at `address`, at RAY_ADDRESS, or one started here.
     """
-    from perdure.gather.score_files import is_score_file, read_score_file
-
     settings, of_joint = _with_joint(settings or Settings())
     given, experts = _several(logs, settings.reading()), _several(experts)
     if not given:
         raise NotALog("no logs were given", _TAKEN)
     scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
-    files = [one for one in given if not isinstance(one, Lifetime) and is_score_file(locate(one))]
-    once = {locate(one).resolve(): locate(one) for one in files}  # given twice, it counts once
-    kept = [read_score_file(one, settings.metrics, settings.margins) for one in once.values()]
+    files, kept = _score_files([one for one in given if not isinstance(one, Lifetime)], settings)
     places = [one for one in given if not isinstance(one, Lifetime) and one not in files]
     found, own = find_lifetimes(places, [one for one in experts if not isinstance(one, Lifetime)], settings.reading())
     found = (*(_in_memory(one) for one in given if isinstance(one, Lifetime)), *found)
@@ -133,6 +133,17 @@ def survey(
             *(_unheeded(settings) if kept else ()),
         ),
     )
+
+
+def _score_files(given: Sequence[Place], settings: Settings) -> tuple[list[Place], list[ScoreFile]]:
+    """Those that hold scores made before, and these; a file that is given twice counts once."""
+    if all(locate(one).is_dir() for one in given):
+        return [], []
+    from perdure.gather.score_files import is_score_file, read_score_file
+
+    files = [one for one in given if is_score_file(locate(one))]
+    once = {locate(one).resolve(): locate(one) for one in files}
+    return files, [read_score_file(one, settings.metrics, settings.margins) for one in once.values()]
 
 
 def score(

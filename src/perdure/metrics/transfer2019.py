@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from itertools import pairwise
-from statistics import fmean
 
 from perdure.curves.model import Curve, Curves, Expert
 from perdure.metrics.engine.combine import flat
@@ -165,14 +166,14 @@ def _recovery(site: Site, life: Curves) -> Value:
             if steps is None:
                 steps, flags = len(later) + 1, ("a block never recovered",)
             times.setdefault(which, []).append(1 + steps)
-    return Value(fmean(times["before"]) / fmean(times["after"]), flags)
+    return Value(_mean(times["before"]) / _mean(times["after"]), flags)
 
 
 def _maintenance(site: Site, life: Curves) -> float:
     kept: dict[str, float] = {}
     for which in ("before", "after"):
         pairs = zip(site.blocks[f"{which}_tests"], site.blocks[which], strict=True)
-        kept[which] = fmean(_kept(test, train, life) for test, train in pairs)
+        kept[which] = _mean([_kept(test, train, life) for test, train in pairs])
     if kept["before"] <= 0:
         raise NoValue("nothing of what was learned before is left in evaluation, so that no ratio to it means anything")
     return kept["after"] / kept["before"]
@@ -183,3 +184,7 @@ def _kept(test: int, train: int, life: Curves) -> float:
     tested, trained = life.over((test,)), life.over((train,))
     task = life.scenario.blocks[train].task
     return better_than(saturated(tested, life), saturated(trained, life), life, task, trained.range)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from perdure.errors import ScenarioError
-from perdure.scenario.distributions import distribution_problem
-from perdure.scenario.document import TwiceNamed
 
 __all__ = ["UnfitParameter", "parameter_key", "same_value", "set_text"]
 
@@ -54,6 +52,9 @@ def _canonical(value: Any, name: str) -> Any:
         return "list", *(_canonical(inner, name) for inner in value)
     if not isinstance(value, Mapping):
         return value
+    from perdure.scenario.distributions import distribution_problem
+    from perdure.scenario.document import TwiceNamed
+
     if isinstance(value, TwiceNamed):
         raise UnfitParameter(f"in parameter {name!r} the key {value.keys_twice[0]!r} occurs twice", "keep one of them")
     if any(key.startswith("$") for key in value):
