@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -38,16 +38,15 @@ from perdure.curves.ranges import (
     spans_by_task,
 )
 from perdure.curves.together import Together
+from perdure.curves.unsmoothed import Step, Unsmoothed, each_block
 from perdure.errors import LogError
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.variants import Settled, settle
-from perdure.scenario.model import Block, Scenario
+from perdure.scenario.model import Scenario
 
 __all__ = ["alike", "curves", "expert_logs"]
 
-_SHORT = 256  # values; a longer block by itself takes no longer for being one of many
-_TOGETHER = 1 << 14  # values of a life's short blocks that are clamped or scaled in one go
 _AT_ONCE = 1 << 20  # values prepared as one array, the experts' beside them
 
 
@@ -154,12 +153,13 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
 
     all_given = len(given) == len(tasks)
     known = {task: [one] * count for task, one in given.items()}
-    raw = measured
+    steps: list[tuple[Step, Mapping[str, Range | Ranges]]] = []
     clamps: dict[str, Range | Ranges] = {}
     if prep.clamp:
         clamped = known if all_given else percentiles(smoothed, starts, blocks, matched) | known
         clamps = {task: Ranges.of(found) for task, found in clamped.items()}
-        raw = _each_block(blocks, starts, smoothed, raw, apart, clamps, clamp)
+        steps.append((clamp, clamps))
+        each_block(blocks, starts, smoothed, clamps, clamp)
     spanned = spans_by_task(smoothed, starts, blocks, earlier)
     ranges = known if all_given else found_ranges(spanned, matched, clamps, prep) | known
     by_life = [dict(zip(ranges, found, strict=True)) for found in zip(*ranges.values(), strict=True)]
@@ -171,12 +171,14 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
     if first.lifetime.kept and by_block(prep):
         return [_going_on(first, asked, logs, matched, by_life[0], notes[0], (measured[0], smoothed[0], starts))]
     if prep.scale != "none":
-        raw = _each_block(blocks, starts, smoothed, raw, apart, bounds, scale)
+        steps.append((scale, bounds))
+        each_block(blocks, starts, smoothed, bounds, scale)
     noise = _noise(group, prep)
     if noise is not None:
-        smoothed, raw = smoothed + noise, raw + noise
-    for array in (smoothed, raw):
+        smoothed += noise
+    for array in (smoothed, measured):
         array.flags.writeable = False
+    unsmoothed = Unsmoothed(measured, smoothed, starts, blocks, frozenset(apart), steps, noise)
     experts = {task: _scaled(found, task, bounds, clamps, prep, count) for task, found in matched.items()}
     joined = Joined(
         partial(_first, measured, starts),
@@ -194,14 +196,14 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
             for task in tasks
         }
         floor = None if prep.scale == "none" else LOWEST
-        among = Together(smoothed, raw, measured, starts, [widths[block.task] for block in blocks], floor)
+        among = Together(smoothed, unsmoothed.over, measured, starts, [widths[block.task] for block in blocks], floor)
     return [
         Curves(
             lifetime=life.lifetime.id,
             passage=_sharing(life.passage, first.passage.scenario),
             prep=prep,
             directions=first.ways,
-            prepared=Whole(smoothed[row], raw[row], measured[row], starts),
+            prepared=Whole(smoothed[row], partial(unsmoothed.of, row), measured[row], starts),
             starts=starts,
             ranges=by_life[row],
             experts={task: tuple(one[row] for one in found) for task, found in experts.items()},
@@ -294,46 +296,6 @@ def _scaled(
         bounds = ranges[own if own in ranges else task]
         scaled.append(scaled_for(log, bounds, prep, clamped=clamps.get(task) if own == task else None, lives=lives))
     return tuple(scaled)
-
-
-def _each_block(
-    blocks: Sequence[Block],
-    starts: npt.NDArray[np.int64],
-    smoothed: Array,
-    raw: Array,
-    apart: Sequence[int],
-    ranges: Mapping[str, Range | Ranges],
-    prepared: Callable[[Array, Range | Ranges], Array],
-) -> Array:
-    """Replace each block of `smoothed` by what `prepared` makes of it, given its task's range; and give that of `raw`.
-
-    Both are the same in blocks that are not `apart`. Short blocks are taken together, because a life may have a
-    hundred thousand.
-    """
-    lows, highs = (
-        np.concatenate(np.broadcast_arrays(*(np.atleast_2d(edge) for edge in edges)), axis=1)
-        for edges in ([one.low for one in ranges.values()], [one.high for one in ranges.values()])
-    )
-    numbers = {task: number for number, task in enumerate(ranges)}
-    column = np.array([numbers[block.task] for block in blocks])
-    differ = frozenset(apart)
-    made = np.empty_like(raw)
-    first = 0
-    while first < len(blocks):
-        last = first + 1
-        if starts[last] - starts[first] < _SHORT:
-            last = max(last, int(np.searchsorted(starts, starts[first] + _TOGETHER, side="right")) - 1)
-        span = slice(starts[first], starts[last])
-        if last == first + 1:
-            limits = ranges[blocks[first].task]
-        else:
-            lengths, of = np.diff(starts[first : last + 1]), column[first:last]
-            limits = Ranges(np.repeat(lows[:, of], lengths, axis=1), np.repeat(highs[:, of], lengths, axis=1))
-        made[:, span] = prepared(raw[:, span], limits)
-        alone = last == first + 1 and first not in differ
-        smoothed[:, span] = made[:, span] if alone else prepared(smoothed[:, span], limits)
-        first = last
-    return made
 
 
 def _unused_experts(

@@ -22,7 +22,7 @@ def matrix_curves(passage: MatrixPassage, lifetime: str, direction: Direction = 
         passage=passage,
         prep=Prep(window="none", scale="none"),
         directions=dict.fromkeys(passage.matrix.tasks, direction),
-        prepared=Whole(values, values, values, passage.starts),
+        prepared=Whole(values, lambda: values, values, passage.starts),
         starts=passage.starts,
         ranges={
             task: Range(float(np.nanmin(row)), float(np.nanmax(row)))

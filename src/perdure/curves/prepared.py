@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -67,13 +68,19 @@ class Whole:
     """The values of a life as long arrays, cut into blocks by `starts`."""
 
     values: Array
-    raw: Array
+    unsmoothed: Callable[[], Array]
+    """Makes the values that are not smoothed."""
     measured: Array
     starts: npt.NDArray[np.int64]
     curves: dict[int, Curve] = field(default_factory=dict)
     means: dict[int, float] = field(default_factory=dict)
     found: None = None
     moved: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def raw(self) -> Array:
+        """Clamped and scaled, not smoothed."""
+        return self.unsmoothed()
 
     def over(self, blocks: Sequence[int]) -> tuple[Array, Array]:
         """The blocks stitched, smoothed and not; of a single one a view."""

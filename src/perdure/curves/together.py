@@ -7,7 +7,7 @@ first one asks: thousands of short lives then cost little more than one long one
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,19 @@ __all__ = ["Rows", "Together", "over_each"]
 class Rows:
     """The same place in many lives, a row each."""
 
-    def __init__(self, values: Array, raw: Array, extents: Sequence[float], floor: float | None = None) -> None:
+    def __init__(
+        self, values: Array, raw: Callable[[], Array], extents: Sequence[float], floor: float | None = None
+    ) -> None:
         self.values = values
-        self.raw = raw
+        self._raw = raw
         self.extents = extents
         self.floor = floor
         self._first: dict[int, Rows] = {}
+
+    @cached_property
+    def raw(self) -> Array:
+        """The same, not smoothed."""
+        return self._raw()
 
     @cached_property
     def curves(self) -> tuple[Curve, ...]:
@@ -39,7 +46,7 @@ class Rows:
         if count >= self.values.shape[-1]:
             return self
         if count not in self._first:
-            self._first[count] = Rows(self.values[:, :count], self.raw[:, :count], self.extents, self.floor)
+            self._first[count] = Rows(self.values[:, :count], lambda: self.raw[:, :count], self.extents, self.floor)
         return self._first[count]
 
 
@@ -93,13 +100,15 @@ class Together:
     def __init__(
         self,
         values: Array,
-        raw: Array,
+        raw: Callable[[tuple[int, ...]], Array],
         measured: Array,
         starts: npt.NDArray[np.int64],
         extents: Sequence[Sequence[float]],
         floor: float | None = None,
     ) -> None:
-        """`extents` has the width of the range of each block's task on the prepared scale, life by life."""
+        """`raw` gives blocks that are not smoothed; `extents` has the width of the range of each block's task on the
+        prepared scale, life by life.
+        """
         self.floor = floor
         self.values = values
         self.raw = raw
@@ -112,7 +121,7 @@ class Together:
     def over(self, blocks: tuple[int, ...]) -> Sequence[Curve]:
         """The blocks stitched together, of every life."""
         if blocks not in self._over:
-            values, raw = (gathered(array, self.starts, blocks) for array in (self.values, self.raw))
+            values, raw = gathered(self.values, self.starts, blocks), partial(self.raw, blocks)
             self._over[blocks] = Rows(values, raw, self.extents[blocks[0]], self.floor).curves
         return self._over[blocks]
 
