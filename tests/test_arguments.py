@@ -15,6 +15,7 @@ import pytest
 import perdure
 from perdure.arguments import held_to_its_signature
 
+CLASSES = ["Journal", "Recorder", "Settings"]
 FUNCTIONS = [name for name in perdure.__all__ if inspect.isfunction(getattr(perdure, name))]
 NONSENSE: tuple[Any, ...] = (3, None, 2.5, "", "nonsense", b"x", {}, {"a": 1}, [], [3], [None], object())
 TABLE = {
@@ -55,6 +56,7 @@ def sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
             "evaluate": 1,
             "figure": perdure.draw("scenario", tmp_path / "life"),
             "into": "out",
+            "name": "again",
             "journal": journal,
             "kind": "scenario",
             "layout": "condensed",
@@ -89,7 +91,7 @@ def _refusal(function: Callable[..., Any], given: Mapping[str, Any]) -> perdure.
     return None
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES])
 def test_what_a_public_function_cannot_take_is_refused_in_our_words(name: str, sound: dict[str, Any]) -> None:
     function = getattr(perdure, name)
     parameters = inspect.signature(function).parameters.values()
@@ -130,6 +132,9 @@ TAKEN: dict[str, tuple[Callable[[], object], str]] = {
         lambda: perdure.stratified_bootstrap([np.ones(3)], np.mean, cast("Any", 3)),
         "rng is 3; give numpy.random.default_rng(seed)",
     ),
+    "one measure": (lambda: perdure.Journal("x", "y", measures="reward"), "give a list of text or a dict"),
+    "text for a switch": (lambda: perdure.Settings(pool=cast("Any", "no")), "pool is 'no'; give True or False"),
+    "no journal": (lambda: perdure.Recorder(cast("Any", "logs")), "journal is 'logs'; give perdure.Journal"),
     "an object": (lambda: perdure.score(TABLE, settings=cast("Any", object())), "settings is an object; give"),
 }
 

@@ -14,14 +14,17 @@ import os
 import re
 import reprlib
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from perdure.errors import PerdureError, nearest
 from perdure.words import listed
 
-__all__ = ["held_to_its_signature"]
+__all__ = ["held_to_its_signature", "held_to_signature"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _SHOWN = (bool, int, float, str, bytes, list, tuple, dict, set, types.NoneType)
 _LOOKED_AT = 1000  # elements of a list: what is longer holds what its first ones are
@@ -40,29 +43,41 @@ _WORDS: dict[Any, str] = {
 @functools.cache
 def held_to_its_signature(function: Callable[..., Any], place: str) -> Callable[..., Any]:
     """The function, which is public as `place`, with its arguments looked at before it sees them."""
-    signature = inspect.signature(function)
-    hints: dict[str, Any] | None = None
-
-    @functools.wraps(function)
-    def held(*args: Any, **named: Any) -> Any:
-        nonlocal hints
-        try:
-            given = signature.bind(*args, **named).arguments
-        except TypeError:
-            return function(*args, **named)  # Python's own words: an argument is missing, or has another name
-        for name, value in given.items():
-            parameter = signature.parameters[name]
-            if value is parameter.default or parameter.kind is parameter.VAR_KEYWORD:
-                continue
-            if hints is None:
-                hints = _types(function)
-            hint = hints.get(name, Any)
-            if not _fits(value, hint):
-                raise PerdureError(f"{name} is {_shown(value)}", _wanted(value, hint), where=place)
-        return function(*args, **named)
-
+    held = held_to_signature(place)(function)
     held.__module__, _, held.__qualname__ = place.rpartition(".")  # a pickle looks for it where it is public
     return held
+
+
+def held_to_signature(
+    place: str, error: type[PerdureError] = PerdureError, but: Collection[str] = ()
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """For the `__init__` of a public class, as `held_to_its_signature` is for functions; `but` is not looked at."""
+
+    def held_by(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        hints: dict[str, Any] | None = None
+
+        @functools.wraps(function)
+        def held(*args: P.args, **named: P.kwargs) -> R:
+            nonlocal hints
+            try:
+                given = signature.bind(*args, **named).arguments
+            except TypeError:
+                return function(*args, **named)  # Python's own words: an argument is missing, or has another name
+            for name, value in given.items():
+                parameter = signature.parameters[name]
+                if value is parameter.default or parameter.kind is parameter.VAR_KEYWORD or name in but:
+                    continue
+                if hints is None:
+                    hints = _types(function)
+                hint = hints.get(name, Any)
+                if not _fits(value, hint):
+                    raise error(f"{name} is {_shown(value)}", _wanted(value, hint), where=place)
+            return function(*args, **named)
+
+        return held
+
+    return held_by
 
 
 class _Names(dict[str, Any]):
@@ -90,8 +105,6 @@ def _fits(value: Any, hint: Any) -> bool:
         return any(_fits(value, one) for one in inside)
     if kind is Literal:
         return any(type(value) is type(one) and value == one for one in inside)
-    if hint is None or kind is types.NoneType:
-        return value is None
     if kind is bool:
         return isinstance(value, numbers.Integral) or type(value).__name__ in ("bool", "bool_")
     if kind in (int, float):

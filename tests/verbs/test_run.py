@@ -182,3 +182,12 @@ def test_a_line_that_is_no_toml_is_named(tmp_path: Path) -> None:
     with pytest.raises(ProtocolError, match="not TOML: Invalid value; mend it there") as found:
         perdure.prepare_protocol(file, tmp_path / "run")
     assert (found.value.file, found.value.line) == (str(file), 2)
+
+
+def test_of_one_learner_the_score_stands_beside_its_run_or_is_said_to_be_none(protocol: Path, tmp_path: Path) -> None:
+    lived = perdure.run_protocol(protocol, tmp_path / "run", learner="forgetful-q", workers=0, score=False)
+    assert lived.as_json()["score"] is None
+    scored = perdure.run_protocol(protocol, tmp_path / "run", learner="forgetful-q", workers=0)
+    assert scored.lived == ()
+    assert scored.scored is not None
+    assert scored.as_json()["score"] == scored.scored.as_json()

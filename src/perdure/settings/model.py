@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from perdure.arguments import held_to_signature
 from perdure.errors import PerdureError, UnknownName
 from perdure.settings import kinds
 from perdure.settings.declare import MATRICES, METRICS, PREPARATION, READING, STATISTICS, Option, option
@@ -47,7 +48,7 @@ class Settings:
     )
     prep: Prep | None = None
     """A preparation in place of the preset's; what is given beside it still counts."""
-    metrics: Sequence[str] = option(
+    metrics: str | Sequence[str] = option(
         (),
         "--metrics",
         kinds.names("ID|FILE.py..."),
@@ -338,6 +339,10 @@ OPTIONS: Mapping[str, Option] = {
     one.name: one.metadata["option"] for one in dataclasses.fields(Settings) if "option" in one.metadata
 }
 """Every setting that can be given, by its key, in the order in which help shows them."""
+
+# A measure may also be given by task, which then stands in `measures`; of choices the further words are taken too.
+_ELSEWHERE = ("measure", *(name for name, declared in OPTIONS.items() if declared.kind.choices))
+Settings.__init__ = held_to_signature("perdure.Settings", but=_ELSEWHERE)(Settings.__init__)  # type: ignore[method-assign]
 
 UNDECIDING = frozenset(name for name, declared in OPTIONS.items() if not declared.decides)
 """Settings that may differ between lifetimes that are pooled."""

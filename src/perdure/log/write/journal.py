@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from perdure.arguments import held_to_signature
 from perdure.errors import LogError, PerdureError, RecordError
 from perdure.log.formats.l2logger import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
 from perdure.log.model import STANDARD_COLUMNS, Direction, Role
@@ -57,6 +58,7 @@ class Journal:
     `mlflow:URI`, `wandb:PROJECT` (offline) or `aim:REPOSITORY`.
     """
 
+    @held_to_signature("perdure.Journal", RecordError)
     def __init__(
         self,
         into: str | os.PathLike[str],
@@ -73,8 +75,6 @@ class Journal:
         mirror: str | None = None,
     ) -> None:
         self.measures = declared_measures(measures)
-        if role not in ("life", "expert", "twin"):
-            raise RecordError(f"role is {role!r}", "expected 'life', 'expert' or 'twin'")
         if mirror is not None and join:
             raise RecordError("a journal that joins a lifetime cannot mirror it", "give mirror to the first alone")
         self.path = Path(into) / _folder_name(name)
