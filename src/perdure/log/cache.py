@@ -28,7 +28,7 @@ __all__ = ["EXPERIENCES", "FOLDER", "VALUES", "WORTH_KEEPING", "Copy", "keep", "
 FOLDER = ".perdure"
 EXPERIENCES, VALUES = "experiences.parquet", "values.bin"
 """The copies there are: of all rows; and of the values in order, with what each block says of itself."""
-_LAYOUT = "5"  # raise it when what is kept changes, so that old copies are not taken
+_LAYOUT = "6"  # raise it when what is kept changes, so that old copies are not taken
 WORTH_KEEPING = 50_000  # rows; below, parsing the text again takes little longer than writing the copy
 
 _writing: set[threading.Thread] = set()

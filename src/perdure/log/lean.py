@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from perdure.log.blocks import Facts, scenario_of
 from perdure.log.model import Passage
 from perdure.log.plain import BEYOND, NeedsRows, Records, Run, records
+from perdure.log.rules import RULES
 from perdure.log.tsv import Checksums, Source, bodies
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Lean:
     """Of the blocks."""
     values: Mapping[str, npt.NDArray[np.float64]]
     """Measure → one value for each experience."""
+    columns: Sequence[str]
+    """What is recorded in each row."""
     height: int
     """How many rows there were, with those that do not count."""
     rows: Callable[[], pl.DataFrame]
@@ -66,7 +69,7 @@ class Lean:
 
     def parts(self) -> tuple[list[memoryview], bytes]:
         """All of it, to be kept: the values of each measure, and what is said of them."""
-        said = _Said(self.facts, list(self.times), self.lengths.tolist(), list(self.values))
+        said = _Said(self.facts, list(self.times), self.lengths.tolist(), list(self.values), list(self.columns))
         values = (one.astype(_FLOATS, copy=False).data.cast("B") for one in self.values.values())
         return list(values), msgspec.json.encode(said)
 
@@ -78,7 +81,8 @@ class Lean:
         found = msgspec.json.decode(said, type=_Said)
         arrays = (np.frombuffer(one, _FLOATS) for one in values)
         named = dict(zip(found.measures, arrays, strict=True))
-        return cls(found.facts, found.times, np.array(found.lengths, np.int64), named, height, rows)
+        lengths = np.array(found.lengths, np.int64)
+        return cls(found.facts, found.times, lengths, named, found.columns, height, rows)
 
 
 class _Said(msgspec.Struct):
@@ -88,6 +92,7 @@ class _Said(msgspec.Struct):
     times: list[tuple[str | None, str | None]]
     lengths: list[int]
     measures: list[str]
+    columns: list[str]
 
 
 def read_lean(
@@ -152,7 +157,7 @@ def _halves(found: Sequence[Source]) -> list[Sequence[Source]]:
     return [part for part in (found[:middle], found[middle:]) if part]
 
 
-def _joined(pieces: Iterable[Records], measures: Sequence[str], rows: Callable[[], pl.DataFrame]) -> Lean:
+def _joined(pieces: Sequence[Records], measures: Sequence[str], rows: Callable[[], pl.DataFrame]) -> Lean:
     """Records one behind the other, cut into blocks."""
     blocks: list[list[Run]] = []
     values: dict[str, list[npt.NDArray[np.float64]]] = {name: [] for name in measures}
@@ -186,4 +191,6 @@ def _joined(pieces: Iterable[Records], measures: Sequence[str], rows: Callable[[
         raise NeedsRows  # which parameters are noise, all rows tell
     times = [(one[0].times[0], one[-1].times[1]) for one in blocks]
     lengths = np.array([sum(run.end - run.start for run in one) for one in blocks], dtype=np.int64)
-    return Lean(facts, times, lengths, {name: np.concatenate(some) for name, some in values.items()}, height, rows)
+    columns = list(dict.fromkeys(name for piece in pieces for name in (*RULES, *piece.columns)))
+    joined = {name: np.concatenate(some) for name, some in values.items()}
+    return Lean(facts, times, lengths, joined, columns, height, rows)

@@ -254,7 +254,7 @@ class Passage:
     @property
     def columns(self) -> Collection[str]:
         """What is recorded in each row."""
-        return self.rows.columns if self.lean is None else {*STANDARD_COLUMNS, *self.lean.values}
+        return self.rows.columns if self.lean is None else self.lean.columns
 
     def times(self, block: int) -> tuple[str | None, str | None]:
         """When the first and the last experience of a block were recorded."""

@@ -61,6 +61,7 @@ class Run(NamedTuple):
 class Records:
     """Rows in the order of their blocks and experiences."""
 
+    columns: Sequence[str]
     runs: Sequence[Run]
     values: Mapping[str, npt.NDArray[np.float64]]
     height: int
@@ -71,9 +72,9 @@ class Records:
 
 def records(body: memoryview, header: Sequence[str], measures: Sequence[str]) -> Records:
     """The records in a text, behind which are `BEYOND` further bytes; NeedsRows where it takes more to read it."""
-    known = RULES.keys() | set(measures)
-    if len(set(header)) < len(header) or known - OPTIONAL_COLUMNS - set(header) or not known >= set(header):
-        raise NeedsRows  # a column is missing, twice, or the log's own, which a metric may read
+    needed = (RULES.keys() | set(measures)) - OPTIONAL_COLUMNS
+    if len(set(header)) < len(header) or not needed <= set(header):
+        raise NeedsRows  # a column is missing, or there twice
     lines = _Lines.of(body, header)
     try:
         numbers = whole_numbers(lines.text, *lines.column("exp_num"))
@@ -89,7 +90,7 @@ def records(body: memoryview, header: Sequence[str], measures: Sequence[str]) ->
         raise NeedsRows
     if not risen.issuperset((np.flatnonzero(numbers[1:] <= numbers[:-1]) + 1).tolist()):
         raise NeedsRows  # rows of one experience are averaged, and others sorted
-    return Records(runs, values, len(numbers), int(numbers[0]), int(numbers[-1]))
+    return Records(header, runs, values, len(numbers), int(numbers[0]), int(numbers[-1]))
 
 
 @dataclass(frozen=True, eq=False)
