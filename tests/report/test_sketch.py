@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import perdure
 from perdure.curves.build import curves
 from perdure.report.material import Material
-from perdure.report.sketch import Line, Stretch, columns_for, sketch, thinned
+from perdure.report.sketch import columns_for, sketch, thinned
+from perdure.report.stretches import Line, Stretch
 from perdure.scenario.model import Block
 
 finite = st.floats(-1e6, 1e6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import zip_longest
 
 import numpy as np
@@ -16,19 +16,16 @@ from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Range
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixPassage
 from perdure.log.model import Passage
+from perdure.metrics.engine.compact import same
 from perdure.metrics.matrix.cells import matrix_of
-from perdure.scenario.model import Block
-from perdure.stats.interval import t_interval
-from perdure.stats.model import LEVEL
+from perdure.report.stretches import Line, Stretch, Stretches
 
 __all__ = [
     "MEMORY_COLUMNS",
     "STEP_COLUMNS",
     "Beside",
     "Cost",
-    "Line",
     "Sketch",
-    "Stretch",
     "columns_for",
     "sketch",
     "sketched",
@@ -43,44 +40,6 @@ STEP_COLUMNS = ("steps", "step_count", "episode_steps", "episode_step_count")
 
 MEMORY_COLUMNS = ("memory_mb", "peak_memory_mb")
 """Columns that may say how much memory an experience took, in MB."""
-
-
-@dataclass(frozen=True, eq=False)
-class Line:
-    """A thinned curve: where, and how high."""
-
-    x: npt.NDArray[np.int64]
-    y: Array
-    steps: Array | None = None
-    """The steps taken before each point, where the log counts them."""
-
-
-@dataclass(frozen=True, eq=False)
-class Stretch:
-    """One block as drawn; values are as measured, counted from the lifetime's first experience."""
-
-    index: int
-    block: Block
-    first: int
-    length: int
-    measured: Line
-    smoothed: Line | None
-    """Learning blocks only."""
-    mean: float
-    sd: float | None
-    """Over the block's experiences; None for a single one."""
-    steps: tuple[float, float] | None = None
-    """Steps taken before the block, and after it."""
-
-    @property
-    def low(self) -> float | None:
-        """The lower end of the mean's 95 % t interval; None for a single experience."""
-        return None if self.sd is None else self.mean - _reach(self.length) * self.sd
-
-    @property
-    def high(self) -> float | None:
-        """The upper end."""
-        return None if self.sd is None else self.mean + _reach(self.length) * self.sd
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +71,7 @@ class Sketch:
     lower: frozenset[str]
     """The tasks in whose measure lower is better."""
     tasks: tuple[str, ...]
-    stretches: tuple[Stretch, ...]
+    stretches: Sequence[Stretch]
     ranges: Mapping[str, Range]
     """Task → its range as measured."""
     beside: tuple[Beside, ...] = ()
@@ -185,9 +144,9 @@ def sketch(curves: Curves, *, columns: int = 1200, beside: bool = True) -> Sketc
     return Sketch(
         id=curves.lifetime,
         measure=curves.passage.measure,
-        lower=frozenset(task for task, way in curves.directions.items() if way == "lower"),
-        tasks=tuple(task.label for task in curves.scenario.tasks),
-        stretches=tuple(stretches),
+        lower=same(frozenset(task for task, way in curves.directions.items() if way == "lower")),
+        tasks=same(tuple(task.label for task in curves.scenario.tasks)),
+        stretches=Stretches(stretches),
         ranges={task: _as_measured(span, curves.sign(task)) for task, span in curves.ranges.items()},
         beside=_beside(curves, stretches, columns) if beside else (),
         matrix=matrix if len(matrix.tasks) else None,
@@ -228,12 +187,6 @@ def _memory(passage: Passage) -> dict[str, float]:
         if block.mode == "learn" and not np.isnan(used).all():
             found[block.task] = max(found.get(block.task, -np.inf), float(np.nanmax(used)))
     return found
-
-
-@lru_cache(maxsize=256)
-def _reach(count: int) -> float:
-    """Half the 95 % t interval of a mean of `count` values, in standard deviations."""
-    return float(t_interval(0.0, 1.0, count, LEVEL)[1])
 
 
 def thinned(values: Array, columns: int) -> npt.NDArray[np.int64]:

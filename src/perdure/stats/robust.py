@@ -134,10 +134,13 @@ def performance_profile(
         # The share above a level follows from how often the ranks above it are drawn.
         first_above = np.searchsorted(values, levels, side="right")
         shares.append(1 - first_above / len(values))
-        drawn = np.sort(rng.integers(len(values), size=(resamples, len(values))), axis=1)
-        offset = np.arange(resamples)[:, None] * (len(values) + 1)
-        wanted = first_above[None, :] + offset
-        position = np.searchsorted((drawn + offset).ravel(), wanted.ravel(), side="left").reshape(wanted.shape)
-        redrawn += 1 - (position - np.arange(resamples)[:, None] * len(values)) / len(values)
+        together = max(1, _AT_ONCE // len(values))  # some resamples at a time, as there may be thousands of lifetimes
+        for first in range(0, resamples, together):
+            rows = np.arange(min(together, resamples - first))[:, None]
+            drawn = np.sort(rng.integers(len(values), size=(len(rows), len(values))), axis=1)
+            offset = rows * (len(values) + 1)
+            wanted = first_above[None, :] + offset
+            position = np.searchsorted((drawn + offset).ravel(), wanted.ravel(), side="left").reshape(wanted.shape)
+            redrawn[first : first + len(rows)] += 1 - (position - rows * len(values)) / len(values)
     low, high = np.quantile(redrawn / len(by_task), _ends(level), axis=0)
     return np.mean(shares, axis=0), low, high

@@ -22,13 +22,19 @@ from perdure.scenario.model import Block
 
 _Value = TypeVar("_Value")
 
-__all__ = ["CompactBlocks", "CompactMetrics", "same"]
+__all__ = ["Common", "CompactBlocks", "CompactMetrics", "same"]
 
 
 def same(value: _Value) -> _Value:
     """One object for all that are equal to the last digit: notes, orders, bounds are those of other lifetimes too."""
-    held: _Value = _held_as(pickle.dumps(value))
+    packed = pickle.dumps(value)
+    if len(packed) > _SHORT:
+        return value
+    held: _Value = _held_as(packed)
     return held
+
+
+_SHORT = 1 << 14  # longer ones are seldom alike, and would be kept when nobody needs them
 
 
 @lru_cache(maxsize=256)
@@ -36,7 +42,7 @@ def _held_as(packed: bytes) -> Any:
     return pickle.loads(packed)
 
 
-class _Common:
+class Common:
     """What is held once: made again, also from a pickle, it is the one that is there."""
 
     __slots__ = ("__weakref__",)
@@ -52,11 +58,11 @@ class _Common:
         return type(self).of, tuple(getattr(self, name) for name in self.__slots__)
 
 
-_held: WeakValueDictionary[_Common, Any] = WeakValueDictionary()
+_held: WeakValueDictionary[Common, Any] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, slots=True)
-class _Form(_Common):
+class _Form(Common):
     """Everything of one metric but its numbers."""
 
     told: Measured
@@ -69,7 +75,7 @@ class _Form(_Common):
 
 
 @dataclass(frozen=True, slots=True)
-class _Blocks(_Common):
+class _Blocks(Common):
     """Everything of the blocks of a lifetime but their numbers."""
 
     blocks: tuple[Block, ...]

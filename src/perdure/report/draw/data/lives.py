@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,8 @@ from perdure.curves.arrays import Array
 from perdure.errors import PerdureError
 from perdure.report.draw.data.view import Nothing, View, whose
 from perdure.report.material import Material
-from perdure.report.sketch import Beside, Line, Sketch, Stretch
+from perdure.report.sketch import Beside, Sketch
+from perdure.report.stretches import Line, Stretch
 
 __all__ = [
     "Evaluated",
@@ -195,6 +196,7 @@ def lifetime_of(sketch: Sketch, view: View | None = None) -> LifetimeData | Noth
     view = view or View()
     if not sketch.stretches:
         return Nothing("there is no lifetime")
+    sketch = replace(sketch, stretches=tuple(sketch.stretches))  # which are made when they are looked at
     return LifetimeData(
         id=sketch.id,
         x=x_words(sketch, view),

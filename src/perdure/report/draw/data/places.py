@@ -13,7 +13,7 @@ from perdure.metrics.engine.presets import headline
 from perdure.report.draw.data.lives import LifetimeData, drawn, ends, lifetime_of, x_words
 from perdure.report.draw.data.view import Nothing, View, whose
 from perdure.report.material import Material
-from perdure.report.sketch import Stretch
+from perdure.report.stretches import Stretch
 from perdure.scenario.sites import LIFETIME, between_learning_blocks
 
 __all__ = [
