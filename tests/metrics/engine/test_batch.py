@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -220,6 +221,27 @@ def test_a_formula_that_fails_in_one_life_leaves_the_others_alone() -> None:
     assert found[0].why is None
     assert found[1].why == "picky raised ZeroDivisionError: no (at a)"
     assert found[2].flags == ("1 of 3 left out: a: odd",)
+
+
+@pytest.mark.parametrize("blocks", [(99,), (), (0, 99)])
+@pytest.mark.parametrize("apart", [False, True])
+def test_sites_that_name_no_block_are_named_in_every_life(blocks: tuple[int, ...], apart: bool) -> None:
+    def nowhere(scenario: Scenario) -> Iterator[Site]:
+        """A block that is not there."""
+        yield Site("a", {"learned": blocks})
+
+    def level(learned: Curve) -> float:
+        """A number."""
+        return learned.mean
+
+    def levels(learned: tuple[Curve, ...]) -> float:
+        """A number."""
+        return sum(one.mean for one in learned) / len(learned)
+
+    lost = metric(nowhere, register=False)(levels if apart else level)
+    for one in measure_all(lost, together()):
+        assert one.value is None
+        assert re.search(r"(failed|raised)[: ]+\w+Error", str(one.why))
 
 
 def test_a_curve_among_many_is_a_curve() -> None:

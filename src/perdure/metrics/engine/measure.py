@@ -210,7 +210,7 @@ def _everywhere(metric: Metric, lives: Sequence[Curves], site: Site, context: Co
     if len(lives) > 1 and not metric.expert:
         try:
             columns = [build.each(lives, site) for _, build in plan if isinstance(build, _Over)]
-        except Broken as problem:
+        except Exception as problem:  # sites may name blocks that are not there
             return [problem] * len(lives)
     names = tuple(name for name, _ in plan)
     rows = zip(*columns, strict=True) if len(columns) == len(plan) else repeat(None)
