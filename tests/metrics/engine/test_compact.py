@@ -1,10 +1,12 @@
 """What is held compactly is what was measured."""
 
+import gc
 import pickle
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perdure.metrics.engine import compact
 from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.compact import CompactBlocks, CompactMetrics, same
 from perdure.metrics.engine.flag import Flag
@@ -47,8 +49,8 @@ def _at(place: int, one: BlockSummary) -> BlockSummary:
 @given(st.lists(METRICS, max_size=3))
 def test_metrics_come_back_to_the_last_digit_and_in_their_order(lives: list[dict[str, Measured]]) -> None:
     held = [CompactMetrics(one) for one in lives]  # together, as what one has in common with another is held once
-    for metrics, compact in zip(lives, held, strict=True):
-        for one in (compact, pickle.loads(pickle.dumps(compact))):
+    for metrics, kept in zip(lives, held, strict=True):
+        for one in (kept, pickle.loads(pickle.dumps(kept))):
             assert one == metrics
             assert repr(one) == repr(metrics)  # which tells orders, and 0 from -0, apart
             assert {name: one.value(name) for name in metrics} == {name: each.value for name, each in metrics.items()}
@@ -56,8 +58,8 @@ def test_metrics_come_back_to_the_last_digit_and_in_their_order(lives: list[dict
 
 @given(BLOCKS)
 def test_blocks_come_back_to_the_last_digit(blocks: tuple[BlockSummary, ...]) -> None:
-    compact = CompactBlocks(blocks)
-    for one in (compact, pickle.loads(pickle.dumps(compact))):
+    kept = CompactBlocks(blocks)
+    for one in (kept, pickle.loads(pickle.dumps(kept))):
         assert one == blocks
         assert repr(one) == repr(blocks)
         assert one[1:] == blocks[1:]
@@ -75,6 +77,15 @@ def test_what_lifetimes_have_in_common_is_held_once() -> None:
     assert one["kept"].at is third["kept"].at
     assert one["none"] is third["none"]
     assert (one["kept"].by["pong"], third["kept"].by["pong"]) == ((1.0,), (3.0,))
+
+
+def test_what_nobody_holds_any_more_is_let_go() -> None:
+    held = len(compact._held)
+    one = CompactMetrics({"kept": Measured(None, why="said of this life alone")})
+    assert len(compact._held) == held + 1
+    del one
+    gc.collect()
+    assert len(compact._held) == held
 
 
 def test_the_same_is_said_by_one_object_and_the_almost_same_by_another() -> None:

@@ -51,14 +51,14 @@ class Common:
     def of(cls, *parts: Any) -> Self:
         """The one that has these parts."""
         made = cls(*parts)
-        held: Self = _held.setdefault(made, made)
+        held: Self = _held.setdefault((cls, parts), made)  # by its parts: by itself, it would hold itself for ever
         return held
 
     def __reduce__(self) -> Any:
         return type(self).of, tuple(getattr(self, name) for name in self.__slots__)
 
 
-_held: WeakValueDictionary[Common, Any] = WeakValueDictionary()
+_held: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, slots=True)
