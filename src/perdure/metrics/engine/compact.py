@@ -6,14 +6,14 @@ sites and where, and why there is no value. That is held once, and of each lifet
 
 from __future__ import annotations
 
-import pickle
+import marshal
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
 from itertools import accumulate, chain, compress
 from operator import attrgetter
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, cast, overload
 from weakref import WeakValueDictionary
 
 from perdure.metrics.engine.blocks import BlockSummary
@@ -27,19 +27,22 @@ __all__ = ["Common", "CompactBlocks", "CompactMetrics", "same"]
 
 def same(value: _Value) -> _Value:
     """One object for all that are equal to the last digit: notes, orders, bounds are those of other lifetimes too."""
-    packed = pickle.dumps(value)
-    if len(packed) > _SHORT:
+    try:
+        told = marshal.dumps(cast("Any", value), _WITHOUT_REFERENCES)
+    except ValueError:
+        return value  # an object of its own, which knows best what it is equal to
+    if len(told) > _SHORT:
         return value
-    held: _Value = _held_as(packed)
+    if len(_recent) > _RECENT:
+        _recent.clear()
+    held: _Value = _recent.setdefault(told, value)
     return held
 
 
 _SHORT = 1 << 14  # longer ones are seldom alike, and would be kept when nobody needs them
-
-
-@lru_cache(maxsize=256)
-def _held_as(packed: bytes) -> Any:
-    return pickle.loads(packed)
+_RECENT = 256
+_WITHOUT_REFERENCES = 2  # later versions tell equal texts apart that are one object in one place, and two in another
+_recent: dict[bytes, Any] = {}
 
 
 class Common:
