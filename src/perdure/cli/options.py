@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
@@ -172,15 +173,19 @@ def emit_json(facts: Any, target: str) -> None:
     """Write `facts` to a file, or to stdout where `target` is '-'. NaN cannot occur in it."""
     import json
 
-    text = json.dumps(facts, ensure_ascii=False, allow_nan=False, indent=2)
+    # In pieces: of ten thousand lifetimes the text is long, and json.dumps holds it in snippets before it is one.
+    snippets = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).iterencode(facts)
+    pieces = iter(lambda: "".join(islice(snippets, 10_000)), "")
     if target == "-":
-        typer.echo(text)
+        for piece in pieces:
+            typer.echo(piece, nl=False)
+        typer.echo()
         return
     from perdure import files
     from perdure.errors import PerdureError
 
     try:
-        files.deliver(Path(target), f"{text}\n".encode())
+        files.deliver(Path(target), b"".join(piece.encode() for piece in (*pieces, "\n")))
     except OSError as problem:
         raise PerdureError(
             f"cannot write JSON there: {problem.strerror}", "choose another place", file=target
