@@ -16,6 +16,7 @@ from perdure.gather.find import Found
 from perdure.gather.model import Life
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Identity
+from perdure.metrics.engine.compact import CompactMetrics
 from perdure.metrics.engine.declare import Metric
 from perdure.metrics.matrix.cells import matrix_of
 from perdure.settings import Settings
@@ -116,7 +117,7 @@ def _kind(life: Life) -> tuple[str | None, str | None, frozenset[str]]:
 def _fed(life: Life, again: Life, count: int) -> Life:
     """A lifetime with the metrics that were scored again beside the joint learner, and a note of whom that was."""
     score = life.score
-    metrics = {name: again.score.metrics.get(name, one) for name, one in score.metrics.items()}
+    metrics = CompactMetrics({name: again.score.metrics.get(name, one) for name, one in score.metrics.items()})
     lives = "1 lifetime" if count == 1 else f"{count} lifetimes"
     note = f"{', '.join(again.score.metrics)}: beside the last evaluations of {lives} of the joint learner"
     return replace(life, score=replace(score, metrics=metrics, notes=(*score.notes, note)))

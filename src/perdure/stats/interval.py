@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
@@ -175,6 +175,7 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
         return "one lifetime has no spread to judge it by"
     if not life.blocks:
         return "its blocks are not known"
+    life = replace(life, blocks=tuple(life.blocks))  # looked at again and again
     weights = _weights(life, metric, compared)
     used = {at: life.blocks[at] for at, weight in weights.items() if weight}
     if not used:

@@ -92,3 +92,8 @@ def test_the_same_is_said_by_one_object_and_the_almost_same_by_another() -> None
     assert same({"pong": (0.0, 1.0)}) is same({"pong": (0.0, 1.0)})
     assert repr(same((0.0, -0.0, 1, 1.0, True))) == "(0.0, -0.0, 1, 1.0, True)"
     assert repr(same((-0.0, 0.0, 1.0, 1, 1))) == "(-0.0, 0.0, 1.0, 1, 1)"
+
+
+def test_what_cannot_be_packed_stays_what_it_is() -> None:
+    value = {"how": lambda: None}
+    assert same(value) is value

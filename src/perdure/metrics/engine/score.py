@@ -39,7 +39,7 @@ from perdure.settings.presets import STANDARD
 __all__ = ["DEFINITIONS", "Score", "Scorer", "deciding", "prepared_table", "protocol_name"]
 
 _NO_EXPERTS = "experts do not apply to a matrix and were not used"
-_FEW_BLOCKS = 1000  # whose sites are worth keeping for the lives to come
+_FEW_BLOCKS = 1000  # of which there may be many lives
 _UNFINISHED = {True: ("this lifetime is incomplete",), False: ()}
 
 
@@ -156,7 +156,9 @@ class Score(Tabular):
         return self.metrics[METRICS.canonical(metric)].value
 
     def compact(self) -> Score:
-        """The same in less memory, where many are kept."""
+        """The same in less memory, where many are kept; of lives of thousands of blocks there are never many."""
+        if len(self.blocks) > _FEW_BLOCKS:
+            return self
         alike = ("dropped", "notes", "not_learned", "measures", "bounds")
         shared = {name: same(getattr(self.identity, name)) for name in ("order", "tasks", "argument", "holder")}
         return replace(
