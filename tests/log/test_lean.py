@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import random
 import shutil
@@ -20,6 +21,7 @@ from perdure.gather.survey import survey
 from perdure.log import cache, lean, tsv
 from perdure.log.formats.l2logger import L2LOGGER
 from perdure.log.lean import Lean
+from perdure.log.model import Lifetime, Passage
 from perdure.log.read import Options
 from perdure.metrics.engine.settings import Settings
 
@@ -191,6 +193,48 @@ def test_a_log_with_parameters_in_quotes_needs_no_rows(tmp_path: Path) -> None:
         file.write_text(file.read_text().replace("{}", '"{""größe"": 2}"'))
     assert isinstance(L2LOGGER.read(place, Options(lean=True)).alike, Lean)
     assert told(place, few=True) == told(place, few=False)
+
+
+def rewritten(place: Path, header: list[str], changed: dict[str, str]) -> None:
+    """The columns in the order of `header`, and some other cells in the third row of each block."""
+    for file in place.glob("*/*/data-log.tsv"):
+        names, *rows = (line.split("\t") for line in file.read_text().splitlines())
+        cells = [dict(zip(names, row, strict=True)) for row in rows]
+        cells[2] |= changed
+        lines = [header, *([one[name] for name in header] for one in cells)]
+        file.write_text("".join("\t".join(line) + "\n" for line in lines))
+
+
+@pytest.mark.usefixtures("in_small_pieces")
+@pytest.mark.parametrize(("first", "cell"), [("reward", "7.0"), ("timestamp", "20240")])
+@pytest.mark.parametrize("length", range(1000, 2200, 150))
+def test_a_cell_longer_than_a_piece_is_read_whole(tmp_path: Path, first: str, cell: str, length: int) -> None:
+    place = written(tmp_path / "life", random.Random(4))
+    rewritten(place, [first, *(name for name in _HEADER if name != first)], {first: cell.ljust(length, "0")})
+    assert told(place, few=True) == told(place, few=False)
+
+
+@pytest.mark.parametrize("last", ["task_name", "timestamp", "task_params"])
+def test_lines_may_end_in_two_signs_whatever_stands_last(tmp_path: Path, last: str) -> None:
+    place = written(tmp_path / "life", random.Random(5))
+    rewritten(place, [*(name for name in _HEADER if name != last), last], {})
+    for file in place.glob("*/*/data-log.tsv"):
+        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert told(place, few=True) == told(place, few=False)
+
+
+def test_a_block_number_may_begin_with_thousands_of_noughts(tmp_path: Path) -> None:
+    place = written(tmp_path / "life", random.Random(6))
+    file = place / "w" / "5-train" / "data-log.tsv"
+    file.write_text(file.read_text().replace("\n5\t", f"\n{'0' * 5000}5\t"))
+    assert isinstance(L2LOGGER.read(place, Options(lean=True)).alike, Lean)
+    assert told(place, few=True) == told(place, few=False)
+
+
+def test_a_class_whose_rows_are_fetched_can_be_looked_at() -> None:
+    assert {"passage", "scenario"} <= dict(inspect.getmembers(Lifetime)).keys()
+    assert not hasattr(Lifetime, "experiences")
+    assert not hasattr(Passage, "rows")
 
 
 def test_scoring_a_log_loads_no_tables(tmp_path: Path) -> None:

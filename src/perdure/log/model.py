@@ -53,6 +53,8 @@ class _Rows:
         self._name = name
 
     def __get__(self, one: object, owner: type) -> pl.DataFrame:
+        if one is None:  # asked of the class, which has none, as of any field
+            raise AttributeError(f"type object {owner.__name__!r} has no attribute {self._name!r}")
         found: pl.DataFrame | Callable[[], pl.DataFrame] = vars(one)[self._name]
         return found() if callable(found) else found
 

@@ -21,7 +21,7 @@ from perdure.scenario.model import Subtype
 
 __all__ = ["BEYOND", "NeedsRows", "Records", "Run", "records"]
 
-_TAB, _NEWLINE, _QUOTE, _ASCII = 9, 10, 34, 128
+_TAB, _NEWLINE, _RETURN, _QUOTE, _ASCII = 9, 10, 13, 34, 128
 _WORD = 8
 _MASKS = np.array([(1 << 8 * length) - 1 for length in range(9)], dtype=np.uint64)
 _OWN = frozenset({"exp_num", "timestamp"})  # what each row has for itself, beside its values
@@ -113,12 +113,14 @@ class _Lines:
         table = cuts.reshape(-1, len(header))
         if (text.codes[table] != [_TAB] * (len(header) - 1) + [_NEWLINE]).any():
             raise NeedsRows
+        ends = table[:, -1]
+        if ends[-1] + 1 < text.codes.size or (text.codes[ends - 1] == _RETURN).any():
+            raise NeedsRows  # a line that has no end here; or one whose end is of two signs
         if text.codes.max() >= _ASCII:
             try:
                 str(body[:-BEYOND], "utf-8")
             except UnicodeDecodeError as problem:
                 raise NeedsRows from problem
-        ends = table[:, -1]
         return cls(text, header, table, np.append(0, ends[:-1] + 1))
 
     def column(self, first: str, last: str | None = None) -> tuple[Places, Places]:
@@ -129,29 +131,32 @@ class _Lines:
 
     def differing(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
         """The lines that differ from the one before in some of these columns, the first among them."""
-        differs = np.zeros(len(self.begins), np.bool_)
+        height = len(self.begins)
+        differs = np.zeros(height, np.bool_)
         differs[0] = True
-        after = differs[1:]
         for first, last in _neighbours(self.header, names):
             begins, lengths = self.column(first, last)
-            after |= lengths[1:] != lengths[:-1]
-            shortest, longest = int(lengths.min()), int(lengths.max())
-            filled = shortest // _WORD
-            if filled:
-                words = self.text.groups(begins, filled)
-                after[np.flatnonzero(words[1:] != words[:-1]) // filled] = True
-            for at in range(filled * _WORD, longest, _WORD):
-                # A word that is not filled ends with what is no part of the cell.
-                words = self.text.words[np.minimum(begins + at, len(self.text.content) - _WORD)]
-                words &= _MASKS[np.clip(lengths - at, 0, _WORD)]
-                after |= words[1:] != words[:-1]
+            edges = np.flatnonzero(lengths[1:] != lengths[:-1]) + 1
+            _refuse_many(len(edges), height)
+            differs[edges] = True
+            for start, end in pairwise([0, *edges.tolist(), height]):  # each as long as its own cells: one may be huge
+                self._mark(differs[start + 1 : end], begins[start:end], int(lengths[start]))
         return np.flatnonzero(differs)
+
+    def _mark(self, differs: npt.NDArray[np.bool_], begins: Places, length: int) -> None:
+        """Mark the cells of this length that differ from the one before; the first has none."""
+        filled, rest = divmod(length, _WORD)
+        if filled:
+            words = self.text.groups(begins, filled)
+            differs[np.flatnonzero(words[1:] != words[:-1]) // filled] = True
+        if rest:  # a word that is not filled ends with what is no part of the cell
+            words = self.text.words[begins + filled * _WORD] & _MASKS[rest]
+            differs |= words[1:] != words[:-1]
 
     def runs(self, starts: npt.NDArray[np.int64], names: Sequence[str]) -> Iterator[Run]:
         """The lines from each of these on, up to the next, which say the same in `names`."""
         height, quotes, content = len(self.begins), 0, self.text.content
-        if len(starts) > _FEW and len(starts) * _WORD > height:
-            raise NeedsRows  # nothing repeats
+        _refuse_many(len(starts), height)
         places = [self.header.index(name) for name in names]
         time = self.header.index("timestamp")
         ends = np.append(starts[1:], height)
@@ -167,6 +172,11 @@ class _Lines:
             yield _run(start, end, said, (line[time], closing[time]))
         if np.count_nonzero(self.text.codes == _QUOTE) != quotes:
             raise NeedsRows  # what a quote opens elsewhere may close anywhere
+
+
+def _refuse_many(runs: int, height: int) -> None:
+    if runs > _FEW and runs * _WORD > height:
+        raise NeedsRows  # nothing repeats
 
 
 def _neighbours(header: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -193,7 +203,7 @@ def _run(start: int, end: int, said: Mapping[str, str], times: tuple[bytes, byte
     """What a run says of itself, once it is seen to say it by the rules."""
     if not all(cell in _WORDS[name] if name in _WORDS else cell or name in _BLANK for name, cell in said.items()):
         raise NeedsRows  # what is wrong with it is found line by line
-    number = said["block_num"]
+    number = said["block_num"].lstrip("0") or "0"  # Python refuses thousands of digits, noughts among them
     if not RULES["block_num"].sound(number):
         raise NeedsRows
     first, last = (one.decode() or None for one in times)
