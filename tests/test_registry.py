@@ -79,8 +79,19 @@ def test_a_plugin_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch
         registry.get("x")
 
 
-def test_a_plugin_is_found_wherever_a_package_lists_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = tmp_path / "own"
+@pytest.mark.parametrize(
+    ("folder", "package", "said"),
+    [
+        ("own", "mine-1.dist-info", "METADATA"),
+        ("own", "Mine-1.DIST-INFO", "METADATA"),
+        ("own", "mine.egg-info", "PKG-INFO"),
+        ("mine-1.egg", "EGG-INFO", "PKG-INFO"),
+    ],
+)
+def test_a_plugin_is_found_wherever_a_package_lists_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, package: str, said: str
+) -> None:
+    own = tmp_path / folder
     for name, points in (
         ("others-1.dist-info", "[console_scripts]\nothers = others:main\n"),
         ("bare-1.dist-info", None),
@@ -90,9 +101,9 @@ def test_a_plugin_is_found_wherever_a_package_lists_one(tmp_path: Path, monkeypa
             (own / name / "entry_points.txt").write_text(points)
     monkeypatch.setattr(sys, "path", [str(own), str(tmp_path / "nowhere")])
     assert registries._installed.__wrapped__() is None
-    mine = own / "mine-1.dist-info"
+    mine = own / package
     mine.mkdir()
-    (mine / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
+    (mine / said).write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
     (mine / "entry_points.txt").write_text("[perdure.readers]\nnew = mine:READER\n")
     (found,) = registries._installed.__wrapped__().select(group="perdure.readers")
     assert (found.name, found.value) == ("new", "mine:READER")

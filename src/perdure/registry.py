@@ -15,6 +15,7 @@ from perdure.errors import PerdureError, UnknownName
 __all__ = ["Registry"]
 
 T = TypeVar("T")
+_PACKAGES = (".dist-info", "egg-info", ".egg")  # what says of an installed package what it is; an egg has EGG-INFO
 
 
 class Registry(Generic[T]):
@@ -139,11 +140,11 @@ def _has_points(place: str) -> bool:
         return True  # an archive
     except OSError:
         return False
-    return any(name.endswith((".dist-info", ".egg-info", ".egg")) and _lists_points(place, name) for name in names)
+    return any(name.lower().endswith(_PACKAGES) and _lists_points(place, name) for name in names)
 
 
 def _lists_points(place: str, package: str) -> bool:
-    if package.endswith(".egg"):
+    if package.lower().endswith(".egg"):
         return True
     try:
         with open(os.path.join(place, package, "entry_points.txt"), "rb") as file:
