@@ -223,6 +223,13 @@ def test_lines_may_end_in_two_signs_whatever_stands_last(tmp_path: Path, last: s
     assert told(place, few=True) == told(place, few=False)
 
 
+def test_a_return_at_the_end_of_a_cell_is_no_part_of_it(tmp_path: Path) -> None:
+    place = written(tmp_path / "life", random.Random(5))
+    for file in place.glob("*/*/data-log.tsv"):
+        file.write_bytes(file.read_bytes().replace(b"000000\t", b"000000\r\t").replace(b"wake\ta\t", b"wake\ta\r\t"))
+    assert told(place, few=True) == told(place, few=False)
+
+
 def test_a_block_number_may_begin_with_thousands_of_noughts(tmp_path: Path) -> None:
     place = written(tmp_path / "life", random.Random(6))
     file = place / "w" / "5-train" / "data-log.tsv"

@@ -114,8 +114,8 @@ class _Lines:
         if (text.codes[table] != [_TAB] * (len(header) - 1) + [_NEWLINE]).any():
             raise NeedsRows
         ends = table[:, -1]
-        if ends[-1] + 1 < text.codes.size or (text.codes[ends - 1] == _RETURN).any():
-            raise NeedsRows  # a line that has no end here; or one whose end is of two signs
+        if ends[-1] + 1 < text.codes.size or (text.codes == _RETURN).any():
+            raise NeedsRows  # a line that has no end here; or cells, of which a table has no return at the end
         if text.codes.max() >= _ASCII:
             try:
                 str(body[:-BEYOND], "utf-8")
