@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 
@@ -145,3 +146,10 @@ def test_a_reader_that_is_not_asked_of_a_folder_of_folders_would_not_know_it(tmp
         for file in _THEIR_FILES:
             (tmp_path / folder / file).touch()
     assert not READERS.get(name).recognises(tmp_path)
+
+
+def test_a_lifetime_is_a_class_that_tools_may_look_into() -> None:
+    # Completion, documentation and autospecs ask the class itself for each of its names.
+    names = dict(inspect.getmembers(Lifetime))
+    assert "passage" in names
+    assert not hasattr(Lifetime, "experiences")
