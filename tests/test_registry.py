@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event, Timer
+from types import SimpleNamespace
 
 import pytest
 
@@ -62,6 +65,36 @@ def test_what_is_registered_for_later_is_imported_when_asked_for() -> None:
     assert registry.names() == ("first", "table")
     assert [getattr(one, "name", one) for one in registry] == [1, "table"]
     assert registry.get("table") is list(registry)[1]
+
+
+def test_who_asks_while_another_thread_loads_a_thing_gets_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signals = SimpleNamespace(begun=Event(), asked=Event())
+    monkeypatch.setitem(sys.modules, "signals_of_slow", signals)
+    monkeypatch.delitem(sys.modules, "slow", raising=False)
+    (tmp_path / "slow.py").write_text(
+        "import signals_of_slow as s\ns.begun.set()\nassert s.asked.wait(60)\nTHING = 7\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    registry: Registry[int] = Registry("reader", "perdure.none")
+    registry.add_later("slow", "slow:THING")
+    with ThreadPoolExecutor(1) as others:
+        other = others.submit(registry.get, "slow")
+        assert signals.begun.wait(60)
+        Timer(0.1, signals.asked.set).start()
+        assert registry.get("slow") == 7
+        assert other.result() == 7
+
+
+def test_what_cannot_be_imported_says_why_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lame.py").write_text("import no_such_package\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    registry: Registry[int] = Registry("reader", "perdure.none")
+    registry.add_later("lame", "lame:THING")
+    for _ in range(2):
+        with pytest.raises(ImportError, match="no_such_package"):
+            registry.get("lame")
 
 
 def test_plugins_are_read_on_the_first_miss(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,9 +97,11 @@ class Registry(Generic[T]):
         return (*(name for name in self._order if name in there), *(name for name in there if name not in self._order))
 
     def _load(self, name: str) -> None:
-        if name in self._later:
-            module, _, attribute = self._later.pop(name).partition(":")
+        target = self._later.get(name)
+        if target is not None:
+            module, _, attribute = target.partition(":")
             self._things[name] = getattr(import_module(module), attribute)
+            self._later.pop(name, None)  # last, for threads that ask meanwhile
 
     def _read_plugins(self) -> None:
         if self._plugins_read:
