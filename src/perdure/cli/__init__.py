@@ -77,7 +77,7 @@ def _hold_memory() -> None:
     Reading makes and drops arrays of the same sizes over and over; to get them from the system each time takes a
     quarter of that. Where the C library is not glibc, it stays as it is.
     """
-    with suppress(OSError, AttributeError):
+    with suppress(OSError, AttributeError, TypeError):  # Windows knows no library without a name
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, 32 << 20)
         mallopt(_M_TRIM_THRESHOLD, 64 << 20)
