@@ -135,6 +135,7 @@ TAKEN: dict[str, tuple[Callable[[], object], str]] = {
     "one measure": (lambda: perdure.Journal("x", "y", measures="reward"), "give a list of text or a dict"),
     "text for a switch": (lambda: perdure.Settings(pool=cast("Any", "no")), "pool is 'no'; give True or False"),
     "no journal": (lambda: perdure.Recorder(cast("Any", "logs")), "journal is 'logs'; give perdure.Journal"),
+    "no options": (lambda: perdure.find(".", cast("Any", 3)), "options is 3; give an Options"),
     "an object": (lambda: perdure.score(TABLE, settings=cast("Any", object())), "settings is an object; give"),
 }
 

@@ -150,8 +150,7 @@ def _holds_numbers(value: Any) -> bool:
 def _shown(value: Any) -> str:
     if isinstance(value, _SHOWN):
         return reprlib.repr(value)
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+    return _one(type(value).__name__)
 
 
 def _wanted(value: Any, hint: Any) -> str:
@@ -183,7 +182,11 @@ def _called(hint: Any) -> list[str]:
         return ["numpy.random.default_rng(seed)"]
     import perdure
 
-    return [f"perdure.{kind.__name__}" if kind.__name__ in perdure.__all__ else f"a {kind.__name__}"]
+    return [f"perdure.{kind.__name__}" if kind.__name__ in perdure.__all__ else _one(kind.__name__)]
+
+
+def _one(name: str) -> str:
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _several(name: str) -> str:
