@@ -40,6 +40,7 @@ TESTS = (
     "settings",
     "cli",
     "test_verbs.py",
+    "verbs",
 )
 SECONDS = 60
 

@@ -150,10 +150,6 @@ class Ranges:
         return self.high - self.low <= _NO_WIDTH * np.maximum(np.abs(self.low), np.abs(self.high))
 
 
-# The summaries of values in order. Each is along the last axis, so that of many lives' values, a row each, they
-# give one number per life, the same to the last digit.
-
-
 @dataclass(frozen=True, eq=False)
 class Curve:
     """Prepared values in order, of one block or of several stitched together. Never empty, save an expert's."""
