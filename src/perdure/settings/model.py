@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "UNDECIDING", "Settings", "checked"]
 
-Origin = Literal["command line", "perdure.toml", "protocol", "log", "preset", "caller"]
-
 
 @dataclass(frozen=True, repr=False)
 class Settings:

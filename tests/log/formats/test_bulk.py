@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -196,6 +197,15 @@ def test_names_of_long_lives_are_read_from_the_metadata(
     monkeypatch.setattr(bulk._Part, "rows", noted)
     assert [(life.id, life.seed) for life in all_of(path)] == [(f"life-{seed}", seed) for seed in range(7, 12)]
     assert {"lifetime", "seed"}.isdisjoint(read) is long
+
+
+def test_names_for_other_lifetimes_than_there_are_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(shared: bulk.Shared, name: str) -> bytes:
+        return bulk_rows.as_json(msgspec.structs.replace(shared, who={"lifetime": ["a"]}), name)
+
+    monkeypatch.setattr(bulk_writer, "as_json", short)
+    perdure.write_lives(tmp_path / "lives.parquet", values=array(2), scenario=SCENARIO)
+    assert "2 lifetimes, and 1 of lifetime for them" in refusal(tmp_path / "lives.parquet")
 
 
 def test_lives_of_the_same_blocks_share_them(tmp_path: Path) -> None:

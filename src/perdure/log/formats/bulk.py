@@ -237,6 +237,10 @@ class _Part:
         stated = sum(length * count for length, count in shared.lives)
         if stated != rows or not rows or any(length < 1 or count < 1 for length, count in shared.lives):
             raise LogError(f"{rows} rows, and its metadata speaks of {stated}", "write it again", file=file)
+        lives = sum(count for _, count in shared.lives)
+        for name, told in shared.who.items():
+            if len(told) != lives:
+                raise LogError(f"{lives} lifetimes, and {len(told)} of {name} for them", "write it again", file=file)
         return shared
 
     def holds_experts(self) -> bool:
