@@ -105,6 +105,14 @@ def test_each_block_is_smoothed_alone_and_others_are_left() -> None:
     np.testing.assert_allclose(after[80:], smoothed(values[80:]))
 
 
+def test_whole_numbers_are_smoothed_as_numbers() -> None:
+    whole = [0, 0, 1, 0, 0, 1]
+    exact = smooth(np.array(whole, dtype=np.float64), np.array([0, 6]), [0], width=3)
+    assert exact.max() < 1
+    for kind in ("int64", "float32", "bool"):
+        assert smooth(np.array(whole, dtype=kind), np.array([0, 6]), [0], width=3).tolist() == exact.tolist()
+
+
 def test_blocks_of_one_length_are_smoothed_together_as_if_alone() -> None:
     values = np.random.default_rng(2).normal(size=1_200_000)
     starts = np.arange(0, len(values) + 1, 100_000)

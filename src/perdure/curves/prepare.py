@@ -54,7 +54,7 @@ def smooth(
     A centred window leaves a straight ramp unchanged away from the edges: for even widths the two
     half-shifted windows are averaged. Edges are reflected without repeating the edge sample.
     """
-    values, starts = np.asarray(values), np.asarray(starts)
+    values, starts = np.asarray(values, dtype=np.float64), np.asarray(starts)
     smoothed = values.copy()
     if window == "none" or not len(blocks):
         return smoothed
