@@ -127,6 +127,8 @@ class Range:
         """Whether there is nothing to scale: every value is the same, up to rounding."""
         return bool(self.high - self.low <= _NO_WIDTH * max(abs(self.low), abs(self.high)))
 
+    any_constant = constant
+
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
@@ -148,6 +150,11 @@ class Ranges:
     def constant(self) -> npt.NDArray[np.bool_]:
         """Where there is nothing to scale."""
         return self.high - self.low <= _NO_WIDTH * np.maximum(np.abs(self.low), np.abs(self.high))
+
+    @cached_property
+    def any_constant(self) -> bool:
+        """Whether that is so anywhere."""
+        return bool(self.constant.any())
 
 
 @dataclass(frozen=True, eq=False)

@@ -161,14 +161,13 @@ def clamp(values: Array, bounds: Range | Ranges) -> Array:
 
 def scale(values: Array, bounds: Range | Ranges) -> Array:
     """Map the bounds onto the scale, 1 … 101; equal bounds carry no information, and everything maps to its lowest."""
-    constant, width = bounds.constant, bounds.high - bounds.low
-    some = bool(np.any(constant))
+    some, width = bounds.any_constant, bounds.high - bounds.low
     if some:
-        width = np.where(constant, 1.0, width)
+        width = np.where(bounds.constant, 1.0, width)
     scaled: Array = values - bounds.low
     scaled /= width
     scaled *= SCALED
     scaled += LOWEST
     if some:
-        np.copyto(scaled, LOWEST, where=constant)
+        np.copyto(scaled, LOWEST, where=bounds.constant)
     return scaled
