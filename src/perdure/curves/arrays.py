@@ -35,14 +35,14 @@ _AT_ONCE = 1 << 16  # values looked at in one go where many are, so that nothing
 
 def slope(values: Array) -> Any:
     """The least-squares slope of values over their index; 0 for fewer than two."""
-    return _slope(moments(values)[..., 3], values.shape[-1])
+    return _slope(moments(values)[3], values.shape[-1])
 
 
 def _slope(turned: Any, count: float) -> Any:
     return turned * 12 / (count * (count * count - 1)) if count > 1 else turned * 0.0
 
 
-def moments(values: Array) -> Array:
+def moments(values: Array) -> tuple[Any, ...]:
     """The numbers of `Moments`."""
     count, first = values.shape[-1], values[..., :1]
     above: Any = 0.0
@@ -55,7 +55,7 @@ def moments(values: Array) -> Array:
         above = above + total
         turned = turned + (dot(_centred_index(length), part) + behind * total)
         squares = squares + np.multiply(part, part, out=part).sum(axis=-1)
-    return np.stack([np.full_like(above, count), first[..., 0], above, turned, squares], axis=-1)
+    return above * 0.0 + count, first[..., 0], above, turned, squares
 
 
 class Moments(NamedTuple):
@@ -110,12 +110,12 @@ def total(values: Array) -> Any:
     return values.sum(axis=-1)
 
 
-def deviations(values: Array) -> Array:
+def deviations(values: Array) -> tuple[Any, Any]:
     """The squared deviations from the mean, and the products of neighbouring ones, summed."""
     if not values.shape[-1]:
-        return np.zeros((*values.shape[:-1], 2))
+        return total(values), total(values)
     away = values - mean(values)[..., np.newaxis]
-    return np.stack([dot(away, away), dot(away[..., 1:], away[..., :-1])], axis=-1)
+    return dot(away, away), dot(away[..., 1:], away[..., :-1])
 
 
 def mean(values: Array) -> Any:

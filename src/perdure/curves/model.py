@@ -213,17 +213,18 @@ class Curve:
         return Moments(*self._raw_moments)
 
     @cached_property
-    def _raw_moments(self) -> list[float]:
-        return list(self._told("_raw_moments", moments, raw=True))
+    def _raw_moments(self) -> tuple[float, ...]:
+        return tuple(self._told("_raw_moments", moments, raw=True))
 
     @cached_property
-    def raw_deviations(self) -> list[float]:
+    def raw_deviations(self) -> tuple[float, ...]:
         """The squared deviations from the mean, and the products of neighbouring ones, summed; not smoothed."""
-        return list(self._told("raw_deviations", deviations, raw=True))
+        return tuple(self._told("raw_deviations", deviations, raw=True))
 
     def _told(self, _name: str, of: Callable[[Array], Any], *, raw: bool = False) -> Any:
         """What `of` says of the values, for the property of that name."""
-        return of(self.raw if raw else self.values).tolist()
+        found = of(self.raw if raw else self.values)
+        return tuple(map(float, found)) if isinstance(found, tuple) else found.tolist()
 
     def first(self, count: int) -> Curve:
         """The first `count` experiences, as a view."""

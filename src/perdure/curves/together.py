@@ -85,7 +85,9 @@ class _Row(Curve):
     def _told(self, name: str, of: Callable[[Array], Any], *, raw: bool = False) -> Any:
         """What `of` says of the values of all lives, kept in the curve of each."""
         rows = self._rows
-        told: list[Any] = of(rows.raw if raw else rows.values).tolist()
+        found = of(rows.raw if raw else rows.values)
+        several = isinstance(found, tuple)
+        told = list(zip(*(one.tolist() for one in found), strict=True)) if several else found.tolist()
         for curve, one in zip(rows.curves, told, strict=True):
             curve.__dict__[name] = one
         return told[self._row]

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import repeat
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -122,8 +121,12 @@ def measure_all(
         if places is None:
             measured = [_going_on(metric, lives[0], found, begun, context, plan, aggregate)]
         else:
-            by_site = [_everywhere(metric, lives, site, context, plan) for site, _ in places.read]
-            by_life = zip(*by_site, strict=True)
+            by_life: Iterable[Sequence[_Found]]
+            if len(lives) == 1:  # whose sites may be many
+                by_life = ([_tried(metric, lives[0], site, context, plan) for site, _ in places.read],)
+            else:
+                by_site = [_everywhere(metric, lives, site, context, plan) for site, _ in places.read]
+                by_life = zip(*by_site, strict=True)
             measured = [_come_to(metric, *one, places, aggregate) for one in zip(lives, by_life, strict=True)]
     return [measured[0], *(shared(one, measured[0]) for one in measured[1:])]
 
@@ -207,23 +210,29 @@ def _results(metric: Metric, curves: Curves, site: Site, found: _Found) -> tuple
 def _everywhere(metric: Metric, lives: Sequence[Curves], site: Site, context: Context, plan: _Plan) -> list[_Found]:
     """The metric at one site of each life; one in which it fails leaves the others alone."""
     columns: list[Sequence[Any]] = []
-    if len(lives) > 1 and not metric.expert:
+    if not metric.expert:
         try:
             columns = [build.each(lives, site) for _, build in plan if isinstance(build, _Over)]
         except Exception as problem:  # sites may name blocks that are not there
             return [problem] * len(lives)
+    if len(columns) < len(plan):
+        return [_tried(metric, curves, site, context, plan) for curves in lives]
     names = tuple(name for name, _ in plan)
-    rows = zip(*columns, strict=True) if len(columns) == len(plan) else repeat(None)
     found: list[_Found] = []
-    for curves, row in zip(lives, rows, strict=False):
+    for curves, row in zip(lives, zip(*columns, strict=True), strict=True):
         try:
-            if row is None:
-                found.append(_evaluated(metric, curves, site, context, plan))
-            else:
-                found.append(_called(metric, curves, site, dict(zip(names, row, strict=True))))
+            found.append(_called(metric, curves, site, dict(zip(names, row, strict=True))))
         except Exception as problem:
             found.append(problem)
     return found
+
+
+def _tried(metric: Metric, curves: Curves, site: Site, context: Context, plan: _Plan) -> _Found:
+    """The metric at one site of one life, or why it failed."""
+    try:
+        return _evaluated(metric, curves, site, context, plan)
+    except Exception as problem:
+        return problem
 
 
 def _evaluated(metric: Metric, curves: Curves, site: Site, context: Context, plan: _Plan) -> _Found:
