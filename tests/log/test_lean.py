@@ -23,6 +23,7 @@ from perdure.log.formats.l2logger import L2LOGGER
 from perdure.log.lean import Lean
 from perdure.log.model import Lifetime, Passage
 from perdure.log.read import Options
+from perdure.log.write.journal import Journal
 from perdure.metrics.engine.settings import Settings
 
 _HEADER = ["block_num", "exp_num", "worker_id", "block_type", "block_subtype", "task_name", "task_params", "exp_status"]
@@ -236,6 +237,24 @@ def test_a_block_number_may_begin_with_thousands_of_noughts(tmp_path: Path) -> N
     file.write_text(file.read_text().replace("\n5\t", f"\n{'0' * 5000}5\t"))
     assert isinstance(L2LOGGER.read(place, Options(lean=True)).alike, Lean)
     assert told(place, few=True) == told(place, few=False)
+
+
+@pytest.mark.usefixtures("in_small_pieces")
+def test_rows_that_are_looked_at_later_are_those_of_the_values(tmp_path: Path) -> None:
+    with Journal(tmp_path, "life") as journal:
+        at_work(journal, worker="u", numbers=range(0, 40, 2))
+        life = L2LOGGER.read(journal.path, Options(lean=True))
+        passage = life.passage()
+        at_work(journal, worker="a", numbers=range(1, 40, 2))
+        assert passage.rows["reward"].to_list() == passage.values.tolist()
+        assert life.experiences.height == life.height == 20
+
+
+def at_work(journal: Journal, worker: str, numbers: range) -> None:
+    for number in numbers:
+        journal.log(
+            block_num=0, exp_num=number, block_type="train", task_name="a", worker_id=worker, reward=float(number)
+        )
 
 
 def test_a_class_whose_rows_are_fetched_can_be_looked_at() -> None:

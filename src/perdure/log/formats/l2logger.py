@@ -56,6 +56,8 @@ __all__ = [
     "schema_of",
 ]
 
+_Listed = tuple[Ledger | None, Sequence[Source]]
+
 LOGGER_INFO = "logger_info.json"
 SCENARIO_INFO = "scenario_info.json"
 MANIFEST = "manifest.json"
@@ -109,12 +111,23 @@ class L2Logger:
         )
 
     def _verified(
-        self, path: Path, measures: Mapping[str, Direction], options: Options, attempts: int = 3
+        self,
+        path: Path,
+        measures: Mapping[str, Direction],
+        options: Options,
+        attempts: int = 3,
+        listed: _Listed | None = None,
     ) -> tuple[Ledger | None, pl.DataFrame | Lean, list[str]]:
         """The ledger, the records that it answers for, and what is to be said of them."""
-        ledger, found = self._listed(path)
+        ledger, found = listed = listed or self._listed(path)
+
+        @functools.cache
+        def with_rows() -> pl.DataFrame:
+            # Of the files as they are known now: a journal may be at work, and its rows are those of the values.
+            return cast("pl.DataFrame", self._verified(path, measures, replace(options, lean=False), listed=listed)[1])
+
         key = cache.key_of(found, measures, ledger.digest if ledger else None) if options.cache else ""
-        kept = self._copy(path, key, options) if options.cache else None
+        kept = self._copy(path, key, with_rows if options.lean else None) if options.cache else None
         if kept is not None:  # made from text that was verified under the same ledger
             return ledger, kept[0], [*kept[1], *notes_on(ledger, found)]
         notes: list[str] = []
@@ -123,11 +136,11 @@ class L2Logger:
         rows: pl.DataFrame | Lean
         try:
             if options.lean:
-                rows = read_lean(found, tuple(measures), notes, checksums, self._with_rows(path, options))
+                rows = read_lean(found, tuple(measures), notes, checksums, with_rows)
             else:
                 rows = self._rows(path, found, measures, notes, checksums)
         except NeedsRows:
-            return self._verified(path, measures, replace(options, lean=False), attempts)
+            return self._verified(path, measures, replace(options, lean=False), attempts, listed)
         problems: Sequence[Problem] = ()
         if ledger is not None:
             seen = {one.relative: Seen(one.size, checksums.found.get(one.relative)) for one in found}
@@ -147,22 +160,20 @@ class L2Logger:
             cache.keep(path, name, key, rows.height, lambda: cache.Copy(*made(), rows.height, notes))
         return ledger, rows, [*notes, *as_it_stands(problems), *notes_on(ledger, found)]
 
-    def _listed(self, path: Path) -> tuple[Ledger | None, Sequence[Source]]:
+    def _listed(self, path: Path) -> _Listed:
         """The ledger and the data files; the ledger first, because the files only grow."""
         return ledger_of(path), sources(path)
 
-    def _copy(self, path: Path, key: str, options: Options) -> tuple[pl.DataFrame | Lean, Sequence[str]] | None:
-        """The copy that says enough, the smaller one first."""
-        if options.lean and (kept := cache.recall(path, cache.VALUES, key)):
+    def _copy(
+        self, path: Path, key: str, rows: Callable[[], pl.DataFrame] | None
+    ) -> tuple[pl.DataFrame | Lean, Sequence[str]] | None:
+        """The copy that says enough, the smaller one first where `rows` gives what it leaves out."""
+        if rows and (kept := cache.recall(path, cache.VALUES, key)):
             with contextlib.suppress(msgspec.DecodeError, ValueError):
-                rows = self._with_rows(path, options)
                 return Lean.of_parts(kept.parts, kept.said, kept.height, rows), kept.notes
         kept = cache.recall(path, cache.EXPERIENCES, key)
         found = _table_of(kept) if kept else None
         return None if kept is None or found is None else (found, kept.notes)
-
-    def _with_rows(self, path: Path, options: Options) -> Callable[[], pl.DataFrame]:
-        return functools.cache(lambda: self.read(path, replace(options, lean=False)).experiences)
 
     def _rows(
         self,
