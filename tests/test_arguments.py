@@ -113,7 +113,14 @@ TAKEN: dict[str, tuple[Callable[[], object], str]] = {
         lambda: perdure.compare(TABLE, settings=cast("Any", {"level": 0.9})),
         "settings is {'level': 0.9}; give perdure.Settings",
     ),
-    "text for a dict": (lambda: perdure.plan(detect=cast("Any", "x")), "detect is 'x'; give a dict"),
+    "text for a dict": (
+        lambda: perdure.plan(detect=cast("Any", "x")),
+        "detect is 'x'; give a dict with a number for each name",
+    ),
+    "another word in a dict, where a list would do": (
+        lambda: perdure.read("x", measures=cast("Any", {"reward": "up"})),
+        "measures is {'reward': 'up'}; give a list of text or a dict with 'higher' or 'lower' for each name",
+    ),
     "text for a number in a dict": (
         lambda: perdure.plan(detect={"forward_transfer": cast("Any", "x")}),
         "detect is {'forward_transfer': 'x'}; give a dict",

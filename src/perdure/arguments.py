@@ -110,7 +110,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if kind in (int, float):
         return isinstance(value, numbers.Integral if kind is int else numbers.Real)
     if kind in (Sequence, Iterable):
-        return _fit_inside(value, inside)
+        return not (kind is Sequence and isinstance(value, Mapping)) and _fit_inside(value, inside)
     if _is_array(kind):
         return _holds_numbers(value)
     try:
@@ -176,6 +176,8 @@ def _called(hint: Any) -> list[str]:
         return [repr(one) for one in inside]
     if kind in (Sequence, Iterable):
         return [f"a list of {listed(map(_several, _called(inside[0])), 'or')}"]
+    if kind is Mapping and inside and inside[1] is not Any:
+        return [f"a dict with {listed(_called(inside[1]), 'or')} for each name"]
     if kind in _WORDS or _is_array(kind):
         return [_WORDS.get(kind, "an array of numbers")]
     if kind.__name__ == "Generator":

@@ -48,6 +48,12 @@ def test_the_optimality_gap_ignores_what_is_more_than_enough() -> None:
     assert float(optimality_gap(np.array([0.5, 1.0, 7.0]))) == pytest.approx(0.5 / 3)
 
 
+def test_what_is_no_number_is_refused_and_not_cut_off_as_if_it_were_high() -> None:
+    for statistic in (interquartile_mean, optimality_gap):
+        with pytest.raises(PerdureError, match="a score is NaN; leave out"):
+            statistic(np.array([1.0, 2.0, np.nan, 4.0]))
+
+
 def test_a_stratified_bootstrap_is_repeatable_from_its_seed() -> None:
     tasks = [np.arange(10.0), np.arange(5.0, 20.0)]
 

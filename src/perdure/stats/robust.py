@@ -44,6 +44,8 @@ def _some(scores: Array) -> Array:
     values = np.asarray(scores, dtype=np.float64)
     if not values.ndim or not values.shape[-1]:
         raise PerdureError("there are no scores", "give one or more along the last axis")
+    if np.isnan(values).any():  # in order they come last, where they would be cut off as if they were high
+        raise PerdureError("a score is NaN", "leave out what has no value")
     return values
 
 
