@@ -208,6 +208,17 @@ def test_an_accuracy_matrix_alone_can_be_drawn(tmp_path: Path) -> None:
     assert told == ["task1, lost: 43.4", "task2, lost: 39.2"]
 
 
+@pytest.mark.parametrize("later", ["98.5", "99.5"])
+def test_a_learner_that_loses_nothing_is_drawn_too(tmp_path: Path, later: str) -> None:
+    file = tmp_path / "matrix.csv"
+    file.write_text(f"98.5,{later},{later}\n,97.8,97.8\n,,98.2\n")
+    material = gather([file])
+    for kind in ("forgetting", "overview"):
+        places = {one.get("y") for one in seen(draw(kind, material)).iter(f"{SVG}rect")}
+        assert places
+        assert not places & {"nan", "inf", "-inf"}
+
+
 def test_lifetimes_that_must_not_be_pooled_are_drawn_one_by_one(told: Tell) -> None:
     material = told(2, 2)
     mixed = replace(material, groups=(), apart="different presets")

@@ -252,7 +252,8 @@ def _bars(
     known = [value for _, values, _, _ in series for value in values if value is not None]
     scale = scale_over([0.0, *known], top + em * 1.6 + em * 13 * paper.tall, top + em * 1.6, room=0.06)
     low = scale.low if min([0.0, *known]) < 0 else 0.0
-    scale = replace(scale, low=low, high=scale.high if max([0.0, *known]) > 0 else 0.0)
+    # Where nothing was lost, and nothing gained, there is still an axis to say so.
+    scale = replace(scale, low=low, high=scale.high if low == 0 or max(known) > 0 else 0.0)
     panel = Panel(Scale(-0.5, len(tasks) - 0.5, margin(scale, paper), paper.width), scale)
     names, deep = _along(tasks, panel, paper)
     parts = [frame(panel, paper, y=y, x_ticks=False), names]
