@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -141,6 +142,10 @@ TAKEN: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "one measure": (lambda: perdure.Journal("x", "y", measures="reward"), "give a list of text or a dict"),
     "text for a switch": (lambda: perdure.Settings(pool=cast("Any", "no")), "pool is 'no'; give True or False"),
+    "three for two": (
+        lambda: perdure.Settings(bounds=cast("Any", {"pong": (0, 1, 2)})),
+        "bounds is {'pong': (0, 1, 2)}; give a dict with (a number, a number) for each name",
+    ),
     "no journal": (lambda: perdure.Recorder(cast("Any", "logs")), "journal is 'logs'; give perdure.Journal"),
     "no options": (lambda: perdure.find(".", cast("Any", 3)), "options is 3; give an Options"),
     "an object": (lambda: perdure.score(TABLE, settings=cast("Any", object())), "settings is an object; give"),
@@ -159,6 +164,12 @@ def test_a_refusal_names_the_argument_and_what_to_give(what: str) -> None:
 def test_numbers_of_numpy_are_numbers() -> None:
     assert perdure.plan(cast("Any", np.float32(1)), lifetimes=cast("Any", np.int64(5))).rule == perdure.plan(1.0).rule
     assert perdure.interquartile_mean(cast("Any", [1, 2, 3])) == 2
+
+
+def test_a_list_stands_for_a_tuple_as_json_has_none() -> None:
+    bounds = json.loads('{"a": [0, 1]}')
+    listed, paired = (perdure.survey(TABLE, settings=perdure.Settings(bounds=one)) for one in (bounds, {"a": (0, 1)}))
+    assert [one.values for one in listed.scores] == [one.values for one in paired.scores]
 
 
 def test_another_name_is_left_to_python() -> None:

@@ -111,6 +111,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, numbers.Integral if kind is int else numbers.Real)
     if kind in (Sequence, Iterable):
         return not (kind is Sequence and isinstance(value, Mapping)) and _fit_inside(value, inside)
+    if kind is tuple and inside:
+        return isinstance(value, list | tuple) and _fit_each(value, inside)  # as JSON and TOML have no tuples
     if _is_array(kind):
         return _holds_numbers(value)
     try:
@@ -129,6 +131,13 @@ def _fit_inside(value: Any, inside: tuple[Any, ...]) -> bool:
     if isinstance(value, list | tuple | set | dict) and inside:
         return all(_fits(one, inside[0]) for one in islice(value, _LOOKED_AT))
     return isinstance(value, Iterable)
+
+
+def _fit_each(value: Sequence[Any], inside: tuple[Any, ...]) -> bool:
+    """Whether each is of its own type, or all of the one that may stand any number of times."""
+    if inside[-1] is Ellipsis:
+        return _fit_inside(value, inside)
+    return len(value) == len(inside) and all(map(_fits, value, inside))
 
 
 def _is_array(kind: Any) -> bool:
@@ -174,8 +183,10 @@ def _called(hint: Any) -> list[str]:
         return [name for one in parts for name in _called(one)]
     if kind is Literal:
         return [repr(one) for one in inside]
-    if kind in (Sequence, Iterable):
+    if kind in (Sequence, Iterable) or (kind is tuple and inside[1:] == (Ellipsis,)):
         return [f"a list of {listed(map(_several, _called(inside[0])), 'or')}"]
+    if kind is tuple and inside:
+        return [f"({', '.join(one for part in inside for one in _called(part))})"]
     if kind is Mapping and inside and inside[1] is not Any:
         return [f"a dict with {listed(_called(inside[1]), 'or')} for each name"]
     if kind in _WORDS or _is_array(kind):
