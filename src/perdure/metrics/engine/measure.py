@@ -16,7 +16,7 @@ from perdure.curves.model import Curve, Curves, Expert
 from perdure.curves.together import over_each
 from perdure.metrics.engine.declare import ADAPTERS, Aggregate, Context, Metric, NoValue, Site, Value, key_text
 from perdure.metrics.engine.going_on import Begun
-from perdure.metrics.engine.measured import Broken, Gathered, Measured, Places, Result, restricted, shared
+from perdure.metrics.engine.measured import Broken, Gathered, Measured, Places, Result, restricted
 from perdure.scenario.model import Scenario
 from perdure.stopping import Stopped
 
@@ -128,7 +128,7 @@ def measure_all(
                 by_site = [_everywhere(metric, lives, site, context, plan) for site, _ in places.read]
                 by_life = zip(*by_site, strict=True)
             measured = [_come_to(metric, *one, places, aggregate) for one in zip(lives, by_life, strict=True)]
-    return [measured[0], *(shared(one, measured[0]) for one in measured[1:])]
+    return measured
 
 
 def _come_to(metric: Metric, curves: Curves, row: Sequence[_Found], places: Places, aggregate: Aggregate) -> Measured:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from perdure.metrics.engine.declare import LIFETIME, Aggregate, Key, Metric, Site, Value, key_text
 from perdure.metrics.engine.flag import Flag
 
-__all__ = ["Broken", "Gathered", "Measured", "Places", "Result", "restricted", "shared"]
+__all__ = ["Broken", "Gathered", "Measured", "Places", "Result", "restricted"]
 
 _STILL = "all its values are the same, so it carries no information"
 
@@ -169,22 +169,6 @@ def _value(metric: Metric, counted: Sequence[Sequence[float]], aggregate: Aggreg
     if not math.isfinite(value):
         raise Broken(f"the values of {metric.name} combine to {value}")
     return math.exp(value) if logarithms else float(value), tuple(map(Flag, flags))
-
-
-def shared(measured: Measured, other: Measured) -> Measured:
-    """The same, holding the very objects of another life where they are equal: ten thousand lives may be kept."""
-    if measured.value is None and measured == other:
-        return other
-    if measured.at is other.at and measured.flags is other.flags:
-        return measured  # both have a number at each of the same places
-    return Measured(
-        measured.value,
-        measured.by,
-        other.why if measured.why == other.why else measured.why,
-        other.flags if measured.flags == other.flags else measured.flags,
-        other.experts if measured.experts == other.experts else measured.experts,
-        other.at if measured.at == other.at else measured.at,
-    )
 
 
 def restricted(metric: Metric, measured: Measured, tasks: frozenset[str], aggregate: Aggregate = "mean") -> Measured:
