@@ -72,6 +72,15 @@ def test_a_stratified_bootstrap_draws_within_each_task() -> None:
     assert stratified_bootstrap(tasks, lambda scores: scores.mean(axis=-1), np.random.default_rng(0)) == (2.5, 2.5, 2.5)
 
 
+@pytest.mark.parametrize("resamples", [0, -1])
+def test_no_resamples_are_refused(resamples: int) -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(PerdureError, match="resamples; give 1 or more"):
+        stratified_bootstrap([np.ones(3)], interquartile_mean, rng, resamples=resamples)
+    with pytest.raises(PerdureError, match="resamples; give 1 or more"):
+        performance_profile([np.ones(3)], np.ones(2), rng, resamples=resamples)
+
+
 def test_a_task_without_scores_is_refused() -> None:
     with pytest.raises(PerdureError, match="every task"):
         stratified_bootstrap([np.array([])], interquartile_mean, np.random.default_rng(0))

@@ -57,6 +57,7 @@ def iqm_intervals(
     How often each rank is drawn does not depend on the values, so all columns of one length share
     one draw of weights, and a thousand lifetimes cost one matrix product.
     """
+    wanted = _ends(level, resamples)
     drawn = [np.empty(resamples) for _ in columns]
     for n in {len(column) for column in columns}:
         ordered = [(means, np.sort(column)) for means, column in zip(drawn, columns, strict=True) if len(column) == n]
@@ -65,16 +66,18 @@ def iqm_intervals(
             for means, values in ordered:
                 means[first : first + len(weights)] = weights @ values
             first += len(weights)
-    ends = [np.quantile(means, _ends(level)).tolist() for means in drawn]
+    ends = [np.quantile(means, wanted).tolist() for means in drawn]
     return tuple(
         (float(interquartile_mean(column)), low, high) for column, (low, high) in zip(columns, ends, strict=True)
     )
 
 
-def _ends(level: float) -> list[float]:
+def _ends(level: float, resamples: int) -> list[float]:
     """The quantiles between which that share of resamples lies."""
     if not 0 < level < 1:
         raise PerdureError(f"level is {level}", "give a share between 0 and 1, as 0.95")
+    if resamples < 1:
+        raise PerdureError(f"{resamples} resamples", "give 1 or more, as 2000")
     return [0.5 - level / 2, 0.5 + level / 2]
 
 
@@ -108,13 +111,13 @@ def stratified_bootstrap(
     resamples: int = RESAMPLES,
 ) -> tuple[float, float, float]:
     """A statistic of all tasks' scores pooled, and its interval; lifetimes are redrawn within each task."""
-    tasks = [np.asarray(scores, dtype=np.float64) for scores in by_task]
+    ends, tasks = _ends(level, resamples), [np.asarray(scores, dtype=np.float64) for scores in by_task]
     if not tasks or any(not len(scores) for scores in tasks):
         raise PerdureError("a stratified bootstrap needs one score or more of every task", "leave empty tasks out")
     drawn = np.concatenate(
         [scores[rng.integers(len(scores), size=(resamples, len(scores)))] for scores in tasks], axis=1
     )
-    low, high = np.quantile(statistic(drawn), _ends(level))
+    low, high = np.quantile(statistic(drawn), ends)
     return float(statistic(np.concatenate(tasks))), float(low), float(high)
 
 
@@ -129,7 +132,7 @@ def performance_profile(
     """The share of scores above each of `levels`, averaged over tasks, with a pointwise band."""
     if not len(by_task) or any(not len(scores) for scores in by_task):
         raise PerdureError("a performance profile needs one score or more of every task", "leave empty tasks out")
-    shares: list[Array] = []
+    ends, shares = _ends(level, resamples), list[Array]()
     redrawn = np.zeros((resamples, len(levels)))  # summed, because there may be thousands of tasks
     for scores in by_task:
         values = np.sort(np.asarray(scores, dtype=np.float64))
@@ -144,5 +147,5 @@ def performance_profile(
             wanted = first_above[None, :] + offset
             position = np.searchsorted((drawn + offset).ravel(), wanted.ravel(), side="left").reshape(wanted.shape)
             redrawn[first : first + len(rows)] += 1 - (position - rows * len(values)) / len(values)
-    low, high = np.quantile(redrawn / len(by_task), _ends(level), axis=0)
+    low, high = np.quantile(redrawn / len(by_task), ends, axis=0)
     return np.mean(shares, axis=0), low, high
