@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,11 @@ from hypothesis import strategies as st
 
 from perdure.errors import LogError
 from perdure.gather.survey import survey
-from perdure.log import cache, lean, tsv
+from perdure.log import cache, lean, plain, tsv
 from perdure.log.formats.l2logger import L2LOGGER
 from perdure.log.lean import Lean
 from perdure.log.model import Lifetime, Passage
+from perdure.log.plain import NeedsRows
 from perdure.log.read import Options
 from perdure.log.write.journal import Journal
 from perdure.metrics.engine.settings import Settings
@@ -255,6 +258,29 @@ def at_work(journal: Journal, worker: str, numbers: range) -> None:
         journal.log(
             block_num=0, exp_num=number, block_type="train", task_name="a", worker_id=worker, reward=float(number)
         )
+
+
+@pytest.mark.usefixtures("in_small_pieces")
+@pytest.mark.parametrize("stops", [KeyboardInterrupt, NeedsRows])
+def test_who_stops_one_thread_waits_for_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stops: type[BaseException]
+) -> None:
+    found = tsv.sources(written(tmp_path / "life", random.Random(1)))
+    stopped, read = threading.Event(), []
+
+    def records(*given: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            stopped.set()
+            raise stops
+        stopped.wait()
+        time.sleep(0.05)  # until that has been noticed
+        read.append(given)
+        return plain.records(*given)
+
+    monkeypatch.setattr(lean, "records", records)
+    with pytest.raises(stops):
+        lean.read_lean(found, ("reward",), [], tsv.Checksums(), lambda: pytest.fail("nobody looks"))
+    assert len(read) < len(found) // 2 - 1
 
 
 def test_a_class_whose_rows_are_fetched_can_be_looked_at() -> None:

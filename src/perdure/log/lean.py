@@ -106,9 +106,10 @@ def read_lean(
     halves = _halves(found) if sum(one.size for one in found) > _WORTH_SHARING else [found]
     said: list[list[str]] = [[] for _ in halves]
 
-    def part(at: int) -> list[Records]:
-        texts = bodies(halves[at], said[at], checksums, _AT_ONCE, BEYOND)
-        return [records(piece, header, measures) for header, _, body in texts for piece in _divided(body)]
+    def part(at: int) -> Iterator[Records]:
+        for header, _, body in bodies(halves[at], said[at], checksums, _AT_ONCE, BEYOND):
+            for piece in _divided(body):
+                yield records(piece, header, measures)
 
     pieces = [piece for some in _at_once(part, len(halves)) for piece in some]
     for some in said:
@@ -128,14 +129,19 @@ def _divided(body: memoryview) -> Iterator[memoryview]:
         yield body[start:]
 
 
-def _at_once(part: Callable[[int], list[Records]], count: int) -> list[list[Records]]:
+def _at_once(part: Callable[[int], Iterator[Records]], count: int) -> list[list[Records]]:
     """All parts, each in a thread of its own but the first: NumPy and the disk let others work meanwhile."""
-    made: dict[int, list[Records]] = {}
+    made: list[list[Records]] = [[] for _ in range(count)]
     raised: dict[int, BaseException] = {}
 
     def make(at: int) -> None:
         try:
-            made[at] = part(at)
+            for one in part(at):
+                # What is raised is what comes first in the files, whichever thread is faster; a signal comes to the
+                # first part, and who asked to stop waits for no other.
+                if any(other < at or isinstance(problem, NeedsRows) for other, problem in tuple(raised.items())):
+                    return
+                made[at].append(one)
         except BaseException as problem:
             raised[at] = problem
 
@@ -147,7 +153,7 @@ def _at_once(part: Callable[[int], list[Records]], count: int) -> list[list[Reco
         one.join()
     for at in sorted(raised):
         raise raised[at]
-    return [made[at] for at in range(count)]
+    return made
 
 
 def _halves(found: Sequence[Source]) -> list[Sequence[Source]]:
