@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -61,7 +62,7 @@ class Lean:
             measure=measure,
             values=self.values[measure],
             starts=starts,
-            rows=cast("pl.DataFrame", lambda: lifetime.with_rows().passage(measure, variants, settled).rows),
+            rows=cast("pl.DataFrame", cache(lambda: lifetime.with_rows().passage(measure, variants, settled).rows)),
             row_starts=starts,
             dropped={"incomplete": self.height - int(starts[-1]), "missing": 0, "not finite": 0},
             lean=self,

@@ -194,7 +194,7 @@ def bodies(
     header: tuple[str, ...] = ()
     first, at = Path(), 0
 
-    def text() -> tuple[tuple[str, ...], Path, memoryview]:
+    def gathered() -> tuple[tuple[str, ...], Path, memoryview]:
         room[at : at + beyond] = bytes(beyond)
         return header, first, room[: at + beyond]
 
@@ -209,7 +209,7 @@ def bodies(
                     notes.append(f"{source.relative}:1: the header line is torn, no record in it")
                     continue
                 if header and (names != header or at > at_once):
-                    yield text()
+                    yield gathered()
                     at = 0
                 if not at:
                     header, first = names, source.path
@@ -231,7 +231,7 @@ def bodies(
             cut = source.size - start - kept
             notes.append(f"{source.relative}:{line}: the last line is torn ({cut} bytes without a newline); left out")
     if header:
-        yield text()
+        yield gathered()
 
 
 def _fill(room: memoryview, begun: bytes, file: io.FileIO) -> int:
