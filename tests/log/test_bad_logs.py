@@ -250,6 +250,7 @@ def test_a_link_out_of_the_log_is_refused(tmp_path: Path, target: str) -> None:
         ("logger_info.json", "{}", "'metrics_columns' is None; expected a list"),
         ("logger_info.json", '{"metrics_columns": "reward"}', "'metrics_columns' is 'reward'; expected a list"),
         ("logger_info.json", '{"metrics_columns": []}', r"'metrics_columns' is \[\]; expected a list"),
+        ("logger_info.json", '{"metrics_columns": ["task_name"]}', "names 'task_name', which is no measure"),
         ("scenario_info.json", '{\n"a": nope}', r":2: not JSON"),
         ("manifest.json", "nope", "not JSON"),
     ],

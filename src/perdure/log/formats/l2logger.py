@@ -239,6 +239,12 @@ def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]
     names = object_in(file).get("metrics_columns")
     if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
         raise LogError(f"'metrics_columns' is {names!r}", "expected a list of one or more column names", file=file)
+    if taken := [name for name in names if name in STANDARD_COLUMNS]:
+        raise LogError(
+            f"'metrics_columns' names {taken[0]!r}, which is no measure but a column of every log",
+            "name the columns that hold values",
+            file=file,
+        )
     declared = manifest.get("measures")
     directions = declared if isinstance(declared, dict) else {}
     for name in names:
