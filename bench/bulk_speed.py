@@ -27,7 +27,7 @@ import perdure
 from perdure.curves.experts import Experts
 from perdure.log.read import Options, lifetimes, parts
 from perdure.metrics.engine.presets import headline
-from perdure.metrics.engine.score import Scorer
+from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate.learner import IdealLearner, performance

@@ -18,7 +18,8 @@ from perdure.log.model import Lifetime
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.presets import headline
 from perdure.metrics.engine.presets import preset as preset_called
-from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.simulate.lifetimes import alone, as_lifetimes
 from perdure.stats.compare import compare_lives

@@ -15,7 +15,8 @@ from perdure.gather.model import Life, Survey
 from perdure.log.model import Identity
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.measure import Measured
-from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime

@@ -21,7 +21,8 @@ from perdure.log.variants import settle
 from perdure.log.write.journal import Journal
 from perdure.log.write.learnkit import write_learnkit
 from perdure.metrics.engine.presets import PRESETS
-from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.scorer import Scorer
 from perdure.scenario.model import Scenario
 from perdure.scenario.syllabus import read_syllabus
 from perdure.settings import Settings

@@ -12,7 +12,8 @@ from tests.metrics.new_definitions import Life, Part
 from perdure.curves.experts import Experts
 from perdure.curves.model import Prep
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 
 LENGTHS = (1, 2, 9, 10, 15, 40, 61, 130, 520)

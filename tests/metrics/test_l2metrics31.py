@@ -24,7 +24,8 @@ from perdure.curves.prepare import smooth
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of
-from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.metrics.l2metrics31 import PREP, by_experience, saturation_of
 from perdure.scenario.model import Block

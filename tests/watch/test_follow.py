@@ -13,7 +13,7 @@ from tests.watch.conftest import Clock
 
 import perdure
 from perdure.log.formats.growing import Growing
-from perdure.metrics.engine.score import Scorer
+from perdure.metrics.engine.scorer import Scorer
 from perdure.watch.follow import Follower
 from perdure.watch.followed import QUIET_S
 

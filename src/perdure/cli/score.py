@@ -55,7 +55,7 @@ def score(
 
     Exit status 0: everything was scored; 1: something was left out; 2: nothing could be scored.
     """
-    from perdure.metrics.engine.score import prepared_table
+    from perdure.metrics.engine.scorer import prepared_table
     from perdure.stats.scored import grouped
 
     where: Literal["local", "ray"] = "ray" if address is not None else engine

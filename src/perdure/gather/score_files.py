@@ -20,7 +20,8 @@ from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.load import chosen
 from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.presets import OLD_NAMES, PRESETS
-from perdure.metrics.engine.score import DEFINITIONS, Score, deciding
+from perdure.metrics.engine.score import DEFINITIONS, Score
+from perdure.metrics.engine.scorer import deciding
 from perdure.metrics.l2metrics31 import NAMES
 from perdure.scenario.model import Block
 from perdure.settings.presets import L2METRICS_31, STANDARD

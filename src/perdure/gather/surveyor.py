@@ -19,7 +19,8 @@ from perdure.log.places import as_text
 from perdure.log.read import READERS, lifetimes, recognise
 from perdure.log.variants import Sets, Settled, settle
 from perdure.metrics.engine.compact import same
-from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.settings.presets import STANDARD
 

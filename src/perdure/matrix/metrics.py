@@ -14,7 +14,8 @@ from perdure.log.formats.matrix import lifetime_of, matrix_lifetime
 from perdure.log.formats.matrix_orientation import Rows, orientation
 from perdure.log.formats.matrix_settled import Cells, as_numbers
 from perdure.log.read import Options
-from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.words import plural
 

@@ -18,7 +18,7 @@ __all__ = ["few_experts", "settings_of", "unanswered"]
 
 def settings_of(protocol: Protocol) -> Settings:
     """How a protocol's lifetimes are scored; what is wrong with that is said before any is run."""
-    from perdure.metrics.engine.score import Scorer
+    from perdure.metrics.engine.scorer import Scorer
 
     settings = Settings(**protocol.score, origins=dict.fromkeys(protocol.score, "protocol"))
     try:

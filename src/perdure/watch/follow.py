@@ -20,7 +20,8 @@ from perdure.gather.surveyor import How, Surveyor
 from perdure.log.formats.l2logger import L2Logger, ended
 from perdure.log.read import find, locate, recognise
 from perdure.metrics.engine.declare import Metric
-from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.report.material import Material, material
 from perdure.report.sketch import Sketch, sketched

@@ -24,7 +24,8 @@ from perdure.metrics.engine.contract import expert_of, lifetime_of, random_block
 from perdure.metrics.engine.declare import Metric, NoValue, Site, metric
 from perdure.metrics.engine.measure import Sites, measure, measure_all
 from perdure.metrics.engine.presets import PRESETS
-from perdure.metrics.engine.score import Score, Scorer
+from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario

@@ -20,7 +20,7 @@ from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
 from perdure.metrics.engine.measure import evaluate
 from perdure.metrics.engine.presets import PRESETS
-from perdure.metrics.engine.score import Scorer
+from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario.model import Block
 

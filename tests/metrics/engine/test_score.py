@@ -23,7 +23,7 @@ from perdure.gather.survey import score, survey
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
 from perdure.metrics.engine.presets import PRESETS
-from perdure.metrics.engine.score import Scorer, prepared_table
+from perdure.metrics.engine.scorer import Scorer, prepared_table
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.schemas import score as documents

@@ -27,7 +27,7 @@ from perdure.log.formats.matrix import matrix_lifetime, read_matrix
 from perdure.log.formats.matrix_settled import accuracy_matrix
 from perdure.metrics.engine.contract import check_metric
 from perdure.metrics.engine.declare import METRICS, Metric
-from perdure.metrics.engine.score import Scorer
+from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 
 
