@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perdure.log.blocks import Facts, scenario_of
+from perdure.log.facts import Facts, scenario_of
 from perdure.log.model import Passage
 from perdure.log.plain import BEYOND, NeedsRows, Records, Run, records
 from perdure.log.rules import RULES

@@ -17,8 +17,9 @@ from perdure.errors import MetricError
 from perdure.metrics import METRICS
 from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
 from perdure.metrics.engine.declare import Context, Metric, NoValue, Value, metric
-from perdure.metrics.engine.measure import Sites, averaged, experts_at, measure
+from perdure.metrics.engine.measure import Sites, measure
 from perdure.metrics.engine.presets import PRESETS
+from perdure.metrics.engine.roles import averaged, experts_at
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import Site

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from perdure.curves.beside import Beside
-from perdure.curves.model import Curve, Curves, Expert
-from perdure.curves.together import over_each
-from perdure.metrics.engine.declare import ADAPTERS, Aggregate, Context, Metric, NoValue, Site, Value, key_text
+from perdure.curves.model import Curves, Expert
+from perdure.metrics.engine.declare import Aggregate, Context, Metric, NoValue, Site, Value, key_text
 from perdure.metrics.engine.going_on import Begun
 from perdure.metrics.engine.measured import Broken, Gathered, Measured, Places, Result, restricted
+from perdure.metrics.engine.roles import CURVES, Over, Plan, blocks_of, experts_at, plan_of, read_at
 from perdure.scenario.model import Scenario
 from perdure.stopping import Stopped
 
@@ -25,9 +23,7 @@ __all__ = [
     "Measured",
     "Result",
     "Sites",
-    "averaged",
     "evaluate",
-    "experts_at",
     "measure",
     "measure_all",
     "measured_together",
@@ -36,8 +32,6 @@ __all__ = [
 
 
 _NOTHING: frozenset[str] = frozenset()
-_CURVES = (Curve, Beside, tuple[Curve, ...])
-"""The roles that are prepared curves."""
 
 
 class Sites:
@@ -65,7 +59,7 @@ class Sites:
 
     def places(self, metric: Metric, found: Sequence[Site]) -> Places:
         """The sites found for `metric`, as places of values."""
-        known = self._places.get(metric) or Places(_read(metric, found))
+        known = self._places.get(metric) or Places(read_at(metric, found))
         if self._awaited[metric.sites] < 0:  # nobody said who else will ask
             self._places[metric] = known
         return known
@@ -112,7 +106,7 @@ def measure_all(
             missing = getattr(metric.sites, "missing", None)
             why = (missing and missing(scenario)) or f"needs {metric.needs}"
             return [Measured(None, why=why)] * len(lives)
-        plan = _plan(metric)
+        plan = plan_of(metric)
         begun = Begun(metric, lives[0], found)
         places = sites.places(metric, found) if begun.kept is None else None
     except Exception as problem:
@@ -153,13 +147,13 @@ def _going_on(
     found: Sequence[Site],
     begun: Begun,
     context: Context,
-    plan: _Plan,
+    plan: Plan,
     aggregate: Aggregate,
 ) -> Measured:
     """The metric in a life that is being written: what it gave where blocks have ended, and further."""
     try:
         gathered = begun.gathered
-        for site, place in begun.places + _read(metric, found[begun.count + len(begun.places) :]):
+        for site, place in begun.places + read_at(metric, found[begun.count + len(begun.places) :]):
             gathered = begun.before(site, place, gathered)
             here = begun.known(site, place) or evaluate(metric, curves, site, context, plan)
             gathered.add(site, here, place)
@@ -191,13 +185,13 @@ where it has no expert; or why it failed."""
 
 
 def evaluate(
-    metric: Metric, curves: Curves, site: Site, context: Context, plan: _Plan | None = None
+    metric: Metric, curves: Curves, site: Site, context: Context, plan: Plan | None = None
 ) -> tuple[Result, ...] | None:
     """The metric at one site: one result, or one per expert; None where it needs an expert and has none.
 
     `plan` is what builds the formula's arguments, for those who ask at many sites.
     """
-    return _results(metric, curves, site, _evaluated(metric, curves, site, context, plan or _plan(metric)))
+    return _results(metric, curves, site, _evaluated(metric, curves, site, context, plan or plan_of(metric)))
 
 
 def _results(metric: Metric, curves: Curves, site: Site, found: _Found) -> tuple[Result, ...] | None:
@@ -207,12 +201,12 @@ def _results(metric: Metric, curves: Curves, site: Site, found: _Found) -> tuple
     return (found,) if isinstance(found, Result) else found  # type: ignore[return-value]
 
 
-def _everywhere(metric: Metric, lives: Sequence[Curves], site: Site, context: Context, plan: _Plan) -> list[_Found]:
+def _everywhere(metric: Metric, lives: Sequence[Curves], site: Site, context: Context, plan: Plan) -> list[_Found]:
     """The metric at one site of each life; one in which it fails leaves the others alone."""
     columns: list[Sequence[Any]] = []
     if not metric.expert:
         try:
-            columns = [build.each(lives, site) for _, build in plan if isinstance(build, _Over)]
+            columns = [build.each(lives, site) for _, build in plan if isinstance(build, Over)]
         except Exception as problem:  # sites may name blocks that are not there
             return [problem] * len(lives)
     if len(columns) < len(plan):
@@ -227,7 +221,7 @@ def _everywhere(metric: Metric, lives: Sequence[Curves], site: Site, context: Co
     return found
 
 
-def _tried(metric: Metric, curves: Curves, site: Site, context: Context, plan: _Plan) -> _Found:
+def _tried(metric: Metric, curves: Curves, site: Site, context: Context, plan: Plan) -> _Found:
     """The metric at one site of one life, or why it failed."""
     try:
         return _evaluated(metric, curves, site, context, plan)
@@ -235,7 +229,7 @@ def _tried(metric: Metric, curves: Curves, site: Site, context: Context, plan: _
         return problem
 
 
-def _evaluated(metric: Metric, curves: Curves, site: Site, context: Context, plan: _Plan) -> _Found:
+def _evaluated(metric: Metric, curves: Curves, site: Site, context: Context, plan: Plan) -> _Found:
     experts: tuple[Expert, ...] = ()
     if metric.expert:
         experts = experts_at(curves, site, context)
@@ -254,7 +248,7 @@ def _evaluated(metric: Metric, curves: Curves, site: Site, context: Context, pla
     if kinds["expert"] is Beside:
         if site.task is None:
             raise Broken(f"{metric.name}: there is one joined curve per task, and its sites are of the whole lifetime")
-        beside = curves.beside(site.task, _blocks(metric, site, "learned"), context.expert_average)
+        beside = curves.beside(site.task, blocks_of(metric, site, "learned"), context.expert_average)
         named = ((one.expert, one) for one in beside)
     elif kinds["expert"] is Expert:
         named = ((one.mark, one) for one in experts)
@@ -296,121 +290,10 @@ def _called(
     return Result(curves.lifetime, metric.name, site.key, number, None, flags, expert)
 
 
-# --- roles ---------------------------------------------------------------------------------------
-
-_Build = Callable[[Curves, Site, Context], Any]
-_Plan = tuple[tuple[str, _Build | None], ...]
-_plans: WeakKeyDictionary[Metric, _Plan] = WeakKeyDictionary()
-
-
-def _plan(metric: Metric) -> _Plan:
-    """Each role with what builds it; None for the experts, which are counted out one by one."""
-    if metric not in _plans:
-        _plans[metric] = tuple((name, _builder(metric, name, kind)) for name, kind in metric.roles.items())
-    return _plans[metric]
-
-
-def _builder(metric: Metric, name: str, kind: Any) -> _Build | None:
-    if name in ("expert", "experts"):
-        allowed = (Curve, Expert, Beside) if name == "expert" else (tuple[Expert, ...],)
-        if kind not in allowed:
-            raise Broken(f"{metric.name}: the role {name!r} must be annotated {_names(allowed)}, not {kind}")
-        return None
-    if kind in (Curve, tuple[Curve, ...]):
-        return _Over(metric, name, stitched=kind is Curve)
-    if kind not in ADAPTERS:
-        known = _names((Curve, tuple[Curve, ...], *ADAPTERS))
-        raise Broken(f"{metric.name}: the role {name!r} is annotated {kind}; a role is one of {known}")
-    return ADAPTERS[kind]
-
-
-class _Over:
-    """Builds a role that is prepared curves: its blocks stitched, or one curve for each of them."""
-
-    def __init__(self, metric: Metric, name: str, *, stitched: bool) -> None:
-        self.metric, self.name, self.stitched = metric, name, stitched
-
-    def __call__(self, curves: Curves, site: Site, _context: Context) -> Any:
-        """Of one life."""
-        blocks = _blocks(self.metric, site, self.name)
-        return curves.over(blocks) if self.stitched else tuple(curves.over((index,)) for index in blocks)
-
-    def each(self, lives: Sequence[Curves], site: Site) -> Sequence[Any]:
-        """Of each of several lives that share their blocks."""
-        blocks = _blocks(self.metric, site, self.name)
-        if self.stitched:
-            return over_each(lives, blocks)
-        return list(zip(*(over_each(lives, (index,)) for index in blocks), strict=True)) or [()] * len(lives)
-
-
-def _blocks(metric: Metric, site: Site, name: str) -> tuple[int, ...]:
-    try:
-        return site.blocks[name]
-    except KeyError:
-        raise Broken(
-            f"{metric.name}: its sites have no role {name!r} (they have: {', '.join(site.blocks)}); "
-            "name the formula's parameters after them"
-        ) from None
-
-
-def _read(metric: Metric, found: Sequence[Site]) -> list[tuple[Site, tuple[int, ...]]]:
-    """Each site with the blocks whose curves a formula reads there, in order; none where it takes the whole life."""
-    roles = ["learned" if kind is Beside else name for name, kind in metric.roles.items() if kind in _CURVES]
-    if not roles:
-        return [(site, ()) for site in found]
-    if len(roles) == 1:
-        return [(site, tuple(sorted(set(site.blocks.get(roles[0], ()))))) for site in found]
-    return [(site, tuple(sorted({index for role in roles for index in site.blocks.get(role, ())}))) for site in found]
-
-
-def _names(kinds: Sequence[Any]) -> str:
-    return ", ".join(kind.__name__ if isinstance(kind, type) else str(kind) for kind in kinds)
-
-
-def experts_at(curves: Curves, site: Site, context: Context) -> tuple[Expert, ...]:
-    """The experts of the task measured at `site`; of every learned task, for the whole lifetime."""
-    if site.task is not None:
-        experts = curves.experts.get(site.task, ())
-    else:
-        learned = dict.fromkeys(block.task for block in curves.scenario.blocks if block.mode == "learn")
-        return tuple(one for task in learned for one in curves.experts.get(task, ()) if len(one.all_learning))
-    if context.expert_average == "time" and len(experts) > 1:
-        return (averaged(experts),)
-    return experts
-
-
-def averaged(experts: Sequence[Expert]) -> Expert:
-    """One expert whose curve is the experts' mean, all cut to the shortest (l2metrics' deprecated option)."""
-    logged = [one for one in experts if len(one.all_learning)]
-    if len(logged) < 2:
-        return logged[0] if logged else experts[0]
-
-    def mean(pick: Callable[[Expert], Curve]) -> Curve:
-        curves = [pick(one) for one in logged]
-        shortest = min(len(curve) for curve in curves)
-        return Curve(
-            np.mean([curve.values[:shortest] for curve in curves], axis=0),
-            np.mean([curve.raw[:shortest] for curve in curves], axis=0),
-            curves[0].range,
-            curves[0].floor,
-        )
-
-    whole = mean(lambda one: one.all_learning)
-    return replace(
-        logged[0],
-        id="mean of " + ", ".join(one.id for one in logged),
-        mark="mean of " + ", ".join(one.mark for one in logged),
-        curve=mean(lambda one: one.curve),
-        last=mean(lambda one: one.last),
-        all_learning=whole,
-        numbers=lambda: np.arange(len(whole)),
-    )
-
-
 def _left_out(metric: Metric, curves: Curves) -> frozenset[str]:
     """The tasks that do not count because they never change; a value as measured means something even there."""
     constant = curves.uninformative
-    return constant if constant and any(kind in _CURVES for kind in metric.roles.values()) else _NOTHING
+    return constant if constant and any(kind in CURVES for kind in metric.roles.values()) else _NOTHING
 
 
 def measured_together(
