@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -157,8 +158,9 @@ class _Lines:
         """The lines from each of these on, up to the next, which say the same in `names`."""
         height, quotes, content = len(self.begins), 0, self.text.content
         _refuse_many(len(starts), height)
-        places = [self.header.index(name) for name in names]
-        time = self.header.index("timestamp")
+        words = tuple(name for name in names if name != "block_num")
+        places = [self.header.index(name) for name in words]
+        block, time = self.header.index("block_num"), self.header.index("timestamp")
         ends = np.append(starts[1:], height)
         begins, lasts = self.begins[starts].tolist(), self.begins[ends - 1].tolist()
         firsts, finals = self.cuts[starts].tolist(), self.cuts[ends - 1].tolist()
@@ -166,10 +168,10 @@ class _Lines:
             starts.tolist(), ends.tolist(), begins, lasts, firsts, finals, strict=True
         ):
             line, closing = (bytes(one).split(b"\t") for one in (content[begin : cuts[-1]], content[last : final[-1]]))
-            cells = [line[at] for at in places]
-            quotes += (end - start) * sum(cell.count(b'"') for cell in cells)
-            said = {name: _plain(cell) for name, cell in zip(names, cells, strict=True)}
-            yield _run(start, end, said, (line[time], closing[time]))
+            said, quoted = _said(words, tuple([line[at] for at in places]))
+            number = line[block]
+            quotes += (end - start) * (quoted + number.count(b'"'))
+            yield _run(start, end, _plain(number), said, (line[time], closing[time]))
         if np.count_nonzero(self.text.codes == _QUOTE) != quotes:
             raise NeedsRows  # what a quote opens elsewhere may close anywhere
 
@@ -199,11 +201,20 @@ def _plain(cell: bytes) -> str:
     return inner
 
 
-def _run(start: int, end: int, said: Mapping[str, str], times: tuple[bytes, bytes]) -> Run:
-    """What a run says of itself, once it is seen to say it by the rules."""
+@lru_cache(maxsize=1024)
+def _said(names: tuple[str, ...], cells: tuple[bytes, ...]) -> tuple[Mapping[str, str], int]:
+    """What these cells say, once they are seen to say it by the rules, and how many quotes it takes.
+
+    Many blocks say the same but for their number.
+    """
+    said = {name: _plain(cell) for name, cell in zip(names, cells, strict=True)}
     if not all(cell in _WORDS[name] if name in _WORDS else cell or name in _BLANK for name, cell in said.items()):
         raise NeedsRows  # what is wrong with it is found line by line
-    number = said["block_num"].lstrip("0") or "0"  # Python refuses thousands of digits, noughts among them
+    return {**said, "task_name": said["task_name"].lower()}, sum(cell.count(b'"') for cell in cells)
+
+
+def _run(start: int, end: int, number: str, said: Mapping[str, str], times: tuple[bytes, bytes]) -> Run:
+    number = number.lstrip("0") or number[:1]  # Python refuses thousands of digits, noughts among them
     if not RULES["block_num"].sound(number):
         raise NeedsRows
     first, last = (one.decode() or None for one in times)
@@ -213,7 +224,7 @@ def _run(start: int, end: int, said: Mapping[str, str], times: tuple[bytes, byte
         int(number),
         said["block_type"],
         "sleep" if said.get("block_subtype") == "sleep" else "wake",
-        said["task_name"].lower(),
+        said["task_name"],
         said["task_params"] or None,
         said["exp_status"] == "complete",
         (first, last),
