@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
@@ -173,11 +173,11 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
     compared = METRICS.get(metric).compares if metric in METRICS.names() else None
     if compared is None:
         return "one lifetime has no spread to judge it by"
-    if not life.blocks:
+    blocks = tuple(life.blocks)  # which may be kept packed, and are looked at again and again
+    if not blocks:
         return "its blocks are not known"
-    life = replace(life, blocks=tuple(life.blocks))  # looked at again and again
-    weights = _weights(life, metric, compared)
-    used = {at: life.blocks[at] for at, weight in weights.items() if weight}
+    weights = _weights(blocks, metric, compared)
+    used = {at: blocks[at] for at, weight in weights.items() if weight}
     if not used:
         return "no evaluation differs"
     if any(_count(one) < FEWEST_EVALUATIONS for one in used.values()):
@@ -204,11 +204,11 @@ def _count(block: BlockSummary) -> int:
     return block.block.length or 0
 
 
-def _weights(life: Score, metric: str, compared: tuple[str, str]) -> dict[int, float]:
+def _weights(blocks: Sequence[BlockSummary], metric: str, compared: tuple[str, str]) -> dict[int, float]:
     """Evaluation block → how much it counts; later ones and what they are held against have opposite signs."""
-    by_key = _sites(metric, tuple(one.block for one in life.blocks))
+    by_key = _sites(metric, tuple(one.block for one in blocks))
     # A task that never changes carries no information, and is left out of the metric too.
-    changing = {key: found for key, found in by_key.items() if not _still(life, found)}
+    changing = {key: found for key, found in by_key.items() if not _still(blocks, found)}
     weights: dict[int, float] = {}
     for key, found in changing.items():
         chosen = found[:1] if isinstance(key, tuple) else found  # of a transfer the first place counts alone
@@ -228,7 +228,7 @@ def _sites(metric: str, blocks: tuple[Block, ...]) -> dict[sites.Key, list[sites
     return by_key
 
 
-def _still(life: Score, found: list[sites.Site]) -> bool:
-    used = [life.blocks[at] for at in {at for one in found for at in chain.from_iterable(one.blocks.values())}]
+def _still(blocks: Sequence[BlockSummary], found: list[sites.Site]) -> bool:
+    used = [blocks[at] for at in {at for one in found for at in chain.from_iterable(one.blocks.values())}]
     used = [one for one in used if one.block.mode == "evaluate"]
     return all(not one.squares for one in used) and len({one.mean for one in used}) < 2
