@@ -43,6 +43,7 @@ EVERYONES = {
     "cluster",
     "errors",
     "files",
+    "frozen",
     "lazy",
     "registry",
     "results",

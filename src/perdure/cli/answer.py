@@ -6,13 +6,13 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from perdure.cli.terminal import clean, unguarded
+from perdure.frozen import frozen
 from perdure.settings.presets import FRAMEWORK_2019
 from perdure.words import interval, listed, number, p_words, plural
 
@@ -34,7 +34,7 @@ _VERDICTS = {"met": "green", "not met": "red", "undecided": "yellow"}
 _INDENT = "   "
 
 
-@dataclass(frozen=True)
+@frozen
 class Depth:
     """How much is shown: every metric, why some have no value, what is to be known of the rest."""
 

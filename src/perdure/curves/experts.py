@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from perdure.curves.model import LOWEST, SCALED, Curve, Expert, Prep, Range, Ran
 from perdure.curves.prepare import clamp, scale, smooth
 from perdure.curves.together import Rows
 from perdure.errors import LogError, PerdureError, UnknownName
+from perdure.frozen import frozen
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.read import Options, find, locate
 from perdure.log.read import lifetimes as lifetimes_at
@@ -45,7 +46,7 @@ _DEFAULTS = Options()
 _STATED = 'expected an object {"task": saturation}'
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Experts:
     """Everything that can be compared with: expert lifetimes, and saturations stated in `info.json`."""
 
@@ -57,7 +58,7 @@ class Experts:
     """Lives of learners that start anew in every block, each the twin of the life of its seed."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ExpertLog:
     """An expert's learning, smoothed once; scaling it for a lifetime is cheap."""
 

@@ -7,7 +7,6 @@ let values behind the cut count: both move what the two are compared by, for a l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -19,6 +18,7 @@ from perdure.curves.beside import Beside
 from perdure.curves.experts import ExpertLog
 from perdure.curves.model import LOWEST, SCALED, Prep, Range, Ranges
 from perdure.curves.prepare import clamp, scale, smooth
+from perdure.frozen import frozen
 
 __all__ = ["Joined"]
 
@@ -27,7 +27,7 @@ First = Callable[[tuple[int, ...], int], Array]
 _CLOSE = 0.9  # how far from where they begin to where they end the common target lies
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Side:
     """One curve of each life, or one for all lives: a row each."""
 
@@ -56,7 +56,7 @@ class _Side:
         return reached + 1
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Joined:
     """The raw values of lives that share their blocks, and of the experts beside them, with what prepares them."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ from perdure.curves.experts import oriented, values_of
 from perdure.curves.model import Prep, Range
 from perdure.curves.ranges import given_ranges, recorded_ranges
 from perdure.errors import LogError, MetricError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.variants import Settled
@@ -43,7 +44,7 @@ Measured = str | Mapping[str, str]
 Directed = Direction | Mapping[str, Direction]
 
 
-@dataclass(frozen=True)
+@frozen
 class Asked:
     """What is asked of lifetimes that are prepared together: the measure and its direction, or those of each task."""
 
@@ -59,7 +60,7 @@ class Asked:
             raise MetricError("tasks with different measures have no common range", "use --scale task")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Life:
     """A lifetime before it is prepared: the values that count, and the ranges that are known beforehand."""
 

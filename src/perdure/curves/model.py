@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
@@ -27,6 +27,7 @@ from perdure.curves.arrays import (
 )
 from perdure.curves.beside import Beside
 from perdure.errors import MetricError, UnknownName
+from perdure.frozen import frozen
 from perdure.log.model import Direction, Passage
 from perdure.scenario.model import Scenario
 from perdure.scenario.variants import Variants, mode
@@ -63,7 +64,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Prep:
     """How raw values become comparable: smooth, then clamp, then scale."""
 
@@ -114,7 +115,7 @@ class Prep:
                 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Range:
     """The span of one task's values before scaling, and whether it was given or found."""
 
@@ -130,7 +131,7 @@ class Range:
     any_constant = constant
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Ranges:
     """The ranges of one task in several lives, as columns that stand beside their rows of values."""
 
@@ -157,7 +158,7 @@ class Ranges:
         return bool(self.constant.any())
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Curve:
     """Prepared values in order, of one block or of several stitched together. Never empty, save an expert's."""
 
@@ -240,7 +241,7 @@ class Curve:
         return known[target]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Expert:
     """What a learner of one task alone achieved there, on the scale of the lifetime it is compared with."""
 
@@ -290,7 +291,7 @@ class Among(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Curves:
     """One lifetime on a comparable scale, cut into blocks by `starts`.
 

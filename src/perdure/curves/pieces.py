@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from operator import is_
 from typing import Any
@@ -14,6 +14,7 @@ from perdure.curves.arrays import Array
 from perdure.curves.experts import ExpertLog
 from perdure.curves.model import Curve, Expert, Prep, Range
 from perdure.curves.prepare import scale
+from perdure.frozen import frozen
 from perdure.scenario.model import Block
 
 __all__ = ["Pieces"]
@@ -21,7 +22,7 @@ __all__ = ["Pieces"]
 Span = tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Pieces:
     """Blocks as measured and as smoothed, and what is made of them on the scale that the life has now.
 

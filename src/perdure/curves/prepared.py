@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from perdure.curves.arrays import Array, gathered
 from perdure.curves.model import Curve
+from perdure.frozen import frozen
 
 __all__ = ["Prepared", "Whole"]
 
@@ -63,7 +64,7 @@ class Prepared(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Whole:
     """The values of a life as long arrays, cut into blocks by `starts`."""
 

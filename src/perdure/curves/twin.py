@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perdure.curves.experts import seconds_learning, values_of
 from perdure.curves.model import Curves
 from perdure.curves.prepare import scale
+from perdure.frozen import frozen
 from perdure.log.model import Passage
 
 __all__ = ["Twin", "twin_of"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Twin:
     """What a stateless twin came to."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from perdure.curves.arrays import Array, gathered
 from perdure.curves.model import Range, Ranges
+from perdure.frozen import frozen
 from perdure.scenario.model import Block
 
 __all__ = ["Step", "Unsmoothed", "each_block"]
@@ -21,7 +21,7 @@ _SHORT = 256  # values; a longer block by itself takes no longer for being one o
 _TOGETHER = 1 << 14  # values of a life's short blocks that are clamped or scaled in one go
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Unsmoothed:
     """Arrays with a row for each life.
 

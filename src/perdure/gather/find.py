@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -14,6 +14,7 @@ import msgspec
 
 from perdure.errors import PerdureError
 from perdure.files import HEADER_LIMIT, read_bytes
+from perdure.frozen import frozen
 from perdure.gather.serving import OwnExpert, run_of
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text
@@ -24,7 +25,7 @@ __all__ = ["Found", "find_lifetimes", "named_apart"]
 _PASSED_BY = frozenset({"lives", "logs"})  # folders that say nothing of who lives in them
 
 
-@dataclass(frozen=True)
+@frozen
 class Found:
     """Something that is to be scored: where it lies, and what is known of it from there."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from perdure.curves.experts import read_experts
 from perdure.errors import LogError, NotALog
+from perdure.frozen import frozen
 from perdure.log.formats.learnkit_tree import folder_name
 from perdure.log.places import taskinfo_file
 from perdure.log.read import Options, find, lifetimes, locate
@@ -19,7 +19,7 @@ _DEFAULTS = Options()
 _PASSED = ("lives", "logs")  # folders whose names say nothing of a lifetime
 
 
-@dataclass(frozen=True)
+@frozen
 class Written:
     """What was written into a data folder, and what could not be."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.metrics.engine.declare import METRICS, Bar, Metric
 from perdure.metrics.engine.score import DEFINITIONS, Score
@@ -24,7 +25,7 @@ SCHEMA = 2
 """The form of the JSON; raised where a field changes its meaning or goes."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Life:
     """One lifetime of a survey: what it scored, what was seen of its curves, and what its log says of itself."""
 
@@ -46,7 +47,7 @@ class Life:
         return self.seen
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Survey(Tabular):
     """Lifetimes scored the same way, in the order in which they were given, and what was left out."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from perdure.errors import PerdureError
 from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, parse_json, read_bytes
+from perdure.frozen import frozen
 from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.model import Identity
 from perdure.log.text import cells, records
@@ -45,7 +46,7 @@ _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _GLANCE = 1 << 16
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ScoreFile:
     """The scored lifetimes of one file, and what their metrics are held against."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from perdure.curves.model import Curves
 from perdure.errors import PerdureError
+from perdure.frozen import frozen
 from perdure.gather.find import Found
 from perdure.gather.model import Life
 from perdure.gather.processes import worked
@@ -32,7 +33,7 @@ Look = Callable[[Curves, int], Any]
 _ROWS_AT_ONCE = 1 << 20
 
 
-@dataclass(frozen=True)
+@frozen
 class How:
     """What every process needs to know before it scores its first lifetime."""
 
@@ -50,7 +51,7 @@ class How:
     """Whether a copy may be kept beside a log."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Done:
     """The lifetimes of one place, told, and what was left out; and which experts served so far.
 

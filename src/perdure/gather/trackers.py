@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from perdure.errors import LogError, NotALog, PerdureError
+from perdure.frozen import frozen
 from perdure.gather.find import find_lifetimes
 from perdure.gather.survey import survey
 from perdure.log.read import lifetimes
@@ -18,7 +18,7 @@ from perdure.metrics.engine.settings import Settings
 __all__ = ["Sent", "send"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Sent:
     """What reached a tracker, and what did not."""
 

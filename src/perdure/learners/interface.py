@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from perdure.errors import LearnerError
+from perdure.frozen import frozen
 from perdure.scenario.model import Mode
 
 __all__ = [
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Situation:
     """What a learner is told when a block begins.
 

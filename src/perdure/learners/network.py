@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from perdure.frozen import frozen
 
 __all__ = ["Network", "descend", "dormant_units", "gradient", "new_network", "scores"]
 
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@frozen
 class Network:
     """Weights and biases; a gradient has the same form."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.formats.matrix_labels import Array
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
@@ -41,7 +42,7 @@ LIMITS: Mapping[Unit, float] = {"percent": 100.0, "fraction": 1.0, "raw": np.inf
 """The largest value of each unit; but for raw values the least is 0."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class AccuracyMatrix:
     """How well each learned task was done before any learning, and after each task was learned.
 
@@ -80,7 +81,7 @@ class AccuracyMatrix:
         return {task: row for row, task in enumerate(self.tasks)}
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MatrixPassage(Passage):
     """The life that a matrix tells of, with the matrix itself, so that its unit and baselines go along."""
 
@@ -101,7 +102,7 @@ def negated(matrix: AccuracyMatrix) -> AccuracyMatrix:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MatrixLifetime(Lifetime):
     """A lifetime of which only the accuracy matrix is known."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.blocks import passage
 from perdure.log.model import Passage
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Alike"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Alike:
     """Says that the rows of a lifetime are those of others, save for their values and times."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.facts import Facts, scenario_of
 from perdure.log.model import EXPERIENCE_STATUSES, Passage
@@ -85,7 +86,7 @@ def passage(
     return replace(made.passage, scenario=scenario)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Cut:
     """Rows cut into blocks, and what is needed to go on with them."""
 

@@ -13,7 +13,6 @@ import os
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
@@ -21,6 +20,7 @@ import msgspec
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.log.tsv import Source
 
 __all__ = ["EXPERIENCES", "FOLDER", "VALUES", "WORTH_KEEPING", "Copy", "keep", "key_of", "recall", "settle"]
@@ -34,7 +34,7 @@ WORTH_KEEPING = 50_000  # rows; below, parsing the text again takes little longe
 _writing: set[threading.Thread] = set()
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Copy:
     """What is kept of a log."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log import text
 from perdure.log.problem import Note, Problem
@@ -20,7 +21,7 @@ __all__ = ["Part", "Table", "bytes_of", "table_in", "tables"]
 Counts = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Part:
     """One file's share of a table: where its rows begin, and the line of each.
 
@@ -42,7 +43,7 @@ class Part:
         return LogError(what, fix, file=self.path, line=line)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Table:
     """Rows of one or several files that have the same columns."""
 
@@ -69,7 +70,7 @@ class Table:
         return name if theirs == name else f"{name} ({theirs!r} in the file)"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _File:
     path: Path
     header: tuple[str, ...]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.parameters import parameters
 from perdure.log.variants import task_of
@@ -23,7 +23,7 @@ __all__ = ["Facts", "scenario_of"]
 _MODES: dict[str, Mode] = {"train": "learn", "test": "evaluate"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Facts:
     """What each block's first row says, and the parameters of its last."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -12,6 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from perdure.frozen import frozen
 from perdure.log.facts import Facts, scenario_of
 from perdure.log.model import Passage
 from perdure.log.plain import BEYOND, NeedsRows, Records, Run, records
@@ -32,7 +32,7 @@ _NEWLINE = 10
 _FLOATS = "<f8"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Lean:
     """The values of a log, block by block."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perdure.errors import nearest
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.problem import Problem
 from perdure.log.rules import OPTIONAL_COLUMNS, STANDARD_COLUMNS
@@ -16,7 +16,7 @@ __all__ = ["Lines", "split"]
 _FEW = 100
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Lines:
     """The header, the records as text with their line numbers, and what was wrong with the bytes."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError, UnknownName
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.rules import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS
 from perdure.results import Shown
@@ -72,7 +73,7 @@ def _fetching(name: str) -> Callable[[type[_Class]], type[_Class]]:
     return done
 
 
-@dataclass(frozen=True)
+@frozen
 class Identity:
     """Who a lifetime is: settled when it is read, the same for every source and in every output."""
 
@@ -101,7 +102,7 @@ class Identity:
 
 
 @_fetching("experiences")
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Lifetime(Shown):
     """One learner's passage through a scenario, as recorded.
 
@@ -228,7 +229,7 @@ class Lifetime(Shown):
 
 
 @_fetching("rows")
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Passage:
     """The experiences of one lifetime that count for one measure, block by block.
 

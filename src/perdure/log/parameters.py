@@ -6,13 +6,13 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.scenario.parameters import same_value, set_text
 
@@ -38,7 +38,7 @@ def parameters(text: str | None) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ParameterTable:
     """The parameters of a lifetime in columns, one row per *stretch*: rows of one block whose text is the same."""
 

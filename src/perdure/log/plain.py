@@ -7,7 +7,6 @@ by comparing bytes, eight at a time, and only the first of them is taken apart.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from perdure.frozen import frozen
 from perdure.log.decimals import BEYOND, NotDecimal, Places, Text, decimals, whole_numbers
 from perdure.log.rules import BEYOND as BEYOND_NUMBERS
 from perdure.log.rules import OPTIONAL_COLUMNS, RULES
@@ -58,7 +58,7 @@ class Run(NamedTuple):
         return self.block_num, self.block_type, self.block_subtype, self.task_name
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Records:
     """Rows in the order of their blocks and experiences."""
 
@@ -94,7 +94,7 @@ def records(body: memoryview, header: Sequence[str], measures: Sequence[str]) ->
     return Records(header, runs, values, len(numbers), int(numbers[0]), int(numbers[-1]))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Lines:
     """A text of as many cells in each line."""
 

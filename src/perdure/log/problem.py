@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal, Self
 
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.words import plural
@@ -15,7 +16,7 @@ __all__ = ["Check", "Level", "Note", "Problem"]
 Level = Literal["error", "warning"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Problem:
     """One thing that is wrong, where it is, and what to do about it."""
 
@@ -52,7 +53,7 @@ class Note(str):
         return Note, (self.problem,)
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Check(Tabular):
     """What a check found."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from perdure.errors import LogError, NotALog
 from perdure.files import refuse_irregular
+from perdure.frozen import frozen
 from perdure.log.model import Direction, Lifetime
 from perdure.registry import Registry
 from perdure.words import listed
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Options:
     """What a caller may say about how a log is read; a reader uses what concerns it."""
 

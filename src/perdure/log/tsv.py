@@ -7,13 +7,14 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log import text
 
@@ -47,7 +48,7 @@ _NEWLINE = 10
 _NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """One data file of a log, as it was when the log was looked at."""
 
@@ -62,7 +63,7 @@ class Source:
         return Path(self.name)
 
 
-@dataclass(frozen=True)
+@frozen
 class Checksums:
     """CRC-32 of the first bytes of files, taken while they are read."""
 

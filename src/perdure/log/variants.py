@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.scenario.model import Task
 from perdure.scenario.parameters import set_text
@@ -29,7 +30,7 @@ _BARE = "{}"
 _BY_ORDER = re.compile(r"v[0-9]+")
 
 
-@dataclass(frozen=True)
+@frozen
 class LabelSets:
     """The parameter sets that one lifetime has under one label, as text that is the same for equal sets."""
 
@@ -43,7 +44,7 @@ class LabelSets:
     """The label without the variant that the manifest says it has."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Sets:
     """The parameter sets of one lifetime, label by label; small, whatever the length of the lifetime."""
 
@@ -51,7 +52,7 @@ class Sets:
     labels: Mapping[str, LabelSets] = field(hash=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class Settled:
     """What every parameter set is called, the same in all lifetimes that were settled together."""
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import msgspec
 
 from perdure import files
 from perdure.errors import LogError, Unverified
+from perdure.frozen import frozen
 from perdure.log.problem import Problem
 from perdure.log.tsv import Source, records_in, sources
 
@@ -42,7 +43,7 @@ _LAST = 1 << 12  # bytes, in which the last line of a ledger usually is
 _AT_MOST = 3  # problems named in one message; the rest is counted
 
 
-@dataclass(frozen=True)
+@frozen
 class Closed:
     """A block as the journal ended it."""
 
@@ -56,7 +57,7 @@ class Closed:
     """Whether a journal took it up again, and has not ended it since."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Ledger:
     """What the journal says it wrote."""
 
@@ -69,7 +70,7 @@ class Ledger:
     """Of its text; a copy stands for the log under one ledger."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Seen:
     """A data file as it was found: its size, the checksum of as many bytes as the ledger closed, and its records."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from perdure.frozen import frozen
 from perdure.gather.model import Life
 from perdure.metrics.matrix.common import average_accuracy, bwt, learning_accuracy
 from perdure.report.material import Material
@@ -25,7 +25,7 @@ _NAIVE = re.compile(r"naive|sequential|fine.?tun|forget", re.IGNORECASE)
 _JOINT = re.compile(r"joint|offline|multi.?task", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@frozen
 class Item:
     """One thing to report: whether it is here, and what was found or what to add."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from perdure.frozen import frozen
 from perdure.metrics.engine.declare import Metric
 from perdure.report.draw.svg.axes import Scale, interval_mark, scale_over, tick_text, ticks
 from perdure.report.draw.svg.paper import Figure, coloured, rect, rule, text
@@ -19,7 +19,7 @@ __all__ = ["Axis", "Cell", "Grid", "Row", "grids"]
 _WIDE, _DEEP, _EDGE = 180.0, 18.0, 6.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Axis:
     """A question with the scale that all its answers share."""
 
@@ -30,7 +30,7 @@ class Axis:
     """The scale's ticks, as SVG."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Cell:
     """An answer: the verdict's word, the value, the interval as SVG, and all of it in words."""
 
@@ -42,7 +42,7 @@ class Cell:
     told: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     """A group's answers."""
 
@@ -51,7 +51,7 @@ class Row:
     cells: tuple[Cell, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Grid:
     """Groups that are asked the same, in sections of one scenario type each."""
 

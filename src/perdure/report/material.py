@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from perdure.curves.model import Curves
 from perdure.errors import PerdureError, UnknownName
+from perdure.frozen import frozen
 from perdure.gather.model import Life, Survey
 from perdure.gather.survey import Source, survey
 from perdure.metrics.engine.score import Score
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Material:
     """Lifetimes scored the same way, their groups, and one look per task."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from itertools import islice
 from typing import Any
 
 from perdure import __version__
+from perdure.frozen import frozen
 from perdure.gather.model import Life
 from perdure.lazy import pl
 from perdure.metrics.engine.declare import Headline, Metric
@@ -40,7 +41,7 @@ CONDITION_RULE = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdict:
     """What the lifetimes of one group say about one condition of lifelong learning."""
 
@@ -51,7 +52,7 @@ class Verdict:
     sentence: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Report(Tabular):
     """Lifetimes, their groups, what they show, and where everything came from."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from perdure.frozen import frozen
 
 __all__ = ["COLOURS", "GOOD", "NEUTRAL", "POOR", "VERDICTS", "Look", "colour_of", "dark_colours", "looks", "mixed"]
 
@@ -34,7 +35,7 @@ _DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.5), (1.2, 1.2), (6, 1.5, 1.2
 _ON_DARK = 0.35
 
 
-@dataclass(frozen=True)
+@frozen
 class Look:
     """How one task is drawn: by colour, and by marker and line where colour is lost."""
 

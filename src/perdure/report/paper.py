@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perdure.errors import PerdureError
+from perdure.frozen import frozen
 from perdure.metrics import METRICS
 from perdure.metrics.engine.declare import Bar
 from perdure.report.material import Material, against, alike, compared, names_of, shown_metrics
@@ -22,7 +23,7 @@ CONSTANT = "†"
 """Of a difference that no lifetime varies in, so that no test has a p for it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Cell:
     """One metric of one method, as it is written."""
 
@@ -38,7 +39,7 @@ class Cell:
         return " ".join(one for one in (self.mean, self.spread) if one) + self.mark
 
 
-@dataclass(frozen=True)
+@frozen
 class Heading:
     """A metric as the head of a column."""
 
@@ -59,7 +60,7 @@ class Heading:
         return "↑" if self.better == "higher" else "↓"
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     """One method."""
 
@@ -68,7 +69,7 @@ class Row:
     cells: tuple[Cell, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class PaperTable:
     """Methods that may stand side by side, because they lived the same scenario type and were measured alike."""
 

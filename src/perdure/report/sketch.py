@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import zip_longest
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from perdure.curves.arrays import Array
 from perdure.curves.experts import seconds_by_task, seconds_learning
 from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Range
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixPassage
 from perdure.log.model import Passage
@@ -42,7 +43,7 @@ MEMORY_COLUMNS = ("memory_mb", "peak_memory_mb")
 """Columns that may say how much memory an experience took, in MB."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Beside:
     """A task's learning blocks stitched together, beside its experts, as measured."""
 
@@ -53,7 +54,7 @@ class Beside:
     experts: tuple[tuple[str, Line], ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Cost:
     """What learning a task took, as far as it was logged."""
 
@@ -62,7 +63,7 @@ class Cost:
     """The most that was used while it was learned."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Sketch:
     """What figures draw of one lifetime."""
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array
+from perdure.frozen import frozen
 from perdure.metrics.engine.compact import Common
 from perdure.scenario.model import Block
 from perdure.stats.interval import t_interval
@@ -23,7 +24,7 @@ __all__ = ["Line", "Stretch", "Stretches"]
 Places = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Line:
     """A thinned curve: where, and how high."""
 
@@ -33,7 +34,7 @@ class Line:
     """The steps taken before each point, where the log counts them."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Stretch:
     """One block as drawn; values are as measured, counted from the lifetime's first experience."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import mean
 from typing import Any, Literal
 
+from perdure.frozen import frozen
 from perdure.gather.model import Life
 from perdure.metrics.engine.declare import Bar, Metric
 from perdure.report.draw.data.groups import shown_metrics
@@ -45,7 +46,7 @@ MOST_BLOCKS = 80
 MOST_TASKS = 20
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """A heading, and what stands below it."""
 
@@ -54,7 +55,7 @@ class Column:
     about: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Table:
     """Rows under columns, and what they say together."""
 

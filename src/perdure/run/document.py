@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from perdure.errors import PerdureError, nearest
+from perdure.frozen import frozen
 
 __all__ = ["KEYS", "MOST_LIVES", "Section", "Takes", "checked", "refuse_strange"]
 
@@ -24,7 +25,7 @@ _NOT_CUSTOM = frozenset({"cpu", "gpu", "memory", "object_store_memory"})
 _BEYOND = 2**63  # TOML's own whole numbers
 
 
-@dataclass(frozen=True)
+@frozen
 class Takes:
     """What a key takes: in words, and as a test."""
 
@@ -140,7 +141,7 @@ KEYS: Mapping[str, Mapping[str, Takes]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Section:
     """A section of a protocol whose keys and values are known to fit."""
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.formats.l2logger import object_in
@@ -36,7 +36,7 @@ _PROTOCOL, _TRACEBACK = "protocol.json", "traceback.txt"
 _UNRECORDED_EXPERTS = 1  # per task variant: version 0.1 planned so many where a protocol named no number
 
 
-@dataclass(frozen=True)
+@frozen
 class RunFolder:
     """The folder of one protocol's run."""
 

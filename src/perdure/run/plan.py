@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import UnknownName
+from perdure.frozen import frozen
 from perdure.run.protocol import Protocol, ScenarioPlan
 from perdure.run.seeds import Seeds, seed_for
 from perdure.scenario.compose import single_of
@@ -23,7 +24,7 @@ PRE_DEPLOYMENT = "pre-deployment"
 _FOLDERS: Mapping[Role, str] = {"life": "lives", "expert": "experts", "twin": "twins"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Job:
     """One life, expert or twin, to be lived: where it goes, through what, from which seeds."""
 
@@ -47,7 +48,7 @@ class Job:
         return sum(1 if block.length is None else block.length for block in self.syllabus.scenario.blocks)
 
 
-@dataclass(frozen=True)
+@frozen
 class Plan:
     """What a protocol comes to. Ids and seeds depend on keys alone: life 7 is the same life in any plan."""
 

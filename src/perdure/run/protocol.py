@@ -10,12 +10,13 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from perdure import files
 from perdure.errors import PerdureError, ProtocolError, nearest
+from perdure.frozen import frozen
 from perdure.run.document import KEYS, MOST_LIVES, Section, checked, refuse_strange
 from perdure.run.seeds import Seeds, seed_for
 from perdure.sample_size import lifetimes_by_rule
@@ -48,7 +49,7 @@ OUTSIDE = frozenset({"lifetimes", "experts", "twin", "power", "limits", "resourc
 """What may change in a protocol without making it another: how many lives, what they may cost, how they are scored."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Limits:
     """What no life may exceed."""
 
@@ -59,7 +60,7 @@ class Limits:
     """On each device, by the batched engine."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Resources:
     """What a cluster sets aside for each life."""
 
@@ -70,7 +71,7 @@ class Resources:
     """What its machines were started with, by name."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ScenarioPlan:
     """One way to arrange lives: a syllabus that is the same for all, or a layout that is composed for each."""
 
@@ -90,7 +91,7 @@ class ScenarioPlan:
         return compose(self.layout, self.tasks, seed=chosen, name=self.name, **self.lengths)
 
 
-@dataclass(frozen=True)
+@frozen
 class Protocol:
     """A learner, what it goes through, how often, and from which seeds."""
 

@@ -14,7 +14,6 @@ import errno
 import hashlib
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import msgspec
 
 from perdure import files
 from perdure.errors import LogError, WriteError
+from perdure.frozen import frozen
 from perdure.learners.interface import LearnerError, Saved
 from perdure.log.tsv import DATA_FILE, records_in
 from perdure.log.verify import BLOCKS_FILE, refusal, verify
@@ -35,7 +35,7 @@ _KEPT = 2  # the last state, and the one before it
 _RESTORING = "restoring"
 
 
-@dataclass(frozen=True)
+@frozen
 class Checkpoint:
     """Where a life stood when its learner was kept."""
 

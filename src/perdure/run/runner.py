@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from perdure.errors import PerdureError, ProtocolError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.run.away import away_of, brought, home_of
@@ -26,7 +27,7 @@ __all__ = ["PreparedRun", "RunResult", "cores", "prepare_run", "run_learner"]
 _REPR = 40  # signs of a place that a short word shows
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RunResult(Tabular):
     """What a run came to: each life, expert and twin of one learner."""
 
@@ -77,7 +78,7 @@ class RunResult(Tabular):
         return {"lived": self.lived, "failed": self.failed, "stopped": self.stopped, "notes": self.notes}
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class PreparedRun(Tabular):
     """A run that can begin: what is to be lived, where and how. Nothing was lived or written yet."""
 

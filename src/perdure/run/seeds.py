@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+
+from perdure.frozen import frozen
 
 __all__ = ["Seeds", "seed_for"]
 
@@ -24,7 +25,7 @@ def seed_for(root: int, *key: Key) -> int:
     return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-@dataclass(frozen=True)
+@frozen
 class Seeds:
     """The three seeds of a life: who learns, what comes when, and how each episode falls out."""
 

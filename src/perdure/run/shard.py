@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from perdure.errors import ProtocolError
+from perdure.frozen import frozen
 from perdure.run.plan import Job, Plan
 
 __all__ = ["Shard"]
@@ -15,7 +15,7 @@ __all__ = ["Shard"]
 _MOST = 100_000
 
 
-@dataclass(frozen=True)
+@frozen
 class Shard:
     """Part `number`, from 1 on, of `count`."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import nearest
+from perdure.frozen import frozen
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.problems import shown
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["DISTRIBUTIONS", "Distribution", "distribution_problem", "drawn", "episodes", "is_drawn", "iterate"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Distribution:
     """A way to draw one value: what its arguments must be, and the draw itself."""
 

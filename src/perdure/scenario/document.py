@@ -11,13 +11,14 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from perdure import files
 from perdure.errors import ScenarioError
+from perdure.frozen import frozen
 
 __all__ = [
     "LARGEST_BYTES",
@@ -52,7 +53,7 @@ class TwiceNamed(dict[str, Any]):
     keys_twice: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Document:
     """A decoded JSON object and its text."""
 

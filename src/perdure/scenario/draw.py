@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perdure.frozen import frozen
 from perdure.scenario.model import Block, Scenario
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _LEARNING = "█"
 _MANY = "░"
 
 
-@dataclass(frozen=True)
+@frozen
 class Cell:
     """One column of the drawing: the block that it belongs to, and what stands in it."""
 

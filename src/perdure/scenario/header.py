@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from perdure.errors import closest, nearest
+from perdure.frozen import frozen
 from perdure.scenario.document import Steps, TwiceNamed, is_finite, key_twice
 from perdure.scenario.layouts import LAYOUTS
 from perdure.scenario.problems import Level, shown
@@ -44,7 +45,7 @@ Report = Callable[[Level, Steps, str, str], None]
 """Takes a problem's level, place, what and fix."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Declared:
     """What the header says of one task: its environment, its bounds, its variants' parameters."""
 
@@ -53,7 +54,7 @@ class Declared:
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Header:
     """The top of a syllabus; `tasks` by folded name, `info` everything else, verbatim."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
+from perdure.frozen import frozen
 from perdure.scenario.distributions import is_drawn
 from perdure.scenario.parameters import parameter_key
 from perdure.scenario.problems import Level
@@ -13,7 +13,7 @@ from perdure.scenario.syllabus import Syllabus
 __all__ = ["KINDS", "KIND_RULES", "Finding"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """A problem that concerns a block (None: the whole), before its place in the file is looked up."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perdure.errors import ScenarioError
+from perdure.frozen import frozen
 from perdure.scenario.model import Task
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["LAYOUTS", "Layout", "Phase", "Request", "layout"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Request:
     """What a layout is made from; lengths are experiences per task variant."""
 
@@ -32,7 +32,7 @@ class Request:
     rng: np.random.Generator
 
 
-@dataclass(frozen=True)
+@frozen
 class Phase:
     """What is learned between two evaluations, and what the evaluation after it reads."""
 
@@ -40,7 +40,7 @@ class Phase:
     evaluated: tuple[Task, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """A named way to arrange tasks into a life; `phases` start with the evaluation before learning, if any."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from perdure.errors import UnknownName
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.scenario.advice import advice
@@ -45,7 +46,7 @@ class Sited(Protocol):
     def sites(self) -> Callable[[Scenario], Iterable[SiteLike]]: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Eligibility:
     """How many values of a metric a scenario gives, for which tasks or pairs, or why none."""
 
@@ -56,7 +57,7 @@ class Eligibility:
     """Whether an expert is needed besides."""
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class LintReport(Tabular):
     """What was found; `facts` is the same as JSON."""
 

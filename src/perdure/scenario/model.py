@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from perdure.errors import ScenarioError
+from perdure.frozen import frozen
 from perdure.results import Shown
 from perdure.words import plural
 
@@ -20,7 +21,7 @@ Mode = Literal["learn", "evaluate"]
 Subtype = Literal["wake", "sleep"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Task:
     """A capability to be learned, in one variant; `label` is how a log writes it."""
 
@@ -42,7 +43,7 @@ class Task:
         return cls(name, variant) if name and variant else cls(label)
 
 
-@dataclass(frozen=True)
+@frozen
 class Block:
     """Consecutive experiences of one mode and one task variant.
 
@@ -60,7 +61,7 @@ class Block:
     variant: str = ""
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Scenario(Shown):
     """The sequence of blocks of one life, and the tasks that occur in it.
 

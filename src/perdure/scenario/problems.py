@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from perdure.frozen import frozen
 from perdure.scenario.document import Document, Steps, where
 
 __all__ = ["LEVELS", "Level", "Notes", "Problem", "of_instruction", "shown"]
@@ -14,7 +14,7 @@ Level = Literal["error", "warning", "advice"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "advice")
 
 
-@dataclass(frozen=True)
+@frozen
 class Problem:
     """What is wrong, where, and what to do about it.
 

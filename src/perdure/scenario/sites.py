@@ -10,10 +10,10 @@ sleep ones. Recovery and the comparison with experts read wake learning blocks o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from perdure.frozen import frozen
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.variants import under
 from perdure.scenario.walks import LIFETIME, Key, Site, Walk, at_the_end, walked
@@ -50,7 +50,7 @@ NEW_TASKS = 4
 """How many tasks have to be learned anew before a trend over them says anything."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Confounded:
     """Two evaluations of a task between which several tasks were learned: no transfer can be attributed."""
 

@@ -10,12 +10,13 @@ import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from perdure import files
 from perdure.errors import ScenarioError
+from perdure.frozen import frozen
 from perdure.results import Shown
 from perdure.scenario.document import Document, Steps, as_text, decode
 from perdure.scenario.grammar import Run, runs
@@ -30,7 +31,7 @@ from perdure.words import plural
 __all__ = ["Syllabus", "parse_syllabus", "read_syllabus", "syllabus_text", "write_syllabus"]
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Syllabus(Shown):
     """A scenario, and what of its file a scenario does not hold; all tuples run parallel to its blocks."""
 

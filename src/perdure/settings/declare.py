@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from perdure.frozen import frozen
 from perdure.settings.kinds import Kind
 
 __all__ = ["MATRICES", "METRICS", "PREPARATION", "READING", "STATISTICS", "Option", "option"]
@@ -17,7 +18,7 @@ READING = "Reading"
 STATISTICS = "Statistics"
 
 
-@dataclass(frozen=True)
+@frozen
 class Option:
     """How one setting is given; its key in files and in JSON is the name of its field."""
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from perdure import files
 from perdure.errors import PerdureError
+from perdure.frozen import frozen
 
 __all__ = [
     "Kind",
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Kind:
     """What a setting takes. `read` makes a value of plain data, `from_text` of what stands on a command line.
 

@@ -1,18 +1,17 @@
 """Settings: everything that decides a score beside the data, in one place that every output carries."""
 
-# ruff: noqa: RUF009 - `option` is dataclasses.field with a declaration
-
 from __future__ import annotations
 
 import dataclasses
 import os
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
 from perdure.arguments import held_to_signature
 from perdure.errors import PerdureError, UnknownName
+from perdure.frozen import frozen
 from perdure.settings import kinds
 from perdure.settings.declare import MATRICES, METRICS, PREPARATION, READING, STATISTICS, Option, option
 from perdure.settings.presets import STANDARD
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["OPTIONS", "UNDECIDING", "Settings", "checked"]
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Settings:
     """How lifetimes are read, scored and pooled; what is None comes from the log or the preset."""
 

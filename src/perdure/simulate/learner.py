@@ -10,7 +10,7 @@ Evaluations change nothing. So without these three each task is learned as it wo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from perdure.curves.arrays import Array
 from perdure.errors import ScenarioError, UnknownName
+from perdure.frozen import frozen
 from perdure.scenario.model import Scenario
 
 __all__ = ["CEILING", "NOTIONAL", "NULL", "IdealLearner", "Rewards", "performance"]
@@ -27,7 +28,7 @@ CEILING = 1.0
 Rewards = Literal["normal", "binary"]
 
 
-@dataclass(frozen=True)
+@frozen
 class IdealLearner:
     """A learner whose every trait is known; shares are 0 to 1."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
@@ -12,6 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from perdure.curves.arrays import Array
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
 from perdure.log.write.journal import Journal
@@ -151,7 +152,7 @@ def as_lifetimes(
     return tuple(made)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Simulated(Lifetime):
     """A lifetime that was cut into blocks before: thousands of one scenario are cut alike."""
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
 from perdure import files
 from perdure.errors import PerdureError
+from perdure.frozen import frozen
 
 __all__ = ["KINDS", "Kind", "write_starter"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-@dataclass(frozen=True)
+@frozen
 class Kind:
     """One kind of plug-in."""
 

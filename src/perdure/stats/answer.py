@@ -6,10 +6,11 @@ Every word, number and interval here is that of one decision or one comparison; 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from perdure.frozen import frozen
 from perdure.metrics import METRICS
 from perdure.metrics.engine.declare import Headline, Metric, Words
 from perdure.metrics.engine.questions import QUESTIONS
@@ -162,7 +163,7 @@ def _more(count: int | None) -> str:
 # --- on one screen: what is asked of several learners --------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Question:
     """What is asked of a learner, the metric that answers it, and what its values are."""
 
@@ -197,7 +198,7 @@ def _mean(group: Group, metric: str) -> float | None:
 # --- in sentences --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """What the lifetimes of one group say: the verdict, the words that carry it, and the numbers behind them."""
 
@@ -209,7 +210,7 @@ class Part:
     rest: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """Whether a learner keeps what it learns, group by group, and what else is decided of all its groups."""
 
@@ -284,7 +285,7 @@ _MANY = {
 """The word of a decision, of one learner and of several."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Alike:
     """The learners of which the same is said."""
 

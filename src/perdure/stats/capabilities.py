@@ -8,10 +8,11 @@ for itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import fmean
 from typing import Any
 
+from perdure.frozen import frozen
 from perdure.gather.model import Survey
 from perdure.metrics.engine.presets import preset
 from perdure.metrics.engine.score import Score
@@ -33,7 +34,7 @@ CAPABILITIES: Mapping[str, str] = {
 _RATIOS = tuple(one.name for one in (ste_relative, ste_forward_transfer, ste_reverse_transfer))
 
 
-@dataclass(frozen=True)
+@frozen
 class SyllabusScore:
     """One learner in one syllabus: the mean over its lifetimes of each value, and of those beside experts."""
 
@@ -43,7 +44,7 @@ class SyllabusScore:
     values: Mapping[str, float] = field(hash=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """A question, the metric that answers it, and its mean over the syllabi that have a value."""
 
@@ -53,7 +54,7 @@ class Answer:
     syllabi: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Capability:
     """One Core Capability of one learner."""
 

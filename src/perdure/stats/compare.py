@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from perdure.frozen import frozen
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
@@ -25,7 +26,7 @@ __all__ = ["Comparison", "Difference", "Summary", "compare_lives", "compare_metr
 DifferenceScale = Literal["difference", "ratio"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Difference:
     """One metric of a system against a baseline; None is what could not be said, and `why` says why."""
 
@@ -94,7 +95,7 @@ class Difference:
         return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "metric"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Summary:
     """One metric of one system by itself, on the scale that decides brought back."""
 
@@ -103,7 +104,7 @@ class Summary:
     sd: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Comparison:
     """A system against a baseline over all metrics they share."""
 
@@ -263,7 +264,7 @@ def _column(lives: Sequence[Score], metric: str) -> Array:
 # --- one metric -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Sides:
     """Both systems on the scale that decides, and what experts add to the variance."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from perdure.errors import PerdureError
+from perdure.frozen import frozen
 from perdure.gather.model import SCHEMA
 from perdure.gather.score_files import definitions_of
 from perdure.lazy import pl
@@ -27,7 +27,7 @@ __all__ = ["Correlation", "Correlations", "correlate", "spearman_p"]
 _FEWEST = 3
 
 
-@dataclass(frozen=True)
+@frozen
 class Correlation:
     """Two metrics over the lifetimes that have both; None is what could not be said, and `why` says why."""
 
@@ -45,7 +45,7 @@ class Correlation:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Correlations(Tabular):
     """Every pair of metrics over the lifetimes given."""
 

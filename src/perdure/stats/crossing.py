@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from perdure.frozen import frozen
 from perdure.metrics.engine.declare import AveragedAs
 from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.score import Score
@@ -26,7 +26,7 @@ Sharing = Literal["shared", "own", "partly", "unknown"]
 _Ids = frozenset[tuple[str, str]]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Crossing:
     """The lives of one side, and the experts that each was held against."""
 

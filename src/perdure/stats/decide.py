@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from perdure.errors import PerdureError
+from perdure.frozen import frozen
 from perdure.metrics.engine.declare import AveragedAs, Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
@@ -133,7 +134,7 @@ def on_scale(bar: Bar, values: Array) -> tuple[Array, AveragedAs]:
 # --- one group ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Sample:
     """Lifetimes on the scale that decides: one value each, and the parts of the variance of their mean."""
 

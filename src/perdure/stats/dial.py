@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from perdure.frozen import frozen
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
 from perdure.stats.model import Tails
 from perdure.stats.power import Beside, Question, lifetimes_exact, power
@@ -16,7 +17,7 @@ _EXPERTS = (TOO_FEW_EXPERTS, FEW_EXPERTS, 10, 20)
 _ALL = 1_000_000  # lifetimes: as many as anyone likes
 
 
-@dataclass(frozen=True)
+@frozen
 class Dial:
     """The power to see an effect at each number of lifetimes and of experts per task."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from perdure.frozen import frozen
 from perdure.gather.score_files import FIRST_EDITION
 from perdure.metrics.engine.presets import CHANGED
 from perdure.metrics.engine.score import Score
@@ -17,7 +17,7 @@ __all__ = ["Moved", "moved", "two_editions"]
 _SAME = "its definition is the same; what was scored, or how, differs"
 
 
-@dataclass(frozen=True)
+@frozen
 class Moved:
     """One metric over the lifetimes that both editions scored."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from perdure.frozen import frozen
 from perdure.metrics.engine.arithmetic import median
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.flag import Flag
@@ -112,7 +113,7 @@ def _reasons(lives: Sequence[Score], metric: str) -> str:
 # --- flags travel: what lifetimes' values carry, counted over lifetimes ---------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Flagged:
     """What a reader of values should know, and of how many lifetimes it holds."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
 import numpy as np
 
+from perdure.frozen import frozen
 from perdure.metrics import METRICS
 from perdure.metrics.engine.arithmetic import student_975
 from perdure.metrics.engine.blocks import BlockSummary
@@ -40,7 +40,7 @@ _ROUNDING = 1e-12  # values that differ by less than this share of their size ar
 _EXACT_RANKS = 60  # differences; up to here all 2ⁿ signs are counted, by their rank sums
 
 
-@dataclass(frozen=True)
+@frozen
 class Interval:
     """A mean with the variance of that mean and its degrees of freedom."""
 

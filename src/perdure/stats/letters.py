@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 from string import ascii_lowercase
 from typing import Any
 
+from perdure.frozen import frozen
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.compare import compare_lives
@@ -18,7 +19,7 @@ from perdure.stats.pairing import Want
 __all__ = ["Letters", "lettered", "letters_of"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Letters:
     """Who differs from whom in one scenario type and measure."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.metrics.engine.declare import AveragedAs, Bar
 from perdure.results import Tabular
@@ -39,7 +40,7 @@ LEVEL = 0.95
 """Of intervals, unless asked otherwise."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Decision:
     """What lifetimes say about one metric: the estimate, its interval, and whether that decides anything.
 
@@ -94,7 +95,7 @@ class Decision:
         return next((note for note in self.notes if isinstance(note, Withheld)), None)
 
 
-@dataclass(frozen=True)
+@frozen
 class Estimate:
     """What the lifetimes of one group say about one metric."""
 
@@ -233,7 +234,7 @@ class Estimate:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Group(Tabular):
     """Lifetimes that may be pooled, and what each metric comes to over them."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from perdure.errors import PerdureError
+from perdure.frozen import frozen
 from perdure.metrics.engine.score import Score
 from perdure.words import plural
 
@@ -16,7 +16,7 @@ __all__ = ["Pairing", "Want", "pair"]
 Want = Literal["auto", "yes", "no"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Pairing:
     """Two systems' lives side by side, or apart; `told` says which, and on what grounds."""
 

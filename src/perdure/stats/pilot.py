@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from perdure.errors import PerdureError
+from perdure.frozen import frozen
 from perdure.metrics.engine.declare import METRICS, AveragedAs, Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
@@ -30,7 +31,7 @@ __all__ = ["PilotMetric", "check_effect", "pilot_metrics", "spread_bound", "tail
 _MOST_REDRAWN = 3_000  # lifetimes; the mean of more is as good as normal, whatever their shape
 
 
-@dataclass(frozen=True)
+@frozen
 class PilotMetric:
     """What a pilot says of one metric; None is what could not be said, and `why` says why."""
 
@@ -78,7 +79,7 @@ class PilotMetric:
         }
 
 
-@dataclass(frozen=True)
+@frozen
 class _Seen:
     """One metric of a pilot on the scale that decides: the values of each side, and experts that vary."""
 
@@ -158,7 +159,7 @@ def check_effect(metric: str, wanted: float, *, logs: bool) -> None:
         raise PerdureError("that is no effect to detect", "give a positive number", where=f"{metric}={wanted:g}")
 
 
-@dataclass(frozen=True)
+@frozen
 class _Ask:
     """What is asked of every metric alike."""
 

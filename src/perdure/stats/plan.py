@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from perdure.errors import PerdureError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.metrics.engine.presets import headline
 from perdure.results import Tabular
@@ -22,7 +23,7 @@ from perdure.stats.power import Beside, Question, lifetimes_exact, power
 __all__ = ["Cost", "Plan", "family", "make_plan"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Cost:
     """What the planned lifetimes and their experts come to."""
 
@@ -68,7 +69,7 @@ class Cost:
         }
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Plan(Tabular):
     """How many lifetimes an effect of k standard deviations needs, and what a given number can see."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from perdure.errors import PerdureError, closest, nearest
+from perdure.frozen import frozen
 from perdure.metrics.efficiency import relative_performance, sample_efficiency
 from perdure.metrics.engine.declare import METRICS, AveragedAs
 from perdure.metrics.maintenance import performance_maintenance
@@ -27,7 +27,7 @@ Spread = tuple[float, float]
 """What half of the kinds of lives stayed below, and nine in ten of them."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Prior:
     """How one metric differed, on the scale that decides: points, or logarithms of ratios."""
 

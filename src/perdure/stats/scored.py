@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from perdure.errors import PerdureError
+from perdure.frozen import frozen
 from perdure.gather.model import Survey
 from perdure.stats.groups import groups, not_pooled
 from perdure.stats.model import Group
@@ -13,7 +13,7 @@ from perdure.stats.model import Group
 __all__ = ["Grouped", "grouped"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Grouped:
     """A survey, and what its groups come to."""
 

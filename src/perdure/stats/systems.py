@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from perdure.errors import PerdureError, UnknownName
+from perdure.frozen import frozen
 from perdure.gather.model import SCHEMA, Survey
 from perdure.gather.score_files import definitions_of
 from perdure.lazy import pl
@@ -26,7 +27,7 @@ __all__ = ["Comparisons", "System", "by_learner", "compare_systems", "systems_of
 _Stratum = tuple[str | None, str | None]
 
 
-@dataclass(frozen=True)
+@frozen
 class System:
     """What is compared: one learner's lifetimes, from one place."""
 
@@ -39,7 +40,7 @@ class System:
     """Path and reason."""
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Comparisons(Tabular):
     """Every system against the baseline."""
 

@@ -6,9 +6,10 @@ The form of Tables 14 and F.19 of Baker et al. 2023, with the tail that the thre
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from perdure.frozen import frozen
 from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
@@ -19,7 +20,7 @@ from perdure.words import short
 __all__ = ["Row", "Tally", "tally_of_groups", "tally_of_systems"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     """One system: what its lifetimes decide about each metric."""
 
@@ -29,7 +30,7 @@ class Row:
     """Metric → decision, of those that have a value."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Tally:
     """One row per system, one column per headline metric."""
 

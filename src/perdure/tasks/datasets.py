@@ -12,11 +12,12 @@ for dataset in syllabus.datasets():
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from perdure.frozen import frozen
 from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Mode, Task
 from perdure.tasks.interface import BatchTask, Parameter, TaskError, guarded, settled
@@ -36,7 +37,7 @@ def taken_by(declared: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
     return declared if any(one.name == BATCH_SIZE.name for one in declared) else (BATCH_SIZE, *declared)
 
 
-@dataclass(frozen=True)
+@frozen
 class Answered:
     """A batch that was answered: the parameters as the syllabus gives them, and what is to be logged."""
 
@@ -45,7 +46,7 @@ class Answered:
     values: Mapping[str, float] = field(hash=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Batch:
     number: int
     given: Mapping[str, Any] = field(hash=False)

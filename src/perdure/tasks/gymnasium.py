@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import gymnasium
 
 from perdure.errors import nearest
+from perdure.frozen import frozen
 from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Task
 from perdure.tasks.interface import Direction, EpisodeEnd, EpisodeTask, Parameter, TaskError
@@ -25,7 +26,7 @@ Env = gymnasium.Env[Any, Any]
 _NOT_PARAMETERS = ("self", "render_mode")
 
 
-@dataclass(frozen=True)
+@frozen
 class GymnasiumTask:
     """An environment as a task; reward is its measure unless its class declares others."""
 
@@ -129,7 +130,7 @@ class Remade(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=seed, options=others or None)
 
 
-@dataclass(frozen=True)
+@frozen
 class Wrapped:
     """An episode task whose environment is wrapped, from left to right."""
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from perdure.errors import PerdureError, TaskError, nearest
+from perdure.frozen import frozen
 from perdure.registry import Registry
 from perdure.scenario.model import Mode, Task
 
@@ -39,7 +40,7 @@ Direction = Literal["higher", "lower"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@frozen
 class Parameter:
     """One thing about a task that a syllabus may set: its default, what it may be, and what it means.
 
@@ -79,7 +80,7 @@ class Parameter:
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
 
-@dataclass(frozen=True)
+@frozen
 class EpisodeEnd:
     """What happened between a reset and the end of what followed it."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import ScenarioError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.settings import Settings
@@ -54,7 +54,7 @@ def shows_2019(settings: Settings, kind: str | None) -> bool:
     return kind is not None and not _chosen(settings)
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class ProtocolLint(Tabular):
     """What `lint` finds in each scenario of a protocol, and whether its experts suffice."""
 

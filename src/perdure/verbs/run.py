@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import ProtocolError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.run.away import Away
@@ -31,7 +31,7 @@ __all__ = ["Evaluation", "PreparedProtocol", "prepare_protocol", "run_protocol"]
 _REPORT = "report.html"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class PreparedProtocol(Tabular):
     """A protocol that can be run: each learner's run, and how all of them will be scored. Nothing was run yet."""
 
@@ -113,7 +113,7 @@ class PreparedProtocol(Tabular):
         return str(page) if away is None else f"{self.into.rstrip('/')}/{_REPORT}"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Evaluation(Tabular):
     """What a protocol came to: the run of each learner, and what they scored beside each other."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from perdure.errors import PerdureError
+from perdure.frozen import frozen
 from perdure.gather.find import Found
 from perdure.gather.model import Life
 from perdure.log.formats.growing import Growing
@@ -24,7 +25,7 @@ QUIET_S = 60.0
 """What does not grow for so long is no longer said to run."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Progress:
     """How far one lifetime is, in words and numbers that a page or a terminal can show."""
 

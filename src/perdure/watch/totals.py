@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from perdure.frozen import frozen
 from perdure.metrics.engine.declare import Metric
 from perdure.stats.answer import kept_by
 from perdure.stats.sentences import MARKS
@@ -18,7 +19,7 @@ __all__ = ["Planned", "Totals", "called", "headline", "kept_of", "kept_words", "
 _ORDER = ("running", "quiet", "failed", "gone", "waiting", "done")
 
 
-@dataclass(frozen=True)
+@frozen
 class Planned:
     """How many lifetimes and experts a run is to have."""
 
@@ -26,7 +27,7 @@ class Planned:
     experts: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Totals:
     """Everything that is followed, counted."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from perdure.curves.model import Curves
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.metrics.engine.declare import Context, Metric, Site
 from perdure.metrics.engine.measure import evaluate
@@ -57,7 +57,7 @@ def regime_table(curves: Curves, context: Context) -> dict[str, list[Any]]:
     return _Filling(curves, context).table()
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Filling:
     curves: Curves
     context: Context

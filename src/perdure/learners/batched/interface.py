@@ -8,12 +8,13 @@ core and any number of methods together.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from perdure.frozen import frozen
 from perdure.tasks.batched.chance import under
 
 __all__ = ["Answer", "Core", "Learner", "Learnt", "Method", "Setting", "Transition", "chosen"]
@@ -54,7 +55,7 @@ class Setting(NamedTuple):
     """How many experiences a life learns from, at most."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Core:
     """How weights begin, what they answer, and which way an experience pushes them.
 
@@ -82,7 +83,7 @@ def _unbent(push: Tree, weights: Tree, memory: Tree, task: Any, on: Any) -> tupl
     return push, memory
 
 
-@dataclass(frozen=True)
+@frozen
 class Method:
     """What continual learning does beside learning; every part that is left out changes nothing."""
 
@@ -112,7 +113,7 @@ class Learnt(NamedTuple):
     memories: tuple[Tree, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Learner:
     """A core and its methods, as one thing to be lived by."""
 

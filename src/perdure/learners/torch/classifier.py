@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from perdure.frozen import frozen
 from perdure.learners.interface import Answer, LearnerError, Situation
 from perdure.learners.state import Arrays, Kept
 from perdure.learners.torch.network import Network, new_network
@@ -27,7 +27,7 @@ Slopes = dict[str, Tensor]
 """One tensor for each parameter of the network, by name."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Batch:
     """Examples to learn from: inputs, labels as outputs of their head, and which head that is."""
 

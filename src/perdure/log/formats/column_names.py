@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from perdure.errors import LogError, closest, nearest
+from perdure.frozen import frozen
 from perdure.log.formats.tags import TAG_COLUMNS, tags_of
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options
@@ -114,7 +114,7 @@ def is_bookkeeping(name: str) -> bool:
     return plain(name) in _BOOKKEEPING or _INDEX.fullmatch(name) is not None
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """How a header is understood: its shape, and which of the file's columns each of ours is."""
 

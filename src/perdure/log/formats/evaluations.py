@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from perdure import files
 from perdure.errors import LogError, NotALog
+from perdure.frozen import frozen
 from perdure.log.model import Direction
 from perdure.log.places import as_text
 from perdure.log.read import Options
@@ -34,7 +35,7 @@ _PREFERRED = ("acc_norm", "acc", "accuracy", "exact_match", "f1", "pass@1", "mea
 _LIMIT = 64 << 20
 
 
-@dataclass(frozen=True)
+@frozen
 class _Scores:
     """What one file says: task → metric → value, and who was evaluated."""
 
@@ -42,7 +43,7 @@ class _Scores:
     model: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Step:
     number: int
     learned: str

@@ -6,12 +6,13 @@ import contextlib
 import os
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.blocks import in_order
 from perdure.log.formats.l2logger import L2Logger, schema_of
@@ -42,7 +43,7 @@ class _NotGrown(Exception):
     """Something other than further records happened to the log."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Read:
     """How far one file was read."""
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import quote
+
+from perdure.frozen import frozen
 
 __all__ = ["BATCH_COLUMNS", "BLOCK_REPORT", "BOOKKEEPING", "EPISODE_COLUMNS", "OURS", "SPACES", "Phase", "folder_name"]
 
@@ -28,7 +29,7 @@ _PHASE = re.compile(r"(?:(\d{1,9})-)?(\d{1,9})\.?(train|test)", re.IGNORECASE | 
 _LONGEST = 120
 
 
-@dataclass(frozen=True)
+@frozen
 class Phase:
     """A phase as an annotation or a folder names it: `1.train`, or `2-1.test` with its place in the syllabus."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError
+from perdure.frozen import frozen
 
 __all__ = ["Array", "Labelled", "blank", "fits", "is_matrix", "number", "taken_apart", "unlabelled"]
 
@@ -21,7 +21,7 @@ _NOTHING = frozenset({"", "nan", "-", "–", "—"})
 _LABELS = ((1, 1), (1, 0), (0, 1), (0, 0))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Labelled:
     """The numbers of a table, NaN where a cell is empty, and what its rows and columns are called."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.log.formats.matrix_labels import Array, fits
 
 __all__ = ["ROWS", "Orientation", "Rows", "orientation", "orientations", "undecided"]
@@ -21,7 +22,7 @@ ROWS: dict[Rows, str] = {
 _WHERE: dict[Rows, str] = {"evaluated": "below", "learned": "above"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Orientation:
     """What the rows of a matrix are, and how that is known; None where its cells do not tell."""
 

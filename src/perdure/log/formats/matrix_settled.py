@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, get_args
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError, UnknownName
+from perdure.frozen import frozen
 from perdure.log.accuracy_matrix import LIMITS, AccuracyMatrix, Array, Baseline, Unit, extremes, with_baselines
 from perdure.log.formats.matrix_labels import unlabelled
 from perdure.log.formats.matrix_orientation import ROWS, Orientation, Rows, orientations, undecided
@@ -24,7 +25,7 @@ Cells = npt.ArrayLike | Sequence[Sequence[float | None]]
 _MOST_TASKS = 1000
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class RawMatrix:
     """A matrix as a file holds it, NaN where a cell is empty: which way round it is, is not known yet."""
 

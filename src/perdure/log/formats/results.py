@@ -12,7 +12,7 @@ import ast
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from perdure import files
 from perdure.errors import LogError, NotALog
+from perdure.frozen import frozen
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixLifetime
 from perdure.log.delimited import bytes_of
 from perdure.log.formats.matrix import lifetime_of
@@ -41,7 +42,7 @@ _FACIL = re.compile(r"acc_ta[gw]-.*\.txt")
 _LIBERO = "result.pt"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Found:
     """One run's matrix, and who it is of."""
 

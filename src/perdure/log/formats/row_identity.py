@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.delimited import Table
@@ -25,7 +26,7 @@ _MUST_BE_SAID = ("learner", "lifetime", "seed")
 _LARGEST = 2**63 - 1
 
 
-@dataclass(frozen=True)
+@frozen
 class Who:
     """One lifetime of a table, as its identity columns have it."""
 
@@ -37,7 +38,7 @@ class Who:
     role: Role = "life"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Lives:
     """The lifetimes of a table, in order of appearance, and whose each row is."""
 

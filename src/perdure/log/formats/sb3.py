@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.delimited import Table, bytes_of, table_in
@@ -43,7 +44,7 @@ _ALONE = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class _Monitor:
     """One monitor file: when it began, whose episodes it holds, and these."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from perdure.frozen import frozen
 
 __all__ = ["MODES", "TAG_COLUMNS", "Tag", "tag_of", "tags_of"]
 
@@ -37,7 +38,7 @@ _CALLED = {"Top1_Acc_Exp": "accuracy", "class_acc": "accuracy"}
 _HOLE = re.compile(r"\{(task|measure)\}")
 
 
-@dataclass(frozen=True)
+@frozen
 class Tag:
     """What a tag says."""
 

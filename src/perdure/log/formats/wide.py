@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.delimited import Table
@@ -38,7 +39,7 @@ _NONE = ("none", "nan", "-1")  # nothing is being learned
 _NOBODY = -1
 
 
-@dataclass(frozen=True)
+@frozen
 class _Tasks:
     """The tasks in order, and where their evaluations stand."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.formats.bulk import FACTS, PER_PIECE, Own, Shared
 from perdure.log.model import STANDARD_COLUMNS, Direction
@@ -21,7 +22,7 @@ from perdure.scenario.model import Scenario
 __all__ = ["Cohort", "from_cohorts"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Cohort:
     """Lives through the blocks of one scenario: what each is called, its seed, and a row of values for each."""
 

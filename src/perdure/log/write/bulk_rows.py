@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError, RecordError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.formats.bulk import FACTS, IDENTITY, PER_PIECE, Own, Shared
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
@@ -41,7 +41,7 @@ Piece = tuple["pl.DataFrame", list[tuple[int, int]]]
 _TYPES = {"learn": "train", "evaluate": "test"}
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Source:
     """Pieces of whole lifetimes, to be pulled one by one; what they share is known from the first."""
 

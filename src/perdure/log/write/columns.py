@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from perdure.errors import RecordError
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.rules import BEYOND
 from perdure.log.write.record import cell, measure_cell, params_text, quoted, validate, whole_number
@@ -20,7 +20,7 @@ __all__ = ["Part", "parts"]
 _ROWS_AT_ONCE = 1 << 14
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Part:
     """What goes into one file: consecutive records of one worker, block and mode."""
 

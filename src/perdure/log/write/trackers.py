@@ -10,7 +10,6 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.lazy import of_extra, pl
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 from perdure.log.write.events import EventFile, records
@@ -31,7 +31,7 @@ _AT_ONCE = 1000
 _MIRROR_EVERY_S = 1.0
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Scalars:
     """Records as a tracker takes them, in their order."""
 

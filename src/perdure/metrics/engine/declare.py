@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 from perdure.curves.model import Curves, Prep
 from perdure.curves.twin import Twin
 from perdure.errors import MetricError
+from perdure.frozen import frozen
 from perdure.metrics.engine.questions import Question, Words
 from perdure.registry import Registry
 from perdure.scenario.model import Scenario
@@ -65,7 +66,7 @@ class NoValue(Exception):
         self.why = why
 
 
-@dataclass(frozen=True)
+@frozen
 class Value:
     """A formula's result with flags: what a reader of the number should know, in words."""
 
@@ -73,7 +74,7 @@ class Value:
     flags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Context:
     """What a formula may need besides the curves: baselines that a user gave, and how experts are averaged."""
 
@@ -82,7 +83,7 @@ class Context:
     expert_average: Literal["metrics", "time"] = "metrics"
 
 
-@dataclass(frozen=True)
+@frozen
 class Good:
     """What a document calls a good value, in its words; it decides nothing."""
 
@@ -91,7 +92,7 @@ class Good:
     """On a scale of 100, where the document gives a number."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Bar:
     """What a metric is held against: beyond `threshold` lies lifelong learning."""
 
@@ -139,7 +140,7 @@ _WRITTEN, _WEAKNESS = "$$", "Weakness:"
 _INITIALS = re.compile(r"\(([A-Z][A-Z-]+)\)\.?$")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Metric:
     """One number about a lifetime: where it is read, the formula, and what the value means."""
 
@@ -397,7 +398,7 @@ def _first_line(thing: Callable[..., Any], what: str, advice: str) -> str:
     return line
 
 
-@dataclass(frozen=True)
+@frozen
 class Departure:
     """One place where a preset differs from its document; each part completes a row of the presets' page."""
 
@@ -409,7 +410,7 @@ class Departure:
     because: str
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Preset:
     """A named way to score: how curves are prepared, and which declaration stands behind each id."""
 

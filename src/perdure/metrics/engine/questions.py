@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from perdure.frozen import frozen
 
 __all__ = ["QUESTIONS", "Question", "Words"]
 
@@ -20,7 +21,7 @@ QUESTIONS: dict[Question, str] = {
 """In the order in which answers are shown."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Words:
     """A metric in its own words: those for its verdict, and the sentence they stand in; its column among others."""
 

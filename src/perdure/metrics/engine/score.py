@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.model import Identity
 from perdure.metrics.engine.blocks import BlockSummary
@@ -26,7 +27,7 @@ DEFINITIONS = 2
 """Which edition of the definitions the numbers follow; scores of another edition are never pooled with these."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Score(Tabular):
     """One lifetime, measured."""
 

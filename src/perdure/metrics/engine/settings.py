@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from perdure import files
 from perdure.curves.model import Prep
 from perdure.errors import LogError, MetricError, PerdureError, UnknownName
+from perdure.frozen import frozen
 from perdure.log.read import find, locate
 from perdure.metrics.engine.declare import METRICS, Preset
 from perdure.metrics.matrix.cells import reads_matrix
@@ -82,14 +83,14 @@ def _by_ids(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-@dataclass(frozen=True)
+@frozen
 class _Said:
     value: Any
     source: str
     file: Path
 
 
-@dataclass(frozen=True)
+@frozen
 class _Files:
     """What speaks of a lifetime beside its log."""
 

@@ -7,7 +7,6 @@ column -1 is from before any learning. Messages count tasks from 1, as the paper
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from perdure.curves.model import Curves
 from perdure.errors import LogError
+from perdure.frozen import frozen
 from perdure.log.accuracy_matrix import AccuracyMatrix, Array, MatrixPassage, Unit, negated, with_baselines
 from perdure.metrics.engine.declare import ADAPTERS, LIFETIME, Context, Metric, NoValue, Site
 from perdure.scenario.model import Block, Scenario
@@ -41,7 +41,7 @@ RELEARNED = "relearned"
 """The flag of values from a lifetime in which a task is learned again after a later one was."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Evaluations:
     """The evaluation blocks behind an accuracy matrix."""
 
@@ -176,7 +176,7 @@ def _extremes(
     return tuple(choose([means[block] for block in blocks[row]]) if blocks.get(row) else None for row in range(count))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Place:
     """One place in an accuracy matrix, as a formula sees it: a task, or a task after another was learned."""
 
@@ -303,7 +303,7 @@ def _place(curves: Curves, site: Site, context: Context) -> Place:
     return Place(matrix, matrix.row[evaluated], matrix.row[learned], context.baselines)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Learning:
     """A task's learning values as measured, all its blocks in order."""
 
@@ -315,7 +315,7 @@ def _learning(curves: Curves, site: Site, _context: Context) -> Learning:
     return Learning(site.task or LIFETIME, curves.measured_over(site.blocks["learned"]))
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """Two evaluations of one task, as measured; turned about where lower is better."""
 

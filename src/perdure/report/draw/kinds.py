@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from perdure.errors import PerdureError, UnknownName
+from perdure.frozen import frozen
 from perdure.report.draw.data.view import Nothing, View
 from perdure.report.draw.svg.axes import Looks
 from perdure.report.draw.svg.paper import Figure, Paper
@@ -18,7 +18,7 @@ __all__ = ["KINDS", "Kind", "figure", "kind_called"]
 Paint = TypeVar("Paint", bound=Callable[..., Figure])
 
 
-@dataclass(frozen=True)
+@frozen
 class Kind:
     """One kind of figure: what it shows, and how that is drawn."""
 

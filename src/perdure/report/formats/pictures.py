@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from perdure.frozen import frozen
 from perdure.gather.model import Life
 from perdure.report.draw import KINDS
 from perdure.report.draw.data import matrices
@@ -30,7 +31,7 @@ _MOST_GROUPS = 8
 _MOST_SCENARIOS = 4
 
 
-@dataclass(frozen=True)
+@frozen
 class Picture:
     """A figure as markup, and what is said under it."""
 

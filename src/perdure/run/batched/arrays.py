@@ -13,7 +13,6 @@ import json
 import shutil
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,14 @@ import numpy as np
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.frozen import frozen
 
 __all__ = ["Chunk", "Facts", "chunks_in"]
 
 _FACTS, _STATE = "chunk.json", "state.npz"
 
 
-@dataclass(frozen=True)
+@frozen
 class Facts:
     """What is known of a chunk before it is lived."""
 
@@ -46,7 +46,7 @@ class Facts:
         return {**self.__dict__, "jobs": list(self.jobs), "versions": dict(self.versions)}
 
 
-@dataclass(frozen=True)
+@frozen
 class Chunk:
     """A chunk's folder."""
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import jax
 import numpy as np
 
 from perdure.errors import LearnerError
+from perdure.frozen import frozen
 from perdure.run.batched.arrays import Chunk, Facts
 from perdure.run.batched.block import begin_lives, block_of, fingerprints, unsound
 from perdure.run.batched.devices import compiled
@@ -40,7 +40,7 @@ def default_size() -> int:
     return _SIZES.get(jax.default_backend(), _SIZE)
 
 
-@dataclass(frozen=True)
+@frozen
 class Living:
     """What came of a call."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from perdure.errors import ProtocolError
+from perdure.frozen import frozen
 from perdure.learners.batched.find import make_learner
 from perdure.learners.batched.interface import Learner, Setting
 from perdure.run.batched.block import Spec
@@ -24,7 +24,7 @@ from perdure.tasks.batched.together import Together
 __all__ = ["Program", "is_learned"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Program:
     """A plan as the batched engine lives it."""
 

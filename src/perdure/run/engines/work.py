@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from perdure.frozen import frozen
 from perdure.run.folder import RunFolder
 
 __all__ = ["Event", "Tell", "Work"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Event:
     """Something that happened to a life: begun, progress, done, failed; or to all that are left: waiting, stopped."""
 
@@ -27,7 +28,7 @@ class Event:
 Tell = Callable[[Event], None]
 
 
-@dataclass(frozen=True)
+@frozen
 class Work:
     """Where jobs are lived, with how much, and who is told."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from perdure.errors import TaskError
+from perdure.frozen import frozen
 from perdure.tasks.interface import Direction, Parameter, settled
 
 __all__ = ["EPISODES", "Batch", "Family", "Step"]
@@ -22,7 +23,7 @@ Batch = tuple[Any, Any]
 """Inputs, a row per example; and the examples' labels."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Family:
     """Pure functions of a key, a state, an action and parameters, which are a vector of numbers.
 

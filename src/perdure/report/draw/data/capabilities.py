@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from perdure.frozen import frozen
 from perdure.report.draw.data.view import Nothing, View
 from perdure.report.material import Material
 from perdure.stats.capabilities import CAPABILITIES, Capability
@@ -12,7 +11,7 @@ from perdure.stats.capabilities import capabilities as found_in
 __all__ = ["CapabilitiesData", "capabilities"]
 
 
-@dataclass(frozen=True)
+@frozen
 class CapabilitiesData:
     """Capabilities, learners, and for each learner one score or the reason for its absence per capability."""
 

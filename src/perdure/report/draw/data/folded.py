@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from perdure.curves.arrays import Array
+from perdure.frozen import frozen
 
 __all__ = ["Fold"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Fold:
     """How many neighbouring tasks share a row."""
 

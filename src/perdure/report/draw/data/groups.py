@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from perdure.curves.arrays import Array
 from perdure.curves.model import LOWEST, SCALED
 from perdure.errors import UnknownName
+from perdure.frozen import frozen
 from perdure.metrics.cost import cost_overhead
 from perdure.metrics.efficiency import relative_performance, sample_efficiency
 from perdure.metrics.engine.declare import METRICS, AveragedAs
@@ -48,7 +48,7 @@ _LEVELS = np.linspace(0, 1, 101)
 _RESAMPLES = 500
 
 
-@dataclass(frozen=True)
+@frozen
 class GroupValue:
     """One metric over the lifetimes of one group."""
 
@@ -66,7 +66,7 @@ class GroupValue:
     flags: tuple[Flagged, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class MetricPanel:
     """One metric, group by group, against its threshold."""
 
@@ -82,7 +82,7 @@ class MetricPanel:
     """One per group, in their order."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MetricsData:
     """Metrics against thresholds."""
 
@@ -90,7 +90,7 @@ class MetricsData:
     panels: tuple[MetricPanel, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Point:
     """A lifetime that has both values."""
 
@@ -100,7 +100,7 @@ class Point:
     flags: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Cloud:
     """The lifetimes of a group that have both values, and their mean."""
 
@@ -111,7 +111,7 @@ class Cloud:
     """Lifetimes of the group that lack one of the values."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ScatterData:
     """Two metrics against each other."""
 
@@ -123,7 +123,7 @@ class ScatterData:
     clouds: tuple[Cloud, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Shared:
     """A metric beyond whose threshold lifetimes are counted."""
 
@@ -132,7 +132,7 @@ class Shared:
     bar: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Outline:
     """The share of a group's lifetimes beyond each threshold; None where the group has no value, which is not 0 %."""
 
@@ -142,7 +142,7 @@ class Outline:
     """Lifetimes with a value, metric by metric."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SharesData:
     """Shares of lifetimes beyond thresholds."""
 
@@ -151,7 +151,7 @@ class SharesData:
     outlines: tuple[Outline, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Profile:
     """The share of a group's lifetimes and tasks that end above each level, and its 95 % band."""
 
@@ -164,7 +164,7 @@ class Profile:
     tasks: int
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ProfilesData:
     """Performance profiles."""
 
@@ -173,7 +173,7 @@ class ProfilesData:
     profiles: tuple[Profile, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class PowerCurve:
     """The power of one metric's threshold test by the number of lifetimes."""
 
@@ -186,7 +186,7 @@ class PowerCurve:
     now: float
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class PowerPanel:
     """The power of a group's tests."""
 
@@ -194,7 +194,7 @@ class PowerPanel:
     curves: tuple[PowerCurve, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class PowerData:
     """Power, group by group, of the test that decides."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from perdure.curves.arrays import Array
 from perdure.errors import PerdureError
+from perdure.frozen import frozen
 from perdure.report.draw.data.view import Nothing, View, whose
 from perdure.report.material import Material
 from perdure.report.sketch import Beside, Sketch
@@ -45,7 +46,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Stroke:
     """Points of one line."""
 
@@ -53,7 +54,7 @@ class Stroke:
     y: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class Span:
     """A block on the x axis."""
 
@@ -65,7 +66,7 @@ class Span:
     experiences: int
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Learned:
     """A learning block: as logged, and smoothed."""
 
@@ -74,7 +75,7 @@ class Learned:
     smoothed: Stroke
 
 
-@dataclass(frozen=True)
+@frozen
 class Evaluated:
     """An evaluation block: the mean over its experiences, and its 95 % interval."""
 
@@ -92,7 +93,7 @@ class Evaluated:
     """Whether the task had not been learned yet."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class LifetimeData:
     """One lifetime over its length."""
 
@@ -105,7 +106,7 @@ class LifetimeData:
     evaluations: tuple[Evaluated, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class RawPanel:
     """A task's learning blocks one after the other."""
 
@@ -114,7 +115,7 @@ class RawPanel:
     boundaries: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class RawData:
     """What was logged while learning, task by task."""
 
@@ -124,7 +125,7 @@ class RawData:
     one_axis: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class EvaluationPanel:
     """A task's evaluations, and where it is learned."""
 
@@ -133,7 +134,7 @@ class EvaluationPanel:
     evaluations: tuple[Evaluated, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class EvaluationsData:
     """Every evaluation of one lifetime, task by task."""
 
@@ -144,7 +145,7 @@ class EvaluationsData:
     one_axis: bool
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ExpertLine:
     """One expert of a task, and where it is first at its best."""
 
@@ -153,7 +154,7 @@ class ExpertLine:
     best: tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ExpertPanel:
     """A task's learning blocks stitched together, beside its experts."""
 
@@ -164,7 +165,7 @@ class ExpertPanel:
     experts: tuple[ExpertLine, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ExpertsData:
     """One lifetime against experts, task by task."""
 
@@ -174,7 +175,7 @@ class ExpertsData:
     one_axis: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class ScenarioData:
     """The blocks of one lifetime."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from perdure.curves.arrays import Array
+from perdure.frozen import frozen
 from perdure.gather.model import Life
 from perdure.log.accuracy_matrix import AccuracyMatrix, Unit
 from perdure.metrics import METRICS
@@ -49,7 +49,7 @@ Cells = tuple[tuple[float | None, ...], ...]
 Counts = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class TransferMatrix:
     """One kind of transfer: a row is learned, a column evaluated just before and after."""
 
@@ -71,7 +71,7 @@ class TransferMatrix:
     """How many lifetimes are behind the cells; nothing for one lifetime alone."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TransferData:
     """Forward and backward transfer, never in one cell: one task may be evaluated for both."""
 
@@ -80,7 +80,7 @@ class TransferData:
     matrices: tuple[TransferMatrix, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class AccuracyData:
     """How well each task (row) is done after each task (column) was learned."""
 
@@ -97,7 +97,7 @@ class AccuracyData:
     """Whose values these are, and how many lifetimes are behind them."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LearningFinalData:
     """Each task just after it was learned and at the end, over lifetimes of any order."""
 
@@ -113,7 +113,7 @@ class LearningFinalData:
     caption: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ForgettingData:
     """What each task lost, over lifetimes of any order that learned another after it."""
 
@@ -127,7 +127,7 @@ class ForgettingData:
     caption: str
 
 
-@dataclass(frozen=True)
+@frozen
 class OverviewData:
     """What an accuracy matrix shows, side by side."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from perdure.frozen import frozen
 from perdure.gather.model import Life
 from perdure.metrics import METRICS
 from perdure.metrics.engine.presets import headline
@@ -32,7 +32,7 @@ __all__ = [
 _PAIR = 2
 
 
-@dataclass(frozen=True)
+@frozen
 class Moment:
     """One value of a metric, the blocks that it is read from, and when the last of them ends."""
 
@@ -41,7 +41,7 @@ class Moment:
     value: float
 
 
-@dataclass(frozen=True)
+@frozen
 class OverTimeLine:
     """A task's, or a pair's, values in order."""
 
@@ -51,7 +51,7 @@ class OverTimeLine:
     moments: tuple[Moment, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class OverTimePanel:
     """One metric over a lifetime."""
 
@@ -61,7 +61,7 @@ class OverTimePanel:
     lines: tuple[OverTimeLine, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class OverTimeData:
     """The values behind metrics, over one lifetime."""
 
@@ -71,7 +71,7 @@ class OverTimeData:
     panels: tuple[OverTimePanel, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Mark:
     """Two evaluations of a task that a metric compares, and what it makes of them."""
 
@@ -85,7 +85,7 @@ class Mark:
     value: float
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class AnnotatedData:
     """One lifetime, and the places where metrics are read."""
 

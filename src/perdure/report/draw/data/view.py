@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from perdure.frozen import frozen
 from perdure.gather.model import Life
 from perdure.report.material import Material
 from perdure.stats.estimate import Flagged, flags_in, flags_of_scores
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class View:
     """How a figure looks at the lifetimes; every kind takes the same one."""
 
@@ -52,14 +53,14 @@ def view_of(found: Material, name: str | None, **how: Any) -> View:
     return View(group=name, **how)
 
 
-@dataclass(frozen=True)
+@frozen
 class Nothing:
     """There is nothing to draw."""
 
     why: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Whose:
     """The lifetimes that a figure may average, and what to call them."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array
+from perdure.frozen import frozen
 from perdure.report.draw.svg.paper import (
     Figure,
     Paper,
@@ -49,7 +50,7 @@ Looks = dict[str, Look]
 """How each task is drawn, in every figure."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Scale:
     """From values to places; `log` by their logarithms."""
 
@@ -137,7 +138,7 @@ def tick_text(value: float) -> str:
 # --- panels --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Panel:
     """An area with two scales."""
 
@@ -246,7 +247,7 @@ def _marked(scale: Scale, asked: bool | Sequence[tuple[float, str]], most: int) 
 # --- titles and legends --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """A line of a legend: how a thing is drawn, given where, and what it is called."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from perdure.curves.arrays import Array
+from perdure.frozen import frozen
 from perdure.report.draw.svg.axes import Entry, Panel, compose, ends_of, frame, legend, margin, scale_over
 from perdure.report.draw.svg.paper import Figure, Paper, fitting, text
 
@@ -14,7 +14,7 @@ __all__ = ["Cell", "grid", "multiples"]
 _MANY = 12  # panels; more are smaller
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Cell:
     """One panel: its title, the values that it must have room for, and what they are measured in."""
 

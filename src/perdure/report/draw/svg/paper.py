@@ -7,7 +7,7 @@ others; a file brings its own style sheet, to which a reader's may be added.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from math import cos, pi, sin
 from textwrap import shorten, wrap
@@ -15,6 +15,7 @@ from textwrap import shorten, wrap
 import numpy as np
 import numpy.typing as npt
 
+from perdure.frozen import frozen
 from perdure.report.palette import Look
 
 __all__ = [
@@ -51,7 +52,7 @@ _STYLE = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Paper:
     """How wide a figure is, how large its words are, and what stands over it."""
 
@@ -89,7 +90,7 @@ class Paper:
         return own if self.title is None else self.title
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Figure:
     """A drawing: how large, its markup, and what it shows in words."""
 
