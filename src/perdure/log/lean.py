@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Lean", "read_lean"]
 
 _AT_ONCE = 1 << 21  # bytes of text; what is made of them stays near the processor
-_WORTH_SHARING = 1 << 20  # bytes; starting a thread for less takes longer than it saves
+_WORTH_SHARING = 1 << 24  # bytes; of less, two threads spend more on each other than they save
 _NEWLINE = 10
 _FLOATS = "<f8"
 

@@ -6,9 +6,9 @@ by comparing bytes, eight at a time, and only the first of them is taken apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ _BLANK = frozenset(name for name, rule in RULES.items() if rule.blank is not Non
 _WORDS = {
     name: frozenset({*rule.words, ""} if name in _BLANK else rule.words) for name, rule in RULES.items() if rule.words
 }
+_GUESSES = 16  # lengths of a field in one text; more of them are found faster by a search
 _FEW = 1000  # runs that are taken apart, however short they are
 
 
@@ -76,67 +77,98 @@ def records(body: memoryview, header: Sequence[str], measures: Sequence[str]) ->
     needed = (RULES.keys() | set(measures)) - OPTIONAL_COLUMNS
     if len(set(header)) < len(header) or not needed <= set(header):
         raise NeedsRows  # a column is missing, or there twice
-    lines = _Lines.of(body, header)
     try:
-        numbers = whole_numbers(lines.text, *lines.column("exp_num"))
-        values = {name: decimals(lines.text, *lines.column(name)) for name in measures}
+        return _records(_Lines.guessed(body, header), measures)
+    except NeedsRows:
+        return _records(_Lines.searched(body, header), measures)
+
+
+def _records(lines: _Lines, measures: Sequence[str]) -> Records:
+    try:
+        numbers = whole_numbers(lines.text, *lines.field("exp_num"))
+        values = {name: decimals(lines.text, *lines.field(name)) for name in measures}
     except NotDecimal as problem:
         raise NeedsRows from problem
     if int(numbers.max()) >= BEYOND_NUMBERS or not all(np.isfinite(one).all() for one in values.values()):
         raise NeedsRows
-    repeating = [name for name in header if name in RULES and name not in _OWN]
-    runs = list(lines.runs(lines.differing(repeating), repeating))
+    runs = list(lines.runs(lines.differing()))
     risen = {later.start for earlier, later in pairwise(runs) if later.block_num > earlier.block_num}
     if any(later.block_num < earlier.block_num for earlier, later in pairwise(runs)):
         raise NeedsRows
     if not risen.issuperset((np.flatnonzero(numbers[1:] <= numbers[:-1]) + 1).tolist()):
         raise NeedsRows  # rows of one experience are averaged, and others sorted
-    return Records(header, runs, values, len(numbers), int(numbers[0]), int(numbers[-1]))
+    return Records(lines.header, runs, values, len(numbers), int(numbers[0]), int(numbers[-1]))
 
 
 @frozen(eq=False)
 class _Lines:
-    """A text of as many cells in each line."""
+    """A text of as many cells in each line, which are told apart where they have to be.
+
+    A field is a cell, or neighbouring ones that repeat: those are compared as one, and taken apart where they differ.
+    """
 
     text: Text
     header: Sequence[str]
-    cuts: Places
-    """A row for each line: where each of its cells ends."""
     begins: Places
     """Where each line begins."""
+    ends: Mapping[str, Places]
+    """The last column of each field, in their order → where it ends in each line."""
 
     @classmethod
-    def of(cls, body: memoryview, header: Sequence[str]) -> _Lines:
-        text = Text(body)
-        cuts = np.flatnonzero(text.codes <= _NEWLINE)
+    def searched(cls, body: memoryview, header: Sequence[str]) -> _Lines:
+        """By the end of every cell."""
+        text = _sound(body)
+        cuts = np.flatnonzero(text.codes <= _RETURN)
         if not cuts.size or cuts.size % len(header):
             raise NeedsRows
         table = cuts.reshape(-1, len(header))
-        if (text.codes[table] != [_TAB] * (len(header) - 1) + [_NEWLINE]).any():
+        if (text.codes[table] != [_TAB] * (len(header) - 1) + [_NEWLINE]).any() or table[-1, -1] + 1 < text.codes.size:
+            raise NeedsRows  # other cells, no end, or returns, of which a table leaves out the last
+        ends = {header[last]: table[:, last] for last in _lasts(header)}
+        return cls(text, header, np.append(0, table[:-1, -1] + 1), ends)
+
+    @classmethod
+    def guessed(cls, body: memoryview, header: Sequence[str]) -> _Lines:
+        """By the ends of the lines alone, since a field is mostly as long as in some line before it.
+
+        Every guess ends with a tab, and there are no more tabs than it takes. What is left to see is that fields of
+        several cells have as many: in the line where they differ from the one before, when it is taken apart.
+        """
+        text = _sound(body)
+        newlines = np.flatnonzero(text.codes == _NEWLINE)
+        if not newlines.size or newlines[-1] + 1 < text.codes.size:
             raise NeedsRows
-        ends = table[:, -1]
-        if ends[-1] + 1 < text.codes.size or (text.codes == _RETURN).any():
-            raise NeedsRows  # a line that has no end here; or cells, of which a table has no return at the end
-        if text.codes.max() >= _ASCII:
-            try:
-                str(body[:-BEYOND], "utf-8")
-            except UnicodeDecodeError as problem:
-                raise NeedsRows from problem
-        return cls(text, header, table, np.append(0, ends[:-1] + 1))
+        if np.count_nonzero(text.codes <= _RETURN) != newlines.size * len(header):
+            raise NeedsRows
+        begins = np.append(0, newlines[:-1] + 1)
+        found, field = {}, begins
+        for last in _lasts(header)[:-1]:
 
-    def column(self, first: str, last: str | None = None) -> tuple[Places, Places]:
-        """Where the cells of a column, or of neighbouring ones, begin, and how long they are."""
-        at = self.header.index(first)
-        begins = self.cuts[:, at - 1] + 1 if at else self.begins
-        return begins, self.cuts[:, self.header.index(last or first)] - begins
+            def length(line: int, last: int = last, field: Places = field) -> int:
+                cells = _cells(text, begins[line], newlines[line], len(header))
+                found = int(_cell_ends(cells, begins[line])[last] - field[line])
+                if found < 0:
+                    raise NeedsRows  # the field before was guessed too long
+                return found
 
-    def differing(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
-        """The lines that differ from the one before in some of these columns, the first among them."""
+            found[header[last]] = ends = _field_ends(text, field, newlines, length)
+            field = ends + 1
+        return cls(text, header, begins, {**found, header[-1]: newlines})
+
+    def field(self, last: str) -> tuple[Places, Places]:
+        """Where each of the fields that end with a column begins, and how long it is."""
+        before = list(self.ends)
+        at = before.index(last)
+        begins = self.ends[before[at - 1]] + 1 if at else self.begins
+        return begins, self.ends[last] - begins
+
+    def differing(self) -> npt.NDArray[np.int64]:
+        """The lines that differ from the one before in what repeats, the first among them."""
         height = len(self.begins)
         differs = np.zeros(height, np.bool_)
         differs[0] = True
-        for first, last in _neighbours(self.header, names):
-            begins, lengths = self.column(first, last)
+        for name in filter(_repeats, self.ends):
+            begins, lengths = self.field(name)
             edges = np.flatnonzero(lengths[1:] != lengths[:-1]) + 1
             _refuse_many(len(edges), height)
             differs[edges] = True
@@ -154,24 +186,29 @@ class _Lines:
             words = self.text.words[begins + filled * _WORD] & _MASKS[rest]
             differs |= words[1:] != words[:-1]
 
-    def runs(self, starts: npt.NDArray[np.int64], names: Sequence[str]) -> Iterator[Run]:
-        """The lines from each of these on, up to the next, which say the same in `names`."""
-        height, quotes, content = len(self.begins), 0, self.text.content
+    def runs(self, starts: npt.NDArray[np.int64]) -> Iterator[Run]:
+        """The lines from each of these on, up to the next, which say the same in what repeats."""
+        height, quotes = len(self.begins), 0
         _refuse_many(len(starts), height)
-        words = tuple(name for name in names if name != "block_num")
+        words = tuple(name for name in self.header if _repeats(name) and name != "block_num")
         places = [self.header.index(name) for name in words]
         block, time = self.header.index("block_num"), self.header.index("timestamp")
-        ends = np.append(starts[1:], height)
-        begins, lasts = self.begins[starts].tolist(), self.begins[ends - 1].tolist()
-        firsts, finals = self.cuts[starts].tolist(), self.cuts[ends - 1].tolist()
-        for start, end, begin, last, cuts, final in zip(
-            starts.tolist(), ends.tolist(), begins, lasts, firsts, finals, strict=True
+        fields, lasts = list(self.ends.values()), _lasts(self.header)
+        stops = np.append(starts[1:], height)
+        opening, closing = (
+            np.stack([one[at] for one in (self.begins, *fields)]).T.tolist() for at in (starts, stops - 1)
+        )
+        for start, end, (begin, *ends), (final, *_, after) in zip(
+            starts.tolist(), stops.tolist(), opening, closing, strict=True
         ):
-            line, closing = (bytes(one).split(b"\t") for one in (content[begin : cuts[-1]], content[last : final[-1]]))
+            line, closed = (_cells(self.text, *one, len(self.header)) for one in ((begin, ends[-1]), (final, after)))
+            found = _cell_ends(line, begin)
+            if [found[last] for last in lasts] != ends:
+                raise NeedsRows  # a wrong guess
             said, quoted = _said(words, tuple([line[at] for at in places]))
             number = line[block]
             quotes += (end - start) * (quoted + number.count(b'"'))
-            yield _run(start, end, _plain(number), said, (line[time], closing[time]))
+            yield _run(start, end, _plain(number), said, (line[time], closed[time]))
         if np.count_nonzero(self.text.codes == _QUOTE) != quotes:
             raise NeedsRows  # what a quote opens elsewhere may close anywhere
 
@@ -181,13 +218,49 @@ def _refuse_many(runs: int, height: int) -> None:
         raise NeedsRows  # nothing repeats
 
 
-def _neighbours(header: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The first and the last of those that stand side by side."""
-    first = None
-    for name, following in pairwise([*header, ""]):
-        first = first or name if name in names else None
-        if first and following not in names:
-            yield first, name
+def _sound(body: memoryview) -> Text:
+    """A text of whole signs."""
+    text = Text(body)
+    if text.codes.size and text.codes.max() >= _ASCII:
+        try:
+            str(body[:-BEYOND], "utf-8")
+        except UnicodeDecodeError as problem:
+            raise NeedsRows from problem
+    return text
+
+
+def _repeats(name: str) -> bool:
+    """Whether a column mostly says what it said in the line before."""
+    return name in RULES and name not in _OWN
+
+
+def _lasts(header: Sequence[str]) -> list[int]:
+    """The places of columns with which fields end."""
+    return [at for at, (one, other) in enumerate(pairwise([*header, ""])) if not (_repeats(one) and _repeats(other))]
+
+
+def _field_ends(text: Text, begins: Places, newlines: Places, length: Callable[[int], int]) -> Places:
+    """Where a field ends in each line, as long as in some other; `length` tells it of one."""
+    ends = np.minimum(begins + length(0), newlines)
+    for _ in range(_GUESSES):
+        unknown = np.flatnonzero(text.codes[ends] != _TAB)
+        if not unknown.size:
+            return ends
+        ends[unknown] = np.minimum(begins[unknown] + length(unknown[0]), newlines[unknown])
+    raise NeedsRows
+
+
+def _cells(text: Text, begin: int, end: int, count: int) -> list[bytes]:
+    """Of one line, which has so many."""
+    cells = bytes(text.content[begin:end]).split(b"\t")
+    if len(cells) != count:
+        raise NeedsRows
+    return cells
+
+
+def _cell_ends(cells: Sequence[bytes], begin: int) -> list[int]:
+    """Where the cells of a line end that begins there."""
+    return [end - 1 for end in accumulate((len(cell) + 1 for cell in cells), initial=begin)][1:]
 
 
 def _plain(cell: bytes) -> str:
