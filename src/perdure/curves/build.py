@@ -37,7 +37,7 @@ from perdure.curves.ranges import (
     percentiles,
     spans_by_task,
 )
-from perdure.curves.together import Together
+from perdure.curves.together import Together, short_blocks
 from perdure.curves.unsmoothed import Step, Unsmoothed, each_block
 from perdure.errors import LogError
 from perdure.log.accuracy_matrix import MatrixPassage
@@ -189,21 +189,26 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
         matched,
         None if noise is None else partial(_first, noise, starts),
     )
-    among: Together | None = None
-    if count > 1:
-        widths = {
-            task: [SCALED if prep.scale != "none" else found[task].high - found[task].low for found in by_life]
-            for task in tasks
-        }
-        floor = None if prep.scale == "none" else LOWEST
-        among = Together(smoothed, unsmoothed.over, measured, starts, [widths[block.task] for block in blocks], floor)
+    widths = {
+        task: [SCALED if prep.scale != "none" else found[task].high - found[task].low for found in by_life]
+        for task in tasks
+    }
+    floor = None if prep.scale == "none" else LOWEST
+    extents = [widths[block.task] for block in blocks]
+    among = Together(smoothed, unsmoothed.over, measured, starts, extents, floor) if count > 1 else None
     return [
         Curves(
             lifetime=life.lifetime.id,
             passage=_sharing(life.passage, first.passage.scenario),
             prep=prep,
             directions=first.ways,
-            prepared=Whole(smoothed[row], partial(unsmoothed.of, row), measured[row], starts),
+            prepared=Whole(
+                smoothed[row],
+                partial(unsmoothed.of, row),
+                measured[row],
+                starts,
+                {} if among else short_blocks(smoothed[0], partial(unsmoothed.of, 0), starts, blocks, extents, floor),
+            ),
             starts=starts,
             ranges=by_life[row],
             experts={task: tuple(one[row] for one in found) for task, found in experts.items()},

@@ -344,7 +344,7 @@ def scaled_for(
             return (Curve(values, beside, float(width), floor),)
         shape = (lives, values.shape[-1])
         extents: list[float] = np.broadcast_to(np.ravel(width), lives).tolist()
-        return Rows(np.broadcast_to(values, shape), lambda: np.broadcast_to(beside, shape), extents, floor).curves
+        return Rows(np.broadcast_to(values, shape), lambda: np.broadcast_to(beside, shape), extents, floor).curves()
 
     blocks = len(log.starts) - 1
     everything = cut(range(blocks))

@@ -1,7 +1,7 @@
-"""Curves of many lives that share their blocks: one array, a row per life, and every summary of all rows at once.
+"""Curves as rows of one array: the same blocks of many lives, or short blocks of one life that are as long.
 
-A formula sees a `Curve` of one life as ever. What it asks of it, a mean or a peak, is computed for all lives when the
-first one asks: thousands of short lives then cost little more than one long one.
+A formula sees a `Curve` as ever. What it asks of it, a mean or a peak, is computed for all rows when the first one is
+asked: thousands of short lives or blocks then cost little more than a long one.
 """
 
 from __future__ import annotations
@@ -9,49 +9,77 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array, gathered, mean
 from perdure.curves.model import Curve, Curves
+from perdure.curves.unsmoothed import SHORT
+from perdure.scenario.model import Block
 
-__all__ = ["Rows", "Together", "over_each"]
+__all__ = ["Rows", "Together", "over_each", "short_blocks"]
 
 
 class Rows:
-    """The same place in many lives, a row each."""
+    """The same place in many lives, or places of one length in one life, a row each."""
 
     def __init__(
-        self, values: Array, raw: Callable[[], Array], extents: Sequence[float], floor: float | None = None
+        self,
+        values: Array,
+        raw: Callable[[], Array],
+        extents: Sequence[float],
+        floor: float | None = None,
+        at: Sequence[int] | None = None,
     ) -> None:
+        """`at` says which rows of the values they are, where they are not all."""
+        self.at = at
         self.values = values
         self._raw = raw
         self.extents = extents
         self.floor = floor
-        self._first: dict[int, Rows] = {}
+        self._first: dict[int, Sequence[Curve]] = {}
+        self._made: list[ref[Curve]] = []  # not the curves themselves: they hold this, and would never die
 
     @cached_property
     def raw(self) -> Array:
         """The same, not smoothed."""
         return self._raw()
 
-    @cached_property
-    def curves(self) -> tuple[Curve, ...]:
-        """One curve per life."""
-        return tuple(_Row(self, row) for row in range(len(self.values)))
+    def every(self, *, raw: bool) -> Array:
+        """All of them."""
+        values = self.raw if raw else self.values
+        return values if self.at is None else values[self.at]
 
-    def first(self, count: int) -> Rows:
-        """The first `count` experiences of each row."""
-        if count >= self.values.shape[-1]:
-            return self
+    def of(self, row: int, *, raw: bool) -> Array:
+        """One of them."""
+        one: Array = (self.raw if raw else self.values)[row if self.at is None else self.at[row]]
+        return one
+
+    def curves(self) -> Sequence[Curve]:
+        """One curve per row, for whoever holds them all."""
+        made = [_Row(self, row) for row in range(len(self.extents))]
+        self._made = list(map(ref, made))
+        return made
+
+    def tell(self, name: str, found: Sequence[Any]) -> None:
+        """Keep what was found for each row in its curve."""
+        for curve, one in zip(self._made, found, strict=True):
+            held = curve()
+            if held is not None:
+                held.__dict__[name] = one
+
+    def first(self, count: int) -> Sequence[Curve]:
+        """The first `count` experiences of each row, which has more."""
         if count not in self._first:
-            self._first[count] = Rows(self.values[:, :count], lambda: self.raw[:, :count], self.extents, self.floor)
+            part = self.values[:, :count], lambda: self.raw[:, :count]
+            self._first[count] = Rows(*part, self.extents, self.floor, self.at).curves()
         return self._first[count]
 
 
 class _Row(Curve):
-    """One life's curve among those of many."""
+    """One curve among those of many."""
 
     def __init__(self, rows: Rows, row: int) -> None:
         # Not Curve's own: its fields are looked up when they are asked for, which few of them are.
@@ -63,13 +91,11 @@ class _Row(Curve):
 
     @property
     def values(self) -> Array:
-        row: Array = self._rows.values[self._row]
-        return row
+        return self._rows.of(self._row, raw=False)
 
     @property
     def raw(self) -> Array:
-        row: Array = self._rows.raw[self._row]
-        return row
+        return self._rows.of(self._row, raw=True)
 
     @property
     def range(self) -> float:
@@ -83,17 +109,16 @@ class _Row(Curve):
         return int(self._rows.values.shape[-1])
 
     def _told(self, name: str, of: Callable[[Array], Any], *, raw: bool = False) -> Any:
-        """What `of` says of the values of all lives, kept in the curve of each."""
+        """What `of` says of the values of all rows, kept in the curve of each."""
         rows = self._rows
-        found = of(rows.raw if raw else rows.values)
+        found = of(rows.every(raw=raw))
         several = isinstance(found, tuple)
         told = list(zip(*(one.tolist() for one in found), strict=True)) if several else found.tolist()
-        for curve, one in zip(rows.curves, told, strict=True):
-            curve.__dict__[name] = one
+        rows.tell(name, told)
         return told[self._row]
 
     def first(self, count: int) -> Curve:
-        return self._rows.first(count).curves[self._row]
+        return self._rows.first(count)[self._row] if count < len(self) else self
 
 
 class Together:
@@ -117,14 +142,14 @@ class Together:
         self.measured = measured
         self.starts = starts
         self.extents = extents
-        self._over: dict[tuple[int, ...], tuple[Curve, ...]] = {}
+        self._over: dict[tuple[int, ...], Sequence[Curve]] = {}
         self._means: dict[int, list[float]] = {}
 
     def over(self, blocks: tuple[int, ...]) -> Sequence[Curve]:
         """The blocks stitched together, of every life."""
         if blocks not in self._over:
             values, raw = gathered(self.values, self.starts, blocks), partial(self.raw, blocks)
-            self._over[blocks] = Rows(values, raw, self.extents[blocks[0]], self.floor).curves
+            self._over[blocks] = Rows(values, raw, self.extents[blocks[0]], self.floor).curves()
         return self._over[blocks]
 
     def measured_means(self, block: int) -> Sequence[float]:
@@ -139,3 +164,36 @@ def over_each(lives: Sequence[Curves], blocks: tuple[int, ...]) -> Sequence[Curv
     among = lives[0].among
     found = among.over(blocks) if among is not None else ()
     return [found[one.row] if found and one.among is among else one.over(blocks) for one in lives]
+
+
+def short_blocks(
+    values: Array,
+    raw: Callable[[], Array],
+    starts: npt.NDArray[np.int64],
+    blocks: Sequence[Block],
+    extents: Sequence[Sequence[float]],
+    floor: float | None = None,
+) -> dict[int, Curve]:
+    """The curves of one life's short blocks, of which there may be a hundred thousand.
+
+    Those of one mode and length are rows of one array: of learning and of evaluations different things are asked.
+    """
+    alike: dict[tuple[str, int], list[int]] = {}
+    for index, (block, length) in enumerate(zip(blocks, np.diff(starts).tolist(), strict=True)):
+        if 0 < length < SHORT:
+            alike.setdefault((block.mode, length), []).append(index)
+    found: dict[int, Curve] = {}
+    for (_, length), some in alike.items():
+        own = [extents[index][0] for index in some]
+        rows = Rows(_windows(values, length), partial(_raw_windows, raw, length), own, floor, starts[some].tolist())
+        found.update(zip(some, rows.curves(), strict=True))
+    return found
+
+
+def _windows(values: Array, length: int) -> Array:
+    """What stands from each place on, as a view."""
+    return np.lib.stride_tricks.sliding_window_view(values, length)
+
+
+def _raw_windows(raw: Callable[[], Array], length: int) -> Array:
+    return _windows(raw(), length)

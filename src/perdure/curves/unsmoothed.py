@@ -13,11 +13,12 @@ from perdure.curves.model import Range, Ranges
 from perdure.frozen import frozen
 from perdure.scenario.model import Block
 
-__all__ = ["Step", "Unsmoothed", "each_block"]
+__all__ = ["SHORT", "Step", "Unsmoothed", "each_block"]
 
 Step = Callable[[Array, Range | Ranges], Array]
 """Clamps or scales values by the range of their task."""
-_SHORT = 256  # values; a longer block by itself takes no longer for being one of many
+SHORT = 256
+"""Values; a longer block by itself takes no longer for being one of many."""
 _TOGETHER = 1 << 14  # values of a life's short blocks that are clamped or scaled in one go
 
 
@@ -60,7 +61,7 @@ class Unsmoothed:
         """The blocks stitched, of every life."""
         index = blocks[0]
         span = slice(self.starts[index], self.starts[index + 1])
-        if len(blocks) > 1 or span.stop - span.start < _SHORT:
+        if len(blocks) > 1 or span.stop - span.start < SHORT:
             return gathered(self.whole, self.starts, blocks)
         if index not in self.smoothed:
             return self.prepared[:, span]
@@ -93,7 +94,7 @@ def each_block(
     first = 0
     while first < len(blocks):
         last = first + 1
-        if starts[last] - starts[first] < _SHORT:
+        if starts[last] - starts[first] < SHORT:
             last = max(last, int(np.searchsorted(starts, starts[first] + _TOGETHER, side="right")) - 1)
         span = slice(starts[first], starts[last])
         if last == first + 1:
