@@ -121,9 +121,12 @@ class Bar:
 Adapter = Callable[[Curves, Site, Context], Any]
 
 
+NO_TWIN = "needs a stateless twin: set twin = true in the protocol"
+
+
 def _twin(curves: Curves) -> Twin:
     if curves.twin is None:
-        raise NoValue("needs a stateless twin: set twin = true in the protocol")
+        raise NoValue(NO_TWIN)
     return curves.twin
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from perdure.curves.beside import Beside
 from perdure.curves.model import Curves, Expert
-from perdure.metrics.engine.declare import Aggregate, Context, Metric, NoValue, Site, Value, key_text
+from perdure.curves.twin import Twin
+from perdure.metrics.engine.declare import NO_TWIN, Aggregate, Context, Metric, NoValue, Site, Value, key_text
 from perdure.metrics.engine.going_on import Begun
 from perdure.metrics.engine.measured import Broken, Gathered, Measured, Places, Result, restricted
-from perdure.metrics.engine.roles import CURVES, Over, Plan, blocks_of, experts_at, plan_of, read_at
+from perdure.metrics.engine.roles import CURVES, Over, Plan, blocks_of, experts_at, plan_of, read_at, roles_read
 from perdure.scenario.model import Scenario
 from perdure.stopping import Stopped
 
@@ -44,7 +47,7 @@ class Sites:
     def __init__(self, scenario: Scenario, asked: Iterable[Metric] = ()) -> None:
         self.scenario = scenario
         self._found: dict[Any, tuple[Site, ...]] = {}
-        self._places: dict[Metric, Places] = {}
+        self._places: dict[Any, dict[tuple[str, ...], Places]] = {}
         self._awaited = Counter(metric.sites for metric in asked)
 
     def of(self, metric: Metric) -> tuple[Site, ...]:
@@ -58,11 +61,13 @@ class Sites:
         return found
 
     def places(self, metric: Metric, found: Sequence[Site]) -> Places:
-        """The sites found for `metric`, as places of values."""
-        known = self._places.get(metric) or Places(read_at(metric, found))
-        if self._awaited[metric.sites] < 0:  # nobody said who else will ask
-            self._places[metric] = known
-        return known
+        """The sites found for `metric`, as places of values; those of metrics that read the same roles are the same."""
+        roles, known = roles_read(metric), self._places.setdefault(metric.sites, {})
+        if roles not in known:
+            known[roles] = Places(found, read_at(roles, found))
+        if not self._awaited[metric.sites]:
+            del self._places[metric.sites]
+        return known[roles]
 
     def fit(self, scenario: Scenario) -> bool:
         """Whether another scenario has the same sites, seen at a glance."""
@@ -115,30 +120,34 @@ def measure_all(
         if places is None:
             measured = [_going_on(metric, lives[0], found, begun, context, plan, aggregate)]
         else:
-            by_life: Iterable[Sequence[_Found]]
-            if len(lives) == 1:  # whose sites may be many
-                by_life = ([_tried(metric, lives[0], site, context, plan) for site, _ in places.read],)
+            by_life: Iterable[Sequence[_Found] | NoValue]
+            if len(lives) == 1:
+                by_life = (_throughout(metric, lives[0], found, context, plan),)
             else:
-                by_site = [_everywhere(metric, lives, site, context, plan) for site, _ in places.read]
+                by_site = [_everywhere(metric, lives, site, context, plan) for site in found]
                 by_life = zip(*by_site, strict=True)
             measured = [_come_to(metric, *one, places, aggregate) for one in zip(lives, by_life, strict=True)]
     return measured
 
 
-def _come_to(metric: Metric, curves: Curves, row: Sequence[_Found], places: Places, aggregate: Aggregate) -> Measured:
+def _come_to(
+    metric: Metric, curves: Curves, row: Sequence[_Found] | NoValue, places: Places, aggregate: Aggregate
+) -> Measured:
     """What the sites gave in one lifetime, and what they come to."""
+    if isinstance(row, NoValue):
+        return places.without(row.why)
     try:
         left_out = _left_out(metric, curves)
         if not left_out and set(map(type, row)) == {float}:
             return places.measured(metric, row, aggregate)  # type: ignore[arg-type]
         gathered = Gathered()
-        for (site, place), here in zip(places.read, row, strict=True):
+        for site, place, here in zip(places.sites, places.blocks, row, strict=True):
             if isinstance(here, Exception):
                 raise here
             gathered.add(site, _results(metric, curves, site, here), place)
         return gathered.measured(metric, left_out, aggregate)
     except Exception as problem:
-        return _failed(metric, [site for site, _ in places.read], problem)
+        return _failed(metric, places.sites, problem)
 
 
 def _going_on(
@@ -153,7 +162,8 @@ def _going_on(
     """The metric in a life that is being written: what it gave where blocks have ended, and further."""
     try:
         gathered = begun.gathered
-        for site, place in begun.places + read_at(metric, found[begun.count + len(begun.places) :]):
+        further = found[begun.count + len(begun.places) :]
+        for site, place in (*begun.places, *zip(further, read_at(roles_read(metric), further), strict=True)):
             gathered = begun.before(site, place, gathered)
             here = begun.known(site, place) or evaluate(metric, curves, site, context, plan)
             gathered.add(site, here, place)
@@ -211,14 +221,36 @@ def _everywhere(metric: Metric, lives: Sequence[Curves], site: Site, context: Co
             return [problem] * len(lives)
     if len(columns) < len(plan):
         return [_tried(metric, curves, site, context, plan) for curves in lives]
+    return _row_by_row(metric, zip(lives, repeat(site)), columns, plan)
+
+
+def _row_by_row(
+    metric: Metric, where: Iterable[tuple[Curves, Site]], columns: Sequence[Sequence[Any]], plan: Plan
+) -> list[_Found]:
+    """What the formula gives at each place, or how it failed; `columns` are its arguments there, role by role."""
     names = tuple(name for name, _ in plan)
     found: list[_Found] = []
-    for curves, row in zip(lives, zip(*columns, strict=True), strict=True):
+    for (curves, site), row in zip(where, zip(*columns, strict=True), strict=True):
         try:
             found.append(_called(metric, curves, site, dict(zip(names, row, strict=True))))
         except Exception as problem:
             found.append(problem)
     return found
+
+
+def _throughout(
+    metric: Metric, curves: Curves, found: Sequence[Site], context: Context, plan: Plan
+) -> Sequence[_Found] | NoValue:
+    """The metric at every site of one life, which may be many; why it has none where that is the same at all."""
+    columns: list[list[Any]] = []
+    if not metric.expert:
+        with suppress(Exception):  # a site may have no such role or block; each then says so for itself
+            columns = [build.along(curves, found) for _, build in plan if isinstance(build, Over)]
+            if curves.twin is None and Twin in metric.roles.values():
+                return NoValue(NO_TWIN)
+    if len(columns) < len(plan):
+        return [_tried(metric, curves, site, context, plan) for site in found]
+    return _row_by_row(metric, zip(repeat(curves), found), columns, plan)
 
 
 def _tried(metric: Metric, curves: Curves, site: Site, context: Context, plan: Plan) -> _Found:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from perdure.metrics.engine.declare import LIFETIME, Aggregate, Key, Metric, Site, Value, key_text
 from perdure.metrics.engine.flag import Flag
@@ -136,16 +136,19 @@ class Gathered:
 
 
 class Places:
-    """Where one metric is read, for all lives that have a number at each place and nothing else to say."""
+    """Where metrics are read, for all lives that have a number at each place and nothing else to say."""
 
-    def __init__(self, read: Sequence[tuple[Site, tuple[int, ...]]]) -> None:
-        """Each site with the blocks whose curves are read there."""
-        self.read = read
+    def __init__(self, sites: Sequence[Site], blocks: Sequence[tuple[int, ...]]) -> None:
+        """`blocks` are those whose curves are read at each site."""
+        self.sites = sites
+        self.blocks = blocks
         numbers: dict[str, list[int]] = {}
-        for number, (site, _) in enumerate(read):
+        for number, site in enumerate(sites):
             numbers.setdefault(key_text(site.key), []).append(number)
-        self._picks = {text: itemgetter(*some) if len(some) > 1 else _only(some[0]) for text, some in numbers.items()}
-        placed = {text: tuple(read[number][1] for number in some if read[number][1]) for text, some in numbers.items()}
+        self._picks: dict[str, Callable[[Sequence[Any]], tuple[Any, ...]]] = {
+            text: itemgetter(*some) if len(some) > 1 else _only(some[0]) for text, some in numbers.items()
+        }
+        placed = {text: tuple(filter(None, pick(blocks))) for text, pick in self._picks.items()}
         self._at = {text: places for text, places in placed.items() if places}
         self._beside: dict[str, tuple[str, ...]] = {}
 
@@ -155,8 +158,12 @@ class Places:
         value, remarks = _value(metric, tuple(by.values()), aggregate)
         return Measured(value, by, None, remarks, self._beside, self._at)
 
+    def without(self, why: str) -> Measured:
+        """What `Gathered` would say where no place has a value, for one reason."""
+        return Measured(None, dict.fromkeys(self._picks, ()), _why({why: dict.fromkeys(self._picks)}, len(self.sites)))
 
-def _only(number: int) -> Callable[[Sequence[float]], tuple[float]]:
+
+def _only(number: int) -> Callable[[Sequence[Any]], tuple[Any]]:
     return lambda values: (values[number],)
 
 

@@ -15,7 +15,7 @@ from perdure.curves.together import over_each
 from perdure.metrics.engine.declare import ADAPTERS, Context, Metric, Site
 from perdure.metrics.engine.measured import Broken
 
-__all__ = ["CURVES", "Over", "Plan", "averaged", "blocks_of", "experts_at", "plan_of", "read_at"]
+__all__ = ["CURVES", "Over", "Plan", "averaged", "blocks_of", "experts_at", "plan_of", "read_at", "roles_read"]
 
 CURVES = (Curve, Beside, tuple[Curve, ...])
 """The roles that are prepared curves."""
@@ -57,6 +57,13 @@ class Over:
         blocks = blocks_of(self.metric, site, self.name)
         return curves.over(blocks) if self.stitched else tuple(curves.over((index,)) for index in blocks)
 
+    def along(self, curves: Curves, sites: Sequence[Site]) -> list[Any]:
+        """Of one life, at each of its sites; KeyError where one has no such role."""
+        over, name = curves.over, self.name
+        if self.stitched:
+            return [over(site.blocks[name]) for site in sites]
+        return [tuple(over((index,)) for index in site.blocks[name]) for site in sites]
+
     def each(self, lives: Sequence[Curves], site: Site) -> Sequence[Any]:
         """Of each of several lives that share their blocks."""
         blocks = blocks_of(self.metric, site, self.name)
@@ -75,14 +82,19 @@ def blocks_of(metric: Metric, site: Site, name: str) -> tuple[int, ...]:
         ) from None
 
 
-def read_at(metric: Metric, found: Sequence[Site]) -> list[tuple[Site, tuple[int, ...]]]:
-    """Each site with the blocks whose curves a formula reads there, in order; none where it takes the whole life."""
-    roles = ["learned" if kind is Beside else name for name, kind in metric.roles.items() if kind in CURVES]
+def roles_read(metric: Metric) -> tuple[str, ...]:
+    """The roles whose blocks a formula reads as curves; none where it takes the whole life."""
+    return tuple("learned" if kind is Beside else name for name, kind in metric.roles.items() if kind in CURVES)
+
+
+def read_at(roles: Sequence[str], found: Sequence[Site]) -> list[tuple[int, ...]]:
+    """The blocks that are read at each site, in order."""
     if not roles:
-        return [(site, ()) for site in found]
-    if len(roles) == 1:
-        return [(site, tuple(sorted(set(site.blocks.get(roles[0], ()))))) for site in found]
-    return [(site, tuple(sorted({index for role in roles for index in site.blocks.get(role, ())}))) for site in found]
+        return [()] * len(found)
+    if len(roles) > 1:
+        return [tuple(sorted({index for role in roles for index in site.blocks.get(role, ())})) for site in found]
+    each = [site.blocks.get(roles[0], ()) for site in found]
+    return [tuple(blocks if len(blocks) == 1 else sorted(set(blocks))) for blocks in each]
 
 
 def _names(kinds: Sequence[Any]) -> str:
