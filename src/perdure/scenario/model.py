@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from functools import cached_property
 from typing import Any, Literal
 
 from perdure.errors import ScenarioError
@@ -12,7 +13,7 @@ from perdure.frozen import frozen
 from perdure.results import Shown
 from perdure.words import plural
 
-__all__ = ["UNSAFE_PATH", "Block", "Mode", "Scenario", "Subtype", "Task"]
+__all__ = ["UNSAFE_PATH", "Block", "Mode", "Scenario", "Subtype", "Task", "sleeps"]
 
 # A task's name may become a folder's; it must not lead anywhere.
 UNSAFE_PATH = re.compile(r"(?:^|[\\/])\.\.(?:[\\/]|$)")
@@ -79,6 +80,11 @@ class Scenario(Shown):
     def __repr__(self) -> str:
         return f"Scenario({self.name!r}, {self.counted})"
 
+    @cached_property
+    def asleep(self) -> bool:
+        """Whether any evaluation is a sleep one; metrics then read no other."""
+        return any(map(sleeps, self.blocks))
+
     @property
     def counted(self) -> str:
         """How many tasks and blocks it has, in words."""
@@ -128,6 +134,11 @@ class Scenario(Shown):
     def evaluation_experiences(self) -> int:
         """How many experiences are evaluations (blocks counted in steps add none)."""
         return sum(block.length or 0 for block in self.blocks if block.mode == "evaluate")
+
+
+def sleeps(block: Block) -> bool:
+    """Whether it is a sleep evaluation."""
+    return block.mode == "evaluate" and block.subtype == "sleep"
 
 
 def _folded(block: Block) -> Block:

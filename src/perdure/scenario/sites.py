@@ -118,7 +118,7 @@ class _SinceLearningEnded(_SinceLearning):
     """
 
     def step(self, index: int, block: Block) -> Iterable[Site]:
-        return [Site(one.key, one.blocks) for one in super().step(index, block)]
+        return [Site(one.key, one.blocks) if one.flags else one for one in super().step(index, block)]
 
 
 since_learning = walked(_SinceLearning)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Self, TypeVar
 
-from perdure.scenario.model import Block, Scenario
+from perdure.scenario.model import Block, Scenario, sleeps
 
 __all__ = ["LIFETIME", "Key", "Site", "Walk", "at_the_end", "walked"]
 
@@ -81,7 +81,8 @@ def walked(kind: type[Walk]) -> Callable[[Scenario], Iterator[Site]]:
     def sites(scenario: Scenario) -> Iterator[Site]:
         begun = _begun(kind, scenario)
         walk = begun.walk.copied()
-        return chain(tuple(begun.found), _steps(walk, scenario, begun.passed, begun.asleep), _ends(walk))
+        further = _steps(walk, scenario.blocks, begun.passed, begun.asleep)
+        return chain(tuple(begun.found), further, walk.end())
 
     sites.__doc__, sites.__name__, sites.__qualname__ = kind.__doc__, kind.__name__.strip("_"), kind.__qualname__
     return sites
@@ -91,8 +92,7 @@ def at_the_end(kind: type[_Walk], scenario: Scenario) -> _Walk:
     """What a walk through the whole scenario remembers."""
     begun = _begun(kind, scenario)
     walk: _Walk = begun.walk.copied()
-    for _ in _steps(walk, scenario, begun.passed, begun.asleep):
-        pass
+    _steps(walk, scenario.blocks, begun.passed, begun.asleep)
     return walk
 
 
@@ -100,36 +100,27 @@ def _begun(kind: type[Walk], scenario: Scenario) -> _Begun:
     """The walk at its beginning or, where further blocks come, before the last block, which may not have ended."""
     walks, blocks = scenario.walks, scenario.blocks
     if walks is None or not blocks:
-        return _Begun(kind(), any(map(_sleeps, blocks)))
+        return _Begun(kind(), scenario.asleep)
     begun: _Begun | None = walks.get(kind)
     if begun is None or not begun.leads_to(blocks):
         begun = _Begun(kind())
-    if not begun.asleep and any(map(_sleeps, blocks[begun.passed :])):
+    if not begun.asleep and any(map(sleeps, blocks[begun.passed :])):
         begun = _Begun(kind(), asleep=True)  # now other evaluations are read
-    for index in range(begun.passed, len(blocks) - 1):
-        begun.found.extend(_step(begun.walk, index, blocks[index], begun.asleep))
+    begun.found += _steps(begun.walk, blocks[:-1], begun.passed, begun.asleep)
     begun.passed = len(blocks) - 1
     begun.last = blocks[begun.passed - 1] if begun.passed else None
     walks[kind] = begun
     return begun
 
 
-def _ends(walk: Walk) -> Iterator[Site]:
-    yield from walk.end()  # not before all steps were taken
-
-
-def _steps(walk: Walk, scenario: Scenario, first: int, asleep: bool) -> Iterator[Site]:
-    for index in range(first, len(scenario.blocks)):
-        yield from _step(walk, index, scenario.blocks[index], asleep)
-
-
-def _step(walk: Walk, index: int, block: Block, asleep: bool) -> Iterable[Site]:
-    seen = block.mode == "learn" or not asleep or block.subtype == "sleep"
-    return walk.step(index, block) if seen else ()
-
-
-def _sleeps(block: Block) -> bool:
-    return block.mode == "evaluate" and block.subtype == "sleep"
+def _steps(walk: Walk, blocks: tuple[Block, ...], first: int, asleep: bool) -> list[Site]:
+    """The sites that are known once a walk has met these blocks, from the first one on."""
+    found: list[Site] = []
+    step = walk.step  # a hundred thousand times
+    for index, block in enumerate(blocks[first:], start=first):
+        if not asleep or block.mode == "learn" or block.subtype == "sleep":
+            found += step(index, block)
+    return found
 
 
 def _copied(one: Any) -> Any:
