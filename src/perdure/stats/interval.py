@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
+from operator import mul
 
 import numpy as np
 
@@ -177,31 +178,29 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
     if not blocks:
         return "its blocks are not known"
     weights = _weights(blocks, metric, compared)
-    used = {at: blocks[at] for at, weight in weights.items() if weight}
-    if not used:
+    if not weights:
         return "no evaluation differs"
-    if any(_count(one) < FEWEST_EVALUATIONS for one in used.values()):
+    used = [blocks[at] for at in weights]
+    counts = [one.block.length or 0 for one in used]
+    if min(counts) < FEWEST_EVALUATIONS:
         return f"an evaluation has fewer than {FEWEST_EVALUATIONS} experiences"
-    if any(one.squares is None or one.lagged is None or one.mean is None for one in used.values()):
+    squares = [one.squares for one in used if one.squares is not None]
+    lagged = [one.lagged for one in used if one.lagged is not None]
+    means = [one.mean for one in used if one.mean is not None]
+    if min(len(squares), len(lagged), len(means)) < len(used):
         return "the spread of its evaluations is not known"
-    squares = sum(one.squares or 0.0 for one in used.values())
-    if squares <= 0:
+    total = sum(squares)
+    if total <= 0:
         return "no evaluation varies"
-    alike = max(0.0, sum(one.lagged or 0.0 for one in used.values()) / squares)
+    alike = max(0.0, sum(lagged) / total)
     if alike >= 1:
         return "its evaluations repeat each other"
     grown = (1 + alike) / (1 - alike)
-    mean = sum(weights[at] * (one.mean or 0.0) for at, one in used.items())
     parts = [
-        (weights[at] ** 2 * (one.squares or 0.0) / (count - 1) / count * grown, count - 1.0)
-        for at, one in used.items()
-        for count in (_count(one),)
+        (weight**2 * square / (count - 1) / count * grown, count - 1.0)
+        for weight, square, count in zip(weights.values(), squares, counts, strict=True)
     ]
-    return interval_of(mean, parts, level)
-
-
-def _count(block: BlockSummary) -> int:
-    return block.block.length or 0
+    return interval_of(sum(map(mul, weights.values(), means)), parts, level)
 
 
 def _weights(blocks: Sequence[BlockSummary], metric: str, compared: tuple[str, str]) -> dict[int, float]:
@@ -210,13 +209,15 @@ def _weights(blocks: Sequence[BlockSummary], metric: str, compared: tuple[str, s
     # A task that never changes carries no information, and is left out of the metric too.
     changing = {key: found for key, found in by_key.items() if not _still(blocks, found)}
     weights: dict[int, float] = {}
+    signed = tuple(zip(compared, (1.0, -1.0), strict=True))
     for key, found in changing.items():
         chosen = found[:1] if isinstance(key, tuple) else found  # of a transfer the first place counts alone
         share = 1 / (len(chosen) * len(changing))
         for site in chosen:
-            for role, sign in zip(compared, (1.0, -1.0), strict=True):
-                for at in site.blocks[role]:
-                    weights[at] = weights.get(at, 0.0) + sign * share / len(site.blocks[role])
+            for role, sign in signed:
+                read = site.blocks[role]
+                for at in read:
+                    weights[at] = weights.get(at, 0.0) + sign * share / len(read)
     return {at: weight for at, weight in weights.items() if not math.isclose(weight, 0.0, abs_tol=1e-15)}
 
 
@@ -229,6 +230,12 @@ def _sites(metric: str, blocks: tuple[Block, ...]) -> dict[sites.Key, list[sites
 
 
 def _still(blocks: Sequence[BlockSummary], found: list[sites.Site]) -> bool:
-    used = [blocks[at] for at in {at for one in found for at in chain.from_iterable(one.blocks.values())}]
-    used = [one for one in used if one.block.mode == "evaluate"]
-    return all(not one.squares for one in used) and len({one.mean for one in used}) < 2
+    """Whether no evaluation of a task varies, and all are the same."""
+    means: set[float | None] = set()
+    for site in found:
+        for one in map(blocks.__getitem__, chain.from_iterable(site.blocks.values())):
+            if one.block.mode == "evaluate":
+                means.add(one.mean)
+                if one.squares or len(means) > 1:
+                    return False
+    return True

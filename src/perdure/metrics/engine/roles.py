@@ -91,10 +91,10 @@ def read_at(roles: Sequence[str], found: Sequence[Site]) -> list[tuple[int, ...]
     """The blocks that are read at each site, in order."""
     if not roles:
         return [()] * len(found)
-    if len(roles) > 1:
-        return [tuple(sorted({index for role in roles for index in site.blocks.get(role, ())})) for site in found]
-    each = [site.blocks.get(roles[0], ()) for site in found]
-    return [tuple(blocks if len(blocks) == 1 else sorted(set(blocks))) for blocks in each]
+    first, *others = ([site.blocks.get(role, ()) for site in found] for role in roles)
+    if not others:
+        return [tuple(blocks if len(blocks) == 1 else sorted(set(blocks))) for blocks in first]
+    return [tuple(sorted(set(blocks).union(*more))) for blocks, *more in zip(first, *others, strict=True)]
 
 
 def _names(kinds: Sequence[Any]) -> str:
