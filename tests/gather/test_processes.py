@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -46,6 +47,20 @@ def test_processes_do_the_work_in_order_and_leave_this_one_as_it_was() -> None:
     assert told == [(done, 20) for done in range(1, 21)]
     assert sys.modules["__main__"] is main
     assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("often", [0, 700, 10**6])
+def test_dead_cycles_are_searched_for_seldom_meanwhile_and_never_sooner_than_asked(often: int) -> None:
+    before = gc.get_threshold()
+    gc.set_threshold(often, 7, 5)
+    try:
+        seen = worked(lambda _how: lambda _item: gc.get_threshold(), None, [1], 1)
+        assert seen == [(max(often, 100_000) if often else 0, 7, 5)]
+        with pytest.raises(ZeroDivisionError):
+            worked(lambda _how: lambda item: 1 // item, None, [0], 1)
+        assert gc.get_threshold() == (often, 7, 5)
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_what_a_dead_process_left_is_done_here() -> None:
