@@ -84,6 +84,9 @@ class _SinceLearning(Walk):
     and no site itself.
     """
 
+    stains = True
+    """Whether another task learned before the reference is said."""
+
     def __init__(self) -> None:
         self.learned: dict[str, int] = {}  # task → its most recent learning block
         self.reference: dict[str, int] = {}  # task → the first evaluation since then
@@ -102,7 +105,8 @@ class _SinceLearning(Walk):
             self.reference.pop(task, None)
         elif task in self.learned:
             if task in self.reference:
-                flags = ("another task was learned before the reference evaluation",) if self.stained[task] else ()
+                stained = self.stains and self.stained[task]
+                flags = ("another task was learned before the reference evaluation",) if stained else ()
                 learned, reference = self.learned[task], self.reference[task]
                 blocks = {"evaluation": (index,), "reference": (reference,), "learning": (learned,)}
                 return (Site(task, blocks, flags),)
@@ -117,8 +121,7 @@ class _SinceLearningEnded(_SinceLearning):
     The same places, read against the end of the learning block, which no other task can stain.
     """
 
-    def step(self, index: int, block: Block) -> Iterable[Site]:
-        return [Site(one.key, one.blocks) if one.flags else one for one in super().step(index, block)]
+    stains = False
 
 
 since_learning = walked(_SinceLearning)
@@ -138,11 +141,13 @@ class _Gap(NamedTuple):
     """Where the learning between them starts in `learning`."""
     last: int
     several: bool
-    learned_before: bool
 
 
 class _Gaps(Walk):
     """Consecutive evaluations of one task with learning between them, in the order of the later one."""
+
+    learned_before: bool | None = None
+    """Whether the task has been learned itself; None where both count."""
 
     def __init__(self) -> None:
         self.learning: list[int] = []
@@ -162,10 +167,9 @@ class _Gaps(Walk):
         task, learned = block.task, len(self.learning)
         before, count = self.previous.get(task, (-1, learned))
         self.previous[task] = (index, learned)
-        if count == learned:
+        if count == learned or self.learned_before not in (None, task in self.learned):
             return None
-        several = self.runs[count] != self.runs[-1]
-        return _Gap(task, before, index, count, learned, several, task in self.learned)
+        return _Gap(task, before, index, count, learned, self.runs[count] != self.runs[-1])
 
 
 class _Transfers(_Gaps):
@@ -173,7 +177,7 @@ class _Transfers(_Gaps):
 
     def step(self, index: int, block: Block) -> Iterable[Site]:
         gap = self.gap(index, block)
-        if gap is None or gap.several or gap.learned_before != self.learned_before:
+        if gap is None or gap.several:
             return ()
         source = self.tasks[gap.first]
         if source == gap.task:

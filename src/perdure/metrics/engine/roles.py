@@ -59,10 +59,10 @@ class Over:
 
     def along(self, curves: Curves, sites: Sequence[Site]) -> list[Any]:
         """Of one life, at each of its sites; KeyError where one has no such role."""
-        over, name = curves.over, self.name
+        places = [site.blocks[self.name] for site in sites]
         if self.stitched:
-            return [over(site.blocks[name]) for site in sites]
-        return [tuple(over((index,)) for index in site.blocks[name]) for site in sites]
+            return list(map(curves.over, places))
+        return [tuple(curves.over((index,)) for index in blocks) for blocks in places]
 
     def each(self, lives: Sequence[Curves], site: Site) -> Sequence[Any]:
         """Of each of several lives that share their blocks."""
