@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,29 @@ def test_sites_that_name_no_block_are_named_in_every_life(blocks: tuple[int, ...
     for one in measure_all(lost, together()):
         assert one.value is None
         assert re.search(r"(failed|raised)[: ]+\w+Error", str(one.why))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_formula_gets_each_argument_by_its_name_however_it_is_written(count: int) -> None:
+    def plainly(previous: Curve, later: Curve) -> float:
+        """A number."""
+        return previous.mean - 2 * later.mean
+
+    def by_name(later: Curve, *, previous: Curve) -> float:
+        """A number."""
+        return previous.mean - 2 * later.mean
+
+    @wraps(by_name)
+    def wrapped(*, later: Curve, previous: Curve) -> float:
+        return by_name(later, previous=previous)
+
+    lives = together(count)
+    first, *others = (
+        measure_all(metric(sites.between_learning_blocks, register=False)(one), lives)
+        for one in (plainly, by_name, wrapped)
+    )
+    assert all(one.value is not None for one in first)
+    assert others == [first, first]
 
 
 def test_a_curve_among_many_is_a_curve() -> None:

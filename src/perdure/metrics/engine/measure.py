@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -17,7 +18,17 @@ from perdure.curves.twin import Twin
 from perdure.metrics.engine.declare import NO_TWIN, Aggregate, Context, Metric, NoValue, Site, Value, key_text
 from perdure.metrics.engine.going_on import Begun
 from perdure.metrics.engine.measured import Broken, Gathered, Measured, Places, Result, restricted
-from perdure.metrics.engine.roles import CURVES, Over, Plan, blocks_of, experts_at, plan_of, read_at, roles_read
+from perdure.metrics.engine.roles import (
+    CURVES,
+    Over,
+    Plan,
+    blocks_of,
+    experts_at,
+    in_order,
+    plan_of,
+    read_at,
+    roles_read,
+)
 from perdure.scenario.model import Scenario
 from perdure.stopping import Stopped
 
@@ -221,18 +232,16 @@ def _everywhere(metric: Metric, lives: Sequence[Curves], site: Site, context: Co
             return [problem] * len(lives)
     if len(columns) < len(plan):
         return [_tried(metric, curves, site, context, plan) for curves in lives]
-    return _row_by_row(metric, zip(lives, repeat(site)), columns, plan)
+    return _row_by_row(metric, zip(lives, repeat(site)), columns)
 
 
-def _row_by_row(
-    metric: Metric, where: Iterable[tuple[Curves, Site]], columns: Sequence[Sequence[Any]], plan: Plan
-) -> list[_Found]:
+def _row_by_row(metric: Metric, where: Iterable[tuple[Curves, Site]], columns: Sequence[Sequence[Any]]) -> list[_Found]:
     """What the formula gives at each place, or how it failed; `columns` are its arguments there, role by role."""
-    names = tuple(name for name, _ in plan)
+    formula = in_order(metric)
     found: list[_Found] = []
     for (curves, site), row in zip(where, zip(*columns, strict=True), strict=True):
         try:
-            found.append(_called(metric, curves, site, dict(zip(names, row, strict=True))))
+            found.append(_called(metric, curves, site, partial(formula, *row)))
         except Exception as problem:
             found.append(problem)
     return found
@@ -250,7 +259,7 @@ def _throughout(
                 return NoValue(NO_TWIN)
     if len(columns) < len(plan):
         return [_tried(metric, curves, site, context, plan) for site in found]
-    return _row_by_row(metric, zip(repeat(curves), found), columns, plan)
+    return _row_by_row(metric, zip(repeat(curves), found), columns)
 
 
 def _tried(metric: Metric, curves: Curves, site: Site, context: Context, plan: Plan) -> _Found:
@@ -275,7 +284,7 @@ def _evaluated(metric: Metric, curves: Curves, site: Site, context: Context, pla
     if "experts" in kinds:
         common["experts"] = experts
     if "expert" not in kinds:
-        return _called(metric, curves, site, common)
+        return _called(metric, curves, site, partial(metric.formula, **common))
     named: Iterable[tuple[str, Any]]
     if kinds["expert"] is Beside:
         if site.task is None:
@@ -286,15 +295,18 @@ def _evaluated(metric: Metric, curves: Curves, site: Site, context: Context, pla
         named = ((one.mark, one) for one in experts)
     else:
         named = ((one.mark, one.curve) for one in experts if len(one.curve))
-    return tuple(_called(metric, curves, site, {**common, "expert": one}, mark) for mark, one in named) or None
+    return (
+        tuple(_called(metric, curves, site, partial(metric.formula, **common, expert=one), mark) for mark, one in named)
+        or None
+    )
 
 
 def _called(
-    metric: Metric, curves: Curves, site: Site, arguments: Mapping[str, Any], expert: str | None = None
+    metric: Metric, curves: Curves, site: Site, formula: Callable[[], float | Value], expert: str | None = None
 ) -> float | Result:
-    """What the formula gives; the number alone where nothing else is to be said of it."""
+    """What the formula gives with its arguments there; the number alone where nothing else is to be said of it."""
     try:
-        given = metric.formula(**arguments)
+        given = formula()
     except NoValue as reason:
         return Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags, expert)
     except Stopped:

@@ -15,7 +15,18 @@ from perdure.curves.together import over_each
 from perdure.metrics.engine.declare import ADAPTERS, Context, Metric, Site
 from perdure.metrics.engine.measured import Broken
 
-__all__ = ["CURVES", "Over", "Plan", "averaged", "blocks_of", "experts_at", "plan_of", "read_at", "roles_read"]
+__all__ = [
+    "CURVES",
+    "Over",
+    "Plan",
+    "averaged",
+    "blocks_of",
+    "experts_at",
+    "in_order",
+    "plan_of",
+    "read_at",
+    "roles_read",
+]
 
 CURVES = (Curve, Beside, tuple[Curve, ...])
 """The roles that are prepared curves."""
@@ -30,6 +41,14 @@ def plan_of(metric: Metric) -> Plan:
     if metric not in _plans:
         _plans[metric] = tuple((name, _builder(metric, name, kind)) for name, kind in metric.roles.items())
     return _plans[metric]
+
+
+def in_order(metric: Metric) -> Callable[..., Any]:
+    """The formula, to be given its arguments in the order of its roles: to name them takes longer than most formulas."""
+    formula, code = metric.formula, getattr(metric.formula, "__code__", None)
+    if code is not None and not code.co_kwonlyargcount and not hasattr(formula, "__wrapped__"):
+        return formula
+    return lambda *given: formula(**dict(zip(metric.roles, given, strict=True)))
 
 
 def _builder(metric: Metric, name: str, kind: Any) -> Build | None:
