@@ -197,7 +197,8 @@ def _shared_out(
     here: Surveyor | None = None,
 ) -> list[Done]:
     """What a `Surveyor` makes of each place, in order: neighbours go to one process, which measures them together."""
-    size = max(1, min(_HANDFUL, len(found) // (_TURNS * count)))
+    pieces = any(one.part is not None for one in found)  # each is a handful already
+    size = 1 if pieces else max(1, min(_HANDFUL, len(found) // (_TURNS * count)))
     handfuls = [found[at : at + size] for at in range(0, len(found), size)]
     return [one for some in worked(Surveyor, how, handfuls, count, progress, here=here, size=len) for one in some]
 
