@@ -1,8 +1,7 @@
-"""Many lifetimes in one file: written and read back whole, in pieces, and refused where a bit is not as it was."""
+"""Many lifetimes in one file: written and read back whole, and in pieces."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,75 +12,21 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.log.formats.bulk_lives import LENGTH, SCENARIO, all_of, array, assert_same, refusal, several
 
 import perdure
-from perdure.errors import LogError, PerdureError
+from perdure.errors import LogError
 from perdure.gather.survey import survey
-from perdure.log import seal
 from perdure.log.formats import bulk
 from perdure.log.formats.bulk import BULK
 from perdure.log.formats.table import TABLE
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.read import Options, lifetimes, parts, read, recognise
-from perdure.log.seal import broken_seal, footer_of
 from perdure.log.write import bulk as bulk_writer
 from perdure.log.write import bulk_rows
-from perdure.metrics.engine.contract import lifetime_of, random_blocks
-from perdure.scenario.model import Block, Scenario, Task
+from perdure.metrics.engine.contract import lifetime_of
+from perdure.scenario.model import Block
 from perdure.scenario.variants import Variants
 from perdure.testing import check_reader
-
-SCENARIO = Scenario.of(
-    "two tasks",
-    [Block("evaluate", "a", 2), Block("learn", "a", 5, {"wide": 1}), Block("evaluate", "a", 2), Block("learn", "b", 4)],
-    [Task("a", bounds=(0.0, 1.0))],
-    {"scenario_type": "condensed"},
-)
-LENGTH = sum(block.length or 0 for block in SCENARIO.blocks)
-
-
-def array(lives: int = 5, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=(lives, LENGTH))
-
-
-def several(count: int = 6, seed: int = 0) -> list[Lifetime]:
-    """Lives of any blocks, with all that a log may say of one."""
-    rng = np.random.default_rng(seed)
-    found = []
-    for number in range(count):
-        life = lifetime_of(random_blocks(rng), rng, name=f"life {number}")
-        manifest = {"id": f"recorded {number}", "protocol": {"name": "p"}} | ({"more": number} if number % 2 else {})
-        found.append(
-            replace(
-                life,
-                learner=["ewc", "sgd", None][number % 3],
-                seed=number if number % 4 else None,
-                role="expert" if number == 3 else "life",
-                complete=[True, False, None][number % 3],
-                info={"scenario_type": "dispersed"} if number % 2 else {},
-                manifest=manifest,
-                notes=("a line was torn",) if number == 2 else (),
-            )
-        )
-    return found
-
-
-def all_of(path: Path, options: Options | None = None) -> list[Lifetime]:
-    return list(lifetimes(path, options or Options()))
-
-
-def assert_same(found: Lifetime, expected: Lifetime) -> None:
-    assert found.experiences.schema == expected.experiences.schema
-    assert found.experiences.equals(expected.experiences)
-    for name in ("id", "measures", "learner", "seed", "role", "complete", "info", "manifest", "notes", "scenario_type"):
-        assert getattr(found, name) == getattr(expected, name), name
-    assert found.inside == expected.id
-
-
-def refusal(path: Path) -> str:
-    with pytest.raises(LogError) as caught:
-        all_of(path)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["lives.parquet", "lives"])
@@ -282,189 +227,3 @@ def test_a_measure_that_is_not_there_offers_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no measure 'rewards'; did you mean 'reward'"):
         all_of(path, Options(measures={"rewards": "higher"}))
     assert all_of(path, Options(measures={"reward": "lower"}))[0].measures == {"reward": "lower"}
-
-
-# --- damage --------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return perdure.write_lives(tmp_path_factory.mktemp("whole") / "lives.parquet", several(3))
-
-
-@given(where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-@settings(max_examples=150, deadline=None)
-def test_a_flipped_bit_anywhere_is_found(
-    written: Path, tmp_path_factory: pytest.TempPathFactory, where: float, bit: int
-) -> None:
-    content = bytearray(written.read_bytes())
-    content[int(where * len(content))] ^= 1 << bit
-    damaged = tmp_path_factory.mktemp("damaged") / "lives.parquet"
-    damaged.write_bytes(content)
-    with pytest.raises(LogError) as caught:
-        list(BULK.lifetimes(damaged, Options()))
-    assert str(damaged) in str(caught.value)
-
-
-def test_a_damaged_file_says_what_to_do_and_can_be_seen_unverified(tmp_path: Path) -> None:
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=np.zeros((3, LENGTH)), scenario=SCENARIO)
-    at = footer_of(path)
-    assert at is not None
-    content = path.read_bytes()
-    path.write_bytes(content[: at[0]] + content[at[0] :].replace(b"two tasks", b"2 worlds."))
-    said = refusal(path)
-    assert "altered after it was written" in said
-    assert "restore it from a copy, or write it again" in said
-    seen = all_of(path, Options(verified=False))
-    assert len(seen) == 3
-    assert "altered after it was written" in seen[0].notes[0]
-
-
-def test_a_file_that_changed_since_it_was_found_whole_is_looked_at_again(tmp_path: Path) -> None:
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
-    assert broken_seal(path) is None
-    with path.open("r+b") as file:
-        file.seek(30)
-        file.write(b"\xff")
-    os.utime(path, (1, 1))
-    assert "altered" in (broken_seal(path) or "")
-
-
-def test_a_piece_is_read_on_the_word_of_who_named_it_while_the_file_is_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
-    piece = parts(path, Options())[0]
-    monkeypatch.setattr(seal, "_whole", {})  # another process
-    bulk._opened.cache_clear()
-    monkeypatch.setattr(seal, "_checksum", lambda *_: "read again")
-    assert len(list(lifetimes(path, Options(), piece))) == 5
-    content = bytearray(path.read_bytes())
-    content[len(content) // 3] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(LogError, match=r"altered after it was written: its bytes give the checksum read again"):
-        list(lifetimes(path, Options(), piece))
-
-
-def test_a_file_altered_behind_its_time_is_noticed(tmp_path: Path) -> None:
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
-    all_of(path)
-    before, content = path.stat(), bytearray(path.read_bytes())
-    content[len(content) // 3] ^= 1
-    path.write_bytes(content)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert "altered after it was written" in refusal(path)
-
-
-def test_a_file_written_anew_while_it_is_read_is_not_mixed_with_what_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bulk, "_LIVES", 2)
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
-    found = lifetimes(path, Options())
-    next(found)
-    perdure.write_lives(path, values=array(seed=1), scenario=SCENARIO)
-    with pytest.raises(LogError, match="was written anew while it was read"):
-        list(found)
-    assert len(all_of(path)) == 5
-
-
-@pytest.mark.parametrize("kept", [0, 3, 11, 12, 500, -1])
-def test_a_file_that_was_cut_short_is_none_of_ours(written: Path, tmp_path: Path, kept: int) -> None:
-    short = tmp_path / "lives.parquet"
-    short.write_bytes(written.read_bytes()[:kept])
-    assert not BULK.recognises(short)
-    with pytest.raises(LogError, match="its footer is damaged"):
-        list(BULK.lifetimes(short, Options()))
-
-
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "lives.parquet")
-    assert not BULK.recognises(tmp_path / "lives.parquet")
-
-
-def test_a_part_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_rows, "PER_PIECE", LENGTH)
-    monkeypatch.setattr(bulk_writer, "_PER_FILE", LENGTH)
-    path = perdure.write_lives(tmp_path / "lives", values=array(3), scenario=SCENARIO)
-    assert sorted(one.name for one in path.iterdir()) == [f"part-0000{number}.parquet" for number in range(3)]
-    assert len(all_of(path)) == 3
-    (path / "part-00002.parquet").rename(tmp_path / "last")
-    assert "part-00002.parquet: is missing" in refusal(path)
-    (path / "part-00001.parquet").rename(tmp_path / "middle")
-    (tmp_path / "last").rename(path / "part-00002.parquet")
-    assert "part-00001.parquet is missing (found: part-00002.parquet)" in refusal(path)
-    (path / "part-00002.parquet").rename(path / "part-00001.parquet")
-    assert "was written as part-00002.parquet" in refusal(path)
-
-
-# --- what cannot be written ----------------------------------------------------------------------
-
-
-def unwritten(path: Path, *arguments: object, **more: object) -> str:
-    with pytest.raises(PerdureError) as caught:
-        perdure.write_lives(path, *arguments, **more)  # type: ignore[arg-type]
-    assert not path.exists()
-    assert not list(path.parent.iterdir()) if path.parent.exists() else True
-    return str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["lives.parquet", "lives"])
-def test_nothing_is_left_of_what_cannot_be_written(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-
-    def breaking() -> Iterator[Lifetime]:
-        yield from several(2)
-        raise LogError("the third is not there")
-
-    assert unwritten(path, breaking()) == "the third is not there"
-    assert "no lifetime to write" in unwritten(path, [])
-    assert "no lifetime to write" in unwritten(path, values=array(0), scenario=SCENARIO)
-    assert "lives or values, and not both" in unwritten(path)
-    assert "give scenario=" in unwritten(path, values=array())
-    assert f"expected a row per lifetime and {LENGTH} columns" in unwritten(
-        path, values=array()[:, 1:], scenario=SCENARIO
-    )
-    assert "3 seeds for more lifetimes" in unwritten(path, values=array(), scenario=SCENARIO, seeds=[1, 2, 3])
-    assert "two lifetimes are called 'life-1'" in unwritten(path, values=array(2), scenario=SCENARIO, seeds=[1, 1])
-    steps = Scenario.of("steps", [Block("learn", "a", None)])
-    assert "has no length in experiences" in unwritten(path, values=array(), scenario=steps)
-    one, other = several(2)
-    assert "two lifetimes are called" in unwritten(path, [one, one])
-    assert "its measures are" in unwritten(path, [one, replace(other, measures={"reward": "lower"})])
-    wider = replace(other, experiences=other.experiences.with_columns(pl.lit(1).alias("steps")))
-    assert "differing: steps" in unwritten(path, [one, wider])
-    unsayable = unwritten(path, [replace(one, manifest={"what": object()})])
-    assert "cannot be written as JSON" in unsayable
-    assert "choose another place" not in unsayable
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(bulk_rows, "PER_PIECE", 1)  # so that it breaks when some are written
-        assert unwritten(path, breaking()) == "the third is not there"
-
-
-def test_further_columns_are_kept_and_may_not_take_our_names(tmp_path: Path) -> None:
-    (one,) = several(1)
-    wider = replace(one, experiences=one.experiences.with_columns(pl.lit(7).alias("steps")))
-    (back,) = all_of(perdure.write_lives(tmp_path / "lives.parquet", [wider]))
-    assert back.experiences.equals(wider.experiences)
-    taken = replace(one, experiences=one.experiences.with_columns(pl.lit(7).alias("seed")))
-    with pytest.raises(LogError, match="a column is called 'seed'"):
-        perdure.write_lives(tmp_path / "taken.parquet", [taken])
-
-
-def test_a_file_is_replaced_whole_and_a_folder_is_not_touched(tmp_path: Path) -> None:
-    file = perdure.write_lives(tmp_path / "lives.parquet", values=array(2), scenario=SCENARIO)
-    with pytest.raises(LogError):
-        perdure.write_lives(file, values=array()[:, 1:], scenario=SCENARIO)
-    assert len(all_of(file)) == 2
-    perdure.write_lives(file, values=array(4), scenario=SCENARIO)
-    assert len(all_of(file)) == 4
-    folder = perdure.write_lives(tmp_path / "lives", values=array(2), scenario=SCENARIO)
-    with pytest.raises(LogError, match="is there already"):
-        perdure.write_lives(folder, values=array(4), scenario=SCENARIO)
-    assert len(all_of(folder)) == 2
-
-
-def test_every_standard_column_comes_back_in_its_type(tmp_path: Path) -> None:
-    (life,) = all_of(perdure.write_lives(tmp_path / "lives.parquet", values=array(1), scenario=SCENARIO))
-    assert dict(life.experiences.schema) == {**STANDARD_COLUMNS, "reward": pl.Float64()}

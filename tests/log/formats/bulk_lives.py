@@ -1,0 +1,67 @@
+"""Lifetimes to write into one file and to read from it: shared by the tests of such files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perdure.errors import LogError
+from perdure.log.model import Lifetime
+from perdure.log.read import Options, lifetimes
+from perdure.metrics.engine.contract import lifetime_of, random_blocks
+from perdure.scenario.model import Block, Scenario, Task
+
+SCENARIO = Scenario.of(
+    "two tasks",
+    [Block("evaluate", "a", 2), Block("learn", "a", 5, {"wide": 1}), Block("evaluate", "a", 2), Block("learn", "b", 4)],
+    [Task("a", bounds=(0.0, 1.0))],
+    {"scenario_type": "condensed"},
+)
+LENGTH = sum(block.length or 0 for block in SCENARIO.blocks)
+
+
+def array(lives: int = 5, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(lives, LENGTH))
+
+
+def several(count: int = 6, seed: int = 0) -> list[Lifetime]:
+    """Lives of any blocks, with all that a log may say of one."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for number in range(count):
+        life = lifetime_of(random_blocks(rng), rng, name=f"life {number}")
+        manifest = {"id": f"recorded {number}", "protocol": {"name": "p"}} | ({"more": number} if number % 2 else {})
+        found.append(
+            replace(
+                life,
+                learner=["ewc", "sgd", None][number % 3],
+                seed=number if number % 4 else None,
+                role="expert" if number == 3 else "life",
+                complete=[True, False, None][number % 3],
+                info={"scenario_type": "dispersed"} if number % 2 else {},
+                manifest=manifest,
+                notes=("a line was torn",) if number == 2 else (),
+            )
+        )
+    return found
+
+
+def all_of(path: Path, options: Options | None = None) -> list[Lifetime]:
+    return list(lifetimes(path, options or Options()))
+
+
+def assert_same(found: Lifetime, expected: Lifetime) -> None:
+    assert found.experiences.schema == expected.experiences.schema
+    assert found.experiences.equals(expected.experiences)
+    for name in ("id", "measures", "learner", "seed", "role", "complete", "info", "manifest", "notes", "scenario_type"):
+        assert getattr(found, name) == getattr(expected, name), name
+    assert found.inside == expected.id
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(LogError) as caught:
+        all_of(path)
+    return str(caught.value)

@@ -1,0 +1,86 @@
+"""Many lifetimes into one file: whole or not at all, and what cannot be written is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.log.formats.bulk_lives import LENGTH, SCENARIO, all_of, array, several
+
+import perdure
+from perdure.errors import LogError, PerdureError
+from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.write import bulk_rows
+from perdure.scenario.model import Block, Scenario
+
+
+def unwritten(path: Path, *arguments: object, **more: object) -> str:
+    with pytest.raises(PerdureError) as caught:
+        perdure.write_lives(path, *arguments, **more)  # type: ignore[arg-type]
+    assert not path.exists()
+    assert not list(path.parent.iterdir()) if path.parent.exists() else True
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["lives.parquet", "lives"])
+def test_nothing_is_left_of_what_cannot_be_written(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+
+    def breaking() -> Iterator[Lifetime]:
+        yield from several(2)
+        raise LogError("the third is not there")
+
+    assert unwritten(path, breaking()) == "the third is not there"
+    assert "no lifetime to write" in unwritten(path, [])
+    assert "no lifetime to write" in unwritten(path, values=array(0), scenario=SCENARIO)
+    assert "lives or values, and not both" in unwritten(path)
+    assert "give scenario=" in unwritten(path, values=array())
+    assert f"expected a row per lifetime and {LENGTH} columns" in unwritten(
+        path, values=array()[:, 1:], scenario=SCENARIO
+    )
+    assert "3 seeds for more lifetimes" in unwritten(path, values=array(), scenario=SCENARIO, seeds=[1, 2, 3])
+    assert "two lifetimes are called 'life-1'" in unwritten(path, values=array(2), scenario=SCENARIO, seeds=[1, 1])
+    steps = Scenario.of("steps", [Block("learn", "a", None)])
+    assert "has no length in experiences" in unwritten(path, values=array(), scenario=steps)
+    one, other = several(2)
+    assert "two lifetimes are called" in unwritten(path, [one, one])
+    assert "its measures are" in unwritten(path, [one, replace(other, measures={"reward": "lower"})])
+    wider = replace(other, experiences=other.experiences.with_columns(pl.lit(1).alias("steps")))
+    assert "differing: steps" in unwritten(path, [one, wider])
+    unsayable = unwritten(path, [replace(one, manifest={"what": object()})])
+    assert "cannot be written as JSON" in unsayable
+    assert "choose another place" not in unsayable
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(bulk_rows, "PER_PIECE", 1)  # so that it breaks when some are written
+        assert unwritten(path, breaking()) == "the third is not there"
+
+
+def test_further_columns_are_kept_and_may_not_take_our_names(tmp_path: Path) -> None:
+    (one,) = several(1)
+    wider = replace(one, experiences=one.experiences.with_columns(pl.lit(7).alias("steps")))
+    (back,) = all_of(perdure.write_lives(tmp_path / "lives.parquet", [wider]))
+    assert back.experiences.equals(wider.experiences)
+    taken = replace(one, experiences=one.experiences.with_columns(pl.lit(7).alias("seed")))
+    with pytest.raises(LogError, match="a column is called 'seed'"):
+        perdure.write_lives(tmp_path / "taken.parquet", [taken])
+
+
+def test_a_file_is_replaced_whole_and_a_folder_is_not_touched(tmp_path: Path) -> None:
+    file = perdure.write_lives(tmp_path / "lives.parquet", values=array(2), scenario=SCENARIO)
+    with pytest.raises(LogError):
+        perdure.write_lives(file, values=array()[:, 1:], scenario=SCENARIO)
+    assert len(all_of(file)) == 2
+    perdure.write_lives(file, values=array(4), scenario=SCENARIO)
+    assert len(all_of(file)) == 4
+    folder = perdure.write_lives(tmp_path / "lives", values=array(2), scenario=SCENARIO)
+    with pytest.raises(LogError, match="is there already"):
+        perdure.write_lives(folder, values=array(4), scenario=SCENARIO)
+    assert len(all_of(folder)) == 2
+
+
+def test_every_standard_column_comes_back_in_its_type(tmp_path: Path) -> None:
+    (life,) = all_of(perdure.write_lives(tmp_path / "lives.parquet", values=array(1), scenario=SCENARIO))
+    assert dict(life.experiences.schema) == {**STANDARD_COLUMNS, "reward": pl.Float64()}
