@@ -10,7 +10,10 @@ import pytest
 
 from perdure.curves.build import curves
 from perdure.curves.model import Curve, Curves, Prep
-from perdure.metrics.engine.contract import lifetime_of
+from perdure.curves.together import Rows
+from perdure.metrics.engine.contract import lifetime_of, random_blocks
+from perdure.metrics.engine.scorer import Scorer
+from perdure.metrics.engine.settings import Settings
 from perdure.scenario.model import Block
 
 TOLD = ("mean", "terminal", "peak", "until_peak", "total", "slope", "raw_start", "raw_moments", "raw_deviations")
@@ -50,5 +53,34 @@ def test_curves_of_a_life_go_with_it_unsearched() -> None:
     try:
         del lived
         assert held() is None
+    finally:
+        gc.enable()
+
+
+def test_a_curve_among_many_is_told_what_it_would_be_told_alone() -> None:
+    values, raw = np.random.default_rng(0).normal(size=(2, 4, 30))
+    made = Rows(values, lambda: raw, [1.0, 2.0, 3.0, 4.0], 0.0).curves()
+    for count in (30, 40, 7, 1):
+        for row, one in enumerate(made):
+            among, alone = one.first(count), Curve(values[row], raw[row], row + 1.0, 0.0).first(count)
+            assert len(among) == len(alone)
+            assert (among.range, among.floor) == (alone.range, alone.floor)
+            for name in TOLD:
+                assert getattr(among, name) == getattr(alone, name), name
+
+
+def test_what_lives_were_scored_from_goes_before_python_looks_for_cycles() -> None:
+    blocks = random_blocks(np.random.default_rng(1))
+    lives = [lifetime_of(blocks, np.random.default_rng(seed), name=f"life {seed}") for seed in range(3)]
+    gc.disable()
+    try:
+        held: list[ref[object]] = []
+        for _, lived in Scorer(Settings()).scored_together((one, None) for one in lives):
+            assert lived.among is not None
+            assert [one.first(1).raw for one in lived.among.over((0,))]
+            held += [ref(lived.among), ref(lived.among.over((0,))[0])]
+            del lived
+        assert len(held) == 6
+        assert all(one() is None for one in held)
     finally:
         gc.enable()

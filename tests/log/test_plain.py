@@ -31,7 +31,7 @@ def texts(draw: st.DrawFn) -> tuple[tuple[str, ...], str]:
         header.insert(draw(st.integers(0, len(header))), name)
     odd = draw(st.sampled_from([0.0, 0.0, 0.02]))
     steps = draw(st.sampled_from([[1], [1, 9, 90, 900]]))
-    number, lines = draw(st.sampled_from([0, 90, 99990])), []
+    number, lines = draw(st.sampled_from([0, 90, 99990])), list[str]()
     for block in sorted(draw(st.lists(st.sampled_from([1, 1, 2, 10]), min_size=1, max_size=12))):
         number = draw(st.sampled_from([0, number])) if lines and not lines[-1].startswith(f"{block}\t") else number
         number += draw(st.sampled_from(steps))

@@ -7,9 +7,8 @@ asked: thousands of short lives or blocks then cost little more than a long one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cache, partial
 from typing import Any
-from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,11 @@ __all__ = ["Rows", "Together", "over_each", "short_blocks"]
 
 
 class Rows:
-    """The same place in many lives, or places of one length in one life, a row each."""
+    """The same place in many lives, or places of one length in one life, a row each.
+
+    It holds what their curves were told, and not the curves, which hold it: arrays go when the last who uses them
+    goes, and do not wait until Python looks for cycles.
+    """
 
     def __init__(
         self,
@@ -36,44 +39,38 @@ class Rows:
         """`at` says which rows of the values they are, where they are not all."""
         self.at = at
         self.values = values
-        self._raw = raw
+        self.raw = cache(raw)
         self.extents = extents
         self.floor = floor
         self._first: dict[int, Sequence[Curve]] = {}
-        self._made: list[ref[Curve]] = []  # not the curves themselves: they hold this, and would never die
-
-    @cached_property
-    def raw(self) -> Array:
-        """The same, not smoothed."""
-        return self._raw()
+        self._told: list[dict[str, Any]] = []
 
     def every(self, *, raw: bool) -> Array:
         """All of them."""
-        values = self.raw if raw else self.values
+        values = self.raw() if raw else self.values
         return values if self.at is None else values[self.at]
 
     def of(self, row: int, *, raw: bool) -> Array:
         """One of them."""
-        one: Array = (self.raw if raw else self.values)[row if self.at is None else self.at[row]]
+        one: Array = (self.raw() if raw else self.values)[row if self.at is None else self.at[row]]
         return one
 
     def curves(self) -> Sequence[Curve]:
         """One curve per row, for whoever holds them all."""
         made = [_Row(self, row) for row in range(len(self.extents))]
-        self._made = list(map(ref, made))
+        self._told = [one.__dict__ for one in made]
         return made
 
     def tell(self, name: str, found: Sequence[Any]) -> None:
         """Keep what was found for each row in its curve."""
-        for curve, one in zip(self._made, found, strict=True):
-            held = curve()
-            if held is not None:
-                held.__dict__[name] = one
+        for told, one in zip(self._told, found, strict=True):
+            told[name] = one
 
     def first(self, count: int) -> Sequence[Curve]:
         """The first `count` experiences of each row, which has more."""
         if count not in self._first:
-            part = self.values[:, :count], lambda: self.raw[:, :count]
+            raw = self.raw
+            part = self.values[:, :count], lambda: raw()[:, :count]
             self._first[count] = Rows(*part, self.extents, self.floor, self.at).curves()
         return self._first[count]
 
@@ -81,13 +78,14 @@ class Rows:
 class _Row(Curve):
     """One curve among those of many."""
 
+    __slots__ = ("_row", "_rows")  # and in its dictionary nothing but what it was told
+    _row: int
+    _rows: Rows
+
     def __init__(self, rows: Rows, row: int) -> None:
         # Not Curve's own: its fields are looked up when they are asked for, which few of them are.
-        self.__dict__["_rows"] = rows
-        self.__dict__["_row"] = row
-
-    _rows: Rows
-    _row: int
+        object.__setattr__(self, "_rows", rows)
+        object.__setattr__(self, "_row", row)
 
     @property
     def values(self) -> Array:

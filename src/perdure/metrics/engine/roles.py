@@ -44,7 +44,7 @@ def plan_of(metric: Metric) -> Plan:
 
 
 def in_order(metric: Metric) -> Callable[..., Any]:
-    """The formula, to be given its arguments in the order of its roles: to name them takes longer than most formulas."""
+    """The formula, to be given its arguments in the order of its roles: naming them takes longer than most formulas."""
     formula, code = metric.formula, getattr(metric.formula, "__code__", None)
     if code is not None and not code.co_kwonlyargcount and not hasattr(formula, "__wrapped__"):
         return formula
