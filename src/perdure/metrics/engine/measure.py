@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from itertools import repeat
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from perdure.curves.beside import Beside
-from perdure.curves.model import Curves, Expert
-from perdure.curves.twin import Twin
-from perdure.metrics.engine.declare import NO_TWIN, Aggregate, Context, Metric, NoValue, Site, Value, key_text
+from perdure.curves.model import Curves
+from perdure.metrics.engine.declare import Aggregate, Context, Metric, NoValue, Site, key_text
+from perdure.metrics.engine.evaluate import Found, evaluate, everywhere, results_of, throughout
 from perdure.metrics.engine.going_on import Begun
 from perdure.metrics.engine.measured import Broken, Gathered, Measured, Places, Result, restricted
-from perdure.metrics.engine.roles import (
-    CURVES,
-    Over,
-    Plan,
-    blocks_of,
-    experts_at,
-    in_order,
-    plan_of,
-    read_at,
-    roles_read,
-)
+from perdure.metrics.engine.roles import CURVES, Plan, plan_of, read_at, roles_read
 from perdure.scenario.model import Scenario
-from perdure.stopping import Stopped
 
 __all__ = [
     "Broken",
@@ -131,18 +115,18 @@ def measure_all(
         if places is None:
             measured = [_going_on(metric, lives[0], found, begun, context, plan, aggregate)]
         else:
-            by_life: Iterable[Sequence[_Found] | NoValue]
+            by_life: Iterable[Sequence[Found] | NoValue]
             if len(lives) == 1:
-                by_life = (_throughout(metric, lives[0], found, context, plan),)
+                by_life = (throughout(metric, lives[0], found, context, plan),)
             else:
-                by_site = [_everywhere(metric, lives, site, context, plan) for site in found]
+                by_site = [everywhere(metric, lives, site, context, plan) for site in found]
                 by_life = zip(*by_site, strict=True)
             measured = [_come_to(metric, *one, places, aggregate) for one in zip(lives, by_life, strict=True)]
     return measured
 
 
 def _come_to(
-    metric: Metric, curves: Curves, row: Sequence[_Found] | NoValue, places: Places, aggregate: Aggregate
+    metric: Metric, curves: Curves, row: Sequence[Found] | NoValue, places: Places, aggregate: Aggregate
 ) -> Measured:
     """What the sites gave in one lifetime, and what they come to."""
     if isinstance(row, NoValue):
@@ -155,7 +139,7 @@ def _come_to(
         for site, place, here in zip(places.sites, places.blocks, row, strict=True):
             if isinstance(here, Exception):
                 raise here
-            gathered.add(site, _results(metric, curves, site, here), place)
+            gathered.add(site, results_of(metric, curves, site, here), place)
         return gathered.measured(metric, left_out, aggregate)
     except Exception as problem:
         return _failed(metric, places.sites, problem)
@@ -197,141 +181,6 @@ def _walk(metric: Metric, sites: Sites) -> tuple[Site, ...]:
         return sites.of(metric)
     except Exception as problem:
         raise Broken(f"the sites of {metric.name} raised {type(problem).__name__}: {problem}") from problem
-
-
-_Given = float | Result
-_Found = _Given | tuple[_Given, ...] | Exception | None
-"""What one life gave at one site: a number of which nothing else is to be said, or one result, or one per expert; None
-where it has no expert; or why it failed."""
-
-
-def evaluate(
-    metric: Metric, curves: Curves, site: Site, context: Context, plan: Plan | None = None
-) -> tuple[Result, ...] | None:
-    """The metric at one site: one result, or one per expert; None where it needs an expert and has none.
-
-    `plan` is what builds the formula's arguments, for those who ask at many sites.
-    """
-    return _results(metric, curves, site, _evaluated(metric, curves, site, context, plan or plan_of(metric)))
-
-
-def _results(metric: Metric, curves: Curves, site: Site, found: _Found) -> tuple[Result, ...] | None:
-    """What was found, in full."""
-    if isinstance(found, float):
-        return (Result(curves.lifetime, metric.name, site.key, found, None, site.flags),)
-    return (found,) if isinstance(found, Result) else found  # type: ignore[return-value]
-
-
-def _everywhere(metric: Metric, lives: Sequence[Curves], site: Site, context: Context, plan: Plan) -> list[_Found]:
-    """The metric at one site of each life; one in which it fails leaves the others alone."""
-    columns: list[Sequence[Any]] = []
-    if not metric.expert:
-        try:
-            columns = [build.each(lives, site) for _, build in plan if isinstance(build, Over)]
-        except Exception as problem:  # sites may name blocks that are not there
-            return [problem] * len(lives)
-    if len(columns) < len(plan):
-        return [_tried(metric, curves, site, context, plan) for curves in lives]
-    return _row_by_row(metric, zip(lives, repeat(site)), columns)
-
-
-def _row_by_row(metric: Metric, where: Iterable[tuple[Curves, Site]], columns: Sequence[Sequence[Any]]) -> list[_Found]:
-    """What the formula gives at each place, or how it failed; `columns` are its arguments there, role by role."""
-    formula = in_order(metric)
-    found: list[_Found] = []
-    for (curves, site), row in zip(where, zip(*columns, strict=True), strict=True):
-        try:
-            found.append(_called(metric, curves, site, partial(formula, *row)))
-        except Exception as problem:
-            found.append(problem)
-    return found
-
-
-def _throughout(
-    metric: Metric, curves: Curves, found: Sequence[Site], context: Context, plan: Plan
-) -> Sequence[_Found] | NoValue:
-    """The metric at every site of one life, which may be many; why it has none where that is the same at all."""
-    columns: list[list[Any]] = []
-    if not metric.expert:
-        with suppress(Exception):  # a site may have no such role or block; each then says so for itself
-            columns = [build.along(curves, found) for _, build in plan if isinstance(build, Over)]
-            if curves.twin is None and Twin in metric.roles.values():
-                return NoValue(NO_TWIN)
-    if len(columns) < len(plan):
-        return [_tried(metric, curves, site, context, plan) for site in found]
-    return _row_by_row(metric, zip(repeat(curves), found), columns)
-
-
-def _tried(metric: Metric, curves: Curves, site: Site, context: Context, plan: Plan) -> _Found:
-    """The metric at one site of one life, or why it failed."""
-    try:
-        return _evaluated(metric, curves, site, context, plan)
-    except Exception as problem:
-        return problem
-
-
-def _evaluated(metric: Metric, curves: Curves, site: Site, context: Context, plan: Plan) -> _Found:
-    experts: tuple[Expert, ...] = ()
-    if metric.expert:
-        experts = experts_at(curves, site, context)
-        if not experts:
-            return None
-    try:
-        common = {name: build(curves, site, context) for name, build in plan if build}
-    except NoValue as reason:
-        return Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags)
-    kinds = metric.roles
-    if "experts" in kinds:
-        common["experts"] = experts
-    if "expert" not in kinds:
-        return _called(metric, curves, site, partial(metric.formula, **common))
-    named: Iterable[tuple[str, Any]]
-    if kinds["expert"] is Beside:
-        if site.task is None:
-            raise Broken(f"{metric.name}: there is one joined curve per task, and its sites are of the whole lifetime")
-        beside = curves.beside(site.task, blocks_of(metric, site, "learned"), context.expert_average)
-        named = ((one.expert, one) for one in beside)
-    elif kinds["expert"] is Expert:
-        named = ((one.mark, one) for one in experts)
-    else:
-        named = ((one.mark, one.curve) for one in experts if len(one.curve))
-    return (
-        tuple(_called(metric, curves, site, partial(metric.formula, **common, expert=one), mark) for mark, one in named)
-        or None
-    )
-
-
-def _called(
-    metric: Metric, curves: Curves, site: Site, formula: Callable[[], float | Value], expert: str | None = None
-) -> float | Result:
-    """What the formula gives with its arguments there; the number alone where nothing else is to be said of it."""
-    try:
-        given = formula()
-    except NoValue as reason:
-        return Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags, expert)
-    except Stopped:
-        raise
-    except (Exception, SystemExit) as problem:  # a formula must not end the program either
-        raise Broken(f"{metric.name} raised {type(problem).__name__}: {problem} (at {key_text(site.key)})") from problem
-    flags = site.flags
-    if isinstance(given, Value):
-        flags, given = flags + tuple(given.flags), given.value
-    try:
-        number = float(given)
-    except (TypeError, ValueError):
-        raise Broken(
-            f"{metric.name} returned a {type(given).__name__}; expected a number, a Value, or NoValue raised "
-            f"(at {key_text(site.key)})"
-        ) from None
-    if not math.isfinite(number):
-        raise Broken(
-            f"{metric.name} returned {number} (at {key_text(site.key)}); where there is no value it must raise NoValue"
-        )
-    if number <= 0 and metric.scale == "log":
-        raise Broken(f"{metric.name} returned {number} (at {key_text(site.key)}), which has no logarithm")
-    if not flags and expert is None:
-        return number
-    return Result(curves.lifetime, metric.name, site.key, number, None, flags, expert)
 
 
 def _left_out(metric: Metric, curves: Curves) -> frozenset[str]:
