@@ -1,10 +1,10 @@
 """How do time and memory grow with rows, blocks, lifetimes and tasks?
 
-Each point is a fresh `perdure score` (of tasks, `perdure report` too), with what it used of processors and memory, and
-the work alone: the processor time of the same survey and its statistics in a process that has scored a small life
-before. The exponent is the slope of that work's logarithm over all decades, and over the
-last. Processor time, because it says more than
-the clock where a machine is shared; one process, because a second one's start is no work.
+Each point is a fresh `perdure score` (of tasks, `perdure report` too), in turn with what it stands beside: the least of
+three tries (one, where it works for more than 10 s), of clock, processors and memory each. Beside it the work alone:
+the processor time of the same survey and its statistics in a process that has imported all and scored a small life
+before. The exponent is the slope of that work's logarithm over all decades, and over the last. Processor time, because
+it says more than the clock where a machine is shared; one process, because a second one's start is no work.
 
     python bench/size.py --only rows blocks --largest 7
 
@@ -19,8 +19,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +45,7 @@ SCAN = (
 )
 SCAN_ALL = "import polars as pl, sys; pl.read_parquet(sys.argv[1])"
 WORK = (
-    "import sys, time, perdure; from perdure.stats.groups import groups; "
+    "import sys, time, perdure, polars, scipy.special; from perdure.stats.groups import groups; "
     "groups(perdure.survey(sys.argv[1], jobs=1)); "
     "t = time.process_time(); groups(perdure.survey(sys.argv[2], jobs=1)); print(time.process_time() - t)"
 )
@@ -73,13 +73,18 @@ class Spent:
         return f"{other}; {times[0]:.1f} × its processor time, {times[1]:.1f} × by the clock"
 
 
-def spent(*command: str, tries: int = 2) -> Spent:
-    """The least of several fresh processes, of each by itself: what else a machine does only adds to it."""
-    each = [_once(command) for _ in range(tries)]
-    return Spent(*(min(getattr(one, name) for one in each) for name in ("seconds", "processor", "megabytes")))
+def spent(*commands: Sequence[str], tries: int, path: Path) -> list[Spent]:
+    """What each of several commands takes at the least, of tries in turn: what else a machine does only adds to it.
+
+    Copies that reading left at `path` are removed before each.
+    """
+    tried = [[_once(command, path) for command in commands] for _ in range(tries)]
+    least = ([min(numbers) for numbers in zip(*map(astuple, each), strict=True)] for each in zip(*tried, strict=True))
+    return [Spent(*numbers) for numbers in least]
 
 
-def _once(command: Sequence[str]) -> Spent:
+def _once(command: Sequence[str], path: Path) -> Spent:
+    forget(path)
     done = subprocess.run([sys.executable, "-c", MEASURED, *command], capture_output=True, text=True, check=True)
     *numbers, code = done.stdout.split()
     if int(code):
@@ -93,10 +98,9 @@ def forget(path: Path) -> None:
         kept.unlink()
 
 
-def score(path: Path, *options: str, tries: int = 2) -> Spent:
-    """`perdure score`, from the text each time."""
-    forget(path)
-    return spent(sys.executable, "-m", "perdure", "score", str(path), "--quiet", *options, tries=tries)
+def command(verb: str, path: Path, *options: str) -> list[str]:
+    """`perdure` with a verb."""
+    return [sys.executable, "-m", "perdure", verb, str(path), "--quiet", *options]
 
 
 def work(path: Path, small: Path, tries: int = 2) -> float:
@@ -104,8 +108,8 @@ def work(path: Path, small: Path, tries: int = 2) -> float:
 
     def once() -> float:
         forget(path)
-        command = [sys.executable, "-c", WORK, str(small), str(path)]
-        return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        both = [sys.executable, "-c", WORK, str(small), str(path)]
+        return float(subprocess.run(both, capture_output=True, text=True, check=True).stdout)
 
     return min(once() for _ in range(tries))
 
@@ -151,11 +155,13 @@ def once_each(tasks: int) -> list[tuple[str, Sequence[str]]]:
 
 @dataclass(frozen=True)
 class Point:
-    """Something of a size, to be scored; what else there is to say of it is measured when it is asked for."""
+    """Something of a size, to be scored in turn with others' code that gets its path."""
 
     count: int
     path: Path
-    beside: Callable[[Spent], str] = lambda _: ""
+    others: Mapping[str, str] = field(default_factory=dict)
+    more: Callable[[], str] = lambda: ""
+    """What else there is to say of it, measured when it is asked for."""
 
 
 def rows(root: Path, largest: int) -> Iterator[Point]:
@@ -166,24 +172,15 @@ def rows(root: Path, largest: int) -> Iterator[Point]:
         path = root / f"rows{power}.parquet"
         pieces = (np.random.default_rng(at).normal(0.5, 0.2, (1, length)) for at in range(10**power // length))
         perdure.write_lives(path, values=pieces, scenario=Scenario.of("size", blocks), learner="size")
-
-        def beside(ours: Spent, path: Path = path) -> str:
-            means, whole = (spent(sys.executable, "-c", code, str(path), tries=3) for code in (SCAN, SCAN_ALL))
-            return f"Polars reads all columns: {ours.beside(whole)}. Polars' means of blocks: {ours.beside(means)}"
-
-        yield Point(10**power, path, beside if power > 5 else lambda _: "")
+        others = {"Polars reads all columns": SCAN_ALL, "Polars' means of blocks": SCAN}
+        yield Point(10**power, path, others if power > 5 else {})
 
 
 def text(root: Path, largest: int) -> Iterator[Point]:
     """Rows of one life as text."""
     for power in range(4, min(largest, 8) + 1):
         life = write_life(root / f"text{power}", in_turn(100), 10**power // 100)
-
-        def beside(ours: Spent, life: Path = life) -> str:
-            scan = spent(sys.executable, "-c", SCAN_TEXT, str(life), tries=1)
-            return f"Polars' means of blocks: {ours.beside(scan)}"
-
-        yield Point(10**power, life, beside if power > 5 else lambda _: "")
+        yield Point(10**power, life, {"Polars' means of blocks": SCAN_TEXT} if power > 5 else {})
 
 
 def blocks(root: Path, _largest: int) -> Iterator[Point]:
@@ -212,11 +209,11 @@ def tasks(root: Path, _largest: int) -> Iterator[Point]:
     for count in (2, 20, 200, 2000):
         life, page = write_life(root / f"tasks{count}", once_each(count), 10), root / f"tasks{count}.html"
 
-        def beside(_: Spent, life: Path = life, page: Path = page, count: int = count) -> str:
-            report = spent(sys.executable, "-m", "perdure", "report", str(life), "--to", str(page), "--quiet", tries=1)
+        def more(life: Path = life, page: Path = page, count: int = count) -> str:
+            (report,) = spent(command("report", life, "--to", str(page)), tries=1, path=life)
             return f"{count} tasks; its report {report}, {page.stat().st_size / 1e6:.1f} MB"
 
-        yield Point(4 * count, life, beside)
+        yield Point(4 * count, life, more=more)
 
 
 PARTS: dict[str, Callable[[Path, int], Iterator[Point]]] = {
@@ -239,15 +236,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
         root = Path(folder)
         small = write_life(root / "small", in_turn(10), 10)
-        print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; start-up {score(small, tries=3)}\n")
+        (start,) = spent(command("score", small), tries=3, path=small)
+        print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; start-up {start}\n")
         print("| what | how many | score | work | |\n|---|---|---|---|---|", flush=True)
         for name in asked.only:
             points: list[tuple[int, float]] = []
             for point in PARTS[name](root, asked.largest):
                 took = work(point.path, small)
-                command = score(point.path, tries=1 if took > 5 else 2)
+                others = ([sys.executable, "-c", code, str(point.path)] for code in point.others.values())
+                tries = 1 if took > 10 else 3
+                ours, *theirs = spent(command("score", point.path), *others, tries=tries, path=point.path)
                 points.append((point.count, took))
-                print(f"| {name} | {point.count:,} | {command} | {took:.3f} s | {point.beside(command)} |", flush=True)
+                said = [f"{what}: {ours.beside(one)}" for what, one in zip(point.others, theirs, strict=True)]
+                told = ". ".join(filter(None, [*said, point.more()]))
+                print(f"| {name} | {point.count:,} | {ours} | {took:.3f} s | {told} |", flush=True)
                 subprocess.run(["rm", "-r", str(point.path)], check=True)
             sizes, times = np.log10([count for count, _ in points]), np.log10([took for _, took in points])
             whole, last = np.polyfit(sizes, times, 1)[0], np.polyfit(sizes[-2:], times[-2:], 1)[0]
