@@ -55,7 +55,7 @@ def _score(one: Score) -> Iterator[str]:
     from perdure.metrics.engine.declare import METRICS
     from perdure.stats.groups import alone
 
-    known = {name: METRICS.get(name) for name in one.metrics if name in METRICS.names()}
+    known = {name: METRICS.get(name) for name in one.metrics if name in METRICS}
     yield from _group(alone(Survey((Life(one),), (), {}, one.preset, known), one))
 
 

@@ -76,6 +76,11 @@ class Registry(Generic[T]):
         self._read_plugins()
         return self._known()
 
+    def __contains__(self, name: object) -> bool:
+        """Whether it is one of the names, plug-ins included."""
+        self._read_plugins()
+        return name in self._things or name in self._later
+
     def __iter__(self) -> Iterator[T]:
         """Our own first; plug-ins are only looked for by those who ask further."""
         return self.besides(())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +62,7 @@ def show_answers(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
 
 
 def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:
+    from perdure.metrics.engine.declare import METRICS
     from perdure.stats.answer import answer, asked, title
     from perdure.stats.reading import reading
 
@@ -71,9 +72,7 @@ def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:
             say(line) if line else None
     questions = {} if depth.ids else asked(group)
     known = [one for one in group.estimates.values() if one.n and not _relearned(group, one)]
-    wanted = [
-        one for one in known if one.metric in depth.ids or one.metric not in _declared()
-    ]  # asked for, or a file's
+    wanted = [one for one in known if one.metric in depth.ids or one.metric not in METRICS]  # asked for, or a file's
     if wanted:
         questions["" if depth.ids else "Requested"] = wanted
     shown = [one for rows in questions.values() for one in rows]
@@ -90,12 +89,6 @@ def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:
         _footer(group, rest, depth)
     for life, why in group.left_out:
         say(f"left out: {life}: {why}", "yellow")
-
-
-def _declared() -> frozenset[str]:
-    from perdure.metrics.engine.declare import METRICS
-
-    return frozenset(METRICS.names())
 
 
 def _table(questions: dict[str, list[Estimate]]) -> None:
@@ -139,6 +132,8 @@ def _notes(group: Group, shown: Iterable[Estimate]) -> Iterator[str]:
 
 
 def _footer(group: Group, rest: Sequence[Estimate], depth: Depth) -> None:
+    from perdure.metrics.engine.declare import METRICS
+
     absent: dict[tuple[int, str], list[str]] = {}
     flagged: dict[tuple[str, int], list[str]] = {}
     for name, one in group.estimates.items():
@@ -157,7 +152,7 @@ def _footer(group: Group, rest: Sequence[Estimate], depth: Depth) -> None:
         if hidden:
             say(f"{', '.join(hidden)}: not shown, because tasks were learned again; --json has them", "grey")
         return
-    known = frozenset[str]() if depth.ids else _declared()
+    known: Container[str] = () if depth.ids else METRICS
     asked_for = {why: [name for name in names if name not in known] for why, names in absent.items()}
     _say_absent(group, {why: names for why, names in asked_for.items() if names})  # so their reason is of interest
     none = sum(1 for name, one in group.estimates.items() if name in known and not one.n)

@@ -130,7 +130,7 @@ def _bars(
 ) -> dict[str, Bar]:
     """A bar for each name: as declared, else as `written` beside the scores; without either it gets no verdict."""
     declared: dict[str, Metric] = {}
-    if preset in PRESETS.names():
+    if preset in PRESETS:
         declared = chosen(PRESETS.get(preset), tuple(one for one in files if one.endswith(".py")), {})
     bars: dict[str, Bar] = {}
     for name in (*(one for one in declared if one in set(names)), *(one for one in names if one not in declared)):

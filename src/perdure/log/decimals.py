@@ -23,8 +23,6 @@ _EXACT = 15  # digits of which every whole number is a float
 _EXTENDED = np.finfo(np.longdouble).nmant == 63  # 64 bits, as Intel's processors have
 _HALF = np.longdouble(0.5)
 
-_SHIFTS = np.array([64 - 8 * length for length in range(9)], dtype=np.uint64)
-_PADDING = np.array([int.from_bytes(b"0" * (8 - length), "little") for length in range(9)], dtype=np.uint64)
 _POWERS = 10 ** np.arange(_MOST_DIGITS + 1, dtype=np.uint64)
 _FLOAT_POWERS = _POWERS.astype(np.float64)
 
@@ -113,9 +111,8 @@ def _digits(text: Text, begins: Places, lengths: Places) -> tuple[Words, Marks]:
 
 def _eight(words: Words, lengths: Places) -> tuple[Words, Marks]:
     """The first `lengths` of eight signs as a whole number, and whether they are digits."""
-    words = (words << _SHIFTS[lengths]) | _PADDING[lengths]
-    sound = ((words & _TENS) == _ZEROS) & (((words + _SIXES) & _TENS) == _ZEROS)
-    words -= _ZEROS
+    words = (words ^ _ZEROS) << ((_WORD - lengths) << 3).view(np.uint64)  # digits are 0 to 9 now, and behind noughts
+    sound = ((words | (words + _SIXES)) & _TENS) == 0
     words = words * _TEN + (words >> _EIGHT)  # pairs of digits, then four, then eight
     words = ((words & _PAIRS) * _UPPER + ((words >> _SIXTEEN) & _PAIRS) * _LOWER) >> _THIRTY_TWO
     return words, sound

@@ -242,11 +242,13 @@ def _lasts(header: Sequence[str]) -> list[int]:
 def _field_ends(text: Text, begins: Places, newlines: Places, length: Callable[[int], int]) -> Places:
     """Where a field ends in each line, as long as in some other; `length` tells it of one."""
     ends = np.minimum(begins + length(0), newlines)
+    unknown = np.flatnonzero(text.codes[ends] != _TAB)
     for _ in range(_GUESSES):
-        unknown = np.flatnonzero(text.codes[ends] != _TAB)
         if not unknown.size:
             return ends
-        ends[unknown] = np.minimum(begins[unknown] + length(unknown[0]), newlines[unknown])
+        guessed = np.minimum(begins[unknown] + length(unknown[0]), newlines[unknown])
+        ends[unknown] = guessed
+        unknown = unknown[text.codes[guessed] != _TAB]
     raise NeedsRows
 
 

@@ -208,7 +208,7 @@ def _headings(shown: Sequence[str], material: Material, group: Group, bars: Mapp
 
 def _spelled(metric: str) -> str:
     """Its name for people, by its declaration where there is one."""
-    return METRICS.get(metric).spelled if metric in METRICS.names() else metric.replace("_", " ")
+    return METRICS.get(metric).spelled if metric in METRICS else metric.replace("_", " ")
 
 
 def _caption(groups: Sequence[Group], title: str | None) -> str:

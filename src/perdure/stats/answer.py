@@ -71,7 +71,7 @@ def _preset(group: Group) -> str:
 
 def question(metric: str) -> str:
     """Which question a metric answers, by its declaration, also where only its scores are known."""
-    return METRICS.get(metric).question if metric in METRICS.names() else ""
+    return METRICS.get(metric).question if metric in METRICS else ""
 
 
 def asked(group: Group) -> dict[str, list[Estimate]]:

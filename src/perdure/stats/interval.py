@@ -171,7 +171,7 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
     Each evaluation block counts once, with its summed weight. Evaluations that follow one another resemble
     each other, so the standard error grows by √((1 + ρ)/(1 − ρ)), ρ their lag-1 correlation over all blocks used.
     """
-    compared = METRICS.get(metric).compares if metric in METRICS.names() else None
+    compared = METRICS.get(metric).compares if metric in METRICS else None
     if compared is None:
         return "one lifetime has no spread to judge it by"
     blocks = tuple(life.blocks)  # which may be kept packed, and are looked at again and again

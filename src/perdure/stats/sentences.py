@@ -51,7 +51,7 @@ def words_of(metric: str, bar: Bar | None = None) -> Words:
     """How a metric's verdict is said, by its declaration, also where only its scores are known."""
     if bar is not None and bar.words is not None:
         return bar.words
-    return (METRICS.get(metric).words if metric in METRICS.names() else None) or _PLAIN
+    return (METRICS.get(metric).words if metric in METRICS else None) or _PLAIN
 
 
 def verdict_words() -> tuple[str, ...]:
@@ -68,7 +68,7 @@ def rule_of(preset: str) -> str:
 
 def decides(preset: str) -> bool:
     """Whether a preset gives any verdict, by its declaration where there is one."""
-    return preset not in PRESETS.names() or PRESETS.get(preset).decides
+    return preset not in PRESETS or PRESETS.get(preset).decides
 
 
 def word_of(words: Words, verdict: Verdict, ends: tuple[float, float], slack: float, none: float) -> str:
@@ -88,7 +88,7 @@ def word_of(words: Words, verdict: Verdict, ends: tuple[float, float], slack: fl
 def meaning(metric: str, words: Words, made: Decision, n: int) -> str:
     """What the word means here, in words, of `n` lifetimes."""
     margin, word = number(made.margin), made.word or ""
-    points = " points" if metric in METRICS.names() and METRICS.get(metric).unit == "points" else ""
+    points = " points" if metric in METRICS and METRICS.get(metric).unit == "points" else ""
     if word == "gains":
         return "it gets better while other tasks are learned"
     if word == "keeps":

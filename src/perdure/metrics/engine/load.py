@@ -83,6 +83,8 @@ def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, flo
 
 def _led(metric: Metric, preset: Preset) -> Metric:
     """The metric as the preset decides it: whether it leads, and with which margin."""
+    if preset.decides and preset.margins:
+        return metric
     return replace(
         metric,
         headline=metric.headline if preset.decides else "",
