@@ -47,7 +47,7 @@ def test_a_short_block_among_others_says_what_it_says_alone(scale: str) -> None:
 
 def test_curves_of_a_life_go_with_it_unsearched() -> None:
     lived = life([10] * 30)
-    assert sum(lived.over((index,)).mean for index in range(30))
+    assert sum(lived.over((index,)).mean + lived.over((index,)).first(3).raw_start for index in range(30))
     held = ref(lived.over((3,)))
     gc.disable()
     try:

@@ -49,13 +49,14 @@ def test_processes_do_the_work_in_order_and_leave_this_one_as_it_was() -> None:
     assert dict(os.environ) == before
 
 
-@pytest.mark.parametrize("often", [0, 700, 10**6])
+@pytest.mark.parametrize("often", [0, 700, 10**9])
 def test_dead_cycles_are_searched_for_seldom_meanwhile_and_never_sooner_than_asked(often: int) -> None:
     before = gc.get_threshold()
     gc.set_threshold(often, 7, 5)
     try:
-        seen = worked(lambda _how: lambda _item: gc.get_threshold(), None, [1], 1)
-        assert seen == [(max(often, 100_000) if often else 0, 7, 5)]
+        ((seen, *others),) = worked(lambda _how: lambda _item: gc.get_threshold(), None, [1], 1)
+        assert seen == often if often in (0, 10**9) else seen > 100 * often
+        assert others == [7, 5]
         with pytest.raises(ZeroDivisionError):
             worked(lambda _how: lambda item: 1 // item, None, [0], 1)
         assert gc.get_threshold() == (often, 7, 5)

@@ -69,7 +69,7 @@ class Rows:
     def first(self, count: int) -> Sequence[Curve]:
         """The first `count` experiences of each row, which has more."""
         if count not in self._first:
-            raw = self.raw
+            raw = self.raw  # not this itself, which will hold them
             part = self.values[:, :count], lambda: raw()[:, :count]
             self._first[count] = Rows(*part, self.extents, self.floor, self.at).curves()
         return self._first[count]

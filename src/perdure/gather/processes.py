@@ -64,12 +64,12 @@ def _alone(items: Sequence[Item], work: Callable[[Item], Done]) -> Iterator[tupl
         yield at, work(item)
 
 
-_SELDOM = 100_000  # objects more than before
+_SELDOM = 1_000_000  # objects more than before
 
 
 @contextmanager
 def _seldom_searched() -> Iterator[None]:
-    """Python looks for dead cycles less often inside, as in the command: a lifetime leaves next to none.
+    """Python looks for dead cycles less often inside: a lifetime leaves none.
 
     After every 700 objects, as it does by default, the search takes a quarter of the time of a long life.
     """

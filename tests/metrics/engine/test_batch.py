@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,7 +30,7 @@ from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario import sites
-from perdure.scenario.model import Block, Scenario
+from perdure.scenario.model import Block, Mode, Scenario
 
 
 def scored(scorer: Scorer, lives: Sequence[Lifetime]) -> list[Score]:
@@ -244,6 +245,27 @@ def test_sites_that_name_no_block_are_named_in_every_life(blocks: tuple[int, ...
     for one in measure_all(lost, together()):
         assert one.value is None
         assert re.search(r"(failed|raised)[: ]+\w+Error", str(one.why))
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS.names()))
+@pytest.mark.parametrize("alike", [True, False])
+def test_lives_leave_no_cycles_to_be_searched_for(preset: str, alike: bool) -> None:
+    rng = np.random.default_rng(4)
+    lives = [lifetime_of(_going_through(10 if alike else 10 + number % 2), rng) for number in range(4)]
+    scorer = Scorer(Settings(preset=preset), Experts(tuple(expert_of(task, rng) for task in ("a", "b"))))
+    assert len(scored(scorer, lives)) == 4  # what is kept for all lives to come is there now
+    gc.collect()
+    gc.disable()
+    try:
+        assert len(scored(scorer, lives)) == 4
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def _going_through(length: int) -> list[Block]:
+    modes: tuple[Mode, ...] = ("evaluate", "learn", "evaluate")
+    return [Block(mode, task, length) for task in ("a", "b", "a") for mode in modes]
 
 
 @pytest.mark.parametrize("count", [1, 3])
