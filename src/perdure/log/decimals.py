@@ -30,7 +30,7 @@ _ONES, _HIGHS = (np.uint64(int.from_bytes(bytes([one]) * 8, "little")) for one i
 _ZEROS, _SIXES, _TENS, _DOTS = (np.uint64(int.from_bytes(bytes([one]) * 8, "little")) for one in (48, 6, 0xF0, 46))
 _PAIRS = np.uint64(0x000000FF000000FF)
 _UPPER, _LOWER = np.uint64(0x000F424000000064), np.uint64(0x0000271000000001)
-_EIGHT, _TEN, _SIXTEEN, _THIRTY_TWO = (np.uint64(one) for one in (8, 10, 16, 32))
+_ONE, _EIGHT, _TEN, _SIXTEEN, _THIRTY_TWO = (np.uint64(one) for one in (1, 8, 10, 16, 32))
 _SIGNS = frozenset(b"0123456789+-.eE")
 _MINUS = ord("-")
 
@@ -74,16 +74,22 @@ def decimals(text: Text, begins: Places, lengths: Places) -> npt.NDArray[np.floa
     first, size = (begins + negative, lengths - negative) if signed else (begins, lengths)
     words = text.words[first]
     before = np.minimum(_point(words), size)  # digits before the point
-    behind = np.maximum(size - before - 1, 0)
-    digits = before + behind
-    plain = (before >= 1) & (digits <= _MOST_DIGITS)
-    plain &= (before == size) | ((before < _WORD) & (behind > 0))  # no point; or one that was seen, and digits behind
+    seen = np.minimum(size, _WORD)
+    points = (before < seen).astype(np.int64)  # one or none
+    further, digits = size - seen, size - points
+    behind = (digits - before) * points
+    plain = (before >= 1) & (digits <= _MOST_DIGITS) & (behind >= points)
     if not plain.all():
-        before, behind, digits = (np.where(plain, one, 1) for one in (before, behind, digits))
-    upper, sound = _eight(words, before)
-    lower, as_sound = _digits(text, first + (before + 1), behind)
-    plain &= sound & as_sound
-    mantissa = upper * _POWERS[behind] + lower
+        further = np.where(plain, further, 0)
+        behind = np.where(plain, behind, 0)
+    below: Words = (_ONE << (before << 3).view(np.uint64)) - _ONE  # what stands before the point
+    closed_up: Words = (words & below) | ((words >> _EIGHT) & ~below)
+    mantissa, sound = _eight(closed_up, seen - points)
+    plain &= sound
+    if further.any():
+        lower, sound = _digits(text, first + seen, further)
+        mantissa = mantissa * _POWERS[further] + lower
+        plain &= sound
     values = mantissa.astype(np.float64) / _FLOAT_POWERS[behind]
     long = digits > _EXACT
     if long.any():
