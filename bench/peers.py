@@ -23,6 +23,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import score_speed  # type: ignore[import-not-found]
 from score_speed import SCAN, SCORE, TASKS, compile_ours, forget_cache, inside, store_experts, write_lifetime
@@ -144,11 +145,6 @@ def installed(peers: Path, name: str) -> None:
     done.touch()
 
 
-def took(place: Place, *command: str) -> Took:
-    """The fastest of several tries."""
-    return min((_once(place, command) for _ in range(place.tries)), key=lambda one: one.seconds)
-
-
 def _once(place: Place, command: Sequence[str]) -> Took:
     with tempfile.TemporaryFile() as said:
         started = time.perf_counter()
@@ -194,13 +190,30 @@ def _closed(life: Path) -> Path:
     return life
 
 
-def _score(place: Place, life: Path, experts: Path) -> Took:
+def _in_turn(place: Place, life: Path, experts: Path, *peer: str) -> tuple[list[Took], list[Took]]:
+    """`score` before and after each try of the peer, so that both meet the same machine."""
+    ours, theirs = _scores(place, life, experts), list[Took]()
+    for _ in range(place.tries):
+        theirs.append(_once(place, peer))
+        ours += _scores(place, life, experts)
+    return ours, theirs
+
+
+def _scores(place: Place, life: Path, experts: Path) -> list[Took]:
     tried: list[Took] = []
-    for _ in range(max(_TRIES, place.tries)):
+    for _ in range(_TRIES):
         forget_cache(life)
         forget_cache(experts)
         tried.append(_once(place, score_speed.perdure(life, experts)))
-    return min(tried, key=lambda one: one.seconds)
+    return tried
+
+
+def _beside(what: str, goal: str, ours: Sequence[Took], theirs: Sequence[Took]) -> Line:
+    """The fastest of each; and by their medians, since a short run finds a calm moment sooner than a long one."""
+    mine, its = (min(tried, key=lambda one: one.seconds) for tried in (ours, theirs))
+    usual = median(one.seconds for one in theirs) / median(one.seconds for one in ours)
+    ratios = f"{its.processor / mine.processor:.1f} × cpu; medians {usual:.1f} ×"
+    return Line(what, goal, f"{its.seconds / mine.seconds:.1f} × ({ratios})", str(mine), str(its))
 
 
 def _l2metrics(place: Place, rows: int, goal: int) -> Iterator[Line]:
@@ -208,15 +221,8 @@ def _l2metrics(place: Place, rows: int, goal: int) -> Iterator[Line]:
     if not (place.root / "l2data").exists():
         (place.root / "l2data").mkdir()
         store_experts(place.python("l2"), experts, {"L2DATA": str(place.root / "l2data")})
-    ours = _score(place, life, experts)
-    theirs = took(place, *score_speed.peer_command(place.python("l2"), life))
-    yield Line(
-        f"l2metrics 3.1 / `score`, {rows:,} rows, end to end",
-        f"≥ {goal} ×",
-        f"{theirs.seconds / ours.seconds:.1f} × ({theirs.processor / ours.processor:.1f} × cpu)",
-        str(ours),
-        str(theirs),
-    )
+    tried = _in_turn(place, life, experts, *score_speed.peer_command(place.python("l2"), life))
+    yield _beside(f"l2metrics 3.1 / `score`, {rows:,} rows, end to end", f"≥ {goal} ×", *tried)
 
 
 def small(place: Place) -> Iterator[Line]:
@@ -232,12 +238,8 @@ def large(place: Place) -> Iterator[Line]:
 def pandas(place: Place) -> Iterator[Line]:
     """A notebook's way with pandas: read, smooth, scale, and one number, against all metrics."""
     life, experts, _ = _life(place, 1_000_000)
-    ours = _score(place, life, experts)
-    theirs = took(place, place.python("rliable"), "-c", PANDAS, str(life))
-    yield Line(
-        "pandas, one number / `score`, all metrics, 10⁶ rows", "", f"{theirs.seconds / ours.seconds:.1f} ×",
-        str(ours), str(theirs),
-    )  # fmt: skip
+    tried = _in_turn(place, life, experts, place.python("rliable"), "-c", PANDAS, str(life))
+    yield _beside("pandas, one number / `score`, all metrics, 10⁶ rows", "", *tried)
 
 
 def scan(place: Place) -> Iterator[Line]:
@@ -291,11 +293,9 @@ def avalanche(place: Place) -> Iterator[Line]:
         tried.append((mine, its))
         least, most = (_printed(python, script, who, f"{into}-again", "again") for who, into in folders)
         apart.append((least, most))
-    ours, theirs = (min(one, key=lambda each: each.seconds) for one in zip(*tried, strict=True))
     least, most = map(min, zip(*apart, strict=True))
     what = "Avalanche 0.6 / `run` and `score`, 1,600 batches of digits"
-    ratio = f"{theirs.seconds / ours.seconds:.1f} × ({theirs.processor / ours.processor:.1f} × cpu)"
-    yield Line(f"{what}, end to end", "", ratio, str(ours), str(theirs))
+    yield _beside(f"{what}, end to end", "", *map(list, zip(*tried, strict=True)))
     yield Line(f"{what}, start-up apart, cpu", "", f"{most / least:.2f} ×", f"{least:.2f} s", f"{most:.2f} s")
 
 
@@ -337,9 +337,9 @@ def page(place: Place, lines: Sequence[Line], unfinished: Sequence[tuple[str, st
     return f"""# Beside others
 
 Written by `make bench` (`bench/peers.py`). Both sides worked on the same files in the same run, each as a fresh
-process. Of `score` the fastest of {max(_TRIES, place.tries)} tries counts, of a peer that of {place.tries}; where a
-machine is shared, the ratio of processor time (cpu) says more than that of the clock. `a / b` is the time of a over
-that of b. The logs have ledgers, and `score` verifies every byte against them. What Avalanche does and what we do in
+process, in turn. Of `score` the fastest of {_TRIES * (place.tries + 1)} tries counts, of a peer that of
+{place.tries}; where a machine is shared, the ratio of processor time (cpu) says more than that of the clock, and that
+of the medians how it was on most tries. `a / b` is the time of a over that of b. The logs have ledgers, and `score` verifies every byte against them. What Avalanche does and what we do in
 its place, `bench/avalanche_speed.py` says.
 
 - machine: {machine}; load at the start {load:.1f}
