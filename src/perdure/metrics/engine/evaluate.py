@@ -61,7 +61,7 @@ def _row_by_row(metric: Metric, where: Iterable[tuple[Curves, Site]], columns: S
     found: list[Found] = []
     for (curves, site), row in zip(where, zip(*columns, strict=True), strict=True):
         try:
-            found.append(_called(metric, curves, site, partial(formula, *row)))
+            found.append(_called(metric, curves, site, formula, row))
         except Exception as problem:
             found.append(problem)
     return found
@@ -116,17 +116,25 @@ def _evaluated(metric: Metric, curves: Curves, site: Site, context: Context, pla
     else:
         named = ((one.mark, one.curve) for one in experts if len(one.curve))
     return (
-        tuple(_called(metric, curves, site, partial(metric.formula, **common, expert=one), mark) for mark, one in named)
+        tuple(
+            _called(metric, curves, site, partial(metric.formula, **common, expert=one), expert=mark)
+            for mark, one in named
+        )
         or None
     )
 
 
 def _called(
-    metric: Metric, curves: Curves, site: Site, formula: Callable[[], float | Value], expert: str | None = None
+    metric: Metric,
+    curves: Curves,
+    site: Site,
+    formula: Callable[..., float | Value],
+    arguments: Sequence[Any] = (),
+    expert: str | None = None,
 ) -> float | Result:
     """What the formula gives with its arguments there; the number alone where nothing else is to be said of it."""
     try:
-        given = formula()
+        given = formula(*arguments)
     except NoValue as reason:
         return Result(curves.lifetime, metric.name, site.key, None, reason.why, site.flags, expert)
     except Stopped:
