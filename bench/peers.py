@@ -339,8 +339,8 @@ def page(place: Place, lines: Sequence[Line], unfinished: Sequence[tuple[str, st
 Written by `make bench` (`bench/peers.py`). Both sides worked on the same files in the same run, each as a fresh
 process, in turn. Of `score` the fastest of {_TRIES * (place.tries + 1)} tries counts, of a peer that of
 {place.tries}; where a machine is shared, the ratio of processor time (cpu) says more than that of the clock, and that
-of the medians how it was on most tries. `a / b` is the time of a over that of b. The logs have ledgers, and `score` verifies every byte against them. What Avalanche does and what we do in
-its place, `bench/avalanche_speed.py` says.
+of the medians how it was on most tries. `a / b` is the time of a over that of b. The logs have ledgers, and `score`
+verifies every byte against them. What Avalanche does and what we do in its place, `bench/avalanche_speed.py` says.
 
 - machine: {machine}; load at the start {load:.1f}
 - ours: {versions(sys.executable, ["polars", "numpy"])}
