@@ -32,7 +32,7 @@ VERBS = (
     "list",
     "new",
 )
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # as glibc's malloc.h numbers them
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # as glibc's malloc.h numbers them
 _LIVING = ("demo", "run")  # the verbs that learners live in, who may multiply as they like
 
 
@@ -75,12 +75,14 @@ def _hold_memory() -> None:
     """Let freed memory stay with the process, up to a bound.
 
     Reading makes and drops arrays of the same sizes over and over; to get them from the system each time takes a
-    quarter of that. Where the C library is not glibc, it stays as it is.
+    quarter of that. Threads share it: what one has dropped, another takes. Where the C library is not glibc, it stays
+    as it is.
     """
     with suppress(OSError, AttributeError, TypeError):  # Windows knows no library without a name
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, 32 << 20)
         mallopt(_M_TRIM_THRESHOLD, 64 << 20)
+        mallopt(_M_ARENA_MAX, 1)
 
 
 def main() -> None:

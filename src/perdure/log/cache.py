@@ -103,10 +103,11 @@ def _write(place: Path, key: str, made: Callable[[], Copy]) -> None:
         with contextlib.suppress(OSError):
             place.parent.mkdir(exist_ok=True)
             copy = made()
-            sizes, content = [len(one) for one in copy.parts], b"".join(copy.parts)
+            sizes = [len(one) for one in copy.parts]
             text = msgspec.json.encode(_Facts(key, sizes, msgspec.Raw(copy.said), copy.height, list(copy.notes)))
-            files.write(place, content, synced=False)
-            files.write(_facts(place), _checksum(place.name, text, content) + b"\n" + text, synced=False)
+            with files.replacing(place, synced=False) as part, part.open("wb") as file:
+                file.writelines(copy.parts)
+            files.write(_facts(place), _checksum(place.name, text, *copy.parts) + b"\n" + text, synced=False)
     finally:
         _writing.discard(threading.current_thread())
 
@@ -115,5 +116,8 @@ def _facts(place: Path) -> Path:
     return place.with_suffix(".json")
 
 
-def _checksum(name: str, facts: bytes, content: bytes | memoryview) -> bytes:
-    return b"%08x" % zlib.crc32(content, zlib.crc32(facts, zlib.crc32(name.encode())))  # renamed, it is no such copy
+def _checksum(name: str, *contents: bytes | memoryview) -> bytes:
+    found = zlib.crc32(name.encode())  # renamed, it is no such copy
+    for one in contents:
+        found = zlib.crc32(one, found)
+    return b"%08x" % found
