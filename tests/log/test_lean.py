@@ -68,6 +68,7 @@ def written(place: Path, rng: random.Random, odd: str = "") -> Path:
 def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every log is long enough for two threads, and a piece is a block or two, or a part of one."""
     monkeypatch.setattr("perdure.log.lean._WORTH_SHARING", 0)
+    monkeypatch.setattr("perdure.log.lean._LONG", 0)
     monkeypatch.setattr("perdure.log.lean._AT_ONCE", 700)
 
 
@@ -84,6 +85,7 @@ def test_scores_without_the_rows_are_those_with_them(tmp_path: Path, odd: str, s
     with pytest.MonkeyPatch.context() as patched:
         if long:
             patched.setattr("perdure.log.lean._WORTH_SHARING", 0)
+            patched.setattr("perdure.log.lean._LONG", 0)
             patched.setattr("perdure.log.lean._AT_ONCE", 700)
         assert survey(place).as_json() == with_rows(place)
     agnostic = Settings(variants="agnostic")
@@ -168,6 +170,7 @@ _SIGNS = [*'"\t\n\r\x00\x1f 0a-.e', "\ufeff", "é", '""', '"a\tb"', "\n\n", "com
 def test_whatever_is_done_to_a_file_both_ways_of_reading_say_the_same(data: st.DataObject, odd: str) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         patched.setattr("perdure.log.lean._WORTH_SHARING", 0)
+        patched.setattr("perdure.log.lean._LONG", 0)
         patched.setattr("perdure.log.lean._AT_ONCE", data.draw(st.sampled_from([100, 2000, 1 << 21])))
         place = written(Path(folder, "life"), random.Random(data.draw(st.integers(0, 20))), odd)
         file = data.draw(st.sampled_from(sorted(place.glob("*/*/data-log.tsv"))))

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Lean", "read_lean"]
 
 _AT_ONCE = 1 << 21  # bytes of text; what is made of them stays near the processor
-_WORTH_SHARING = 1 << 24  # bytes; of less, two threads spend more on each other than they save
+_WORTH_SHARING = 1 << 24  # bytes; of less, or in files of less than the next,
+_LONG = 1 << 16  # two threads spend more on each other than they save
 _NEWLINE = 10
 _FLOATS = "<f8"
 
@@ -104,7 +105,8 @@ def read_lean(
     rows: Callable[[], pl.DataFrame],
 ) -> Lean:
     """The values in these files; NeedsRows where something else stands there, or they say more than that."""
-    halves = _halves(found) if sum(one.size for one in found) > _WORTH_SHARING else [found]
+    size = sum(one.size for one in found)
+    halves = _halves(found) if size > max(_WORTH_SHARING, _LONG * len(found)) else [found]
     said: list[list[str]] = [[] for _ in halves]
 
     def part(at: int) -> Iterator[Records]:
