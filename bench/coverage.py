@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from perdure.log.model import Identity
 from perdure.metrics import METRICS
-from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.measure import Measured
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, metric_values, truth

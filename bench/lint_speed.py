@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from perdure.metrics.engine.declare import METRICS, Metric
+from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.engine.metric import Metric
 from perdure.scenario.lint import LintReport, lint
 
 TASKS = tuple(f"task{number}" for number in range(5))

@@ -15,7 +15,7 @@ from tests.metrics import new_definitions as definitions
 
 from perdure.curves.experts import Experts
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.presets import headline
 from perdure.metrics.engine.presets import preset as preset_called
 from perdure.metrics.engine.score import Score

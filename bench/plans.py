@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.log.model import Identity
-from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.measure import Measured
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.pilot import pilot_metrics
 from perdure.stats.power import lifetimes_exact, redrawn_power

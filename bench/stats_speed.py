@@ -13,8 +13,8 @@ import numpy as np
 from perdure.curves.model import Prep
 from perdure.gather.model import Life, Survey
 from perdure.log.model import Identity
-from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.measure import Measured
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings

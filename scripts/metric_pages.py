@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.declare import Metric
+    from perdure.metrics.engine.metric import Metric
     from perdure.scenario.model import Block, Scenario
     from perdure.scenario.sites import Site
 

@@ -25,10 +25,10 @@ from perdure.log.write.journal import Journal as Journal
 from perdure.log.write.learnkit import write_learnkit as write_learnkit
 from perdure.log.write.recorder import Recorder as Recorder
 from perdure.metrics import METRICS as METRICS
-from perdure.metrics.engine.declare import Metric as Metric
-from perdure.metrics.engine.declare import NoValue as NoValue
-from perdure.metrics.engine.declare import Value as Value
 from perdure.metrics.engine.declare import metric as metric
+from perdure.metrics.engine.metric import Metric as Metric
+from perdure.metrics.engine.metric import NoValue as NoValue
+from perdure.metrics.engine.metric import Value as Value
 from perdure.metrics.engine.score import Score as Score
 from perdure.metrics.engine.settings import settings_for as settings_for
 from perdure.report.draw import KINDS, save

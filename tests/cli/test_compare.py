@@ -18,7 +18,7 @@ from perdure.cli.console import Console
 from perdure.cli.tally_table import show_tally
 from perdure.errors import PerdureError
 from perdure.gather.survey import survey
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, experts, lifetimes, write_log
 from perdure.stats.tally import tally_of_systems

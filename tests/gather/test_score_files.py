@@ -14,7 +14,7 @@ from tests.metrics.written import LIFE, written
 from perdure.errors import PerdureError
 from perdure.gather.score_files import is_score_file, read_score_file
 from perdure.gather.survey import survey
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import protocol_name
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario.model import Block, Scenario, Task

@@ -18,8 +18,8 @@ from perdure.metrics import METRICS
 from perdure.metrics.engine.arithmetic import BELOW, contrast, lift_contrast, ratio, student_975, theil_sen
 from perdure.metrics.engine.combine import transfer_ratios
 from perdure.metrics.engine.contract import lifetime_of
-from perdure.metrics.engine.declare import NoValue, Value
 from perdure.metrics.engine.measure import Measured, measure
+from perdure.metrics.engine.metric import NoValue, Value
 from perdure.scenario.model import Block
 
 PLAIN = Prep(scale="none", window="none")

@@ -20,8 +20,8 @@ from perdure.errors import MetricError
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of
-from perdure.metrics.engine.declare import Metric
 from perdure.metrics.engine.measure import measure
+from perdure.metrics.engine.metric import Metric
 from perdure.metrics.engine.score import Score
 from perdure.metrics.papers import baker_2023, new_2022
 from perdure.scenario.model import Block

@@ -10,8 +10,8 @@ import numpy as np
 
 from perdure.gather.model import Life, Survey
 from perdure.log.model import Identity
-from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.measure import Measured
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 
 BARS = {

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.stats.lives import lives, normal, pool
 
 from perdure.metrics import METRICS
-from perdure.metrics.engine.declare import Bar, Words
+from perdure.metrics.engine.metric import Bar
+from perdure.metrics.engine.questions import Words
 from perdure.stats.answer import alike, answer, answers, asked, better, keeping, questions
 from perdure.stats.compare import Comparison, Difference
 from perdure.stats.groups import groups

@@ -15,7 +15,7 @@ from scipy import stats  # type: ignore[import-untyped]
 from tests.metrics import new_definitions as oracle
 from tests.stats.lives import BARS, beside_experts, life, lives, normal
 
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.compare import Comparison, Difference, compare_lives
 from perdure.stats.decide import EQUAL

@@ -12,7 +12,7 @@ from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life
 
 from perdure.metrics.engine.blocks import BlockSummary
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.scenario.model import Block
 from perdure.stats.decide import decide

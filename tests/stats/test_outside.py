@@ -12,7 +12,7 @@ import pytest
 from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life, lives
 
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.compare import Difference, compare_metric
 from perdure.stats.correlate import correlate

@@ -11,7 +11,7 @@ import pytest
 from tests.stats.lives import altered, beside_experts, lives, normal
 
 from perdure.errors import PerdureError
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.pilot import PilotMetric, pilot_metrics, spread_bound
 from perdure.stats.power import power

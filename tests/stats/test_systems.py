@@ -9,7 +9,7 @@ import pytest
 from tests.stats.lives import BARS, altered, lives, normal, pool
 
 from perdure.errors import PerdureError, UnknownName
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.systems import System, compare_systems, systems_of
 

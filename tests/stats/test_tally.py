@@ -12,7 +12,7 @@ import pytest
 from tests.stats.lives import life, lives
 
 from perdure.gather.survey import survey
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.presets import headline
 from perdure.metrics.engine.score import Score
 from perdure.stats.groups import groups

@@ -11,7 +11,7 @@ from perdure.cli.options import Json, emit_json
 from perdure.settings.presets import STANDARD
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.declare import Metric
+    from perdure.metrics.engine.metric import Metric
 
 __all__ = ["EXAMPLE", "list"]
 

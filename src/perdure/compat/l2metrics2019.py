@@ -19,7 +19,8 @@ from perdure.curves.model import Curves
 from perdure.errors import LogError, PerdureError, UnknownName
 from perdure.gather.survey import survey
 from perdure.log.read import read
-from perdure.metrics.engine.declare import Metric, NoValue, metric
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import Metric, NoValue
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario.kinds import KINDS

@@ -17,7 +17,7 @@ from perdure.gather.model import Life
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Identity
 from perdure.metrics.engine.compact import CompactMetrics
-from perdure.metrics.engine.declare import Metric
+from perdure.metrics.engine.metric import Metric
 from perdure.metrics.matrix.cells import matrix_of
 from perdure.settings import Settings
 

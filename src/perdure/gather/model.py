@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from perdure.frozen import frozen
 from perdure.lazy import pl
-from perdure.metrics.engine.declare import METRICS, Bar, Metric
+from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.engine.metric import Bar, Metric
 from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.results import Tabular
 from perdure.words import plural

@@ -16,10 +16,10 @@ from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.model import Identity
 from perdure.log.text import cells, records
 from perdure.metrics.engine.blocks import BlockSummary
-from perdure.metrics.engine.declare import Bar, Metric
 from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.load import chosen
 from perdure.metrics.engine.measure import Measured
+from perdure.metrics.engine.metric import Bar, Metric
 from perdure.metrics.engine.presets import OLD_NAMES, PRESETS
 from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.metrics.engine.scorer import deciding

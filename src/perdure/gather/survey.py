@@ -22,7 +22,8 @@ from perdure.lazy import pl
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text, taskinfo_file
 from perdure.log.read import Options, locate
-from perdure.metrics.engine.declare import METRICS, Bar
+from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings

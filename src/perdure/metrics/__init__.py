@@ -9,7 +9,9 @@ from perdure.metrics.matrix import common, cited
 from perdure.metrics import framework2019, transfer2019
 
 # isort: on
-from perdure.metrics.engine.declare import METRICS, Metric, NoValue, Preset, Value, Words, declaring, metric
+from perdure.metrics.engine.declare import METRICS, Preset, declaring, metric
+from perdure.metrics.engine.metric import Metric, NoValue, Value
+from perdure.metrics.engine.questions import Words
 from perdure.scenario.sites import Site
 
 __all__ = [

@@ -7,7 +7,8 @@ import numpy as np
 from perdure.curves.experts import seconds_learning
 from perdure.curves.model import Curve, Curves, Expert
 from perdure.metrics.engine.arithmetic import ratio
-from perdure.metrics.engine.declare import NoValue, metric
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import NoValue
 from perdure.scenario import sites
 
 __all__ = ["cost_overhead", "relative_reward_final", "relative_reward_seen", "relative_reward_unseen"]

@@ -10,8 +10,11 @@ import numpy as np
 from perdure.curves.beside import Beside
 from perdure.curves.model import Curves
 from perdure.metrics.engine.arithmetic import lift, still_rising, theil_sen
-from perdure.metrics.engine.declare import Context, NoValue, Site, Value, Words, metric
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import Context, NoValue, Value
+from perdure.metrics.engine.questions import Words
 from perdure.scenario import sites
+from perdure.scenario.sites import Site
 
 __all__ = ["EXPERT_NOT_SATURATED", "NOT_SATURATED", "plasticity", "relative_performance", "sample_efficiency"]
 

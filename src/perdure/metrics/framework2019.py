@@ -15,8 +15,10 @@ from perdure.curves.prepare import window_means
 from perdure.metrics.engine.arithmetic import ratio
 from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.combine import flat
-from perdure.metrics.engine.declare import NoValue, Site, Value, metric
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import NoValue, Value
 from perdure.scenario import sites, sites2019
+from perdure.scenario.sites import Site
 from perdure.settings import Settings
 from perdure.settings.presets import FRAMEWORK_2019
 

@@ -24,9 +24,11 @@ from perdure.curves.prepare import smooth
 from perdure.metrics.engine.arithmetic import theil_sen
 from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.combine import first_of_each
-from perdure.metrics.engine.declare import ADAPTERS, Metric, NoValue, Site, metric
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import ADAPTERS, Metric, NoValue
 from perdure.scenario import sites
 from perdure.scenario.model import Scenario
+from perdure.scenario.sites import Site
 from perdure.settings import Settings
 from perdure.settings.presets import L2METRICS_31 as _PRESET
 

@@ -10,7 +10,8 @@ from perdure.curves.arrays import slope_through
 from perdure.curves.model import Curve
 from perdure.metrics.engine.arithmetic import student_975
 from perdure.metrics.engine.combine import flat
-from perdure.metrics.engine.declare import NoValue, metric
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import NoValue
 from perdure.scenario import sites
 
 __all__ = [

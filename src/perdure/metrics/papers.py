@@ -21,7 +21,8 @@ from perdure.metrics import METRICS, transfer
 from perdure.metrics.efficiency import EXPERT_NOT_SATURATED, NOT_SATURATED
 from perdure.metrics.engine.arithmetic import ratio, still_rising
 from perdure.metrics.engine.combine import flat, transfer_ratios
-from perdure.metrics.engine.declare import Metric, NoValue, Value, metric
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import Metric, NoValue, Value
 from perdure.scenario import sites
 
 __all__ = ["BAKER_2023", "FIXES", "NEW_2022", "PREP", "baker_2023", "new_2022"]

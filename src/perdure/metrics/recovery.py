@@ -7,7 +7,8 @@ from itertools import pairwise
 from perdure.curves.model import Curve
 from perdure.metrics.engine.arithmetic import recovery_time as time_until_recovered
 from perdure.metrics.engine.arithmetic import theil_sen
-from perdure.metrics.engine.declare import NoValue, Value, metric
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import NoValue, Value
 from perdure.scenario import sites
 
 __all__ = ["droop", "performance_recovery", "recovery_rate", "recovery_time"]

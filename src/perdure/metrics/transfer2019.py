@@ -8,7 +8,9 @@ from itertools import pairwise
 
 from perdure.curves.model import Curve, Curves, Expert
 from perdure.metrics.engine.combine import flat
-from perdure.metrics.engine.declare import NoValue, Site, Value, Words, metric
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import NoValue, Value
+from perdure.metrics.engine.questions import Words
 from perdure.metrics.framework2019 import (
     ADAPTING,
     PRESET,
@@ -20,6 +22,7 @@ from perdure.metrics.framework2019 import (
     stated,
 )
 from perdure.scenario import sites2019
+from perdure.scenario.sites import Site
 
 __all__ = [
     "ste_forward_transfer",

@@ -7,8 +7,10 @@ from perdure.curves.model import Curve, Curves
 from perdure.curves.twin import Twin
 from perdure.metrics.engine.arithmetic import ratio
 from perdure.metrics.engine.combine import flat
-from perdure.metrics.engine.declare import NoValue, Site, metric
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import NoValue
 from perdure.scenario import sites
+from perdure.scenario.sites import Site
 
 __all__ = ["twin_cost", "twin_gain"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from perdure.frozen import frozen
-from perdure.metrics.engine.declare import Metric
+from perdure.metrics.engine.metric import Metric
 from perdure.report.draw.svg.axes import Scale, interval_mark, scale_over, tick_text, ticks
 from perdure.report.draw.svg.paper import Figure, coloured, rect, rule, text
 from perdure.report.palette import VERDICTS

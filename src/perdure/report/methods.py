@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from perdure import __version__
-from perdure.metrics.engine.declare import Metric
+from perdure.metrics.engine.metric import Metric
 from perdure.metrics.engine.score import DEFINITIONS
 from perdure.report.material import Material, shown_metrics
 from perdure.settings.presets import STANDARD

@@ -11,7 +11,7 @@ from perdure import __version__
 from perdure.frozen import frozen
 from perdure.gather.model import Life
 from perdure.lazy import pl
-from perdure.metrics.engine.declare import Headline, Metric
+from perdure.metrics.engine.metric import Headline, Metric
 from perdure.report.checklist import Item, checklist
 from perdure.report.material import Material, against, alike, compared
 from perdure.report.methods import methods

@@ -9,7 +9,7 @@ from dataclasses import replace
 from perdure.errors import PerdureError
 from perdure.frozen import frozen
 from perdure.metrics import METRICS
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.report.material import Material, against, alike, compared, names_of, shown_metrics
 from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, Difference

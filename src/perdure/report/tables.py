@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from perdure.frozen import frozen
 from perdure.gather.model import Life
-from perdure.metrics.engine.declare import Bar, Metric
+from perdure.metrics.engine.metric import Bar, Metric
 from perdure.report.draw.data.groups import shown_metrics
 from perdure.report.draw.data.matrices import accuracy as accuracy_data
 from perdure.report.draw.data.view import Nothing, View, flags_of

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from perdure.metrics.engine.declare import AveragedAs
+from perdure.metrics.engine.metric import AveragedAs
 from perdure.schemas.structs import Count, Part, Positive, Several, Share
 from perdure.stats.model import Tails
 from perdure.stats.power import Question

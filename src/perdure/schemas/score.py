@@ -10,7 +10,7 @@ from perdure.curves.model import Scale, Window
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.formats.column_names import Shape
 from perdure.log.formats.matrix_orientation import Rows
-from perdure.metrics.engine.declare import Aggregate, AveragedAs, Better, Headline
+from perdure.metrics.engine.metric import Aggregate, AveragedAs, Better, Headline
 from perdure.scenario.model import Mode as BlockMode
 from perdure.scenario.model import Subtype
 from perdure.scenario.variants import Mode, Variants

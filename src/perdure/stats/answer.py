@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from perdure.frozen import frozen
 from perdure.metrics import METRICS
-from perdure.metrics.engine.declare import Headline, Metric, Words
-from perdure.metrics.engine.questions import QUESTIONS
+from perdure.metrics.engine.metric import Headline, Metric
+from perdure.metrics.engine.questions import QUESTIONS, Words
 from perdure.settings.presets import STANDARD
 from perdure.stats.model import Estimate, Group
 from perdure.stats.sentences import words_of

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from perdure.frozen import frozen
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, apart, crossed, one_set

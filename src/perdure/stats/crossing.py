@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from perdure.frozen import frozen
-from perdure.metrics.engine.declare import AveragedAs
 from perdure.metrics.engine.measure import Measured
+from perdure.metrics.engine.metric import AveragedAs
 from perdure.metrics.engine.score import Score
 from perdure.stats.interval import Part
 from perdure.stats.model import Array

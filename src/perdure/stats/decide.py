@@ -17,7 +17,7 @@ import numpy as np
 
 from perdure.errors import PerdureError
 from perdure.frozen import frozen
-from perdure.metrics.engine.declare import AveragedAs, Bar
+from perdure.metrics.engine.metric import AveragedAs, Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, crossed

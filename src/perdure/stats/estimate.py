@@ -11,8 +11,8 @@ import numpy as np
 
 from perdure.frozen import frozen
 from perdure.metrics.engine.arithmetic import median
-from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.flag import Flag
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.transfer import backward_transfer

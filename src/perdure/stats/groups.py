@@ -11,8 +11,8 @@ from typing import Any
 from perdure.errors import PerdureError
 from perdure.gather.model import Survey
 from perdure.log.model import Identity
-from perdure.metrics.engine.declare import Bar
 from perdure.metrics.engine.measure import restricted
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings import Settings
 from perdure.stats.estimate import estimates

@@ -9,7 +9,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from perdure.frozen import frozen
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.compare import compare_lives
 from perdure.stats.model import LEVEL

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perdure.frozen import frozen
 from perdure.lazy import pl
-from perdure.metrics.engine.declare import AveragedAs, Bar
+from perdure.metrics.engine.metric import AveragedAs, Bar
 from perdure.results import Tabular
 from perdure.settings.presets import STANDARD
 from perdure.words import plural

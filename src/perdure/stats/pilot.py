@@ -15,7 +15,8 @@ import numpy as np
 
 from perdure.errors import PerdureError
 from perdure.frozen import frozen
-from perdure.metrics.engine.declare import METRICS, AveragedAs, Bar
+from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.engine.metric import AveragedAs, Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, Crossing, crossed, one_set

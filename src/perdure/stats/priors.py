@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from perdure.errors import PerdureError, closest, nearest
 from perdure.frozen import frozen
 from perdure.metrics.efficiency import relative_performance, sample_efficiency
-from perdure.metrics.engine.declare import METRICS, AveragedAs
+from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.engine.metric import AveragedAs
 from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.transfer import backward_transfer, forward_transfer
 from perdure.stats.crossing import FEW_EXPERTS

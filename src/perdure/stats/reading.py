@@ -12,7 +12,7 @@ from typing import cast
 
 from perdure.log.accuracy_matrix import LIMITS, Unit
 from perdure.metrics import METRICS
-from perdure.metrics.engine.declare import Bar, Metric
+from perdure.metrics.engine.metric import Bar, Metric
 from perdure.metrics.engine.score import Score
 from perdure.metrics.matrix.common import average_accuracy, bwt, learning_accuracy
 from perdure.stats.estimate import estimate

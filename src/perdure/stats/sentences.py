@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from perdure.metrics import METRICS
-from perdure.metrics.engine.declare import Words
 from perdure.metrics.engine.presets import PRESETS
+from perdure.metrics.engine.questions import Words
 from perdure.settings.presets import STANDARD
 from perdure.words import interval, number, p_words, plural
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.declare import Bar
+    from perdure.metrics.engine.metric import Bar
     from perdure.stats.compare import Difference
     from perdure.stats.model import Decision, Verdict
 

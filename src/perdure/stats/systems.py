@@ -12,7 +12,8 @@ from perdure.frozen import frozen
 from perdure.gather.model import SCHEMA, Survey
 from perdure.gather.score_files import definitions_of
 from perdure.lazy import pl
-from perdure.metrics.engine.declare import METRICS, Bar
+from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.results import Tabular
 from perdure.stats.compare import Comparison, compare_lives

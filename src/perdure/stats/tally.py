@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from perdure.frozen import frozen
-from perdure.metrics.engine.declare import Bar
+from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.decide import decide, is_judged

@@ -11,7 +11,7 @@ from perdure.settings import Settings
 from perdure.verbs.logs import Logs, surveyed
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.declare import Bar
+    from perdure.metrics.engine.metric import Bar
     from perdure.metrics.engine.score import Score
     from perdure.stats.correlate import Correlations
 

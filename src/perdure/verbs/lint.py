@@ -16,7 +16,7 @@ from perdure.verbs.protocol import few_experts, settings_of
 from perdure.words import plural
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.declare import Metric
+    from perdure.metrics.engine.metric import Metric
     from perdure.scenario.lint import LintReport
     from perdure.scenario.syllabus import Syllabus
 

@@ -15,7 +15,7 @@ from perdure.verbs.logs import Logs, surveyed
 from perdure.words import plural
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.declare import Bar
+    from perdure.metrics.engine.metric import Bar
     from perdure.metrics.engine.score import Score
     from perdure.stats.pilot import PilotMetric
     from perdure.stats.plan import Plan

@@ -19,7 +19,7 @@ from perdure.gather.survey import described, renamed
 from perdure.gather.surveyor import How, Surveyor
 from perdure.log.formats.l2logger import L2Logger, ended
 from perdure.log.read import find, locate, recognise
-from perdure.metrics.engine.declare import Metric
+from perdure.metrics.engine.metric import Metric
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings

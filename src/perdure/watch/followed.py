@@ -13,7 +13,7 @@ from perdure.gather.find import Found
 from perdure.gather.model import Life
 from perdure.log.formats.growing import Growing
 from perdure.log.formats.l2logger import BLOCKS_FILE, MANIFEST, ended, measures_of, object_in
-from perdure.metrics.engine.declare import Metric
+from perdure.metrics.engine.metric import Metric
 from perdure.scenario.model import Block, Scenario
 from perdure.stats.model import Verdict
 from perdure.watch.tail import BlockSoFar, Tail

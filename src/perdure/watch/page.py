@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
-from perdure.metrics.engine.declare import Metric
+from perdure.metrics.engine.metric import Metric
 from perdure.report.draw.data.lives import Evaluated, Learned, LifetimeData, Span, Stroke
 from perdure.report.draw.svg.lives import lifetime
 from perdure.report.draw.svg.paper import Paper

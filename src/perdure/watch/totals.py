@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from perdure.frozen import frozen
-from perdure.metrics.engine.declare import Metric
+from perdure.metrics.engine.metric import Metric
 from perdure.stats.answer import kept_by
 from perdure.stats.sentences import MARKS
 from perdure.watch.followed import Progress

@@ -23,14 +23,16 @@ from perdure.log.model import Lifetime
 from perdure.log.read import lifetimes
 from perdure.log.write.bulk import write_lives
 from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
-from perdure.metrics.engine.declare import Metric, NoValue, Site, metric
+from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.measure import Sites, measure, measure_all
+from perdure.metrics.engine.metric import Metric, NoValue
 from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Mode, Scenario
+from perdure.scenario.sites import Site
 
 
 def scored(scorer: Scorer, lives: Sequence[Lifetime]) -> list[Score]:

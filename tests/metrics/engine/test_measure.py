@@ -16,8 +16,9 @@ from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.errors import MetricError
 from perdure.metrics import METRICS
 from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
-from perdure.metrics.engine.declare import Context, Metric, NoValue, Value, metric
+from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.measure import Sites, measure
+from perdure.metrics.engine.metric import Context, Metric, NoValue, Value
 from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.roles import averaged, experts_at
 from perdure.scenario import sites

@@ -15,8 +15,8 @@ from perdure.curves.from_matrix import matrix_curves
 from perdure.curves.model import Curves
 from perdure.log.accuracy_matrix import AccuracyMatrix, passage_of
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.metrics.engine.declare import Context, Metric
 from perdure.metrics.engine.measure import Measured, measure
+from perdure.metrics.engine.metric import Context, Metric
 from perdure.metrics.matrix.cited import CITED_METRICS
 from perdure.metrics.matrix.common import MATRIX_METRICS as OF_THE_PAGE
 from perdure.metrics.matrix.sites import AccuracySites

@@ -26,7 +26,8 @@ from perdure.curves.model import Prep
 from perdure.log.formats.matrix import matrix_lifetime, read_matrix
 from perdure.log.formats.matrix_settled import accuracy_matrix
 from perdure.metrics.engine.contract import check_metric
-from perdure.metrics.engine.declare import METRICS, Metric
+from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.engine.metric import Metric
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 

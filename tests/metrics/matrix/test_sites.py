@@ -14,8 +14,9 @@ from perdure.curves.build import curves
 from perdure.curves.model import Prep
 from perdure.log.formats.matrix_settled import accuracy_matrix
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.declare import METRICS, Context
+from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.measure import measure
+from perdure.metrics.engine.metric import Context
 from perdure.metrics.matrix.cells import evaluations_of, matrix_of
 from perdure.metrics.matrix.sites import AccuracySites
 

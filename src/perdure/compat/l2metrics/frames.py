@@ -13,7 +13,7 @@ from perdure.curves.model import Curves
 from perdure.curves.prepare import smooth
 from perdure.lazy import of_extra, pl
 from perdure.log.model import STANDARD_COLUMNS
-from perdure.metrics.engine.declare import Context, NoValue
+from perdure.metrics.engine.metric import Context, NoValue
 
 __all__ = ["frames", "log_rows", "pandas"]
 

@@ -14,9 +14,11 @@ from perdure.compat.l2metrics.frames import frames
 from perdure.compat.l2metrics.regimes import KEYS, OWN
 from perdure.curves.model import Curves
 from perdure.errors import MetricError
-from perdure.metrics.engine.declare import Context, NoValue, Site, metric
-from perdure.metrics.engine.declare import Metric as Declared
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import Context, NoValue
+from perdure.metrics.engine.metric import Metric as Declared
 from perdure.scenario.model import Scenario
+from perdure.scenario.sites import Site
 
 __all__ = ["Metric", "added", "calculated", "declared", "stand_in"]
 

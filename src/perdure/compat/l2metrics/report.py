@@ -23,8 +23,8 @@ from perdure.errors import PerdureError, UnknownName
 from perdure.lazy import pl
 from perdure.log.model import Lifetime
 from perdure.log.read import read
-from perdure.metrics.engine.declare import Context
 from perdure.metrics.engine.measure import measure
+from perdure.metrics.engine.metric import Context
 from perdure.metrics.engine.presets import preset
 from perdure.metrics.engine.settings import prepared
 from perdure.metrics.l2metrics31 import L2METRICS_31, NAMES

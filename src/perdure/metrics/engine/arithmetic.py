@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from perdure.curves.arrays import Array
 from perdure.curves.model import Curve
-from perdure.metrics.engine.declare import NoValue, Value
+from perdure.metrics.engine.metric import NoValue, Value
 
 __all__ = [
     "contrast",

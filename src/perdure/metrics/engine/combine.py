@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perdure.metrics.engine.arithmetic import median
-from perdure.metrics.engine.declare import Value
+from perdure.metrics.engine.metric import Value
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.declare import Aggregate
+    from perdure.metrics.engine.metric import Aggregate
 
 __all__ = ["first_of_each", "flat", "over_tasks", "transfer_contrasts", "transfer_logarithms", "transfer_ratios"]
 

@@ -13,10 +13,11 @@ from perdure.curves.arrays import Array
 from perdure.curves.build import curves as curves_of
 from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.metrics.engine.declare import LIFETIME, Context, Metric, Site, key_text
 from perdure.metrics.engine.measure import Broken, Sites, evaluate, measure
+from perdure.metrics.engine.metric import Context, Metric
 from perdure.metrics.engine.roles import experts_at
 from perdure.scenario.model import Block, Scenario
+from perdure.scenario.sites import LIFETIME, Site, key_text
 
 __all__ = ["check_metric", "expert_of", "lifetime_of", "random_blocks"]
 

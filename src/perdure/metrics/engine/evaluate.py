@@ -12,9 +12,10 @@ from typing import Any
 from perdure.curves.beside import Beside
 from perdure.curves.model import Curves, Expert
 from perdure.curves.twin import Twin
-from perdure.metrics.engine.declare import NO_TWIN, Context, Metric, NoValue, Site, Value, key_text
 from perdure.metrics.engine.measured import Broken, Result
+from perdure.metrics.engine.metric import NO_TWIN, Context, Metric, NoValue, Value
 from perdure.metrics.engine.roles import Over, Plan, blocks_of, experts_at, in_order, plan_of
+from perdure.scenario.sites import Site, key_text
 from perdure.stopping import Stopped
 
 __all__ = ["Found", "evaluate", "everywhere", "results_of", "throughout"]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from perdure.curves.beside import Beside
 from perdure.curves.model import Curve, Curves, Expert
 from perdure.curves.twin import Twin
-from perdure.metrics.engine.declare import Context, Key, Metric, Site
 from perdure.metrics.engine.measured import Gathered, Result
+from perdure.metrics.engine.metric import Context, Metric
+from perdure.scenario.sites import Key, Site
 
 __all__ = ["Begun"]
 

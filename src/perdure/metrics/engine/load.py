@@ -9,7 +9,8 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from perdure.errors import MetricError, UnknownName
-from perdure.metrics.engine.declare import METRICS, Metric, Preset, declaring
+from perdure.metrics.engine.declare import METRICS, Preset, declaring
+from perdure.metrics.engine.metric import Metric
 from perdure.stopping import Stopped
 
 __all__ = ["chosen", "from_file"]

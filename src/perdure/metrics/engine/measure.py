@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from perdure.curves.model import Curves
-from perdure.metrics.engine.declare import Aggregate, Context, Metric, NoValue, Site, key_text
 from perdure.metrics.engine.evaluate import Found, evaluate, everywhere, results_of, throughout
 from perdure.metrics.engine.going_on import Begun
 from perdure.metrics.engine.measured import Broken, Gathered, Measured, Places, Result, restricted
+from perdure.metrics.engine.metric import Aggregate, Context, Metric, NoValue
 from perdure.metrics.engine.roles import CURVES, Plan, plan_of, read_at, roles_read
 from perdure.scenario.model import Scenario
+from perdure.scenario.sites import Site, key_text
 
 __all__ = [
     "Broken",

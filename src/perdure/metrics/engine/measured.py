@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from perdure.metrics.engine.declare import LIFETIME, Aggregate, Key, Metric, Site, Value, key_text
 from perdure.metrics.engine.flag import Flag
+from perdure.metrics.engine.metric import Aggregate, Metric, Value
+from perdure.scenario.sites import LIFETIME, Key, Site, key_text
 
 __all__ = ["Broken", "Gathered", "Measured", "Places", "Result", "restricted"]
 

@@ -8,7 +8,8 @@ from perdure.curves.model import Prep
 from perdure.metrics import METRICS, framework2019, l2metrics31, papers, transfer2019
 from perdure.metrics.engine import departures
 from perdure.metrics.engine.blocks import summaries
-from perdure.metrics.engine.declare import Metric, Preset
+from perdure.metrics.engine.declare import Preset
+from perdure.metrics.engine.metric import Metric
 from perdure.registry import Registry
 from perdure.settings.presets import BAKER_2023, FRAMEWORK_2019, L2METRICS_31, NEW_2022, STANDARD
 

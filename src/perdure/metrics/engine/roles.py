@@ -12,8 +12,9 @@ import numpy as np
 from perdure.curves.beside import Beside
 from perdure.curves.model import Curve, Curves, Expert
 from perdure.curves.together import over_each
-from perdure.metrics.engine.declare import ADAPTERS, Context, Metric, Site
 from perdure.metrics.engine.measured import Broken
+from perdure.metrics.engine.metric import ADAPTERS, Context, Metric
+from perdure.scenario.sites import Site
 
 __all__ = [
     "CURVES",

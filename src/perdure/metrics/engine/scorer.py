@@ -22,9 +22,9 @@ from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage
 from perdure.log.model import Direction, Identity, Lifetime
 from perdure.log.places import as_text, printable
 from perdure.log.variants import Settled, settle
-from perdure.metrics.engine.declare import Context, Metric
 from perdure.metrics.engine.load import chosen
 from perdure.metrics.engine.measure import Measured, Sites, measured_together
+from perdure.metrics.engine.metric import Context, Metric
 from perdure.metrics.engine.presets import preset as preset_called
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.settings import Settings, prepared

@@ -16,8 +16,9 @@ from perdure.curves.model import Curves
 from perdure.errors import LogError
 from perdure.frozen import frozen
 from perdure.log.accuracy_matrix import AccuracyMatrix, Array, MatrixPassage, Unit, negated, with_baselines
-from perdure.metrics.engine.declare import ADAPTERS, LIFETIME, Context, Metric, NoValue, Site
+from perdure.metrics.engine.metric import ADAPTERS, Context, Metric, NoValue
 from perdure.scenario.model import Block, Scenario
+from perdure.scenario.sites import LIFETIME, Site
 from perdure.scenario.walks import Walk, at_the_end
 
 __all__ = [

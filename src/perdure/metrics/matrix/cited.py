@@ -9,7 +9,8 @@ import numpy as np
 from perdure.curves.arrays import Array
 from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Expert
 from perdure.metrics.engine.combine import flat
-from perdure.metrics.engine.declare import Metric, NoValue, metric
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import Metric, NoValue
 from perdure.metrics.matrix import sites
 from perdure.metrics.matrix.cells import Learning, Place
 from perdure.scenario.sites import each_task_learned

@@ -10,7 +10,9 @@ from __future__ import annotations
 from functools import partial
 
 from perdure.metrics.engine.combine import flat
-from perdure.metrics.engine.declare import Good, Metric, Value, Words, metric
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import Good, Metric, Value
+from perdure.metrics.engine.questions import Words
 from perdure.metrics.matrix import sites
 from perdure.metrics.matrix.cells import Place
 

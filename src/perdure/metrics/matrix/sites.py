@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from perdure.metrics.engine.declare import LIFETIME, Key, Site
 from perdure.metrics.matrix.cells import RELEARNED, SINCE, Cell, Evaluations, evaluations_of
 from perdure.scenario.model import Scenario
+from perdure.scenario.sites import LIFETIME, Key, Site
 
 __all__ = [
     "AccuracySites",

@@ -12,7 +12,8 @@ from perdure.errors import UnknownName
 from perdure.frozen import frozen
 from perdure.metrics.cost import cost_overhead
 from perdure.metrics.efficiency import relative_performance, sample_efficiency
-from perdure.metrics.engine.declare import METRICS, AveragedAs
+from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.engine.metric import AveragedAs
 from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.transfer import forward_transfer
 from perdure.report.draw.data.view import Flagged, Nothing, View, flags_of
