@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Self, TypeVar
 
 from perdure.scenario.model import Block, Scenario, sleeps
 
-__all__ = ["LIFETIME", "Key", "Site", "Walk", "at_the_end", "walked"]
+__all__ = ["LIFETIME", "Key", "Site", "Walk", "at_the_end", "key_text", "walked"]
 
 Key = str | tuple[str, str]
 
@@ -34,6 +35,12 @@ class Site:
         if isinstance(self.key, tuple):
             return self.key[1]
         return None if self.key == LIFETIME else self.key
+
+
+@lru_cache(maxsize=1 << 14)  # the same text for the same key: many lives carry it
+def key_text(key: Key) -> str:
+    """A task's label, or `a→b` for an ordered pair."""
+    return key if isinstance(key, str) else "→".join(key)
 
 
 class Walk(ABC):
