@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from perdure.metrics.engine.presets import PRESETS, preset
-from perdure.stats.compare import Difference
+from perdure.stats.difference import Difference
 from perdure.stats.sentences import decides, rule_of, sentence
 
 

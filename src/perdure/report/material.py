@@ -18,7 +18,8 @@ from perdure.metrics.engine.settings import Settings
 from perdure.report.palette import Look, looks
 from perdure.report.sketch import Sketch, sketched
 from perdure.stats.answer import called
-from perdure.stats.compare import Comparison, compare_lives
+from perdure.stats.compare import compare_lives
+from perdure.stats.difference import Comparison
 from perdure.stats.groups import groups as groups_of
 from perdure.stats.groups import not_pooled, usable
 from perdure.stats.model import LEVEL, Group

@@ -14,7 +14,7 @@ from perdure.metrics.engine.score import DEFINITIONS
 from perdure.report.material import Material, shown_metrics
 from perdure.settings.presets import STANDARD
 from perdure.stats.answer import called
-from perdure.stats.compare import Comparison
+from perdure.stats.difference import Comparison
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.sentences import rule_of
 from perdure.words import listed, number, plural

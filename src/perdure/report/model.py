@@ -17,7 +17,7 @@ from perdure.report.material import Material, against, alike, compared
 from perdure.report.methods import methods
 from perdure.results import Tabular
 from perdure.stats.answer import answer
-from perdure.stats.compare import Comparison
+from perdure.stats.difference import Comparison
 from perdure.stats.model import Estimate, Group
 from perdure.stats.reading import leading, reading
 from perdure.stats.sentences import decides, rule_of

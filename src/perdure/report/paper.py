@@ -12,7 +12,7 @@ from perdure.metrics import METRICS
 from perdure.metrics.engine.metric import Bar
 from perdure.report.material import Material, against, alike, compared, names_of, shown_metrics
 from perdure.settings.presets import STANDARD
-from perdure.stats.compare import Comparison, Difference
+from perdure.stats.difference import Comparison, Difference
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.words import NOTHING, interval, listed, number, plural, short
 

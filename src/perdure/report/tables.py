@@ -16,8 +16,8 @@ from perdure.report.draw.data.view import Nothing, View, flags_of
 from perdure.report.material import Material
 from perdure.settings.presets import STANDARD
 from perdure.stats.capabilities import capabilities as capabilities_of
-from perdure.stats.compare import Comparison
 from perdure.stats.decide import decide, is_judged
+from perdure.stats.difference import Comparison
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.sentences import MARKS
 from perdure.stats.tally import Tally

@@ -20,7 +20,7 @@ from perdure.stats.sentences import words_of
 from perdure.words import interval, listed, number, p_words, plural
 
 if TYPE_CHECKING:
-    from perdure.stats.compare import Comparison, Difference
+    from perdure.stats.difference import Comparison, Difference
 
 __all__ = [
     "Alike",

@@ -14,7 +14,7 @@ from perdure.stats.model import Array
 from perdure.stats.robust import probability_of_improvement
 
 if TYPE_CHECKING:
-    from perdure.stats.compare import Difference
+    from perdure.stats.difference import Difference
 
 __all__ = ["almost_stochastic_order", "hedges_g", "violation_ratio", "with_secondary"]
 

@@ -16,7 +16,8 @@ from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.results import Tabular
-from perdure.stats.compare import Comparison, compare_lives
+from perdure.stats.compare import compare_lives
+from perdure.stats.difference import Comparison
 from perdure.stats.groups import check_poolable, differing, left_out_of, not_pooled, usable
 from perdure.stats.letters import Letters, lettered
 from perdure.stats.model import LEVEL

@@ -23,7 +23,7 @@ from perdure.report.material import Material
 from perdure.report.model import Report, given_settings
 from perdure.report.palette import dark_colours
 from perdure.stats.answer import alike, answers, better
-from perdure.stats.compare import Comparison
+from perdure.stats.difference import Comparison
 from perdure.stats.sentences import sentence
 from perdure.words import listed, number, plural
 
