@@ -41,7 +41,7 @@ _HEADER_LIMIT = 1 << 20
 # Records are gathered in memory and parsed together: opening files one by one in the parser takes four
 # times as long for ten thousand small ones. A part at a time, so that the peak stays near the table's size.
 _AT_ONCE = 1 << 24
-_GLANCE = 1 << 16
+_GLANCE = 1 << 12  # a header fits; what stands behind it is read to where it stays
 _DEEPEST = 50
 
 _NEWLINE = 10
@@ -133,7 +133,7 @@ def beginning(file: io.FileIO, name: str) -> tuple[tuple[str, ...], int, bytes]:
     """The column names, where the first record starts, and the bytes read on the way."""
     begun = file.read(_GLANCE)
     while b"\n" not in begun and len(begun) < _HEADER_LIMIT:
-        more = file.read(_GLANCE)
+        more = file.read(len(begun))
         if not more:
             break
         begun += more
@@ -238,7 +238,7 @@ def bodies(
 def _fill(room: memoryview, begun: bytes, file: io.FileIO) -> int:
     """Put there what was read of a file, and what is left of it; how many bytes these are."""
     filled = min(len(begun), len(room))
-    room[:filled] = begun[:filled]
+    room[:filled] = memoryview(begun)[:filled]
     while filled < len(room) and (more := file.readinto(room[filled:])):
         filled += more
     return filled
