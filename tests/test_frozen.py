@@ -103,6 +103,48 @@ def test_a_class_that_inherits_has_the_fields_of_both(above: list[str], below: l
     assert repr(ours(**needed)) == repr(standard(**needed))
 
 
+@pytest.mark.parametrize("decorate", [frozen, _standard])
+@pytest.mark.parametrize("above", [frozen, _standard])
+def test_either_kind_inherits_from_either(above: Callable[[type], type], decorate: Callable[[type], type]) -> None:
+    made = _class(["default"], decorate, _class(["factory"], above), 1)
+    one = made()
+    assert [field.name for field in fields(made)] == ["g0f0", "g1f0"]
+    assert (one, hash(one), repr(one)) == (made(9, 7), hash(made(9, 7)), "Made(g0f0=9, g1f0=7)")
+    for name in ("g0f0", "g1f0", "other"):
+        with pytest.raises(FrozenInstanceError, match=name):
+            setattr(one, name, 3)
+
+
+def test_what_inherits_from_it_and_can_be_changed_is_refused_as_ever() -> None:
+    with pytest.raises(TypeError, match="cannot inherit non-frozen"):
+        dataclasses.dataclass(_class(["default"], lambda cls: cls, Point))
+
+
+def test_a_class_below_that_is_no_dataclass_may_change_what_is_its_own() -> None:
+    class Named(Point):
+        def __init__(self, name: str) -> None:
+            super().__init__(1)
+            self.name = name
+
+    one = Named("a")
+    one.name = "b"
+    assert one.name == "b"
+    del one.name
+    assert not hasattr(one, "name")
+    with pytest.raises(FrozenInstanceError, match="x"):
+        one.x = 3  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError, match="x"):
+        del one.x
+
+
+@given(st.booleans(), st.booleans())
+def test_it_says_of_itself_how_it_was_made(eq: bool, shown: bool) -> None:
+    body = {"__annotations__": {"x": "int"}, "__module__": __name__, "__doc__": "One."}
+    ours: Any = frozen(eq=eq, repr=shown)(type("Made", (), body))
+    standard: Any = dataclasses.dataclass(frozen=True, eq=eq, repr=shown)(type("Made", (), body))
+    assert repr(ours.__dataclass_params__) == repr(standard.__dataclass_params__)
+
+
 def test_without_eq_an_instance_equals_itself_alone() -> None:
     @frozen(eq=False, repr=False)
     class Thing:

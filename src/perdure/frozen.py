@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields, is_dataclass
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import Any, NoReturn, TypeVar, dataclass_transform, overload
+from typing import Any, TypeVar, dataclass_transform, overload
 
 __all__ = ["frozen"]
 
@@ -46,13 +46,12 @@ def frozen(cls: _Class | None = None, /, *, eq: bool = True, repr: bool = True) 
 
 
 def _frozen(cls: _Class, *, eq: bool, shown: bool) -> _Class:
-    dataclass(init=False, repr=False, eq=False)(cls)  # the fields, and what patterns match
+    inherits = any(is_dataclass(base) for base in cls.__mro__[1:])  # from frozen ones, which want it said of this too
+    dataclass(init=False, repr=False, eq=False, frozen=inherits)(cls)  # the fields, and what patterns match
     own, declared = cls.__dict__, fields(cls)
-    methods: dict[str, Callable[..., Any]] = {
-        "__init__": _init(cls, declared),
-        "__setattr__": _refused_to_set,
-        "__delattr__": _refused_to_delete,
-    }
+    known = cls.__dataclass_params__
+    known.init, known.repr, known.eq, known.frozen = True, shown, eq, True  # what `dataclass` asks of a class above
+    methods: dict[str, Callable[..., Any]] = {"__init__": _init(cls, declared), **_refusing(cls, declared)}
     if eq:
         values = _values([one.name for one in declared if one.compare])
         hashed = _values([one.name for one in declared if (one.compare if one.hash is None else one.hash)])
@@ -108,9 +107,20 @@ def _init(cls: type[Any], declared: tuple[Field[Any], ...]) -> Callable[..., Non
     return made
 
 
-def _refused_to_set(self: Any, name: str, value: object) -> NoReturn:  # noqa: ARG001
-    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+def _refusing(cls: type[Any], declared: tuple[Field[Any], ...]) -> dict[str, Callable[..., None]]:
+    """What keeps instances as they are; of a class below that is no dataclass, what it has beside these fields is its
+    own to change.
+    """
+    names = frozenset(one.name for one in declared)
 
+    def set_(self: Any, name: str, value: object) -> None:
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(cls, self).__setattr__(name, value)
 
-def _refused_to_delete(self: Any, name: str) -> NoReturn:  # noqa: ARG001
-    raise FrozenInstanceError(f"cannot delete field {name!r}")
+    def delete(self: Any, name: str) -> None:
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot delete field {name!r}")
+        super(cls, self).__delattr__(name)
+
+    return {"__setattr__": set_, "__delattr__": delete}
