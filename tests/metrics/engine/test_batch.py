@@ -293,6 +293,18 @@ def test_a_formula_gets_each_argument_by_its_name_however_it_is_written(count: i
     assert others == [first, first]
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_formula_that_asks_for_nothing_is_read_at_every_site(count: int) -> None:
+    def here() -> float:
+        """A number."""
+        return 1.0
+
+    lives = together(count)
+    told = measure_all(metric(sites.each_learning_block, register=False)(here), lives)
+    learned = sum(block.mode == "learn" for block in lives[0].scenario.blocks)
+    assert [(one.value, sum(map(len, one.by.values()))) for one in told] == [(1.0, learned)] * count
+
+
 def test_a_curve_among_many_is_a_curve() -> None:
     for curves in together():
         scenario: Scenario = curves.scenario

@@ -51,7 +51,7 @@ def everywhere(metric: Metric, lives: Sequence[Curves], site: Site, context: Con
             columns = [build.each(lives, site) for _, build in plan if isinstance(build, Over)]
         except Exception as problem:  # sites may name blocks that are not there
             return [problem] * len(lives)
-    if len(columns) < len(plan):
+    if not columns or len(columns) < len(plan):
         return [_tried(metric, curves, site, context, plan) for curves in lives]
     return _row_by_row(metric, zip(lives, repeat(site)), columns)
 
@@ -78,7 +78,7 @@ def throughout(
             columns = [build.along(curves, found) for _, build in plan if isinstance(build, Over)]
             if curves.twin is None and Twin in metric.roles.values():
                 return NoValue(NO_TWIN)
-    if len(columns) < len(plan):
+    if not columns or len(columns) < len(plan):
         return [_tried(metric, curves, site, context, plan) for site in found]
     return _row_by_row(metric, zip(repeat(curves), found), columns)
 
