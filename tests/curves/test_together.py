@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
+from dataclasses import replace
 from weakref import ref
 
 import numpy as np
@@ -43,6 +46,18 @@ def test_a_short_block_among_others_says_what_it_says_alone(scale: str) -> None:
             assert among.first(count).values.tolist() == values[:count].tolist()
             assert among.first(count).raw_start == alone.first(count).raw_start
             assert among.first(count).mean == alone.first(count).mean
+
+
+def test_a_short_block_among_others_is_copied_changed_and_sent_as_one_alone() -> None:
+    lived = life([5, 10, 5, 10, 300])
+    for index in range(5):
+        one = lived.over((index,))
+        for other in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one)), replace(one, floor=None)):
+            assert (other.values.tolist(), other.raw.tolist()) == (one.values.tolist(), one.raw.tolist())
+            assert (other.range, other.mean) == (one.range, one.mean)
+        assert replace(one, values=one.values[:2], raw=one.raw[:2]).total == one.first(2).total
+    sent = pickle.loads(pickle.dumps(lived))
+    assert [sent.over((index,)).mean for index in range(5)] == [lived.over((index,)).mean for index in range(5)]
 
 
 def test_curves_of_a_life_go_with_it_unsearched() -> None:

@@ -57,7 +57,7 @@ class Rows:
 
     def curves(self) -> Sequence[Curve]:
         """One curve per row, for whoever holds them all."""
-        made = [_Row(self, row) for row in range(len(self.extents))]
+        made = [_row(self, row) for row in range(len(self.extents))]
         self._told = [one.__dict__ for one in made]
         return made
 
@@ -76,16 +76,17 @@ class Rows:
 
 
 class _Row(Curve):
-    """One curve among those of many."""
+    """One curve among those of many; what is made of it, a copy or another with other values, stands alone."""
 
     __slots__ = ("_row", "_rows")  # and in its dictionary nothing but what it was told
     _row: int
     _rows: Rows
 
-    def __init__(self, rows: Rows, row: int) -> None:
-        # Not Curve's own: its fields are looked up when they are asked for, which few of them are.
-        object.__setattr__(self, "_rows", rows)
-        object.__setattr__(self, "_row", row)
+    def __new__(cls, *given: Any, **named: Any) -> Curve:  # type: ignore[misc]  # as `replace` makes another
+        return Curve(*given, **named)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Curve, (self.values, self.raw, self.range, self.floor)
 
     @property
     def values(self) -> Array:
@@ -117,6 +118,14 @@ class _Row(Curve):
 
     def first(self, count: int) -> Curve:
         return self._rows.first(count)[self._row] if count < len(self) else self
+
+
+def _row(rows: Rows, row: int) -> _Row:
+    """Not made by Curve: its fields are looked up when they are asked for, which few of them are."""
+    made = object.__new__(_Row)
+    object.__setattr__(made, "_rows", rows)
+    object.__setattr__(made, "_row", row)
+    return made
 
 
 class Together:
