@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -60,6 +61,29 @@ def test_dead_cycles_are_searched_for_seldom_meanwhile_and_never_sooner_than_ask
         with pytest.raises(ZeroDivisionError):
             worked(lambda _how: lambda item: 1 // item, None, [0], 1)
         assert gc.get_threshold() == (often, 7, 5)
+    finally:
+        gc.set_threshold(*before)
+
+
+def test_python_looks_for_cycles_as_before_once_the_last_of_several_threads_is_done() -> None:
+    before = gc.get_threshold()
+    begun, allowed = ([threading.Event(), threading.Event()] for _ in range(2))
+
+    def work(which: int) -> None:
+        begun[which].set()
+        assert allowed[which].wait(30)
+
+    threads = [threading.Thread(target=worked, args=(lambda _how: work, None, [which], 1)) for which in range(2)]
+    try:
+        for which, thread in enumerate(threads):
+            thread.start()
+            assert begun[which].wait(30)
+        inside = gc.get_threshold()
+        for which, thread in enumerate(threads):
+            assert gc.get_threshold() == inside != before
+            allowed[which].set()
+            thread.join()
+        assert gc.get_threshold() == before
     finally:
         gc.set_threshold(*before)
 

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -67,18 +68,28 @@ def _alone(items: Sequence[Item], work: Callable[[Item], Done]) -> Iterator[tupl
 _SELDOM = 1_000_000  # objects more than before
 
 
+_inside: list[tuple[int, ...]] = []  # how often Python searched before each who is inside now
+_going_in_or_out = threading.Lock()
+
+
 @contextmanager
 def _seldom_searched() -> Iterator[None]:
-    """Python looks for dead cycles less often inside: a lifetime leaves none.
+    """Python looks for dead cycles less often inside, until the last thread is out: a lifetime leaves none.
 
     After every 700 objects, as it does by default, the search takes a quarter of the time of a long life.
     """
-    often, *others = gc.get_threshold()
-    gc.set_threshold(max(often, _SELDOM) if often else 0, *others)  # 0: somebody wants no search at all
+    with _going_in_or_out:
+        before = _inside[0] if _inside else gc.get_threshold()
+        _inside.append(before)
+        often, *others = before
+        gc.set_threshold(max(often, _SELDOM) if often else 0, *others)  # 0: somebody wants no search at all
     try:
         yield
     finally:
-        gc.set_threshold(often, *others)
+        with _going_in_or_out:
+            _inside.pop()
+            if not _inside:
+                gc.set_threshold(*before)
 
 
 # --- processes ------------------------------------------------------------------------------------
