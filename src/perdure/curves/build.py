@@ -159,7 +159,7 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
         clamped = known if all_given else percentiles(smoothed, starts, blocks, matched) | known
         clamps = {task: Ranges.of(found) for task, found in clamped.items()}
         steps.append((clamp, clamps))
-        each_block(blocks, starts, smoothed, clamps, clamp)
+        each_block(blocks, starts, smoothed, clamps, clamp, smoothed)
     spanned = spans_by_task(smoothed, starts, blocks, earlier)
     ranges = known if all_given else found_ranges(spanned, matched, clamps, prep) | known
     by_life = [dict(zip(ranges, found, strict=True)) for found in zip(*ranges.values(), strict=True)]
@@ -172,7 +172,7 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
         return [_going_on(first, asked, logs, matched, by_life[0], notes[0], (measured[0], smoothed[0], starts))]
     if prep.scale != "none":
         steps.append((scale, bounds))
-        each_block(blocks, starts, smoothed, bounds, scale)
+        each_block(blocks, starts, smoothed, bounds, scale, smoothed)
     noise = _noise(group, prep)
     if noise is not None:
         smoothed += noise

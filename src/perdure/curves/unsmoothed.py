@@ -44,11 +44,13 @@ class Unsmoothed:
     @cached_property
     def whole(self) -> Array:
         """All blocks."""
-        values = self.measured.copy()
+        values = self.measured
         for step, ranges in self.steps:
-            each_block(self.blocks, self.starts, values, ranges, step)
+            into = np.empty_like(values) if values is self.measured else values
+            each_block(self.blocks, self.starts, values, ranges, step, into)
+            values = into
         if self.noise is not None:
-            values += self.noise
+            values = values + self.noise
         values.flags.writeable = False
         return values
 
@@ -80,8 +82,9 @@ def each_block(
     values: Array,
     ranges: Mapping[str, Range | Ranges],
     step: Step,
+    into: Array,
 ) -> None:
-    """Replace each block of `values` by what `step` makes of it, given its task's range.
+    """Put what `step` makes of each block of `values`, given its task's range, there; they may be the same.
 
     Short blocks are taken together, because a life may have a hundred thousand.
     """
@@ -102,5 +105,5 @@ def each_block(
         else:
             lengths, of = np.diff(starts[first : last + 1]), column[first:last]
             limits = Ranges(np.repeat(lows[:, of], lengths, axis=1), np.repeat(highs[:, of], lengths, axis=1))
-        values[:, span] = step(values[:, span], limits)
+        into[:, span] = step(values[:, span], limits)
         first = last

@@ -72,6 +72,8 @@ class Table:
 
 @frozen(eq=False)
 class _File:
+    """A file that is read, and where its lines end."""
+
     path: Path
     header: tuple[str, ...]
     body: bytes

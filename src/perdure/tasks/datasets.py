@@ -48,6 +48,8 @@ class Answered:
 
 @frozen
 class _Batch:
+    """What a learner is given to answer."""
+
     number: int
     given: Mapping[str, Any] = field(hash=False)
     inputs: np.ndarray = field(hash=False, repr=False)

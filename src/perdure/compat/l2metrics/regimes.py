@@ -60,6 +60,8 @@ def regime_table(curves: Curves, context: Context) -> dict[str, list[Any]]:
 
 @frozen(eq=False)
 class _Filling:
+    """What l2metrics' columns are filled from."""
+
     curves: Curves
     context: Context
 

@@ -45,6 +45,8 @@ class _Scores:
 
 @frozen
 class _Step:
+    """One of the numbered folders: what was learned before its evaluations."""
+
     number: int
     learned: str
     folder: Path

@@ -85,6 +85,8 @@ def _by_ids(values: dict[str, Any]) -> dict[str, Any]:
 
 @frozen
 class _Said:
+    """A value, and where it was said."""
+
     value: Any
     source: str
     file: Path
