@@ -190,6 +190,10 @@ class Metric:
     @cached_property
     def roles(self) -> Mapping[str, Any]:
         """The formula's parameters and their types, in order."""
+        names, there = parameters(self.formula), getattr(self.formula, "__globals__", {})
+        said = [getattr(self.formula, "__annotations__", {}).get(name) for name in names]
+        if not hasattr(self.formula, "__wrapped__") and all(isinstance(one, str) and one in there for one in said):
+            return dict(zip(names, map(there.get, said), strict=True))  # names and no more, as most are
         try:
             hints = get_type_hints(self.formula)
         except Exception as problem:
@@ -198,7 +202,7 @@ class Metric:
                 "import Curve and the like where the formula can see them",
                 where=f"metric {self.name!r}",
             ) from problem
-        return {name: hints.get(name) for name in parameters(self.formula)}
+        return {name: hints.get(name) for name in names}
 
     @cached_property
     def _paragraphs(self) -> tuple[str, ...]:
