@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Lean", "read_lean"]
 
 _AT_ONCE = 1 << 21  # bytes of text; what is made of them stays near the processor
-_WORTH_SHARING = 1 << 24  # bytes; of less, or in files of less than the next,
-_LONG = 1 << 16  # two threads spend more on each other than they save
+_WORTH_SHARING = 1 << 24  # bytes in all; of less, two threads spend more on each other than they save
+_LONG = 1 << 16  # bytes a file, for the same reason
 _NEWLINE = 10
 _FLOATS = "<f8"
 
