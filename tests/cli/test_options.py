@@ -15,7 +15,6 @@ from tests.cli.scoring import BLOCKS, write
 from tests.cli.verbs import run_verb
 
 import perdure
-from perdure import cli
 from perdure.errors import PerdureError
 from perdure.settings import OPTIONS
 
@@ -227,15 +226,3 @@ def test_help_fits_80_columns_and_starts_with_the_everyday_options(verb: str) ->
 
 def _panel(name: str) -> str | None:
     return OPTIONS[name].panel
-
-
-@pytest.mark.parametrize("problem", [OSError, AttributeError, TypeError])
-def test_a_system_whose_memory_cannot_be_held_is_left_as_it_is(
-    problem: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_library(name: object) -> None:
-        assert name is None
-        raise problem("not here")  # TypeError is what Windows says of a library without a name
-
-    monkeypatch.setattr("ctypes.CDLL", no_library)
-    cli._hold_memory()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 
 import typer
@@ -32,7 +30,6 @@ VERBS = (
     "list",
     "new",
 )
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # as glibc's malloc.h numbers them
 _LIVING = ("demo", "run")  # the verbs that learners live in, who may multiply as they like
 
 
@@ -71,22 +68,9 @@ def _root(
     pass
 
 
-def _hold_memory() -> None:
-    """Let freed memory stay with the process, up to a bound.
-
-    Reading makes and drops arrays of the same sizes over and over; to get them from the system each time takes a
-    quarter of that. Threads share it: what one has dropped, another takes. Where the C library is not glibc, it stays
-    as it is.
-    """
-    with suppress(OSError, AttributeError, TypeError):  # Windows knows no library without a name
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_M_MMAP_THRESHOLD, 32 << 20)
-        mallopt(_M_TRIM_THRESHOLD, 64 << 20)
-        mallopt(_M_ARENA_MAX, 1)
-
-
 def main() -> None:
     """Run the command; what goes wrong is said in a line, never as a traceback."""
+    from perdure.cli.memory import hold_memory
     from perdure.cli.terminal import guard
     from perdure.errors import PerdureError
     from perdure.stopping import Stopped
@@ -98,7 +82,7 @@ def main() -> None:
     if asked not in _LIVING:
         # NumPy starts a thread per core that waits by spinning, for products that are never long enough here.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        _hold_memory()
+        hold_memory()
     try:
         application((asked,) if asked in VERBS else VERBS)()
     except PerdureError as problem:
