@@ -66,7 +66,8 @@ def commands() -> str:
     """Each verb with its help, as the command line prints it."""
     from typer.testing import CliRunner
 
-    from perdure.cli import VERBS, application
+    from perdure.cli import VERBS
+    from perdure.cli.command import application
 
     runner = CliRunner(env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
     parts = [

@@ -209,7 +209,8 @@ def _provoked(case: Case) -> str:
     from typer.testing import CliRunner
 
     import perdure
-    from perdure.cli import VERBS, application
+    from perdure.cli import VERBS
+    from perdure.cli.command import application
 
     if case.typed.startswith(">>>"):
         lines = [line[4:] for line in case.typed.splitlines()]

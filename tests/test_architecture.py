@@ -160,7 +160,8 @@ def test_importing_perdure_does_nothing() -> None:
 def test_help_is_there_for_every_verb_and_ends_with_an_example() -> None:
     from typer.testing import CliRunner
 
-    from perdure.cli import VERBS, application
+    from perdure.cli import VERBS
+    from perdure.cli.command import application
 
     for verb in VERBS:
         result = CliRunner().invoke(application(), [verb, "--help"])

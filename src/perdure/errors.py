@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
-from difflib import get_close_matches
 from typing import Any, Self
 
 __all__ = [
@@ -169,6 +168,8 @@ class WriteError(LogError, OSError):
 
 def closest(name: str, known: Iterable[str]) -> str | None:
     """The known name that may have been meant; None where none is near."""
+    from difflib import get_close_matches  # on the way to every command, and seldom asked
+
     return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.6)), None)
 
 

@@ -6,19 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import typer
-from typer.testing import CliRunner
+from tests.cli.verbs import run_verb
 
 import perdure
-from perdure.cli.score import COMMAND, score
 
-__all__ = ["BLOCKS", "app", "as_json", "invoke", "write"]
-
-app = typer.Typer(add_completion=False)
-
-
-app.command(cls=COMMAND)(score)
-
+__all__ = ["BLOCKS", "as_json", "invoke", "write"]
 
 BLOCKS = [
     ("test", "a_1", [0.1, 0.2]),
@@ -45,7 +37,7 @@ def write(folder: Path, name: str, blocks: list[tuple[str, str, list[float]]]) -
 
 
 def invoke(*arguments: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "80"})
+    result = run_verb("score", *arguments, columns=80)
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == code, result.output

@@ -8,12 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-import typer
 from tests.cli.verbs import fits, run_verb
 from tests.stats.lives import life as scored
-from typer.testing import CliRunner
 
-from perdure.cli.compare import COMMAND, compare
 from perdure.cli.console import Console
 from perdure.cli.tally_table import show_tally
 from perdure.errors import PerdureError
@@ -165,9 +162,7 @@ ALL = ("performance_maintenance_terminal", "performance_maintenance", "forward_t
 
 
 def at_80_columns(*arguments: object) -> str:
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command(cls=COMMAND)(compare)
-    return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "80"}).output
+    return run_verb("compare", *arguments, columns=80).output
 
 
 @pytest.mark.parametrize("names", [("keeping", "forgetful"), tuple(TRAITS)])

@@ -6,11 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from tests.cli.verbs import run_verb
-from typer.testing import CliRunner
 
-from perdure.cli.correlate import COMMAND, correlate
 from perdure.errors import PerdureError
 
 
@@ -70,9 +67,7 @@ def test_metrics_are_chosen_by_name(tmp_path: Path, metrics: str, said: str) -> 
 
 
 def at_80_columns(*arguments: object) -> str:
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command(cls=COMMAND)(correlate)
-    return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "80"}).output
+    return run_verb("correlate", *arguments, columns=80).output
 
 
 def test_at_80_columns_both_ids_and_the_result_are_whole(tmp_path: Path) -> None:

@@ -9,19 +9,16 @@ from typing import Any
 
 import polars as pl
 import pytest
-import typer
-from typer.testing import CliRunner, Result
+from tests.cli.verbs import run_verb
+from typer.testing import Result
 
 import perdure
-from perdure.cli.demo import demo
 
 PAIRS = {"arcade": ("forgetful-q", "keeping-q"), "digits": ("naive", "replay")}
 
 
 def called(*arguments: object) -> Result:
-    app = typer.Typer()
-    app.command()(demo)
-    return CliRunner().invoke(app, [str(one) for one in arguments])
+    return run_verb("demo", *arguments)
 
 
 def records(folder: Path) -> dict[str, pl.DataFrame]:

@@ -7,8 +7,7 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from tests.cli.verbs import run_verb
 
 from perdure.cli import list as listing
 from perdure.errors import UnknownName
@@ -18,12 +17,9 @@ from perdure.metrics import METRICS
 from perdure.metrics.engine.presets import PRESETS
 from perdure.tasks.interface import TASKS
 
-app = typer.Typer(add_completion=False)
-app.command()(listing.list)
-
 
 def invoke(*arguments: str) -> str:
-    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "80"})
+    result = run_verb("list", *arguments, columns=80)
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output

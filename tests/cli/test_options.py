@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from tests.cli.scoring import BLOCKS, write
 from tests.cli.verbs import run_verb
 
 import perdure
+from perdure.cli.parameters import parameters_of
 from perdure.errors import PerdureError
 from perdure.settings import OPTIONS
 
@@ -55,10 +55,7 @@ GIVEN: dict[str, tuple[list[str], Any]] = {
 
 def options_of(verb: str) -> set[str]:
     module = import_module(f"perdure.cli.{verb}")
-    app = typer.Typer()
-    app.command(verb, cls=getattr(module, "COMMAND", None))(getattr(module, verb))
-    command = typer.main.get_command(app)
-    return {flag for one in command.params for flag in (*one.opts, *one.secondary_opts)}
+    return {flag for one in parameters_of(getattr(module, verb)) for flag in one.declared.flags}
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +211,7 @@ def test_an_exception_is_needed() -> None:
 def test_help_fits_80_columns_and_starts_with_the_everyday_options(verb: str) -> None:
     from typer.testing import CliRunner
 
-    from perdure.cli import application
+    from perdure.cli.command import application
 
     said = CliRunner().invoke(application((verb, "list")), [verb, "--help"], env={"COLUMNS": "80"}).output
     assert max(map(len, said.splitlines())) <= 80

@@ -6,11 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from tests.cli.verbs import fits, run_verb
-from typer.testing import CliRunner
 
-from perdure.cli.plan import COMMAND, plan
 from perdure.errors import PerdureError
 
 PILOT = "lifetime\tdefinitions\tperformance_maintenance\tforward_transfer\n" + "".join(
@@ -188,9 +185,7 @@ def test_several_metrics_may_be_named_in_a_row(pilot: Path) -> None:
 
 
 def at_80_columns(*arguments: object) -> str:
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command(cls=COMMAND)(plan)
-    return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "80"}).output
+    return run_verb("plan", *arguments, columns=80).output
 
 
 @pytest.mark.parametrize("options", [(), ("--detect", "forward_transfer=1.5")])

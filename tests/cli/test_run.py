@@ -12,11 +12,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
+from tests.cli.verbs import run_verb
+from typer.testing import Result
 
 from perdure.cli import running
-from perdure.cli.run import EXAMPLE, run
+from perdure.cli.run import EXAMPLE
 from perdure.errors import ProtocolError
 from perdure.metrics.engine.settings import settings_for
 from perdure.run.engines.work import Event
@@ -52,9 +52,7 @@ def protocol(tmp_path: Path) -> Path:
 
 
 def called(*arguments: object) -> Result:
-    app = typer.Typer()
-    app.command()(run)
-    return CliRunner().invoke(app, [str(one) for one in arguments])
+    return run_verb("run", *arguments, columns=80)
 
 
 def test_a_dry_run_shows_the_plan_and_lives_nothing(protocol: Path, tmp_path: Path) -> None:
@@ -176,9 +174,8 @@ def test_a_failure_is_shown_with_its_traceback_and_the_status_is_one(protocol: P
 
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(protocol: Path, tmp_path: Path) -> None:
     protocol.write_text(PROTOCOL.format(use="forgetful-q", learn=3000))
-    code = "import typer; from perdure.cli.run import run; app = typer.Typer(); app.command()(run); app()"
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(protocol), "--into", str(tmp_path / "run"), "--workers", "2"],
+        [sys.executable, "-m", "perdure", "run", str(protocol), "--into", str(tmp_path / "run"), "--workers", "2"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.scoring import BLOCKS, app, as_json, invoke, write
-from typer.testing import CliRunner
+from tests.cli.scoring import BLOCKS, as_json, invoke, write
+from tests.cli.verbs import run_verb
 
 import perdure
 from perdure.cli.score import EXAMPLE
@@ -224,7 +224,7 @@ def test_a_json_that_cannot_be_written_leaves_what_was_there(logs: Path, monkeyp
 
 @pytest.mark.parametrize("noise", ["nan", "inf"])
 def test_noise_is_finite(logs: Path, noise: str) -> None:
-    result = CliRunner().invoke(app, [str(logs / "life"), "--noise", noise], env={"COLUMNS": "200"})
+    result = run_verb("score", logs / "life", "--noise", noise)
     assert result.exit_code == 2
     assert f"--noise {noise}: expected a number, 0 or more" in result.output
 
@@ -263,7 +263,7 @@ def test_wrong_bounds_say_what_is_wrong(logs: Path, text: str, said: str) -> Non
 
 @pytest.mark.parametrize("margin", ["forward_transfer", "forward_transfer=x", "forward_transfer=-1", "=1", "a=inf"])
 def test_a_wrong_margin_is_an_error_of_the_call(logs: Path, margin: str) -> None:
-    result = CliRunner().invoke(app, [str(logs / "life"), "--margin", margin])
+    result = run_verb("score", logs / "life", "--margin", margin)
     assert result.exit_code == 2
     assert "expected ID=X" in " ".join(result.output.split()).replace("│ ", "").replace(" │", "")
 

@@ -65,9 +65,11 @@ def test_without_the_extra_the_command_that_installs_it_is_given(life: Path, mon
 
 def test_the_page_is_served_until_interrupted(life: Path) -> None:
     pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
-    code = "import typer; from perdure.cli.watch import watch; typer.run(watch)"
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(life.parent)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "perdure", "watch", str(life.parent)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stdout is not None

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import msgspec
-import typer
 from typer.testing import CliRunner, Result
 
+from perdure.cli.command import application
 from perdure.schemas import document
 
 __all__ = ["fits", "run_verb"]
 
 
-def run_verb(verb: str, *arguments: object) -> Result:
+def run_verb(verb: str, *arguments: object, columns: int = 200) -> Result:
     """`perdure VERB …`, wide enough for its tables; an error of ours is kept in `.exception`."""
-    module = import_module(f"perdure.cli.{verb}")
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command(verb, cls=getattr(module, "COMMAND", None))(getattr(module, verb))
-    return CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "200"})
+    words = [verb, *(str(one) for one in arguments)]
+    return CliRunner().invoke(application((verb,)), words, env={"COLUMNS": str(columns)})
 
 
 def fits(name: str, value: Any) -> None:

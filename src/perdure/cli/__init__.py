@@ -5,12 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 
-import typer
-
-__all__ = ["VERBS", "application", "main"]
+__all__ = ["VERBS", "main"]
 
 VERBS = (
     "demo",
@@ -33,45 +30,10 @@ VERBS = (
 _LIVING = ("demo", "run")  # the verbs that learners live in, who may multiply as they like
 
 
-def application(verbs: Sequence[str] = VERBS) -> typer.Typer:
-    """The command with these verbs; a call that names its verb needs only that one's options worked out."""
-    app = typer.Typer(
-        name="perdure",
-        help="Does your learner keep what it learns? Test and evaluation for lifelong learning.",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        rich_markup_mode="rich",
-    )
-    app.callback()(_root)
-    for verb in verbs:
-        module = import_module(f"perdure.cli.{verb}")
-        app.command(verb, cls=getattr(module, "COMMAND", None), epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(
-            getattr(module, verb)
-        )
-    return app
-
-
-def _print_version(asked: bool) -> None:
-    if asked:
-        from perdure import __version__
-
-        typer.echo(f"perdure {__version__}")
-        raise typer.Exit
-
-
-def _root(
-    version: bool = typer.Option(
-        False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
-    ),
-) -> None:
-    pass
-
-
 def main() -> None:
     """Run the command; what goes wrong is said in a line, never as a traceback."""
     from perdure.cli.memory import hold_memory
-    from perdure.cli.terminal import guard
+    from perdure.cli.terminal import echo, guard
     from perdure.errors import PerdureError
     from perdure.stopping import Stopped
 
@@ -84,12 +46,12 @@ def main() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         hold_memory()
     try:
-        application((asked,) if asked in VERBS else VERBS)()
+        _carry_out(sys.argv[1:], asked)
     except PerdureError as problem:
-        typer.echo(f"perdure: {problem}", err=True)
+        echo(f"perdure: {problem}", err=True)
         sys.exit(2)
     except Stopped:
-        typer.echo("perdure: stopped", err=True)
+        echo("perdure: stopped", err=True)
         raise
     except BrokenPipeError:
         # The reader of our output left (`perdure … | head`); nothing is wrong with us.
@@ -100,12 +62,12 @@ def main() -> None:
         if os.environ.get("PERDURE_TRACEBACK"):
             raise
         where = f"{problem.filename}: " if problem.filename else ""
-        typer.echo(f"perdure: {where}{problem.strerror or problem}", err=True)
+        echo(f"perdure: {where}{problem.strerror or problem}", err=True)
         sys.exit(2)
     except Exception as problem:
         if os.environ.get("PERDURE_TRACEBACK"):
             raise
-        typer.echo(
+        echo(
             f"perdure: internal error: {type(problem).__name__}: {problem}\n"
             "This is a bug in Perdure. Set PERDURE_TRACEBACK=1 to see where, and please report it.",
             err=True,
@@ -114,3 +76,32 @@ def main() -> None:
     finally:
         # The process ends here; without this, Python would search everything it holds for cycles first.
         gc.freeze()
+
+
+def _carry_out(words: list[str], asked: str | None) -> None:
+    """What a command line says; Typer, which takes a while to load, is asked where it is not in so many words."""
+    from perdure.cli.parameters import Misused
+
+    refused = None
+    try:
+        if _done_plainly(words):
+            return
+    except Misused as problem:
+        refused = problem
+    from perdure.cli.command import application
+
+    application((asked,) if asked in VERBS else VERBS, refused)()
+
+
+def _done_plainly(words: list[str]) -> bool:
+    from perdure.cli.parameters import parameters_of
+    from perdure.cli.plainly import read_plainly
+
+    # A shell that completes asks by a variable; and Windows leaves patterns to the command, which Typer fills in.
+    if not words or words[0] not in VERBS or "_PERDURE_COMPLETE" in os.environ or os.name == "nt":
+        return False
+    verb = getattr(import_module(f"perdure.cli.{words[0]}"), words[0])
+    arguments = read_plainly(words[1:], tuple(parameters_of(verb)))
+    if arguments is not None:
+        verb(**arguments)
+    return arguments is not None

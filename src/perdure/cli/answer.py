@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from perdure.cli.terminal import clean, unguarded
+from perdure.cli.terminal import clean, show, styled, width
 from perdure.frozen import frozen
 from perdure.settings.presets import FRAMEWORK_2019
 from perdure.words import interval, listed, number, p_words, plural
@@ -22,14 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Depth", "say", "show_answers"]
 
-_STYLES: dict[str, dict[str, Any]] = {
-    "": {},
-    "bold": {"bold": True},
-    "grey": {"fg": "bright_black"},
-    "yellow": {"fg": "yellow"},
-    "red": {"fg": "red"},
-    "green": {"fg": "green"},
-}
 _VERDICTS = {"met": "green", "not met": "red", "undecided": "yellow"}
 _INDENT = "   "
 
@@ -108,7 +96,7 @@ def _table(questions: dict[str, list[Estimate]]) -> None:
     }
     every = [row for some in rows.values() for row in some]
     wide = [max((len(row[at]) for row in every), default=0) for at in range(5)]
-    room = _width() - len(_INDENT)
+    room = width() - len(_INDENT)
     fits = sum(wide) + 4 <= room  # ids, intervals and verdicts stay whole; where there is no room for p, --json has it
     gap = " " * max(1, min(3, (room - sum(wide if fits else wide[:4])) // 4))
     for question, some in rows.items():
@@ -116,7 +104,7 @@ def _table(questions: dict[str, list[Estimate]]) -> None:
             say(f" {question}", "bold", fold=False)
         for name, value, spread, word, p, colour in some:
             before = f"{_INDENT}{clean(name):{wide[0]}}{gap}{value:>{wide[1]}}{gap}{spread:^{wide[2]}}{gap}"
-            _print(f"{before}{_styled(f'{word:{wide[3]}}', colour)}{gap}{p if fits else ''}".rstrip())
+            show(f"{before}{styled(f'{word:{wide[3]}}', colour)}{gap}{p if fits else ''}".rstrip())
 
 
 def _notes(group: Group, shown: Iterable[Estimate]) -> Iterator[str]:
@@ -207,19 +195,6 @@ def _relearned(group: Group, one: Estimate) -> bool:
 
 def say(text: str, style: str = "", *, fold: bool = True, indent: str = "") -> None:
     """Print a text, folded to the terminal's width; control characters in it are shown, not sent."""
-    lines = wrap(text, _width(), initial_indent=indent, subsequent_indent=indent) or [""] if fold else [indent + text]
+    lines = wrap(text, width(), initial_indent=indent, subsequent_indent=indent) or [""] if fold else [indent + text]
     for line in lines:
-        _print(_styled(clean(line), style))
-
-
-def _width() -> int:
-    return shutil.get_terminal_size((80, 24)).columns
-
-
-def _print(line: str) -> None:
-    # Echo takes colours out where nobody would see them: in a file, in a pipe.
-    typer.echo(line, file=unguarded(), color=False if os.environ.get("NO_COLOR") else None)
-
-
-def _styled(text: str, style: str) -> str:
-    return typer.style(text, **_STYLES[style]) if text.strip() and style else text
+        show(styled(clean(line), style))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from perdure.cli.options import Json, Log, Quiet, emit_json, with_settings
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ def check(log: Log, settings: Settings, json: Json = None, quiet: Quiet = False)
         emit_json(found.as_json(), json)
     if not json or json != "-":
         _show(found, quiet)
-    raise typer.Exit(0 if found.ok else 1)
+    raise SystemExit(0 if found.ok else 1)
 
 
 def _show(found: Check, quiet: bool) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Logs, Variadic, settings_facts, surveyed
+from perdure.cli.parameters import option
+from perdure.cli.scoring import Experts, Logs, settings_facts, surveyed
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,10 +18,9 @@ if TYPE_CHECKING:
     from perdure.stats.letters import Letters
     from perdure.stats.systems import Comparisons
 
-__all__ = ["COMMAND", "EXAMPLE", "compare"]
+__all__ = ["EXAMPLE", "compare"]
 
 EXAMPLE = "perdure compare runs/replay runs/naive"
-COMMAND = Variadic
 
 _WIDEST = 5  # metrics beside each other; with more, the systems are
 
@@ -34,21 +32,21 @@ def compare(
     experts: Experts = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="NAME", help="The system to compare the others with (default: the last)."),
+        option("--baseline", metavar="NAME", help="The system to compare the others with (default: the last)."),
     ] = None,
     scenario_types: Annotated[
         bool,
-        typer.Option(
+        option(
             "--scenario-types",
             help="Compare each learner's scenario types with each other, such as condensed with dispersed.",
         ),
     ] = False,
     paired: Annotated[
         Literal["auto", "yes", "no"],
-        typer.Option("--paired", help="Pair lifetimes that have the same seed and task order."),
+        option("--paired", help="Pair lifetimes that have the same seed and task order."),
     ] = "auto",
-    order: Annotated[bool, typer.Option("--order", help="Also test almost stochastic order.")] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of permutations and resampling.")] = 0,
+    order: Annotated[bool, option("--order", help="Also test almost stochastic order.")] = False,
+    seed: Annotated[int, option("--seed", least=0, help="Seed of permutations and resampling.")] = 0,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -69,7 +67,7 @@ def compare(
     found = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)
     if two_editions(found.scores):
         show_editions(found, settings, json)
-        raise typer.Exit(1 if found.left_out else 0)
+        raise SystemExit(1 if found.left_out else 0)
     result = compared(
         found,
         settings=settings,
@@ -83,7 +81,7 @@ def compare(
         emit_json({**result.as_json(), **settings_facts(found, settings)}, json)
     if json != "-":
         _show(result, quiet)
-    raise typer.Exit(1 if result.left_out or any(one.left_out for one in result.comparisons) else 0)
+    raise SystemExit(1 if result.left_out or any(one.left_out for one in result.comparisons) else 0)
 
 
 def _show(result: Comparisons, quiet: bool) -> None:

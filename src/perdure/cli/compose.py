@@ -4,47 +4,40 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from perdure.cli.options import Quiet
-from perdure.cli.scoring import Variadic
+from perdure.cli.parameters import Misused, argument, option
+from perdure.cli.terminal import echo
 from perdure.scenario.layouts import LAYOUTS
 from perdure.words import listed
 
-__all__ = ["COMMAND", "EXAMPLE", "compose"]
+__all__ = ["EXAMPLE", "compose"]
 
 EXAMPLE = "perdure compose dispersed --task pong:narrow pong:wide breakout --learn 300 --evaluate 10"
-
-
-class COMMAND(Variadic):
-    """`--task A B` is `--task A --task B`."""
-
-    greedy = ("--task", "--task")  # the base class has a pair
 
 
 _ROUNDS = listed((one.name for one in LAYOUTS.values() if one.in_rounds), "or")
 
 Name = Annotated[
     str,
-    typer.Argument(
+    argument(
         metavar="LAYOUT",
         help=f"{listed(LAYOUTS, 'or')}; [bold]perdure list layouts[/bold] describes each.",
         show_default=False,
     ),
 ]
 Tasks = Annotated[
-    list[str] | None, typer.Option("--task", metavar="NAME[:VARIANT]...", help="Tasks, each with an optional variant.")
+    list[str] | None, option("--task", metavar="NAME[:VARIANT]...", help="Tasks, each with an optional variant.")
 ]
 Of = Annotated[
     str | None,
-    typer.Option("--of", metavar="FILE", help="Take the tasks (and, for single, the length) from this syllabus."),
+    option("--of", metavar="FILE", help="Take the tasks (and, for single, the length) from this syllabus."),
 ]
-Learn = Annotated[int | None, typer.Option(help="Total learning experiences per variant.", show_default=False)]
-Evaluate = Annotated[int, typer.Option(help="Experiences per variant in each evaluation.")]
-Superblocks = Annotated[int, typer.Option(help=f"Number of rounds ({_ROUNDS} only).")]
-Seed = Annotated[int, typer.Option(help="Seed of the task order.")]
-Title = Annotated[str | None, typer.Option("--name", help="Name of the syllabus.", show_default=False)]
-Out = Annotated[str, typer.Option("--json", metavar="FILE|-", help="Where to write the syllabus ('-' is stdout).")]
+Learn = Annotated[int | None, option("--learn", help="Total learning experiences per variant.", show_default=False)]
+Evaluate = Annotated[int, option("--evaluate", help="Experiences per variant in each evaluation.")]
+Superblocks = Annotated[int, option("--superblocks", help=f"Number of rounds ({_ROUNDS} only).")]
+Seed = Annotated[int, option("--seed", help="Seed of the task order.")]
+Title = Annotated[str | None, option("--name", help="Name of the syllabus.", show_default=False)]
+Out = Annotated[str, option("--json", metavar="FILE|-", help="Where to write the syllabus ('-' is stdout).")]
 
 
 def compose(
@@ -72,14 +65,14 @@ def compose(
         lengths = {"learn": _given(learn), "evaluate": evaluate}
         made = composers.compose(layout, tasks, **lengths, superblocks=superblocks, seed=seed, name=name)
     if json == "-":
-        typer.echo(syllabus_text(made), nl=False)
+        echo(syllabus_text(made), end="")
         return
     write_syllabus(made, json)
     if not quiet:
-        typer.echo(f"{json}: {len(made.scenario.blocks):,} blocks", err=True)
+        echo(f"{json}: {len(made.scenario.blocks):,} blocks", err=True)
 
 
 def _given(learn: int | None) -> int:
     if learn is None:
-        raise typer.BadParameter("the number of learning experiences per variant is missing; add --learn N")
+        raise Misused("the number of learning experiences per variant is missing; add --learn N")
     return learn

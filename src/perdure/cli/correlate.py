@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Logs, Variadic, settings_facts, surveyed
+from perdure.cli.parameters import option
+from perdure.cli.scoring import Experts, Logs, settings_facts, surveyed
+from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from perdure.settings import Settings
     from perdure.stats.correlate import Correlation
 
-__all__ = ["COMMAND", "EXAMPLE", "correlate"]
+__all__ = ["EXAMPLE", "correlate"]
 
 EXAMPLE = "perdure correlate runs/replay runs/naive"
-COMMAND = Variadic
 
 
 @with_settings("logs")
@@ -28,7 +27,7 @@ def correlate(
     settings: Settings,
     experts: Experts = None,
     across: Annotated[
-        bool, typer.Option("--across", help="Also pool different protocols and measures, as Baker et al. 2023 did.")
+        bool, option("--across", help="Also pool different protocols and measures, as Baker et al. 2023 did.")
     ] = False,
     json: Json = None,
     quiet: Quiet = False,
@@ -50,8 +49,8 @@ def correlate(
     if json != "-":
         _show(found.pairs, found.n, quiet)
         for path, why in found.left_out:
-            typer.echo(f"left out: {path}: {why}")
-    raise typer.Exit(1 if found.left_out else 0)
+            echo(f"left out: {path}: {why}")
+    raise SystemExit(1 if found.left_out else 0)
 
 
 def _show(found: Sequence[Correlation], lives: int, quiet: bool) -> None:

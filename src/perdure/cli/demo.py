@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from perdure.cli.options import Json, Quiet, emit_json
+from perdure.cli.parameters import option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,13 +28,13 @@ _RIVALS: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]
 
 
 def demo(
-    into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Output folder.")] = Path("demo"),
-    lifetimes: Annotated[int, typer.Option("--lifetimes", min=1, help="Lifetimes per learner and scenario.")] = 11,
+    into: Annotated[Path, option("--into", metavar="DIR", help="Output folder.")] = Path("demo"),
+    lifetimes: Annotated[int, option("--lifetimes", least=1, help="Lifetimes per learner and scenario.")] = 11,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", min=0, help="Number of processes (default: one per core).", show_default=False),
+        option("--workers", least=0, help="Number of processes (default: one per core).", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed; the same seed gives the same records.")] = 1,
+    seed: Annotated[int, option("--seed", least=0, help="Seed; the same seed gives the same records.")] = 1,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -69,7 +68,7 @@ def demo(
             f"For all metrics: perdure score --all {into / 'arcade' / 'keeping-q'}",
             soft_wrap=True,
         )
-    raise typer.Exit(0 if all(one.whole for one in found) else 1)
+    raise SystemExit(0 if all(one.whole for one in found) else 1)
 
 
 def _content(name: str, lifetimes: int, seed: int) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from perdure.cli.options import ForSpreadsheets, Json, Log, Quiet, emit_json, with_settings
+from perdure.cli.parameters import Misused, option
+from perdure.cli.terminal import echo
 from perdure.words import plural
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ EXAMPLE = "perdure export logs/my-life --to my-life.parquet"
 
 To = Annotated[
     str,
-    typer.Option(
+    option(
         "--to",
         metavar="FILE|TRACKER:WHERE|learnkit|taskinfo",
         help="Table file (.parquet, .arrow, .csv or .tsv); a tracker: tensorboard:DIR, mlflow:URI, wandb:PROJECT or "
@@ -29,7 +29,7 @@ To = Annotated[
 ]
 Into = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--into", metavar="DIR", help="Data folder for learnkit and taskinfo (default: $L2DATA).", show_default=False
     ),
 ]
@@ -56,7 +56,7 @@ def export(
     if to in ("learnkit", "taskinfo"):
         _into_data_folder(log, settings, to, into, json, quiet)
     elif into is not None:
-        raise typer.BadParameter("--into only applies to --to learnkit and --to taskinfo; leave it out")
+        raise Misused("--into only applies to --to learnkit and --to taskinfo; leave it out")
     elif is_tracker(to):
         _into_tracker(log, settings, to, json, quiet)
     else:
@@ -72,11 +72,11 @@ def _into_file(
     lifetime = read(log, columns=settings.columns)
     write(lifetime, Path(to), for_spreadsheets=for_spreadsheets)
     for note in lifetime.notes:
-        typer.echo(f"note: {note}", err=True)
+        echo(f"note: {note}", err=True)
     if json:
         emit_json({"file": to, "rows": lifetime.experiences.height, "notes": list(lifetime.notes)}, json)
     elif not quiet:
-        typer.echo(f"{to}: {lifetime.experiences.height} records, {len(lifetime.experiences.columns)} columns")
+        echo(f"{to}: {lifetime.experiences.height} records, {len(lifetime.experiences.columns)} columns")
 
 
 def _into_tracker(log: Path, settings: Settings, to: str, json: str | None, quiet: bool) -> None:
@@ -87,12 +87,12 @@ def _into_tracker(log: Path, settings: Settings, to: str, json: str | None, quie
         left_out = [{"path": path, "why": why} for path, why in sent.left_out]
         emit_json({"to": to, "runs": dict(sent.runs), "left_out": left_out}, json)
     for _, why in sent.left_out:
-        typer.echo(f"left out: {why}", err=True)
+        echo(f"left out: {why}", err=True)
     if not quiet and json != "-":
         for run, count in sent.runs.items():
-            typer.echo(f"{run}: {plural(count, 'record')}")
-        typer.echo(f"{plural(len(sent.runs), 'run')} in {to}")
-    raise typer.Exit(1 if sent.left_out else 0)
+            echo(f"{run}: {plural(count, 'record')}")
+        echo(f"{plural(len(sent.runs), 'run')} in {to}")
+    raise SystemExit(1 if sent.left_out else 0)
 
 
 def _into_data_folder(log: Path, settings: Settings, to: str, into: Path | None, json: str | None, quiet: bool) -> None:
@@ -110,12 +110,12 @@ def _into_data_folder(log: Path, settings: Settings, to: str, into: Path | None,
     if json:
         emit_json({**facts, "left_out": [{"path": path, "why": why} for path, why in written.left_out]}, json)
     told(written, quiet=quiet or json == "-")
-    raise typer.Exit(1 if written.left_out else 0)
+    raise SystemExit(1 if written.left_out else 0)
 
 
 def told(written: Written, *, quiet: bool) -> None:
     """Print what was written; what could not be goes to stderr."""
     for _, why in written.left_out:
-        typer.echo(f"left out: {why}", err=True)
+        echo(f"left out: {why}", err=True)
     for file in () if quiet else written.files:
-        typer.echo(str(file))
+        echo(str(file))

@@ -5,59 +5,56 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import LOG_HELP, Experts, Variadic, leave, settings_facts, surveyed
+from perdure.cli.parameters import argument, option
+from perdure.cli.scoring import LOG_HELP, Experts, leave, settings_facts, surveyed
+from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
     from perdure.report.material import Material
     from perdure.settings import Settings
 
-__all__ = ["COMMAND", "EXAMPLE", "figure"]
+__all__ = ["EXAMPLE", "figure"]
 
 EXAMPLE = "perdure figure lifetime logs/my-life --to life.png"
-COMMAND = Variadic
 
 
 @with_settings("logs")
 def figure(
     kind: Annotated[
         str,
-        typer.Argument(
+        argument(
             metavar="KIND", help="The kind of figure, such as lifetime; `list` shows all kinds.", show_default=False
         ),
     ],
     settings: Settings,
-    logs: Annotated[list[Path] | None, typer.Argument(metavar="LOG...", help=LOG_HELP, show_default=False)] = None,
+    logs: Annotated[list[Path] | None, argument(metavar="LOG...", help=LOG_HELP, show_default=False)] = None,
     experts: Experts = None,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Output file: .png, .svg or .pdf (default: KIND.png).")
+        Path | None, option("--to", metavar="FILE", help="Output file: .png, .svg or .pdf (default: KIND.png).")
     ] = None,
     of: Annotated[
         str | None,
-        typer.Option("--of", metavar="NAME", help="The lifetime or group to draw (default: the first)."),
+        option("--of", metavar="NAME", help="The lifetime or group to draw (default: the first)."),
     ] = None,
-    axis: Annotated[
-        Literal["experiences", "steps"], typer.Option("--axis", help="What the x axis counts.")
-    ] = "experiences",
+    axis: Annotated[Literal["experiences", "steps"], option("--axis", help="What the x axis counts.")] = "experiences",
     values: Annotated[
         Literal["auto", "measured", "scaled"],
-        typer.Option(
+        option(
             "--values",
             help="Show values as measured, or scaled per task to 1–101; auto scales if tasks have different units.",
         ),
     ] = "auto",
     size: Annotated[
         str,
-        typer.Option("--size", metavar="column|page|INCHES", help="Width: column (3.3 inches), page (6.9), or inches."),
+        option("--size", metavar="column|page|INCHES", help="Width: column (3.3 inches), page (6.9), or inches."),
     ] = "page",
     title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help='Title instead of the default; "" for none.')
+        str | None, option("--title", metavar="TEXT", help='Title instead of the default; "" for none.')
     ] = None,
     style: Annotated[
         Path | None,
-        typer.Option("--style", metavar="FILE", help="CSS file to add to the built-in style, e.g. for another font."),
+        option("--style", metavar="FILE", help="CSS file to add to the built-in style, e.g. for another font."),
     ] = None,
     json: Json = None,
     quiet: Quiet = False,
@@ -85,7 +82,7 @@ def figure(
     if json:
         emit_json(_facts(kind, target, found, data, settings), json)
     if not quiet and json != "-":
-        typer.echo(str(target))
+        echo(str(target))
     leave(found.left_out)
 
 
@@ -103,4 +100,4 @@ def _list(json: str | None) -> None:
     if json:
         emit_json({"figures": [{"name": one.name, "summary": one.summary} for one in KINDS.values()]}, json)
     for one in KINDS.values() if json != "-" else ():
-        typer.echo(f"{one.name:24}{one.summary}")
+        echo(f"{one.name:24}{one.summary}")

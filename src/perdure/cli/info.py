@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
-
-import typer
+from typing import Annotated, Literal
 
 from perdure.cli.options import Json, emit_json
+from perdure.cli.parameters import option
+from perdure.cli.terminal import echo
 
 __all__ = ["EXAMPLE", "info"]
 
 EXAMPLE = "perdure info --get logdir"
 
 
-class _What(StrEnum):
-    logdir = "logdir"
-    datadir = "datadir"
-    latest = "latest"
-    version = "version"
-
-
 def info(
-    get: Annotated[_What | None, typer.Option("--get", help="Print only this value.")] = None,
+    get: Annotated[
+        Literal["logdir", "datadir", "latest", "version"] | None, option("--get", help="Print only this value.")
+    ] = None,
     json: Json = None,
 ) -> None:
     """Show the version, the data and logs folders ($L2DATA, or l2data at home), and the latest log."""
@@ -41,14 +35,15 @@ def info(
         "created": when,
     }
     if get:
-        if facts[get] is None:
-            typer.echo(f"perdure: no log in {logs_folder()}", err=True)
-            raise typer.Exit(1)
-        typer.echo(facts[get])
+        value = facts[get]
+        if value is None:
+            echo(f"perdure: no log in {logs_folder()}", err=True)
+            raise SystemExit(1)
+        echo(value)
     elif json:
         emit_json(facts, json)
     else:
-        typer.echo(f"Perdure v{__version__}")
-        typer.echo(f"L2 data folder:\n    {facts['datadir']}\nL2 logs folder:\n    {facts['logdir']}")
+        echo(f"Perdure v{__version__}")
+        echo(f"L2 data folder:\n    {facts['datadir']}\nL2 logs folder:\n    {facts['logdir']}")
         found = f"    {latest}\n    created on {when}" if latest else "    none yet"
-        typer.echo(f"Most recent log folder:\n{found}")
+        echo(f"Most recent log folder:\n{found}")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Variadic
+from perdure.cli.parameters import argument, option
+from perdure.cli.terminal import echo, show
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
@@ -16,9 +15,8 @@ if TYPE_CHECKING:
     from perdure.settings import Settings
     from perdure.verbs.lint import ProtocolLint
 
-__all__ = ["COMMAND", "EXAMPLE", "lint"]
+__all__ = ["EXAMPLE", "lint"]
 
-COMMAND = Variadic
 EXAMPLE = "perdure compose condensed --task pong breakout --learn 100 --evaluate 10 | perdure lint -"
 
 # The ending of each level's name, for other numbers than one, and for one.
@@ -28,13 +26,11 @@ _SCREEN = 20  # rows
 
 File = Annotated[
     str,
-    typer.Argument(
-        help="A syllabus, a protocol.toml, a log's scenario_info.json, or '-' for stdin.", show_default=False
-    ),
+    argument(help="A syllabus, a protocol.toml, a log's scenario_info.json, or '-' for stdin.", show_default=False),
 ]
 Kind = Annotated[
     str | None,
-    typer.Option("--type", metavar="CL|ANT-A|ANT-B|ANT-C", help="Also check the rules of this 2019 syllabus type."),
+    option("--type", metavar="CL|ANT-A|ANT-B|ANT-C", help="Also check the rules of this 2019 syllabus type."),
 ]
 
 
@@ -43,7 +39,7 @@ def lint(
     file: File,
     settings: Settings,
     type_: Kind = None,
-    every: Annotated[bool, typer.Option("--all", help="List every metric, not only the headline ones.")] = False,
+    every: Annotated[bool, option("--all", help="List every metric, not only the headline ones.")] = False,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -60,7 +56,7 @@ def lint(
         emit_json(found.as_json(), json)
     if json != "-":
         _show_all(found, settings, quiet, every or bool(settings.metrics))
-    raise typer.Exit(0 if found.ok else 1)
+    raise SystemExit(0 if found.ok else 1)
 
 
 def _show_all(found: LintReport | ProtocolLint, settings: Settings, quiet: bool, every: bool) -> None:
@@ -69,12 +65,11 @@ def _show_all(found: LintReport | ProtocolLint, settings: Settings, quiet: bool,
     for report in found if isinstance(found, ProtocolLint) else (found,):
         _show(report, quiet, shows_2019(settings, report.kind), every)
     if isinstance(found, ProtocolLint) and found.few_experts:
-        typer.echo(f"experts: {found.few_experts}")
+        echo(f"experts: {found.few_experts}")
 
 
 def _show(report: LintReport, quiet: bool, of_2019: bool, every: bool) -> None:
     from perdure.cli.console import Console
-    from perdure.cli.terminal import unguarded
     from perdure.scenario.draw import lifetime_legend, lifetime_line
 
     console = Console(highlight=False)
@@ -94,7 +89,7 @@ def _show(report: LintReport, quiet: bool, of_2019: bool, every: bool) -> None:
         if not quiet:
             console.print(_verdict(report))
     # Tables are padded to their width; what is copied or compared should not be.
-    typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()), file=unguarded())
+    show("\n".join(line.rstrip() for line in drawn.get().splitlines()))
 
 
 def _verdict(report: LintReport) -> str:

@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
-import typer
-
+from perdure.cli.parameters import Misused, argument, option
+from perdure.cli.terminal import echo
 from perdure.settings import OPTIONS, Option, Settings
 
 __all__ = ["Address", "ForSpreadsheets", "Json", "Log", "Quiet", "emit_json", "with_settings"]
 
-Log = Annotated[
-    Path, typer.Argument(help="A log: a folder, a table, or a bare name under $L2DATA/logs.", show_default=False)
-]
+Log = Annotated[Path, argument(help="A log: a folder, a table, or a bare name under $L2DATA/logs.", show_default=False)]
 Json = Annotated[
     str | None,
-    typer.Option("--json", metavar="FILE|-", help="Also write the results as JSON ('-': stdout, instead of text)."),
+    option("--json", metavar="FILE|-", help="Also write the results as JSON ('-': stdout, instead of text)."),
 ]
 Address = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--address",
         metavar="ADDRESS",
         help="Ray cluster: ray://HOST:10001, HOST:6379 or auto (default: RAY_ADDRESS, else one started here).",
         show_default=False,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results.")]
+Quiet = Annotated[bool, option("--quiet", "-q", help="Print only results.")]
 
 ForSpreadsheets = Annotated[
-    bool, typer.Option("--for-spreadsheets", help="Escape text that a spreadsheet would run as a formula.")
+    bool, option("--for-spreadsheets", help="Escape text that a spreadsheet would run as a formula.")
 ]
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
@@ -78,7 +77,7 @@ def _parameters(declared: Mapping[str, Option]) -> dict[str, inspect.Parameter]:
     for name, one in declared.items():
         found[name] = _parameter(name, _type(one), _option(one, _COMPLETED.get(name)))
         for flag in one.also:
-            switch = typer.Option(flag, help=one.help, hidden=True)
+            switch = option(flag, help=one.help, hidden=True)
             found[_name(flag)] = _parameter(_name(flag), bool | None, switch)
     return found
 
@@ -112,13 +111,13 @@ _COMPLETED: Mapping[str, Callable[[str], list[str]]] = {"preset": _presets, "met
 
 
 def _option(one: Option, completed: Callable[[str], list[str]] | None) -> Any:
-    return typer.Option(
+    return option(
         one.flag,
         metavar=one.kind.metavar,
         help=one.help,
-        rich_help_panel=one.panel,
+        panel=one.panel,
         show_default=False,
-        autocompletion=completed,
+        completed=completed,
     )
 
 
@@ -134,7 +133,7 @@ def _read(given: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str,
         for flag, stands_for in one.also.items():
             if given[_name(flag)]:
                 if words not in (None, stands_for):
-                    raise typer.BadParameter(f"{flag} and {one.flag} contradict each other; leave one out")
+                    raise Misused(f"{flag} and {one.flag} contradict each other; leave one out")
                 words = stands_for
         if words is None or words == []:
             continue
@@ -142,7 +141,7 @@ def _read(given: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str,
             found[name] = one.kind.of_text(words)
         except ValueError:
             said = next((word for word in words if _wrong(one, word)), words) if one.kind.several else words
-            raise typer.BadParameter(f"{one.flag} {said!r}: expected {one.kind.what}") from None
+            raise Misused(f"{one.flag} {said!r}: expected {one.kind.what}") from None
     return found
 
 
@@ -165,7 +164,7 @@ def _settled(logs: Sequence[Path], given: Mapping[str, Any], *, quiet: bool) -> 
     if from_files and not quiet:
         values = {name: getattr(settings, name) for name in from_files} | settings.given
         said = ", ".join(f"{name} = {values[name]} ({source})" for name, source in from_files.items())
-        typer.echo(f"settings: {said}", err=True)
+        echo(f"settings: {said}", err=True)
     return settings
 
 
@@ -174,12 +173,13 @@ def emit_json(facts: Any, target: str) -> None:
     import json
 
     # In pieces: of ten thousand lifetimes the text is long, and json.dumps holds it in snippets before it is one.
-    snippets = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).iterencode(facts)
+    in_ascii = target == "-" and "utf" not in str(getattr(sys.stdout, "encoding", None) or "utf").lower()
+    snippets = json.JSONEncoder(ensure_ascii=in_ascii, allow_nan=False, indent=2).iterencode(facts)
     pieces = iter(lambda: "".join(islice(snippets, 10_000)), "")
     if target == "-":
         for piece in pieces:
-            typer.echo(piece, nl=False)
-        typer.echo()
+            echo(piece, end="")
+        echo()
         return
     from perdure import files
     from perdure.errors import PerdureError

@@ -7,44 +7,42 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Variadic, leave, settings_facts, surveyed
+from perdure.cli.parameters import Misused, option
+from perdure.cli.scoring import Experts, leave, settings_facts, surveyed
 
 if TYPE_CHECKING:
     from perdure.settings import Settings
 
-__all__ = ["COMMAND", "EXAMPLE", "plan"]
+__all__ = ["EXAMPLE", "plan"]
 
 EXAMPLE = "perdure plan --pilot runs/first --detect performance_maintenance=5 forward_transfer=1.2"
-COMMAND = Variadic
 
 
 @with_settings("pilot")
 def plan(
     settings: Settings,
-    k: Annotated[float | None, typer.Option("--k", help="Effect size to detect, in sd (default: 1).")] = None,
+    k: Annotated[float | None, option("--k", help="Effect size to detect, in sd (default: 1).")] = None,
     alpha: Annotated[
         float | None,
-        typer.Option("--alpha", help="Significance level of the test (default: 1 − level).", show_default=False),
+        option("--alpha", help="Significance level of the test (default: 1 − level).", show_default=False),
     ] = None,
-    beta: Annotated[float, typer.Option("--beta", help="Probability of missing the effect (1 − power).")] = 0.1,
+    beta: Annotated[float, option("--beta", help="Probability of missing the effect (1 − power).")] = 0.1,
     lifetimes: Annotated[
         int | None,
-        typer.Option("--lifetimes", min=2, help="Show the power of this many (default: the paper's number)."),
+        option("--lifetimes", least=2, help="Show the power of this many (default: the paper's number)."),
     ] = None,
     compare: Annotated[
         Literal["paired", "unpaired"] | None,
-        typer.Option("--compare", help="Plan a comparison of two learners; numbers are per learner."),
+        option("--compare", help="Plan a comparison of two learners; numbers are per learner."),
     ] = None,
     pilot: Annotated[
         list[Path] | None,
-        typer.Option("--pilot", metavar="LOG...", help="Logs or scores of lifetimes that were already run."),
+        option("--pilot", metavar="LOG...", help="Logs or scores of lifetimes that were already run."),
     ] = None,
     detect: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--detect",
             metavar="ID=X...",
             help="Effect to detect, as the distance from the threshold minus its margin; for a ratio, as a factor. "
@@ -52,33 +50,29 @@ def plan(
         ),
     ] = None,
     scenario: Annotated[
-        str | None, typer.Option("--scenario", metavar="TYPE", help="Use only this scenario type of the pilot.")
+        str | None, option("--scenario", metavar="TYPE", help="Use only this scenario type of the pilot.")
     ] = None,
     experts: Experts = None,
     experts_per_task: Annotated[
         int | None,
-        typer.Option(
-            "--experts-per-task", min=3, help="Experts per task (default: the protocol's, or 5).", show_default=False
+        option(
+            "--experts-per-task", least=3, help="Experts per task (default: the protocol's, or 5).", show_default=False
         ),
     ] = None,
     expert_sd: Annotated[
         float | None,
-        typer.Option("--expert-sd", help="Spread between experts, in sd of lifetimes (known with --pilot)."),
+        option("--expert-sd", help="Spread between experts, in sd of lifetimes (known with --pilot)."),
     ] = None,
-    tasks: Annotated[
-        int, typer.Option("--tasks", min=1, help="Number of tasks with experts; used with --expert-sd.")
-    ] = 3,
+    tasks: Annotated[int, option("--tasks", least=1, help="Number of tasks with experts; used with --expert-sd.")] = 3,
     protocol: Annotated[
         Path | None,
-        typer.Option("--protocol", metavar="FILE", help="Also show what this many lifetimes of a protocol cost."),
+        option("--protocol", metavar="FILE", help="Also show what this many lifetimes of a protocol cost."),
     ] = None,
-    machines: Annotated[
-        int, typer.Option("--machines", min=1, help="Number of machines that run at the same time.")
-    ] = 1,
+    machines: Annotated[int, option("--machines", least=1, help="Number of machines that run at the same time.")] = 1,
     picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the power curve to this file.")
+        Path | None, option("--picture", metavar="FILE.svg", help="Draw the power curve to this file.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of resampling the pilot.")] = 0,
+    seed: Annotated[int, option("--seed", least=0, help="Seed of resampling the pilot.")] = 0,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -137,13 +131,13 @@ def _refuse_idle(
     asked = [OPTIONS[name].flag for name in settings.origins if name != "level"]
     idle = ["--scenario"] * scenario + asked
     if idle and not pilot:
-        raise typer.BadParameter(f"{idle[0]} needs a pilot; add --pilot")
+        raise Misused(f"{idle[0]} needs a pilot; add --pilot")
     known = ["--k"] * (k is not None) + ["--expert-sd"] * (expert_sd is not None)
     if known and pilot:
         other = "use --detect, in the metric's unit" if known[0] == "--k" else "its own experts are used"
-        raise typer.BadParameter(f"{known[0]} cannot be combined with --pilot: {other}")
+        raise Misused(f"{known[0]} cannot be combined with --pilot: {other}")
     if known and detect:
-        raise typer.BadParameter(f"{known[0]} cannot be combined with --detect, which comes with a spread of its own")
+        raise Misused(f"{known[0]} cannot be combined with --detect, which comes with a spread of its own")
 
 
 def _effects(pairs: list[str] | None) -> dict[str, float]:
@@ -154,7 +148,7 @@ def _effects(pairs: list[str] | None) -> dict[str, float]:
         try:
             found[name] = float(text)
         except ValueError:
-            raise typer.BadParameter(f"--detect {pair!r}: expected ID=X, as in performance_maintenance=5") from None
+            raise Misused(f"--detect {pair!r}: expected ID=X, as in performance_maintenance=5") from None
         if not 0 < found[name] < float("inf"):
-            raise typer.BadParameter(f"--detect {pair!r}: an effect is a positive number, for a ratio a factor above 1")
+            raise Misused(f"--detect {pair!r}: an effect is a positive number, for a ratio a factor above 1")
     return found

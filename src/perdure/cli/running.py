@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from perdure.cli.terminal import echo
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
@@ -89,20 +91,18 @@ def _show_result(console: Console, result: RunResult) -> None:
 @contextmanager
 def _resumable(run: PreparedRun) -> Iterator[None]:
     """Where it is stopped by a signal, say what is left and how to go on, and end with the signal's status."""
-    import typer
-
     from perdure.stopping import Stopped
 
     try:
         yield
     except (KeyboardInterrupt, Stopped) as stop:
         left = sum(not run.folder.is_finished(job) for job in run.plan.jobs)
-        typer.echo(
+        echo(
             f"perdure: stopped; {left} left to run in {run.into}. Finished results are kept; "
             "run the same command again to continue",
             err=True,
         )
-        raise typer.Exit(stop.code if isinstance(stop, Stopped) else 130) from None
+        raise SystemExit(stop.code if isinstance(stop, Stopped) else 130) from None
 
 
 def cost_of(plans: Sequence[Plan]) -> str:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from perdure.cli.answer import Depth
 from perdure.cli.options import Address, ForSpreadsheets, Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Logs, Variadic, surveyed
+from perdure.cli.parameters import option
+from perdure.cli.scoring import Experts, Logs, surveyed
+from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
     from perdure.settings import Settings
     from perdure.stats.scored import Grouped
 
-__all__ = ["COMMAND", "EXAMPLE", "score"]
+__all__ = ["EXAMPLE", "score"]
 
 EXAMPLE = "perdure score logs/my-life --experts logs/experts --json -"
-COMMAND = Variadic
 
 
 @with_settings("logs")
@@ -28,24 +27,20 @@ def score(
     experts: Experts = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Also write metrics, blocks, settings and prepared data to this folder."
-        ),
+        option("--out", metavar="DIR", help="Also write metrics, blocks, settings and prepared data to this folder."),
     ] = None,
     over_time: Annotated[
         bool,
-        typer.Option(
-            "--over-time", help="Also show each value behind maintenance, transfer and recovery (or --metrics)."
-        ),
+        option("--over-time", help="Also show each value behind maintenance, transfer and recovery (or --metrics)."),
     ] = False,
-    every: Annotated[bool, typer.Option("--all", help="Show every metric that has a value.")] = False,
+    every: Annotated[bool, option("--all", help="Show every metric that has a value.")] = False,
     why: Annotated[
-        bool, typer.Option("--why", help="Show why metrics have no value, and remarks on those that have one.")
+        bool, option("--why", help="Show why metrics have no value, and remarks on those that have one.")
     ] = False,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Number of processes.")] = None,
+    jobs: Annotated[int | None, option("--jobs", least=1, help="Number of processes.")] = None,
     for_spreadsheets: ForSpreadsheets = False,
     engine: Annotated[
-        Literal["local", "ray"], typer.Option("--engine", help="Score in processes here, or on a Ray cluster.")
+        Literal["local", "ray"], option("--engine", help="Score in processes here, or on a Ray cluster.")
     ] = "local",
     address: Address = None,
     json: Json = None,
@@ -69,7 +64,7 @@ def score(
         write_outputs(found.survey, out, for_spreadsheets=for_spreadsheets)
     if json != "-":
         _show(found, settings, Depth(every, why, settings.ids, quiet), over_time=over_time)
-    raise typer.Exit(0 if found.whole else 1)
+    raise SystemExit(0 if found.whole else 1)
 
 
 def _show(found: Grouped, settings: Settings, depth: Depth, *, over_time: bool) -> None:
@@ -84,4 +79,4 @@ def _show(found: Grouped, settings: Settings, depth: Depth, *, over_time: bool) 
 
         show_over_time(survey, settings.ids)
     if found.apart:
-        typer.echo(f"not grouped: {found.apart}", err=True)
+        echo(f"not grouped: {found.apart}", err=True)

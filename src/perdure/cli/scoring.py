@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
-import typer
-from typer.core import TyperCommand
+from perdure.cli.parameters import argument, option
+from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
@@ -19,7 +19,6 @@ __all__ = [
     "LOG_HELP",
     "Experts",
     "Logs",
-    "Variadic",
     "leave",
     "progress_bar",
     "settings_facts",
@@ -28,52 +27,11 @@ __all__ = [
 
 LOG_HELP = "Logs, folders of logs, run folders, tables of lifetimes or of scores, or accuracy matrices."
 
-Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help=LOG_HELP, show_default=False)]
+Logs = Annotated[list[Path], argument(metavar="LOG...", help=LOG_HELP, show_default=False)]
 Experts = Annotated[
     list[Path] | None,
-    typer.Option("--experts", metavar="PATH...", help="Logs of experts, folders of logs, or taskinfo/info.json."),
+    option("--experts", metavar="PATH...", help="Logs of experts, folders of logs, or taskinfo/info.json."),
 ]
-
-
-class Variadic(TyperCommand):
-    """A command whose `--experts` and the like take several values in a row, once its LOG, if any, was given."""
-
-    greedy: tuple[str, ...] = ("--experts", "--metrics", "--pilot", "--detect")
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """`LOG --experts A B` as `LOG --experts A --experts B`."""
-        return super().parse_args(ctx, self._spelt_out(args))
-
-    def _spelt_out(self, args: Sequence[str]) -> list[str]:
-        takes_value = {
-            name
-            for parameter in self.params
-            for name in (*parameter.opts, *parameter.secondary_opts)
-            if parameter.param_type_name == "option" and not getattr(parameter, "is_flag", False)
-        }
-        spelt: list[str] = []
-        current: str | None = None  # the greedy option whose values are being read
-        value_of: str | None = None  # an option whose single value comes next
-        # Where the command takes no LOG, no word can be meant as one.
-        seen_log = all(parameter.param_type_name == "option" for parameter in self.params)
-        for at, word in enumerate(args):
-            if value_of is not None:
-                spelt.append(word)
-                current = value_of if value_of in self.greedy and seen_log else None
-                value_of = None
-            elif word == "--":
-                return [*spelt, *args[at:]]
-            elif word.startswith("-") and word != "-":
-                spelt.append(word)
-                name = word.partition("=")[0]
-                current = name if "=" in word and name in self.greedy and seen_log else None
-                value_of = word if word in takes_value else None
-            elif current is not None:
-                spelt += [current, word]
-            else:
-                seen_log = True
-                spelt.append(word)
-        return spelt
 
 
 def surveyed(
@@ -94,7 +52,7 @@ def surveyed(
         how: dict[str, Any] = {"jobs": jobs, "engine": engine, "address": address, "progress": progress}
         found = survey(logs, experts or (), settings, look=look, **how)
     for note in () if quiet else found.notes:
-        typer.echo(f"note: {note}", err=True)
+        echo(f"note: {note}", err=True)
     return found
 
 
@@ -109,8 +67,8 @@ def settings_facts(found: Survey, settings: Settings) -> dict[str, Any]:
 def leave(left_out: Sequence[tuple[str, str]]) -> NoReturn:
     """End with the status that says whether something was left out, and with what that was, on stderr."""
     for name, why in left_out:
-        typer.echo(f"left out: {name}: {why}", err=True)
-    raise typer.Exit(1 if left_out else 0)
+        echo(f"left out: {name}: {why}", err=True)
+    raise SystemExit(1 if left_out else 0)
 
 
 @contextmanager

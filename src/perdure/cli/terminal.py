@@ -6,14 +6,18 @@ for the command's help may have colours, and nothing else. Our own `Console` cle
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import sys
 from typing import Any, TextIO
 
-__all__ = ["clean", "guard", "unguarded"]
+__all__ = ["clean", "echo", "guard", "show", "styled", "unguarded", "width"]
 
 # Control characters but for newline and tab, those that turn the direction of what follows, and bytes that are no text.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_STYLES = {"bold": 1, "red": 31, "green": 32, "yellow": 33, "grey": 90}  # as terminals number them
+_UNKNOWN = 80  # columns
 _COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
@@ -23,10 +27,14 @@ def clean(text: str) -> str:
 
 
 def guard() -> None:
-    """From here on, what is printed is cleaned."""
+    """From here on, what is printed is cleaned, and no sign ends the command because a terminal has none like it."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, _Clean):
+            if isinstance(stream, io.TextIOWrapper):
+                # A file or a pipe is read by programs, which expect UTF-8, whatever Windows would make of it.
+                asked = stream.isatty() or "PYTHONIOENCODING" in os.environ
+                stream.reconfigure(encoding=stream.encoding if asked else "utf-8", errors="backslashreplace")
             setattr(sys, name, _Clean(stream))
 
 
@@ -34,6 +42,33 @@ def unguarded(*, stderr: bool = False) -> TextIO | None:
     """The stream below, for what was cleaned piece by piece and then styled; None where nothing is guarded."""
     stream = sys.stderr if stderr else sys.stdout
     return stream.below if isinstance(stream, _Clean) else None
+
+
+def echo(text: str = "", *, err: bool = False, end: str = "\n") -> None:
+    """Print a text at once."""
+    print(text, end=end, file=sys.stderr if err else sys.stdout, flush=True)
+
+
+def show(text: str) -> None:
+    """Print what was cleaned piece by piece, and then styled."""
+    print(text, file=unguarded(), flush=True)
+
+
+def styled(text: str, style: str) -> str:
+    """A text as it is to be shown, where somebody sees colours: not in a file, not in a pipe."""
+    seen = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.name != "nt"  # whose old console shows codes
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if style and seen and text.strip() else text
+
+
+def width() -> int:
+    """How many signs a line has room for: as the shell says, else the terminal; 80 where there is none."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _UNKNOWN
+    except (AttributeError, ValueError, OSError):  # no stdout, a closed one, no terminal
+        return _UNKNOWN
 
 
 class _Clean:

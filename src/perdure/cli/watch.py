@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Logs, Variadic
+from perdure.cli.parameters import option
+from perdure.cli.scoring import Experts, Logs
+from perdure.cli.terminal import echo
 from perdure.errors import PerdureError
 
 if TYPE_CHECKING:
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from perdure.watch.follow import Follower
     from perdure.watch.totals import Planned
 
-__all__ = ["COMMAND", "EXAMPLE", "watch"]
+__all__ = ["EXAMPLE", "watch"]
 
 EXAMPLE = "perdure watch logs --terminal --once"
-COMMAND = Variadic
 
 
 @with_settings("logs")
@@ -29,20 +28,18 @@ def watch(
     logs: Logs,
     settings: Settings,
     experts: Experts = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the page; 0 finds a free one.")] = 0,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    port: Annotated[int, option("--port", least=0, most=65535, help="Port of the page; 0 finds a free one.")] = 0,
+    open_page: Annotated[bool, option("--open", help="Open the page in a browser.")] = False,
     terminal: Annotated[
-        bool, typer.Option("--terminal", help="Show progress in the terminal instead of serving a page.")
+        bool, option("--terminal", help="Show progress in the terminal instead of serving a page.")
     ] = False,
-    once: Annotated[bool, typer.Option("--once", help="Show the current state once and exit.")] = False,
+    once: Annotated[bool, option("--once", help="Show the current state once and exit.")] = False,
     host: Annotated[
         str,
-        typer.Option(
-            "--host", metavar="NAME", help="Host name or address to serve on; other than localhost needs --token."
-        ),
+        option("--host", metavar="NAME", help="Host name or address to serve on; other than localhost needs --token."),
     ] = "127.0.0.1",
     token: Annotated[
-        str | None, typer.Option("--token", metavar="TEXT", help="Password of the page, at least 16 characters.")
+        str | None, option("--token", metavar="TEXT", help="Password of the page, at least 16 characters.")
     ] = None,
     json: Json = None,
     quiet: Quiet = False,
@@ -92,9 +89,9 @@ def _once(follower: Follower, json: str | None, quiet: bool) -> None:
     if not quiet and json != "-":
         Console().print(table(follower))
     for path, why in follower.left_out():
-        typer.echo(f"left out: {why if path in why else f'{path}: {why}'}", err=True)
+        echo(f"left out: {why if path in why else f'{path}: {why}'}", err=True)
     if follower.left_out():
-        raise typer.Exit(1)
+        raise SystemExit(1)
 
 
 def _in_terminal(follower: Follower) -> None:
@@ -120,7 +117,7 @@ def _served(follower: Follower, host: str, port: int, token: str | None, open_pa
 
     def started(address: str) -> None:
         if not quiet:
-            typer.echo(address)
+            echo(address)
         if open_page:
             import webbrowser
 
