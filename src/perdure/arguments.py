@@ -61,10 +61,10 @@ def held_to_signature(
         def held(*args: P.args, **named: P.kwargs) -> R:
             nonlocal hints
             try:
-                given = signature.bind(*args, **named).arguments
+                bound = signature.bind(*args, **named)
             except TypeError:
                 return function(*args, **named)  # Python's own words: an argument is missing, or has another name
-            for name, value in given.items():
+            for name, value in bound.arguments.items():
                 parameter = signature.parameters[name]
                 if value is parameter.default or parameter.kind is parameter.VAR_KEYWORD or name in but:
                     continue
@@ -73,7 +73,9 @@ def held_to_signature(
                 hint = hints.get(name, Any)
                 if not _fits(value, hint):
                     raise error(f"{name} is {_shown(value)}", _wanted(value, hint), where=place)
-            return function(*args, **named)
+                if isinstance(value, numbers.Real) and hasattr(value, "item"):
+                    bound.arguments[name] = value.item()  # NumPy's numbers are none of Python's to those who ask
+            return function(*bound.args, **bound.kwargs)
 
         return held
 
