@@ -15,15 +15,17 @@ from typing import Any, TextIO
 __all__ = ["clean", "echo", "guard", "show", "styled", "unguarded", "width"]
 
 # Control characters but for newline and tab, those that turn the direction of what follows, and bytes that are no text.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 _STYLES = {"bold": 1, "red": 31, "green": 32, "yellow": 33, "grey": 90}  # as terminals number them
 _UNKNOWN = 80  # columns
-_COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
+_COLOURS = r"(\x1b\[[0-9;]*m)"
 
 
 def clean(text: str) -> str:
     """`text` with each control character written out, as JSON writes it: a terminal shows it, and does not obey."""
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    if text.replace("\n", "").isprintable():
+        return text  # as nearly all is
+    return re.sub(_CONTROLS, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def guard() -> None:
@@ -82,7 +84,7 @@ class _Clean:
 
     def write(self, text: str) -> int:
         if self._colours:
-            parts = _COLOURS.split(text)
+            parts = re.split(_COLOURS, text)
             parts[::2] = map(clean, parts[::2])
             self.below.write("".join(parts))
         else:

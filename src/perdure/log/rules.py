@@ -36,7 +36,7 @@ BLOCK_TYPES = ("train", "test")
 BLOCK_SUBTYPES = ("wake", "sleep")
 EXPERIENCE_STATUSES = ("complete", "incomplete")
 BEYOND = 2**63  # numbers of 64 bits, as every reader takes them
-CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # half a surrogate pair is no text that a file can hold
+CONTROL = r"[\x00-\x1f\x7f\ud800-\udfff]"  # half a surrogate pair is no text that a file can hold
 
 # Written so that Python and Polars take the same texts: ASCII alone, and the whole of it.
 _WORKER = r"[0-9A-Za-z_-][0-9A-Za-z_.-]{0,199}"  # a folder's name, and none that is hidden from who reads
@@ -80,9 +80,14 @@ class Rule:
 
 
 def _pattern(field: str, kind: str, pattern: str, expected: str, blank: str | None = None) -> Rule:
-    whole, anchored = re.compile(pattern), f"^(?:{pattern})$"
+    anchored = f"^(?:{pattern})$"
     return Rule(
-        field, kind, lambda text: bool(whole.fullmatch(text)), expected, lambda text: text.str.contains(anchored), blank
+        field,
+        kind,
+        lambda text: bool(re.fullmatch(pattern, text)),
+        expected,
+        lambda text: text.str.contains(anchored),
+        blank,
     )
 
 
@@ -139,7 +144,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             Rule(
                 "task_name",
                 "Categorical",
-                lambda text: bool(text.strip()) and not CONTROL.search(text) and not UNSAFE_PATH.search(text),
+                lambda text: bool(text.strip()) and not re.search(CONTROL, text) and not re.search(UNSAFE_PATH, text),
                 "one line of text without '../' or control characters",
             ),
             Rule("task_params", "String", is_object, "a JSON object", blank="{}"),

@@ -301,7 +301,7 @@ class _Reader:
         if not isinstance(name, str) or not name or name != name.strip() or not name.isprintable():
             self._error(steps, f"{word} is {shown(name)}", "write a name: text, without spaces around it")
             return False
-        if UNSAFE_PATH.search(name):
+        if re.search(UNSAFE_PATH, name):
             self._error(steps, f"{word} is {shown(name)}", "write a name without '../': it may become a folder's")
             return False
         if word == "$variant" and "_" in name:

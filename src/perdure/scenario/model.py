@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from functools import cached_property
@@ -16,7 +15,7 @@ from perdure.words import plural
 __all__ = ["UNSAFE_PATH", "Block", "Mode", "Scenario", "Subtype", "Task", "sleeps"]
 
 # A task's name may become a folder's; it must not lead anywhere.
-UNSAFE_PATH = re.compile(r"(?:^|[\\/])\.\.(?:[\\/]|$)")
+UNSAFE_PATH = r"(?:^|[\\/])\.\.(?:[\\/]|$)"
 
 Mode = Literal["learn", "evaluate"]
 Subtype = Literal["wake", "sleep"]

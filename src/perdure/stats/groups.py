@@ -42,7 +42,7 @@ _MUST_AGREE: Mapping[str, Callable[[Score], Any]] = {
     "settings": lambda life: life.how,
 }
 
-_COUNTED = re.compile(r"(?:.*[^0-9a-z])?[a-z]{0,12}[-_ ]?\d+(?:\.\w{1,8})*", re.IGNORECASE)
+_COUNTED = r"(?i)(?:.*[^0-9a-z])?[a-z]{0,12}[-_ ]?\d+(?:\.\w{1,8})*"
 """Names that count: life-003, seed0, 7, run_2.csv. Others say what a lifetime is."""
 
 
@@ -197,7 +197,7 @@ def _methods_under_seeds(lives: Sequence[Score]) -> frozenset[str]:
     under: dict[str, set[str]] = {}
     for who in unnamed:
         last = who.id.rpartition("#")[2].rpartition("/")[2]
-        if not _COUNTED.fullmatch(last):
+        if not re.fullmatch(_COUNTED, last):
             under.setdefault(last, set()).add(who.holder)
     recurring = [holders for holders in under.values() if len(holders) > 1]
     return frozenset().union(*recurring) if recurring else frozenset()
@@ -218,7 +218,7 @@ def _telling(ids: Sequence[str]) -> str:
     parts = [one.split("/") for one in ids]
     for at in range(1, min(map(len, parts))):
         names = {one[at] for one in parts}
-        if len(names) > 1 and not any(_COUNTED.fullmatch(name) for name in names):
+        if len(names) > 1 and not any(re.fullmatch(_COUNTED, name) for name in names):
             return "^" + "[^/]+/" * at + "([^/]+)"
     return "([^/]+)$"
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EVALUATIONS"]
 
-_STEP = re.compile(r"(?:step|checkpoint|after|stage)?[-_ ]*(\d{1,6})[-_. ]*(?:after[-_ ])?(.*)", re.IGNORECASE)
+_STEP = r"(?i)(?:step|checkpoint|after|stage)?[-_ ]*(\d{1,6})[-_. ]*(?:after[-_ ])?(.*)"
 _BEFORE = ("", "base", "before", "pretrained", "initial", "none")
 _PREFERRED = ("acc_norm", "acc", "accuracy", "exact_match", "f1", "pass@1", "mean")
 _LIMIT = 64 << 20
@@ -109,7 +109,7 @@ def _steps(path: Path) -> list[_Step]:
         folders = [one for one in path.iterdir() if one.is_dir()]
     except OSError:
         return []
-    found = [_Step(int(said[1]), said[2], one) for one in folders if (said := _STEP.fullmatch(one.name))]
+    found = [_Step(int(said[1]), said[2], one) for one in folders if (said := re.fullmatch(_STEP, one.name))]
     return sorted(found, key=lambda one: (one.number, one.folder.name))
 
 

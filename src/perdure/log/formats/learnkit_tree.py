@@ -25,7 +25,7 @@ OURS = ("block_subtype", "task_params")
 """What the tree has no place for; our writer adds these columns only where a lifetime needs them."""
 BOOKKEEPING = frozenset((*EPISODE_COLUMNS, *BATCH_COLUMNS, *SPACES, *OURS))
 
-_PHASE = re.compile(r"(?:(\d{1,9})-)?(\d{1,9})\.?(train|test)", re.IGNORECASE | re.ASCII)
+_PHASE = r"(?ia)(?:(\d{1,9})-)?(\d{1,9})\.?(train|test)"
 _LONGEST = 120
 
 
@@ -40,7 +40,7 @@ class Phase:
     @classmethod
     def parse(cls, text: str) -> Phase | None:
         """The phase that `text` names, or None."""
-        found = _PHASE.fullmatch(text.strip())
+        found = re.fullmatch(_PHASE, text.strip())
         if not found:
             return None
         order, number, mode = found.groups()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 import time
 import weakref
@@ -369,7 +370,7 @@ def _sync_regularly(journal: weakref.ref[Journal], stop: threading.Event) -> Non
 
 
 def _folder_name(name: str) -> str:
-    if not isinstance(name, str) or not name.strip() or UNSAFE_PATH.search(name) or name == ".":
+    if not isinstance(name, str) or not name.strip() or re.search(UNSAFE_PATH, name) or name == ".":
         raise RecordError(f"name is {name!r}", "expected the name of a folder to be made")
     if any(one in name for one in ("/", "\\", "\x00")) or name.startswith("."):
         raise RecordError(f"name is {name!r}", "expected one folder's name, without '/' and no leading '.'")

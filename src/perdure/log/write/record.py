@@ -100,7 +100,7 @@ def value_columns(names: Mapping[str, Any], measures: Mapping[str, Any]) -> tupl
                 "give None where there is no value",
             )
     for name in names:
-        if name in STANDARD_COLUMNS or not name or CONTROL.search(name) or '"' in name:
+        if name in STANDARD_COLUMNS or not name or re.search(CONTROL, name) or '"' in name:
             fix = "rename it" if name in STANDARD_COLUMNS else nearest(name, STANDARD_COLUMNS)
             raise RecordError(f"{name!r} cannot be a column of your own", fix)
     return tuple(sorted(names))

@@ -7,7 +7,7 @@ from typing import Self
 
 __all__ = ["Flag"]
 
-_WRITTEN = re.compile(r"\d+ of \d+ left out: (?P<why>.*)|(?P<about>.*) \(\d+ of \d+ values\)", re.DOTALL)
+_WRITTEN = r"(?s)\d+ of \d+ left out: (?P<why>.*)|(?P<about>.*) \(\d+ of \d+ values\)"
 
 
 class Flag(str):
@@ -36,7 +36,7 @@ class Flag(str):
     @classmethod
     def read(cls, text: str) -> Self:
         """A flag as a file of scores has it: the inverse of writing it."""
-        found = _WRITTEN.fullmatch(text)
+        found = re.fullmatch(_WRITTEN, text)
         if found is None:
             return cls(text)
         if found["about"] is not None:

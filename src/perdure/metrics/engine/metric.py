@@ -129,7 +129,7 @@ ADAPTERS: dict[Any, Adapter] = {
 
 
 _WRITTEN, _WEAKNESS = "$$", "Weakness:"
-_INITIALS = re.compile(r"\(([A-Z][A-Z-]+)\)\.?$")
+_INITIALS = r"\(([A-Z][A-Z-]+)\)\.?$"
 
 
 @frozen(eq=False, repr=False)
@@ -225,7 +225,7 @@ class Metric:
     @property
     def initials(self) -> str:
         """How papers write it, `BWT`: what its summary ends with in brackets; or nothing."""
-        found = _INITIALS.search(self.summary)
+        found = re.search(_INITIALS, self.summary)
         return found[1] if found else ""
 
     @property
