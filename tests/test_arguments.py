@@ -165,7 +165,9 @@ def test_numbers_of_numpy_are_numbers() -> None:
     whole: Any = np.int64
     made = perdure.compose("condensed", ["a", "b"], learn=whole(10), evaluate=whole(2), seed=whole(3))
     assert made == perdure.compose("condensed", ["a", "b"], learn=10, evaluate=2, seed=3)
-    assert perdure.Settings(level=cast("Any", np.float32(0.75)), width=whole(5)) == perdure.Settings(level=0.75, width=5)
+    assert perdure.Settings(level=cast("Any", np.float32(0.75)), width=whole(5)) == perdure.Settings(
+        level=0.75, width=5
+    )
     assert perdure.plan(cast("Any", np.float32(1)), lifetimes=cast("Any", np.int64(5))).rule == perdure.plan(1.0).rule
     assert perdure.interquartile_mean(cast("Any", [1, 2, 3])) == 2
 

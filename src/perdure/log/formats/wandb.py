@@ -59,7 +59,8 @@ def _rows(place: Path, notes: list[str]) -> Iterator[Row]:
         try:
             for number, value in fields(record):
                 if number == _RECORD_HISTORY and not isinstance(value, int):
-                    yield _said(value, 1)
+                    # The library writes what one call logs in an order that it draws anew each time.
+                    yield dict(sorted(_said(value, 1).items()))
         except Damaged as problem:
             raise LogError(f"no record ({problem})", _DAMAGED, file=file, where=f"byte {at}") from None
 
