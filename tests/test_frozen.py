@@ -216,3 +216,40 @@ def test_it_is_copied_and_sent_to_another_process_whole() -> None:
     one = Point(1, 3, [4])
     assert copy.deepcopy(one) == one == pickle.loads(pickle.dumps(one))
     assert copy.copy(one).seen is one.seen
+
+
+def test_a_field_without_a_default_behind_one_with_is_refused_as_the_standard_decorator_refuses_it() -> None:
+    with pytest.raises(TypeError) as standard:
+
+        @dataclasses.dataclass(frozen=True)
+        class _Standard:
+            first: int = 1
+            second: int  # type: ignore[misc]
+
+    with pytest.raises(TypeError) as ours:
+
+        @frozen
+        class _Ours:
+            first: int = 1
+            second: int  # type: ignore[misc]
+
+    assert str(ours.value).split(" argument")[0] == str(standard.value).split(" argument")[0]
+    assert "'second' follows default argument" in str(ours.value)
+
+
+def test_classes_of_as_many_fields_have_names_and_errors_of_their_own() -> None:
+    @frozen
+    class _One:
+        left: int
+        right: int = 2
+
+    @frozen
+    class _Other:
+        upper: int
+        lower: int
+
+    assert (_One(1).right, _Other(upper=3, lower=4).lower) == (2, 4)
+    with pytest.raises(TypeError, match=r"_Other.__init__\(\) missing 1 required positional argument: 'lower'"):
+        _Other(3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"_One.__init__\(\) got an unexpected keyword argument 'upper'"):
+        _One(upper=3)  # type: ignore[call-arg]
