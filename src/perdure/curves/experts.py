@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
@@ -93,7 +93,7 @@ class ExpertLog:
     @cached_property
     def mark(self) -> str:
         """Its id with a digest of what it measured: folders of several learners often name their experts alike."""
-        return f"{self.id}@{hashlib.sha256(self.measured.tobytes()).hexdigest()[:8]}"
+        return f"{self.id}@{zlib.crc32(self.measured.tobytes()):08x}"
 
 
 def read_experts(paths: Iterable[str | os.PathLike[str]], options: Options = _DEFAULTS) -> Experts:

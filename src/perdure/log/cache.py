@@ -7,7 +7,6 @@ is as good as none: the text is read instead, and the copy made anew.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import threading
@@ -28,7 +27,7 @@ __all__ = ["EXPERIENCES", "FOLDER", "VALUES", "WORTH_KEEPING", "Copy", "keep", "
 FOLDER = ".perdure"
 EXPERIENCES, VALUES = "experiences.parquet", "values.bin"
 """The copies there are: of all rows; and of the values in order, with what each block says of itself."""
-_LAYOUT = "6"  # raise it when what is kept changes, so that old copies are not taken
+_LAYOUT = "7"  # raise it when what is kept changes, so that old copies are not taken
 WORTH_KEEPING = 50_000  # rows; below, parsing the text again takes little longer than writing the copy
 
 _writing: set[threading.Thread] = set()
@@ -59,8 +58,10 @@ class _Facts(msgspec.Struct):
 
 def key_of(found: Iterable[Source], measures: Mapping[str, str], ledger: int | None) -> str:
     """What the copy was made from: names, sizes and times of the journal's files, the ledger, and the measures."""
-    facts = [_LAYOUT, ledger, *measures, *((one.relative, one.size, one.mtime_ns) for one in found)]
-    return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
+    states = [(one.relative, one.size, one.mtime_ns) for one in found]
+    checksum = zlib.crc32(json.dumps([_LAYOUT, ledger, *measures, *states]).encode())
+    # A checksum may be that of other facts; of a file that was changed, size or time are not what they were.
+    return f"{checksum:08x}-{sum(size for _, size, _ in states)}-{sum(changed for *_, changed in states)}"
 
 
 def recall(log: Path, name: str, key: str) -> Copy | None:

@@ -6,7 +6,6 @@ sub-episode's; what Perdure calls a task is "class_name". See S003 §1.1.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable
 from urllib.parse import quote
@@ -71,5 +70,7 @@ def folder_name(name: str) -> str:
         safe = "%2E" + safe[1:]
     if len(safe) <= _LONGEST:
         return safe
+    import hashlib
+
     checksum = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
     return f"{safe[:_LONGEST]}%{checksum}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -201,4 +200,6 @@ def protocol_name(protocol: Any) -> str | None:
     said = {key: value for key, value in protocol.items() if key not in ("seed", "seeds")}
     if not said:
         return None
+    import hashlib
+
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:8]
