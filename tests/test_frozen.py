@@ -253,3 +253,33 @@ def test_classes_of_as_many_fields_have_names_and_errors_of_their_own() -> None:
         _Other(3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"_One.__init__\(\) got an unexpected keyword argument 'upper'"):
         _One(upper=3)  # type: ignore[call-arg]
+
+
+@frozen(slots=True)
+class Slotted:
+    """One that can be pickled."""
+
+    x: int
+    y: float = 2.0
+    z: list[int] = field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _AsUsual:
+    x: int
+    y: float = 2.0
+    z: list[int] = field(default_factory=list)
+
+
+def test_slots_are_the_standard_decorators() -> None:
+    one, usual = Slotted(1), _AsUsual(1)
+    assert Slotted.__slots__ == _AsUsual.__slots__
+    assert not hasattr(one, "__dict__")
+    assert repr(one) == repr(usual).replace("_AsUsual", "Slotted")
+    assert one == Slotted(1, 2.0, []) != Slotted(1, 3.0)
+    assert pickle.loads(pickle.dumps(one)) == copy.deepcopy(one) == replace(one) == one
+    assert Slotted.__match_args__ == _AsUsual.__match_args__
+    for name in ("x", "other"):
+        for thing in (one, usual):
+            with pytest.raises((FrozenInstanceError, TypeError)):
+                setattr(thing, name, 3)

@@ -16,7 +16,7 @@ from itertools import pairwise
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import CellType, CodeType, FunctionType
-from typing import Any, TypeVar, dataclass_transform, overload
+from typing import Any, TypeVar, cast, dataclass_transform, overload
 
 __all__ = ["frozen"]
 
@@ -38,20 +38,28 @@ def frozen(cls: _Class, /) -> _Class: ...
 
 
 @overload
-def frozen(*, eq: bool = True, repr: bool = True) -> Callable[[_Class], _Class]: ...
+def frozen(*, eq: bool = True, repr: bool = True, slots: bool = False) -> Callable[[_Class], _Class]: ...
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def frozen(cls: _Class | None = None, /, *, eq: bool = True, repr: bool = True) -> Any:  # noqa: A002 - as dataclass has it
+def frozen(
+    cls: _Class | None = None,
+    /,
+    *,
+    eq: bool = True,
+    repr: bool = True,  # noqa: A002 - as dataclass has it
+    slots: bool = False,
+) -> Any:
     """`cls` as a frozen dataclass; without `eq`, an instance equals itself alone."""
     if cls is None:
-        return lambda cls: _frozen(cls, eq=eq, shown=repr)
-    return _frozen(cls, eq=eq, shown=repr)
+        return lambda cls: _frozen(cls, eq=eq, shown=repr, slots=slots)
+    return _frozen(cls, eq=eq, shown=repr, slots=slots)
 
 
-def _frozen(cls: _Class, *, eq: bool, shown: bool) -> _Class:
+def _frozen(cls: _Class, *, eq: bool, shown: bool, slots: bool) -> _Class:
     inherits = any(is_dataclass(base) for base in cls.__mro__[1:])  # from frozen ones, which want it said of this too
-    dataclass(init=False, repr=False, eq=False, frozen=inherits)(cls)  # the fields, and what patterns match
+    # The fields, and what patterns match; with slots, another class of the same name.
+    cls = cast("_Class", dataclass(init=False, repr=False, eq=False, frozen=inherits, slots=slots)(cls))
     own, declared = cls.__dict__, fields(cls)
     known = cls.__dataclass_params__
     known.init, known.repr, known.eq, known.frozen = True, shown, eq, True  # what `dataclass` asks of a class above
@@ -68,10 +76,22 @@ def _frozen(cls: _Class, *, eq: bool, shown: bool) -> _Class:
         methods["__repr__"] = recursive_repr()(
             lambda self: f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
         )
+    if slots:
+        methods |= _pickled([one.name for one in declared])
     for name, method in methods.items():
         if own.get(name) is None:  # as Python has `__hash__` where a class writes `__eq__`
             setattr(cls, name, method)
     return cls
+
+
+def _pickled(names: list[str]) -> dict[str, Callable[..., Any]]:
+    """What a pickle keeps of an instance that has slots and cannot be assigned to."""
+
+    def set_state(self: Any, values: list[Any]) -> None:
+        for name, value in zip(names, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    return {"__getstate__": lambda self: [getattr(self, name) for name in names], "__setstate__": set_state}
 
 
 def _values(names: list[str]) -> Callable[[Any], Any]:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Self, TypeVar
 
+from perdure.frozen import frozen
 from perdure.scenario.model import Block, Scenario, sleeps
 
 __all__ = ["LIFETIME", "Key", "Site", "Walk", "at_the_end", "key_text", "walked"]
@@ -20,7 +21,7 @@ LIFETIME = "whole lifetime"
 """The key of a site that is not about one task; no task label holds a space."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Site:
     """One place where a metric can be read: a task or an ordered pair, and the blocks by role."""
 

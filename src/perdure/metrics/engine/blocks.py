@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from perdure.curves.model import Curves
+from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.model import Passage
 from perdure.scenario.model import Block
@@ -18,7 +19,7 @@ DORMANT = "dormant_units"
 """The column in which a learner may log the share of its units that no longer answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class BlockSummary:
     """A block and its levels: mean, end, and for learning blocks when it was highest."""
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import marshal
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache, lru_cache
 from itertools import accumulate, chain, compress
 from operator import attrgetter
 from typing import Any, Self, TypeVar, cast, overload
 from weakref import WeakValueDictionary
 
+from perdure.frozen import frozen
 from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.measured import Measured
 from perdure.scenario.model import Block
@@ -64,7 +65,7 @@ class Common:
 _held: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class _Form(Common):
     """Everything of one metric but its numbers."""
 
@@ -77,7 +78,7 @@ class _Form(Common):
     """In order, as dictionaries are equal in any."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class _Blocks(Common):
     """Everything of the blocks of a lifetime but their numbers."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from perdure.frozen import frozen
 from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.metric import Aggregate, Metric, Value
 from perdure.scenario.sites import LIFETIME, Key, Site, key_text
@@ -38,7 +39,7 @@ class Result(NamedTuple):
     """Beside which expert."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Measured:
     """One metric of one lifetime: its value or the reason for its absence, and the values behind it."""
 
