@@ -14,7 +14,6 @@ has `live`, and leads itself. Everything else is optional:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -55,7 +54,7 @@ class Situation:
     classes: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Transition:
     """One step of an episode, to learn from."""
 
@@ -67,7 +66,7 @@ class Transition:
     truncated: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class Answer:
     """One batch, what the learner said, and what would have been right."""
 

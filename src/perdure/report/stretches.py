@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any, overload
@@ -68,7 +67,7 @@ def _reach(count: int) -> float:
     return float(t_interval(0.0, 1.0, count, LEVEL)[1])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(slots=True)
 class _Outlines(Common):
     """Everything of the stretches of a lifetime but their numbers."""
 
