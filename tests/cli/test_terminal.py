@@ -13,6 +13,8 @@ import pytest
 
 from perdure.cli.terminal import styled, width
 
+posix = pytest.mark.skipif(os.name == "nt", reason="a shell of another kind")
+
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8", "utf-16"])
 def test_no_sign_ends_a_command_where_its_readers_know_fewer(life: Path, encoding: str) -> None:
@@ -57,3 +59,62 @@ def test_colours_are_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     assert styled("  ", "green") == "  "
     monkeypatch.setenv("NO_COLOR", "1")
     assert styled("met", "green") == "met"
+
+
+def said_to(streams: str, *words: object) -> tuple[int, str]:
+    """The status of a command whose streams a shell has bent like this, and all that still reached us."""
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m perdure "$@" {streams}', sys.executable, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@posix
+def test_a_command_whose_stdout_is_closed_does_its_work(life: Path, tmp_path: Path) -> None:
+    assert said_to(">&- 2>&-", "score", life) == (0, "")
+    status, said = said_to(">&-", "score", life, "--json", tmp_path / "scores.json")
+    assert status == 0
+    assert "internal error" not in said
+    assert json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))["lifetimes"]
+
+
+@posix
+def test_what_is_for_stderr_is_not_printed_among_the_results(life: Path) -> None:
+    (life / "perdure.toml").write_text("level = 0.9\n", encoding="utf-8")
+    status, said = said_to("2>&-", "score", life, "--json", "-")
+    assert status == 0
+    assert json.loads(said)["lifetimes"]
+    assert said_to("2>&-", "score", "nowhere") == (2, "")
+
+
+@posix
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
+@pytest.mark.parametrize("level", [("--level", "0.9"), ("--level=0.9",)])
+def test_a_full_disk_is_told_once_and_never_hides_what_is_wrong(life: Path, level: tuple[str, ...]) -> None:
+    assert said_to(">/dev/full", "list", "layouts") == (2, "perdure: No space left on device\n")
+    status, said = said_to(">/dev/full", "score", life, "-q", *level)
+    assert (status, said) == (2, "perdure: No space left on device\n")
+    assert said_to(">/dev/full 2>&1", "score", life, *level) == (2, "")
+    assert said_to("2>/dev/full", "score", "nowhere", *level) == (2, "")
+
+
+@posix
+@pytest.mark.parametrize("level", [("--level", "0.9"), ("--level=0.9",)])
+def test_a_reader_who_leaves_gets_no_complaint_and_no_word_that_all_was_done(
+    life: Path, level: tuple[str, ...]
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "perdure", "score", str(life), "-q", *level],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=120,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")

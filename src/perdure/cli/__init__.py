@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from importlib import import_module
+from typing import NoReturn
 
 __all__ = ["VERBS", "main"]
 
@@ -33,7 +34,7 @@ _LIVING = ("demo", "run")  # the verbs that learners live in, who may multiply a
 def main() -> None:
     """Run the command; what goes wrong is said in a line, never as a traceback."""
     from perdure.cli.memory import hold_memory
-    from perdure.cli.terminal import echo, guard
+    from perdure.cli.terminal import guard, say_last
     from perdure.errors import PerdureError
     from perdure.stopping import Stopped
 
@@ -48,34 +49,36 @@ def main() -> None:
     try:
         _carry_out(sys.argv[1:], asked)
     except PerdureError as problem:
-        echo(f"perdure: {problem}", err=True)
-        sys.exit(2)
+        _end(str(problem))
     except Stopped:
-        echo("perdure: stopped", err=True)
+        say_last("perdure: stopped")
         raise
     except BrokenPipeError:
-        # The reader of our output left (`perdure … | head`); nothing is wrong with us.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        # The reader of our output left (`perdure … | head`); that is no error, and yet not all was done.
+        say_last()
+        sys.exit(1)
     except OSError as problem:
         # What is ours to open is looked after where it is opened; this is stdout, or a file that was taken away.
-        if os.environ.get("PERDURE_TRACEBACK"):
-            raise
         where = f"{problem.filename}: " if problem.filename else ""
-        echo(f"perdure: {where}{problem.strerror or problem}", err=True)
-        sys.exit(2)
+        _end(f"{where}{problem.strerror or problem}", problem)
     except Exception as problem:
-        if os.environ.get("PERDURE_TRACEBACK"):
-            raise
-        echo(
-            f"perdure: internal error: {type(problem).__name__}: {problem}\n"
+        _end(
+            f"internal error: {type(problem).__name__}: {problem}\n"
             "This is a bug in Perdure. Set PERDURE_TRACEBACK=1 to see where, and please report it.",
-            err=True,
+            problem,
         )
-        sys.exit(2)
     finally:
         # The process ends here; without this, Python would search everything it holds for cycles first.
         gc.freeze()
+
+
+def _end(said: str, unforeseen: Exception | None = None) -> NoReturn:
+    from perdure.cli.terminal import say_last
+
+    if unforeseen and os.environ.get("PERDURE_TRACEBACK"):
+        raise unforeseen
+    say_last(f"perdure: {said}")
+    sys.exit(2)
 
 
 def _carry_out(words: list[str], asked: str | None) -> None:

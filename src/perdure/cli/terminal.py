@@ -10,9 +10,10 @@ import io
 import os
 import re
 import sys
+from contextlib import suppress
 from typing import Any, TextIO
 
-__all__ = ["clean", "echo", "guard", "show", "styled", "unguarded", "width"]
+__all__ = ["clean", "echo", "guard", "say_last", "show", "styled", "unguarded", "width"]
 
 # Control characters but for newline and tab, those that turn the direction of what follows, and bytes that are no text.
 _CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -31,8 +32,9 @@ def clean(text: str) -> str:
 def guard() -> None:
     """From here on, what is printed is cleaned, and no sign ends the command because a terminal has none like it."""
     for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is not None and not isinstance(stream, _Clean):
+        # Whoever closed it wants nothing of it; others that find it missing would print to the one that is there.
+        stream = getattr(sys, name) or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the end
+        if not isinstance(stream, _Clean):
             if isinstance(stream, io.TextIOWrapper):
                 # A file or a pipe is read by programs, which expect UTF-8, whatever Windows would make of it.
                 asked = stream.isatty() or "PYTHONIOENCODING" in os.environ
@@ -49,6 +51,20 @@ def unguarded(*, stderr: bool = False) -> TextIO | None:
 def echo(text: str = "", *, err: bool = False, end: str = "\n") -> None:
     """Print a text at once."""
     print(text, end=end, file=sys.stderr if err else sys.stdout, flush=True)
+
+
+def say_last(text: str = "") -> None:
+    """Say on stderr why the command ends; from then on, a stream that takes no more is left in peace.
+
+    Python would try again when it ends, complain, and have a status of its own.
+    """
+    with suppress(OSError):
+        echo(text, err=True) if text else None
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def show(text: str) -> None:
@@ -69,7 +85,7 @@ def width() -> int:
         return int(said)
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or _UNKNOWN
-    except (AttributeError, ValueError, OSError):  # no stdout, a closed one, no terminal
+    except (ValueError, OSError):  # a closed one, no terminal
         return _UNKNOWN
 
 
