@@ -44,7 +44,7 @@ def test_a_file_gets_utf_8_whatever_the_language_of_the_system(life: Path) -> No
     assert "≥" in done.stdout.decode()
 
 
-@pytest.mark.parametrize("columns", ["120", "0", "-5", "wide", "", "٣"])
+@pytest.mark.parametrize("columns", ["120", "0", "-5", "wide", "", "٣", " 90 ", "9" * 5000])
 def test_a_line_is_as_wide_as_the_standard_library_says(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     assert width() == shutil.get_terminal_size((80, 24)).columns

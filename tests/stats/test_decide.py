@@ -107,6 +107,12 @@ def test_experts_that_some_lives_share_decide_nothing() -> None:
     assert "undecided: experts partly shared" in decide(made, "relative_performance", RP).notes
 
 
+def test_experts_that_some_lives_have_twice_decide_nothing() -> None:
+    made = list(beside_experts(drawn(6, 3), experts=lambda *_: "pqr"))
+    made[0] = beside_experts(drawn(1, 6), experts=lambda *_: "pqrpqr")[0]
+    assert "undecided: experts partly shared" in decide(made, "relative_performance", RP).notes
+
+
 def test_the_order_in_which_experts_are_listed_changes_nothing() -> None:
     tables = drawn(6, 4, 0.02, 3)
     named = decide(beside_experts(tables, experts=lambda *_: ("p", "q", "r", "s")), "relative_performance", RP)

@@ -80,13 +80,12 @@ def styled(text: str, style: str) -> str:
 
 def width() -> int:
     """How many signs a line has room for: as the shell says, else the terminal; 80 where there is none."""
-    said = os.environ.get("COLUMNS", "")
-    if said.isdecimal() and int(said):
-        return int(said)
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or _UNKNOWN
-    except (ValueError, OSError):  # a closed one, no terminal
-        return _UNKNOWN
+    said = 0
+    with suppress(KeyError, ValueError):  # not set, no number
+        said = int(os.environ["COLUMNS"])
+    with suppress(ValueError, OSError):  # closed, no terminal
+        return said if said > 0 else os.get_terminal_size(sys.stdout.fileno()).columns or _UNKNOWN
+    return _UNKNOWN
 
 
 class _Clean:

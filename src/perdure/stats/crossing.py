@@ -81,7 +81,8 @@ def crossed(lives: Sequence[Score], metric: str, scale: AveragedAs) -> Crossing:
     values = np.array([np.mean([one[task].mean() for task in tasks]) for one in tables])
     named = any(one.experts for one in measured)
     kept = tuple(lives[at] for at in there)
-    if len(set(each)) <= 1 and tables:
+    as_many = len({tuple(len(one[task]) for task in tasks) for one in tables}) == 1  # a copy of one has its name
+    if len(set(each)) <= 1 and as_many:
         grid = tuple(
             np.stack([_in_order(one, measured[at], task) for at, one in zip(there, tables, strict=True)])
             for task in tasks
