@@ -18,7 +18,9 @@ posix = pytest.mark.skipif(os.name == "nt", reason="a shell of another kind")
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8", "utf-16"])
 def test_no_sign_ends_a_command_where_its_readers_know_fewer(life: Path, encoding: str) -> None:
-    for words in (("list", "metrics"), ("score", str(life), "--all"), ("score", str(life), "--json", "-")):
+    composed = ("compose", "condensed", "--task", "pöng😀", "--learn", "3")
+    scored = ("score", str(life), "--json", "-")
+    for words in (("list", "metrics"), ("score", str(life), "--all"), scored, composed):
         done = subprocess.run(
             [sys.executable, "-m", "perdure", *words],
             capture_output=True,
@@ -28,8 +30,10 @@ def test_no_sign_ends_a_command_where_its_readers_know_fewer(life: Path, encodin
         )
         assert done.returncode == 0, done.stderr
         said = done.stdout.decode(encoding)
-        if "--json" in words:
+        if words is scored:
             assert json.loads(said)["lifetimes"][0]["id"] == life.name
+        if words is composed:
+            assert json.loads(said)["composed"]["order"] == ["pöng😀"]
 
 
 def test_a_file_gets_utf_8_whatever_the_language_of_the_system(life: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -173,8 +172,7 @@ def emit_json(facts: Any, target: str) -> None:
     import json
 
     # In pieces: of ten thousand lifetimes the text is long, and json.dumps holds it in snippets before it is one.
-    in_ascii = target == "-" and "utf" not in str(getattr(sys.stdout, "encoding", None) or "utf").lower()
-    snippets = json.JSONEncoder(ensure_ascii=in_ascii, allow_nan=False, indent=2).iterencode(facts)
+    snippets = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).iterencode(facts)
     pieces = iter(lambda: "".join(islice(snippets, 10_000)), "")
     if target == "-":
         for piece in pieces:

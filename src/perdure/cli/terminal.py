@@ -6,6 +6,7 @@ for the command's help may have colours, and nothing else. Our own `Console` cle
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import re
@@ -18,6 +19,7 @@ __all__ = ["clean", "echo", "guard", "say_last", "show", "styled", "unguarded", 
 # Control characters but for newline and tab, those that turn the direction of what follows, and bytes that are no text.
 _CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 _STYLES = {"bold": 1, "red": 31, "green": 32, "yellow": 33, "grey": 90}  # as terminals number them
+_AS_JSON = "perdure-json"  # what Python is to call our way to write out signs
 _UNKNOWN = 80  # columns
 _COLOURS = r"(\x1b\[[0-9;]*m)"
 
@@ -29,8 +31,17 @@ def clean(text: str) -> str:
     return re.sub(_CONTROLS, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def _written_out(problem: UnicodeError) -> tuple[str, int]:
+    """Signs that an encoding lacks, as JSON writes them, so that what is JSON stays it."""
+    if not isinstance(problem, UnicodeEncodeError):
+        raise problem
+    pairs = problem.object[problem.start : problem.end].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{pairs[at : at + 2].hex()}" for at in range(0, len(pairs), 2)), problem.end
+
+
 def guard() -> None:
     """From here on, what is printed is cleaned, and no sign ends the command because a terminal has none like it."""
+    codecs.register_error(_AS_JSON, _written_out)
     for name in ("stdout", "stderr"):
         # Whoever closed it wants nothing of it; others that find it missing would print to the one that is there.
         stream = getattr(sys, name) or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the end
@@ -38,7 +49,7 @@ def guard() -> None:
             if isinstance(stream, io.TextIOWrapper):
                 # A file or a pipe is read by programs, which expect UTF-8, whatever Windows would make of it.
                 asked = stream.isatty() or "PYTHONIOENCODING" in os.environ
-                stream.reconfigure(encoding=stream.encoding if asked else "utf-8", errors="backslashreplace")
+                stream.reconfigure(encoding=stream.encoding if asked else "utf-8", errors=_AS_JSON)
             setattr(sys, name, _Clean(stream))
 
 
