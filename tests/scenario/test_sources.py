@@ -107,3 +107,9 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("sys.stdin", Stdin())
     assert json.loads(source("-")[0]) == SYLLABUS
+
+
+def test_a_standard_input_that_is_closed_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(ScenarioError, match="standard input is closed; give the path of a syllabus, or pipe one in"):
+        source("-")

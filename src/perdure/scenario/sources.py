@@ -21,6 +21,8 @@ def source(place: str | os.PathLike[str], folder: Path = _HERE) -> tuple[str, st
     A bare name that is no file in `folder` is looked up under `$L2DATA/syllabi`, with or without `.json`.
     """
     if os.fspath(place) == "-":
+        if sys.stdin is None:
+            raise ScenarioError("standard input is closed", "give the path of a syllabus, or pipe one in")
         return as_text(sys.stdin.buffer.read(LARGEST_BYTES + 1), "standard input"), "standard input"
     path = _located(Path(place), folder)
     if path.is_dir():
