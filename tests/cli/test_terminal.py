@@ -68,7 +68,7 @@ def test_colours_are_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 def said_to(streams: str, *words: object) -> tuple[int, str]:
     """The status of a command whose streams a shell has bent like this, and all that still reached us."""
     done = subprocess.run(
-        ["sh", "-c", f'exec "$0" -m perdure "$@" {streams}', sys.executable, *map(str, words)],
+        ["sh", "-c", f'exec "$0" -W error -m perdure "$@" {streams}', sys.executable, *map(str, words)],
         capture_output=True,
         text=True,
         check=False,

@@ -32,7 +32,7 @@ def _sorted_out(words: Sequence[str], taken: Sequence[Parameter]) -> dict[str, l
     for word in rest:
         if word in flags:
             one = flags[word]
-            given[one.name].append(_plain(next(rest, "--")) if one.takes_value else word)
+            given[one.name].append(_plain(next(rest, "--")) if one.takes_value else word)  # "--" is no word either
         else:
             loose.append(_plain(word))
     for one in taken:

@@ -44,13 +44,17 @@ def guard() -> None:
     codecs.register_error(_AS_JSON, _written_out)
     for name in ("stdout", "stderr"):
         # Whoever closed it wants nothing of it; others that find it missing would print to the one that is there.
-        stream = getattr(sys, name) or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the end
+        stream = getattr(sys, name) or os.fdopen(_nowhere(), "w", encoding="utf-8", closefd=False)
         if not isinstance(stream, _Clean):
             if isinstance(stream, io.TextIOWrapper):
                 # A file or a pipe is read by programs, which expect UTF-8, whatever Windows would make of it.
                 asked = stream.isatty() or "PYTHONIOENCODING" in os.environ
                 stream.reconfigure(encoding=stream.encoding if asked else "utf-8", errors=_AS_JSON)
             setattr(sys, name, _Clean(stream))
+
+
+def _nowhere() -> int:
+    return os.open(os.devnull, os.O_WRONLY)
 
 
 def unguarded(*, stderr: bool = False) -> TextIO | None:
@@ -75,7 +79,7 @@ def say_last(text: str = "") -> None:
         try:
             stream.flush()
         except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            os.dup2(_nowhere(), stream.fileno())
 
 
 def show(text: str) -> None:
