@@ -15,6 +15,7 @@ from perdure.errors import (
     UnknownName,
     WriteError,
     closest,
+    message_of,
     nearest,
 )
 from perdure.log.problem import Note, Problem
@@ -78,3 +79,15 @@ def test_an_unknown_name_says_what_to_do_apart_from_what_is_wrong() -> None:
     assert (problem.what, problem.fix) == ("unknown metric 'meann'", "did you mean 'mean'?")
     assert closest("xyz", ["mean"]) is None
     assert nearest("xyz", ["mean"]) == "known: mean"
+
+
+def test_any_exception_has_a_message_that_json_and_people_take() -> None:
+    class Speechless(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    assert message_of(ValueError("as it is: é 😀")) == "as it is: é 😀"
+    assert message_of(OSError("caf\udce9.txt")) == "caf\\udce9.txt"
+    assert message_of(Speechless()) == "(its message cannot be made: ValueError)"
+    assert message_of(ValueError("x" * 10**6)).endswith("xxx … (1,000,000 characters)")
+    assert len(message_of(ValueError("\udce9" * 10**6))) < 20_000

@@ -42,6 +42,7 @@ __all__ = [
     "Unverified",
     "WriteError",
     "closest",
+    "message_of",
     "nearest",
 ]
 
@@ -164,6 +165,22 @@ class RecordError(LogError, RuntimeError):
 
 class WriteError(LogError, OSError):
     """The disk refused a record; the message says which records are safe."""
+
+
+_LONGEST = 2000  # characters of a message that is not ours: somebody reads it, often once for each lifetime
+
+
+def message_of(problem: BaseException) -> str:
+    """What an exception says, whoever raised it: of bounded length, and made of characters that every encoding has.
+
+    Names of files in other encodings come as half a character each, which neither JSON nor a terminal takes.
+    """
+    try:
+        said = str(problem)
+    except Exception as another:
+        return f"(its message cannot be made: {type(another).__name__})"
+    begun = said[:_LONGEST].encode("utf-8", "backslashreplace").decode()
+    return begun if len(said) <= _LONGEST else f"{begun} … ({len(said):,} characters)"
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

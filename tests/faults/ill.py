@@ -133,6 +133,39 @@ class Raises(Still):
         raise ZeroDivisionError("toy trouble")
 
 
+class RaisesOddly(Still):
+    """What it raises is no Exception, cannot be encoded, and is long."""
+
+    def ill(self):
+        class Odd(BaseException):
+            pass
+
+        raise Odd("\\udcff" + "y" * 1_000_000)
+
+
+class Lowers(Still):
+    """Leaves its process able to open nothing more."""
+
+    def ill(self):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5))
+
+
+class Closes(Still):
+    """Closes what it prints to."""
+
+    def ill(self):
+        self.note(os.getpid())
+        sys.stdout.close()
+        sys.stderr.close()
+
+
+class Huge(Still):
+    def act(self, observation):
+        return 10**5000
+
+
 class Exits(Still):
     def ill(self):
         sys.exit("bye")
@@ -175,6 +208,19 @@ class NotANumber(Still):
         return float("nan")
 
 
+class Speechless(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+ENDS = {
+    "exits": SystemExit(3),
+    "ends": GeneratorExit(),
+    "cannot say why": Speechless(),
+    "says half a character": ValueError("\\udcff"),
+}
+
+
 class Fickle(Slow):
     """Stops after so many blocks, unless the file `mended` is there; may fail to come back."""
 
@@ -187,6 +233,8 @@ class Fickle(Slow):
         number = int(folder.name.split("-")[1])
         if how == "raises" or (how == "raises once" and number == self.at):
             raise ValueError("cannot be read")
+        if number == self.at and how in ENDS:
+            raise ENDS[how]
         if how == "crashes" and number == self.at:
             os.kill(os.getpid(), 9)
         super().restore(folder)

@@ -46,6 +46,19 @@ def flipped(file: Path) -> None:
     file.write_bytes(content)
 
 
+def made_instead(place: Path, make: Callable[[Path], object]) -> None:
+    if place.is_dir():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
+    make(place)
+
+
+def replaced(file: Path, what: str, instead: str) -> None:
+    assert what in file.read_text()
+    file.write_text(file.read_text().replace(what, instead))
+
+
 DAMAGES: dict[str, Damage] = {
     "altered": lambda at: flipped(at / "after-5-blocks" / "count.txt"),
     "emptied": lambda at: os.truncate(at / "after-5-blocks" / "count.txt", 0),
@@ -56,6 +69,14 @@ DAMAGES: dict[str, Damage] = {
     "pointer emptied": lambda at: os.truncate(at / "after-5-blocks.json", 0),
     "pointer removed": lambda at: (at / "after-5-blocks.json").unlink(),
     "pointer is not JSON": lambda at: (at / "after-5-blocks.json").write_bytes(b"\xff\x00[[["),
+    "pointer nested deep": lambda at: (at / "after-5-blocks.json").write_bytes(b'{"x":' + b"[" * 100_000),
+    "pointer is a folder": lambda at: made_instead(at / "after-5-blocks.json", Path.mkdir),
+    "pointer is a pipe": lambda at: made_instead(at / "after-5-blocks.json", os.mkfifo),
+    "pointer says other seeds": lambda at: replaced(at / "after-5-blocks.json", '"learner"', '"lerner"'),
+    "pointer says more blocks": lambda at: replaced(at / "after-5-blocks.json", '"blocks": 5', '"blocks": 500'),
+    "pointer counts differently": lambda at: replaced(
+        at / "after-5-blocks.json", '"experiences": ', '"experiences": 1'
+    ),
 }
 
 
@@ -66,10 +87,41 @@ def test_a_damaged_state_falls_back_to_the_one_before(tmp_path: Path, damage: st
     result = complete()
     assert result.lived == ("life-000",)
     assert same(tmp_path)
-    if not damage.startswith("pointer"):
+    if damage != "pointer removed":
         (note,) = result.notes
-        assert note.startswith("life-000 did not go on from its state after 5 blocks: ")
+        which = "after-5-blocks.json, which was damaged" if "pointer" in damage else "its state after 5 blocks: "
+        assert note.startswith(f"life-000 did not go on from {which}")
     assert not any("seed" in note for note in result.notes)
+
+
+LOGS: dict[str, Damage] = {
+    "its ledger removed": lambda at: (at / "blocks.jsonl").unlink(),
+    "its ledger cut short": lambda at: (at / "blocks.jsonl").write_bytes(
+        b"".join((at / "blocks.jsonl").read_bytes().splitlines(True)[:2])
+    ),
+    "its manifest removed": lambda at: (at / "manifest.json").unlink(),
+    "a file in its place": lambda at: made_instead(at, Path.touch),
+}
+
+
+@pytest.mark.parametrize("damage", LOGS)
+def test_a_log_that_could_not_be_verified_at_its_end_is_not_gone_on_with(tmp_path: Path, damage: str) -> None:
+    complete = begun(tmp_path)
+    LOGS[damage](tmp_path / "run" / "lives" / "life-000")
+    result = complete()
+    assert result.lived == ("life-000",)
+    assert result.notes[-1] == "life-000 was run again from its seed"
+    assert not perdure.check(result.finished_lives[0]).problems
+    assert same(tmp_path)
+
+
+@pytest.mark.parametrize("make", [lambda mark: mark.write_bytes(b"\xff"), Path.mkdir, os.mkfifo])
+def test_a_damaged_mark_of_restoring_blocks_no_life(tmp_path: Path, make: Damage) -> None:
+    complete = begun(tmp_path)
+    make(states(tmp_path) / "restoring")
+    result = complete()
+    assert (result.lived, result.notes) == (("life-000",), ())
+    assert same(tmp_path)
 
 
 @pytest.mark.parametrize("damage", ["both altered", "all removed"])
@@ -94,6 +146,10 @@ def test_without_any_sound_state_a_life_starts_again_from_its_seed(tmp_path: Pat
         ("raises once", ["ValueError: cannot be read"]),
         ("raises", ["cannot be read", "cannot be read", "from its seed"]),
         ("differs", ["came back from restore with another fingerprint"]),
+        ("exits", ["SystemExit: 3"]),
+        ("ends", ["GeneratorExit"]),
+        ("cannot say why", ["its message cannot be made"]),
+        ("says half a character", ["ValueError: \\udcff"]),
     ],
 )
 def test_any_failure_to_restore_falls_back_with_a_note(tmp_path: Path, how: str, notes: list[str]) -> None:

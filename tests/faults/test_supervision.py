@@ -98,6 +98,36 @@ def test_a_learner_that_leaves_its_folder_or_reads_input_finds_its_way_to_the_en
     assert result.lived == ("life-000", "life-001")
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_whatever_a_learner_raises_is_said_at_a_length_that_can_be_read(tmp_path: Path, workers: int) -> None:
+    result = run_learner(write_protocol(tmp_path, "RaisesOddly", lifetimes=2), tmp_path / "run", workers=workers)
+    assert set(result.failed) == {"life-000", "life-001"}
+    for why in result.failed.values():
+        assert why.startswith("Odd: \\udcffyyy")
+        assert "… (1,000,001 characters) (ill_toys.py:" in why
+        assert len(why) < 3000
+
+
+def test_what_a_learner_did_to_its_process_before_it_failed_is_no_matter_of_the_next_one(tmp_path: Path) -> None:
+    file = write_protocol(tmp_path, "Lowers", lifetimes=3)
+    result = run_learner(file, tmp_path / "run", workers=1)
+    assert len(result.failed) == 3
+    for life, why in result.failed.items():  # each fails at its own deed, in its fourth block
+        assert f"{life}/worker-default/" in why
+        assert "3-t" in why
+
+
+def test_a_learner_that_closes_its_output_ends_no_worker(tmp_path: Path) -> None:
+    result = run_learner(write_protocol(tmp_path, "Closes", lifetimes=3), tmp_path / "run", workers=1)
+    assert len(result.lived) == 3
+    assert len(set(marked(tmp_path))) == 1
+
+
+def test_an_action_that_no_machine_word_holds_is_not_in_its_space(tmp_path: Path) -> None:
+    (why,) = run_learner(write_protocol(tmp_path, "Huge"), tmp_path / "run", workers=0).failed.values()
+    assert "the learner's action … (int) is not in Discrete(3)" in why
+
+
 def test_a_learner_that_leaks_is_ended_at_its_limit(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "Leaks", more="[limits]\ngigabytes_per_life = 0.6")
     result = run_learner(file, tmp_path / "run", workers=1)

@@ -189,8 +189,10 @@ class RunFolder:
     def start_again(self, job: Job) -> None:
         """Remove what there is of a life that cannot be taken up."""
         for folder in (self.place(job), self.states(job).folder):
-            if folder.exists():
+            if folder.is_dir():
                 shutil.rmtree(folder)
+            else:
+                folder.unlink(missing_ok=True)
 
     def note_failure(self, job: Job, traceback: str) -> None:
         """Leave the traceback in the life's folder, if the disk takes it; why a life failed is told anyway."""
@@ -202,7 +204,8 @@ class RunFolder:
 
     def clear_failure(self, job: Job) -> None:
         """A life that is tried again has not failed."""
-        (self.place(job) / _TRACEBACK).unlink(missing_ok=True)
+        with suppress(NotADirectoryError):  # what lies there is no life, and is not gone on with
+            (self.place(job) / _TRACEBACK).unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=64)

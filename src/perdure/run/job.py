@@ -51,7 +51,7 @@ def _begun(
 ) -> tuple[Any, Life, tuple[str, ...]]:
     """A learner and its life, taken up or begun, and why what there was of it was not taken up."""
     place, states = folder.place(job), folder.states(job)
-    notes: list[str] = []
+    notes = [f"{job.id} did not go on from {name}, which was damaged" for name in states.drop_unread()]
     while place.exists() and (kept := states.latest()) is not None:
         try:
             return (*_opened(protocol, job, folder, progress), tuple(notes))

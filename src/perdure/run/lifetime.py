@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from perdure.errors import ScenarioError
+from perdure.errors import ScenarioError, message_of
 from perdure.learners.interface import LearnerError
 from perdure.log.model import Direction, Role
 from perdure.log.places import logs_folder
@@ -183,7 +183,7 @@ class Life:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close(None if kind is None else f"{kind.__name__}: {problem}")
+        self.close(None if problem is None else f"{type(problem).__name__}: {message_of(problem)}")
 
     # -- for the blocks of this life ----------------------------------------------------------------
 

@@ -14,19 +14,22 @@ import errno
 import hashlib
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from perdure import files
-from perdure.errors import LogError, WriteError
+from perdure.errors import LogError, WriteError, message_of
 from perdure.frozen import frozen
 from perdure.learners.interface import LearnerError, Saved
+from perdure.log.formats.l2logger import MANIFEST
 from perdure.log.tsv import DATA_FILE, records_in
-from perdure.log.verify import BLOCKS_FILE, refusal, verify
+from perdure.log.verify import BLOCKS_FILE, ledger_of, refusal, verify
 from perdure.log.write.manifest import write_object
 from perdure.run.seeds import Seeds
+from perdure.stopping import Stopped
 
 __all__ = ["Checkpoint", "States", "restored"]
 
@@ -57,6 +60,8 @@ class _Pointer(msgspec.Struct):
     fingerprint: str | None
     seeds: dict[str, int]
     files: dict[str, str]
+    checksum: str = ""
+    """Of all the rest; none in those of old."""
 
 
 class States:
@@ -72,25 +77,20 @@ class States:
         pointer = self.folder / _POINTER.format(checkpoint.blocks)
         place = pointer.with_suffix("")
         try:
-            pointer.unlink(missing_ok=True)
-            shutil.rmtree(place, ignore_errors=True)
+            self._remove(pointer)
             place.mkdir(parents=True)
             learner.save(place)
-            held = _digests(place, synced=True)
-            write_object(
-                pointer,
-                msgspec.structs.asdict(
-                    _Pointer(
-                        checkpoint.life,
-                        checkpoint.blocks,
-                        checkpoint.experiences,
-                        checkpoint.rows,
-                        checkpoint.fingerprint,
-                        checkpoint.seeds.as_json(),
-                        held,
-                    )
-                ),
+            said = _Pointer(
+                checkpoint.life,
+                checkpoint.blocks,
+                checkpoint.experiences,
+                checkpoint.rows,
+                checkpoint.fingerprint,
+                checkpoint.seeds.as_json(),
+                _digests(place, synced=True),
             )
+            said.checksum = _checksum(said)
+            write_object(pointer, msgspec.structs.asdict(said))
             files.sync_folder(self.folder)
         except (OSError, LogError) as problem:
             cause = problem if isinstance(problem, OSError) else problem.__cause__
@@ -130,6 +130,13 @@ class States:
             self._remove(found[1].with_name(f"{found[1].name}.json"))
         return self.latest() is not None
 
+    def drop_unread(self) -> tuple[str, ...]:
+        """Leave out the states whose pointers do not read or were altered; the names of these."""
+        unread = [pointer for pointer in self._pointers() if self._read(pointer) is None]
+        for pointer in unread:
+            self._remove(pointer)
+        return tuple(pointer.name for pointer in unread)
+
     def resume(self, life: Path, name: str, seeds: Seeds, learner: Any) -> Checkpoint:
         """Restore the learner from its last state, and cut its log back to there; LogError where it cannot be."""
         found = self.latest()
@@ -149,6 +156,8 @@ class States:
             )
         if (damage := self._damage(place)) is not None:
             raise LogError(damage, "remove it to continue from the previous state", file=place)
+        if not (life / MANIFEST).exists():
+            raise LogError("its manifest.json is missing", "remove the folder to start this lifetime again", file=life)
         if problems := verify(life, lambda closed: closed.block_num < checkpoint.blocks):
             raise refusal(life, problems, "remove the folder to start this lifetime again")
         rows = _rows_before(life, checkpoint.blocks)
@@ -159,6 +168,13 @@ class States:
                 "the log was changed: remove the folder to start this lifetime again",
                 file=life,
             )
+        closed = _rows_closed(life, checkpoint.blocks)
+        if closed != rows:
+            raise LogError(
+                f"closes {closed} of the {rows} records of {checkpoint.blocks} blocks that its learner has completed",
+                "lines of it are missing: remove the lifetime's folder to start it again",
+                file=life / BLOCKS_FILE,
+            )
         self._restore(learner, place, checkpoint.fingerprint)
         _cut(life, checkpoint.blocks)
         return checkpoint
@@ -166,15 +182,21 @@ class States:
     def _restore(self, learner: Any, place: Path, fingerprint: str | None) -> None:
         """Restore `learner`; a state whose restoring ended a process before is not tried a second time."""
         mark = self.folder / _RESTORING
-        if mark.exists() and mark.read_text(encoding="utf-8") == place.name:
-            raise LogError("the process died while its learner was restored from it", "remove it to go on", file=place)
+        with suppress(OSError):  # none, or one that is no file of ours
+            if files.read_bytes(mark) == place.name.encode():
+                raise LogError(
+                    "the process died while its learner was restored from it", "remove it to go on", file=place
+                )
+        _remove(mark)
         mark.write_text(place.name, encoding="utf-8")
         try:
             restored(learner, place, fingerprint)
         except LearnerError as problem:
             raise LogError.of(problem) from problem
-        except Exception as problem:
-            why = f"{type(problem).__name__}: {problem}"
+        except (Stopped, KeyboardInterrupt):
+            raise
+        except BaseException as problem:  # one that exits, too, would do so each time
+            why = f"{type(problem).__name__}: {message_of(problem)}"
             raise LogError(
                 f"{type(learner).__name__}.restore failed: {why}", "mend it, or remove this state to go on", file=place
             ) from problem
@@ -187,9 +209,11 @@ class States:
 
     def _read(self, pointer: Path) -> _Pointer | None:
         try:
-            return msgspec.json.decode(files.read_bytes(pointer, files.HEADER_LIMIT), type=_Pointer)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            said = msgspec.json.decode(files.read_bytes(pointer, files.HEADER_LIMIT), type=_Pointer)
+            _checkpoint(said)
+        except (OSError, LogError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
             return None
+        return said if said.checksum in ("", _checksum(said)) else None
 
     def _damage(self, place: Path) -> str | None:
         """What is wrong with a kept state; None where its files are what was saved."""
@@ -206,8 +230,8 @@ class States:
         return None
 
     def _remove(self, pointer: Path) -> None:
-        pointer.unlink(missing_ok=True)
-        shutil.rmtree(pointer.with_suffix(""), ignore_errors=True)
+        _remove(pointer)
+        _remove(pointer.with_suffix(""))
 
     def forget(self) -> None:
         """Remove what was kept; a finished life needs it no more."""
@@ -228,6 +252,18 @@ def restored(learner: Any, place: Path, fingerprint: str | None) -> None:
 
 def _checkpoint(said: _Pointer) -> Checkpoint:
     return Checkpoint(said.life, said.blocks, said.experiences, said.rows, said.fingerprint, Seeds(**said.seeds))
+
+
+def _checksum(said: _Pointer) -> str:
+    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(said, checksum=""))).hexdigest()
+
+
+def _remove(place: Path) -> None:
+    """Remove what lies there, whatever it is."""
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        place.unlink(missing_ok=True)
 
 
 def _number_of(pointer: Path) -> int:
@@ -261,6 +297,12 @@ def _rows_before(life: Path, blocks: int) -> int:
         if _number(file) < blocks:
             rows += records_in(files.read_bytes(file))
     return rows
+
+
+def _rows_closed(life: Path, blocks: int) -> int:
+    """How many records of the first blocks its ledger has closed, without which nobody could verify it later."""
+    ledger = ledger_of(life)
+    return sum(one.rows for one in ledger.closed.values() if one.block_num < blocks) if ledger is not None else 0
 
 
 def _cut(life: Path, blocks: int) -> None:

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from perdure import files
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, message_of
 from perdure.run.folder import RunFolder
 from perdure.run.plan import Plan
 from perdure.stopping import Stopped
@@ -58,17 +58,17 @@ def main() -> None:
         _answer(answers, _lived(plan, folder, identity, answers))
         with suppress(OSError):
             os.chdir(here)  # a learner may have gone elsewhere
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # a learner may have closed what it prints to
             _drop_if_empty(output)
 
 
 def failure_in_words(problem: BaseException) -> str:
     """What went wrong, in one line: our own errors speak for themselves, others are named."""
     if isinstance(problem, PerdureError):
-        return str(problem)
+        return message_of(problem)
     frames = traceback.extract_tb(problem.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(problem).__name__}: {problem}{where}"
+    return f"{type(problem).__name__}: {message_of(problem)}{where}"
 
 
 def _keep_from_learners(locks: Sequence[int], orders: BinaryIO, answers: BinaryIO) -> None:
@@ -146,7 +146,7 @@ def _answer(answers: BinaryIO, event: dict[str, Any]) -> None:
 def _redirect(file: Path) -> None:
     """Let everything that is printed from here on, by Python or by libraries below it, go to `file`."""
     file.parent.mkdir(exist_ok=True)  # no further up: a run folder that was removed is not made anew
-    with suppress(OSError):  # what the life before printed may not fit on the disk
+    with suppress(OSError, ValueError):  # what the life before printed may not fit on the disk, or it closed the file
         sys.stdout.flush()
         sys.stderr.flush()
     descriptor = files.descriptor(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

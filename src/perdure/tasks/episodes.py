@@ -26,6 +26,7 @@ STEP_LIMIT = 10_000
 """When an episode is cut off, unless told otherwise; what never ends would end no life."""
 
 _CLOSE_LOOKS = 10  # first observations that are looked at closely; a dictionary of spaces takes its time
+_AT_MOST = 200  # characters of an action that is shown
 
 
 class Episodes:
@@ -107,7 +108,7 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         # A step is taken millions of times, so what it asks of the spaces is looked up here.
         space, choices = episodes.observation_space, episodes.action_space
         self._shape = space.shape if isinstance(space, gymnasium.spaces.Box) else None
-        self._takes = choices.contains
+        self._contains = choices.contains
         self._first = self._beyond = 0
         if isinstance(choices, gymnasium.spaces.Discrete):
             self._first, self._beyond = int(choices.start), int(choices.start) + int(choices.n)
@@ -153,7 +154,7 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
             )
         if not (type(action) is int and self._first <= action < self._beyond) and not self._takes(action):
             raise TaskError(
-                f"the learner's action {action!r} ({_kind_of(action)}) is not in {self.episodes.action_space}",
+                f"the learner's action {_shown(action)} ({_kind_of(action)}) is not in {self.episodes.action_space}",
                 "let the learner give one that is",
                 where=f"the task {self.label!r}",
             )
@@ -225,6 +226,12 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         if strange or (closely and not self.episodes.observation_space.contains(observation)):
             raise self._strange(observation)
 
+    def _takes(self, action: Any) -> bool:
+        try:
+            return bool(self._contains(action))
+        except Exception:  # a space may be asked of what it cannot convert, as a number of a thousand digits
+            return False
+
     def _strange(self, observation: Any) -> TaskError:
         return self._broken(
             f"an observation ({_kind_of(observation)}) that is not in its observation_space, "
@@ -240,6 +247,14 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 def _later_seed(seed: int, resets: int) -> int:
     return int(np.random.SeedSequence([seed, resets]).generate_state(1)[0])
+
+
+def _shown(value: Any) -> str:
+    try:
+        said = repr(value)
+    except Exception:
+        return "…"
+    return said if len(said) <= _AT_MOST else f"{said[:_AT_MOST]} …"
 
 
 def _kind_of(value: Any) -> str:

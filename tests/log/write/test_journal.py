@@ -233,3 +233,16 @@ def test_a_worker_that_cannot_be_closed_does_not_keep_the_others_open(
     assert failed
     assert '"worker":"b"' in (tmp_path / "life" / "blocks.jsonl").read_text()
     assert not journal._syncer.is_alive()
+
+
+def test_what_broke_a_block_off_is_raised_as_it_is_whatever_it_says(tmp_path: Path) -> None:
+    for number, problem in enumerate((OSError("caf\udce9.txt"), ValueError("x" * 10**6), GeneratorExit())):
+        journal = perdure.Journal(tmp_path, f"life-{number}")
+        journal.log(**RECORD)
+        with pytest.raises(type(problem)) as raised, journal:
+            raise problem
+        assert raised.value is problem
+        last = json.loads((tmp_path / f"life-{number}" / "blocks.jsonl").read_text().splitlines()[-1])
+        assert last["event"] == "interrupted"
+        assert last["why"].startswith(type(problem).__name__)
+        assert len(last["why"]) < 3000

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from perdure.arguments import held_to_signature
-from perdure.errors import LogError, PerdureError, RecordError
+from perdure.errors import LogError, PerdureError, RecordError, message_of
 from perdure.log.formats.l2logger import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
 from perdure.log.model import STANDARD_COLUMNS, Direction, Role
 from perdure.log.rules import BEYOND
@@ -270,7 +270,7 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, where: TracebackType | None
     ) -> None:
-        self.close(interrupted=None if kind is None else f"{kind.__name__}: {problem}")
+        self.close(interrupted=None if problem is None else f"{type(problem).__name__}: {message_of(problem)}")
 
     # -- the folder ---------------------------------------------------------------------------
 

@@ -27,9 +27,9 @@ def live_here(jobs: Sequence[Job], work: Work) -> dict[str, str]:
         progress = _Progress(job, tell)
         try:
             notes = live_job(protocol, job, folder, progress)
-        except Stopped:
+        except (Stopped, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as problem:  # a learner may raise anything; the others go on
+        except BaseException as problem:  # a learner may raise anything; the others go on
             folder.note_failure(job, traceback.format_exc())
             why = failure_in_words(problem)
             failures.note(job, why, progress.done)

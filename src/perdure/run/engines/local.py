@@ -138,17 +138,22 @@ class _Pool:
 
     def feed(self, worker: _Worker) -> None:
         """Give a worker its next job, or let it go."""
-        assert worker.process.stdin is not None
-        worker.job = self.waiting.popleft() if self.waiting else None
-        worker.since, worker.done = None, 0
-        if worker.job is None:
-            worker.since = time.monotonic()
-            worker.process.stdin.close()
+        if not self.waiting:
+            self.let_go(worker)
             return
+        assert worker.process.stdin is not None
+        worker.job = self.waiting.popleft()
+        worker.since, worker.done = None, 0
         self.tries[worker.job.id] = self.tries.get(worker.job.id, 0) + 1
         self.work.tell(Event("begun", worker.job.id, worker.number))
         with contextlib.suppress(BrokenPipeError):  # where it died already, its end is seen by who looks
             worker.process.stdin.write(f"{worker.job.id}\n".encode())
+
+    def let_go(self, worker: _Worker) -> None:
+        """Let a worker end; where something waits, another takes its place."""
+        assert worker.process.stdin is not None
+        worker.job, worker.since, worker.done = None, time.monotonic(), 0
+        worker.process.stdin.close()
 
     # -- what workers say --------------------------------------------------------------------------
 
@@ -171,7 +176,9 @@ class _Pool:
         else:
             self.failures.note_progress(job, worker.done)
             self.work.tell(Event(kind, job.id, worker.number, worker.done, notes=tuple(said.get("notes", ()))))
-        if kind in ("done", "failed"):
+        if kind == "failed":  # what it did to its process is no matter of the next one's
+            self.let_go(worker)
+        elif kind == "done":
             self.feed(worker)
 
     def fail(self, worker: _Worker, job: Job, why: str) -> None:
