@@ -100,6 +100,12 @@ def test_a_scheme_that_nobody_knows_is_said(memory: Any) -> None:
         locate("gopher://host/runs")
 
 
+@pytest.mark.parametrize("url", ["http://[x]/a", "http://[", "https://[::1/log", "s3://[x"])
+def test_an_address_that_is_none_is_said(memory: Any, url: str) -> None:
+    with pytest.raises(LogError, match="no file system for"):
+        locate(url)
+
+
 def test_a_name_that_leads_out_of_its_folder_is_not_written(memory: Any) -> None:
     from perdure.log.remote import _within
 

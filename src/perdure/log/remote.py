@@ -80,6 +80,7 @@ def _opened(url: str) -> tuple[Any, str]:
     scheme = url.partition(":")[0]
     url_to_fs = of_extra("fsspec.core", f"reading {url}", "remote").url_to_fs
     try:
+        urlsplit(url)  # which refuses an address that no library could take
         files, at = url_to_fs(url)
     except ImportError as problem:
         raise MissingExtra(f"a file system for {scheme} ({_reason(problem)})", "remote", f"reading {url}") from problem
