@@ -16,6 +16,7 @@ from perdure.curves.model import Prep
 from perdure.curves.prepare import smooth
 from perdure.errors import LogError
 from perdure.watch.tail import Bins, Tail
+from perdure.watch.terminal import sparkline
 
 
 @given(st.lists(st.lists(st.floats(-1e6, 1e6), max_size=60), max_size=12))
@@ -151,6 +152,21 @@ def test_rows_that_do_not_count_are_not_drawn_and_nonsense_is_survived(life: Pat
         opened.write(b"\xff\xfe\x00 nonsense\n")
     tail.look()
     assert [one.count for one in tail.ordered()] == [2, 4, 2, 4, 2]
+
+
+@pytest.mark.parametrize("few", [1, 2_000])  # lines, so that both ways of splitting them are taken
+def test_values_too_large_to_be_averaged_are_not_drawn_and_others_leave_everything_finite(
+    tmp_path: Path, few: int
+) -> None:
+    with perdure.Journal(tmp_path, "life") as journal:
+        for number, value in enumerate([1.0, 1.7e308, -1.7e308, 1e200, -1e200] * few):
+            journal.log(block_num=0, exp_num=number, block_type="train", task_name="a", reward=value)
+    tail = Tail(tmp_path / "life", "reward")
+    tail.look()
+    (block,) = tail.ordered()
+    assert block.count == 3 * few
+    assert np.isfinite([block.mean, block.half_width, *block.bins.line()[1]]).all()
+    assert set(sparkline(block.bins.line()[1].tolist())) <= set("▁▂▃▄▅▆▇█")
 
 
 def test_a_file_without_the_measure_is_named(life: Path) -> None:

@@ -30,6 +30,7 @@ _FEW = 1 << 16  # bytes; fewer are split faster than a table is made of them
 _ALL_EVERY = 8  # looks; in between only the newest files are looked at, because older ones rarely change
 _NEWEST = 2
 _BINS = 240
+_LARGEST = 1e300  # what lies beyond is not scored, and said; drawn, it would leave nothing of the rest
 _KEY = ("block_num", "block_type", "task_name")
 
 Key = tuple[int, str, str, str]
@@ -117,14 +118,17 @@ class BlockSoFar:
         """Half of an approximate 95 % interval of the mean; the report has the exact one."""
         if self.count < 2:
             return 0.0
-        variance = max(0.0, (self.squares - self.total**2 / self.count) / (self.count - 1))
+        variance = max(0.0, (self.squares - self.total * (self.total / self.count)) / (self.count - 1))
+        if not math.isfinite(variance):  # the square of a value may be too large, though the value is not
+            return 0.0
         return 1.96 * math.sqrt(variance / self.count)
 
     def add(self, values: Array) -> None:
         """Further values, in order."""
         self.bins.add(values)
         self.total += float(values.sum())
-        self.squares += float(np.square(values).sum())
+        with np.errstate(over="ignore"):
+            self.squares += float(np.square(values).sum())
 
 
 @dataclass
@@ -280,7 +284,7 @@ def _split(body: bytes, header: tuple[str, ...], measure: str) -> Iterator[tuple
             measured, block = float(line[value]), int(line[number])
         except ValueError:
             continue
-        if math.isfinite(measured):
+        if abs(measured) <= _LARGEST:  # NaN is not
             slept = line[subtype] if subtype is not None else ""
             found.setdefault((block, line[kind], line[task].lower(), slept or "wake"), []).append(measured)
     yield from ((key, np.array(values)) for key, values in found.items())
@@ -292,7 +296,7 @@ def _tabled(body: bytes, header: tuple[str, ...], measure: str) -> Iterator[tupl
     if "block_subtype" not in rows.columns:
         rows = rows.with_columns(pl.lit("wake").alias("block_subtype"))
     value = pl.col(measure).cast(pl.Float64, strict=False)
-    kept = rows.filter((pl.col("exp_status") == "complete") & value.is_finite()).select(
+    kept = rows.filter((pl.col("exp_status") == "complete") & value.is_between(-_LARGEST, _LARGEST)).select(
         pl.col("block_num").cast(pl.Int64, strict=False),
         "block_type",
         pl.col("task_name").str.to_lowercase(),
