@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.watch.conftest import Clock
@@ -106,3 +107,15 @@ def test_records_are_kept_while_a_lifetime_runs_and_let_go_at_its_end(tmp_path: 
     assert one.told is not None
     assert one.told.score.complete
     assert one.growing.size == 0
+
+
+@pytest.mark.parametrize("value", [1.7e308, -1.7e308])
+def test_a_lifetime_of_which_no_value_can_be_drawn_is_named_with_its_reason(tmp_path: Path, value: float) -> None:
+    with perdure.Journal(tmp_path, "life") as journal:
+        for number in range(40):
+            kind = "test" if number // 10 % 2 else "train"
+            journal.log(block_num=number // 10, exp_num=number, block_type=kind, task_name="a", reward=value)
+    follower = Follower([tmp_path])
+    follower.settle()
+    ((_, why),) = follower.left_out()
+    assert why

@@ -261,19 +261,21 @@ class Tail:
             )
         rows = 0
         for key, values in (_split if len(body) < _FEW else _tabled)(body, header, self.measure):
-            rows += len(values)
+            # A block is there, and scored, whatever its values are; what cannot be drawn is left out here.
+            drawn = values[np.abs(values) <= _LARGEST]
+            rows += len(drawn)
             if key not in self.blocks:
                 learns = key[1] == "train"
                 # Of an evaluation only the mean is drawn.
                 bins = Bins(_BINS if learns else 2)
                 self.blocks[key] = BlockSoFar(key[0], "learn" if learns else "evaluate", key[2], key[3], bins)
-            self.blocks[key].add(values)
+            self.blocks[key].add(drawn)
         self.rows += rows
         return rows > 0
 
 
 def _split(body: bytes, header: tuple[str, ...], measure: str) -> Iterator[tuple[Key, Array]]:
-    """The values that count in a few lines, by block; lines that do not fit are left to `perdure check`."""
+    """The values of complete experiences in a few lines, by block; lines that do not fit are left to `perdure check`."""
     number, kind, task, status, value = (header.index(name) for name in (*_KEY, "exp_status", measure))
     subtype = header.index("block_subtype") if "block_subtype" in header else None
     found: dict[Key, list[float]] = {}
@@ -284,9 +286,8 @@ def _split(body: bytes, header: tuple[str, ...], measure: str) -> Iterator[tuple
             measured, block = float(line[value]), int(line[number])
         except ValueError:
             continue
-        if abs(measured) <= _LARGEST:  # NaN is not
-            slept = line[subtype] if subtype is not None else ""
-            found.setdefault((block, line[kind], line[task].lower(), slept or "wake"), []).append(measured)
+        slept = line[subtype] if subtype is not None else ""
+        found.setdefault((block, line[kind], line[task].lower(), slept or "wake"), []).append(measured)
     yield from ((key, np.array(values)) for key, values in found.items())
 
 
@@ -296,7 +297,7 @@ def _tabled(body: bytes, header: tuple[str, ...], measure: str) -> Iterator[tupl
     if "block_subtype" not in rows.columns:
         rows = rows.with_columns(pl.lit("wake").alias("block_subtype"))
     value = pl.col(measure).cast(pl.Float64, strict=False)
-    kept = rows.filter((pl.col("exp_status") == "complete") & value.is_between(-_LARGEST, _LARGEST)).select(
+    kept = rows.filter((pl.col("exp_status") == "complete") & value.is_not_null()).select(
         pl.col("block_num").cast(pl.Int64, strict=False),
         "block_type",
         pl.col("task_name").str.to_lowercase(),
