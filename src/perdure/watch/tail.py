@@ -275,7 +275,7 @@ class Tail:
 
 
 def _split(body: bytes, header: tuple[str, ...], measure: str) -> Iterator[tuple[Key, Array]]:
-    """The values of complete experiences in a few lines, by block; lines that do not fit are left to `perdure check`."""
+    """The values of complete experiences in a few lines, by block; what does not fit is left to `perdure check`."""
     number, kind, task, status, value = (header.index(name) for name in (*_KEY, "exp_status", measure))
     subtype = header.index("block_subtype") if "block_subtype" in header else None
     found: dict[Key, list[float]] = {}
