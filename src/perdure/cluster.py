@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, message_of
 from perdure.lazy import of_extra
 
 __all__ = ["ONE_THREAD", "code_for", "guests", "joined"]
@@ -22,6 +23,7 @@ ONE_THREAD = dict.fromkeys(
 """One thread per process, or they would fight for the cores; torch goes by OMP_NUM_THREADS."""
 
 _MOST_BYTES = 64 << 20
+_ANSWER_S = 10.0
 
 
 @contextmanager
@@ -56,6 +58,8 @@ def _join(ray: Any, address: str | None) -> None:
     if address is None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of ours reports to nobody
         options["include_dashboard"] = False
+    else:
+        _refuse_silent(address)
     here = threading.current_thread() is threading.main_thread()
     heard = signal.getsignal(signal.SIGTERM) if here else None
     try:
@@ -71,6 +75,20 @@ def _join(ray: Any, address: str | None) -> None:
     finally:
         if here and heard is not None:
             signal.signal(signal.SIGTERM, heard)  # Ray takes it, and would end us in its own way
+
+
+def _refuse_silent(address: str) -> None:
+    """Say it at once where nobody listens at an address; Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return  # a name that Ray knows, as `auto`
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S).close()
+    except (OSError, ValueError, OverflowError) as problem:
+        raise PerdureError(
+            f"no Ray cluster could be joined at {address} ({message_of(problem)})",
+            "check --address and RAY_ADDRESS, and that this machine reaches it",
+        ) from problem
 
 
 def guests(ray: Any, **options: Any) -> Any:

@@ -1,0 +1,36 @@
+"""A cluster that is not there is said at once, before Ray looks for it."""
+
+from __future__ import annotations
+
+import socket
+from types import SimpleNamespace
+
+import pytest
+
+from perdure import cluster
+from perdure.errors import PerdureError
+
+RAY = SimpleNamespace(is_initialized=lambda: False)
+"""Ray as far as it is asked here: nothing of it may be called."""
+
+
+@pytest.mark.parametrize("form", ["127.0.0.1:{}", "ray://127.0.0.1:{}"])
+def test_where_nobody_listens_ray_is_not_asked(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    monkeypatch.setattr(cluster, "of_extra", lambda *_: RAY)
+    with (
+        pytest.raises(PerdureError, match=r"no Ray cluster could be joined at .*Connection refused"),
+        cluster.joined(form.format(port), "a test"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:99999", "host..name:1", "\x1b]0;x\x07:1"])
+def test_an_address_that_can_be_none_is_said(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setattr(cluster, "of_extra", lambda *_: RAY)
+    with (
+        pytest.raises(PerdureError, match="no Ray cluster could be joined at"),
+        cluster.joined(address, "a test"),
+    ):
+        pass
