@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from types import SimpleNamespace
 
 import pytest
 
-from perdure import cluster
+from perdure import cluster, stopping
 from perdure.errors import PerdureError
 
 RAY = SimpleNamespace(is_initialized=lambda: False)
@@ -34,3 +35,16 @@ def test_an_address_that_can_be_none_is_said(monkeypatch: pytest.MonkeyPatch, ad
         cluster.joined(address, "a test"),
     ):
         pass
+
+
+@pytest.mark.parametrize("asked", [None, signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_ray_takes_for_an_exit_of_its_own_is_a_signal(
+    monkeypatch: pytest.MonkeyPatch, asked: signal.Signals | None
+) -> None:
+    errors = SimpleNamespace(RayError=RuntimeError)
+    monkeypatch.setattr(cluster, "of_extra", lambda *_: SimpleNamespace(is_initialized=lambda: True, exceptions=errors))
+    monkeypatch.setattr(stopping, "_by", asked)
+    with pytest.raises(SystemExit) as left, cluster.joined(None, "a test"):
+        raise SystemExit(1)
+    assert left.value.code == (1 if asked is None else 128 + asked)
+    assert isinstance(left.value, stopping.Stopped) == (asked is not None)

@@ -14,6 +14,7 @@ from typing import Any
 
 from perdure.errors import PerdureError, message_of
 from perdure.lazy import of_extra
+from perdure.stopping import Stopped, asked_to_stop
 
 __all__ = ["ONE_THREAD", "code_for", "guests", "joined"]
 
@@ -46,6 +47,11 @@ def joined(address: str | None, purpose: str) -> Iterator[Any]:
             f"the Ray cluster is gone: {type(problem).__name__}: {said[:500]}",
             "run again: results that arrived are kept",
         ) from problem
+    except SystemExit as problem:
+        # Where a signal comes while Ray waits for its machines, Ray makes an exit with status 1 of what it raised.
+        if (stopped := asked_to_stop()) is not None and not isinstance(problem, Stopped):
+            raise stopped from None
+        raise
     finally:
         if ours:
             ray.shutdown()

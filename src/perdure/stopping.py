@@ -13,13 +13,14 @@ import time
 from types import FrameType
 from typing import Any
 
-__all__ = ["Stopped", "stop_on_signals"]
+__all__ = ["Stopped", "asked_to_stop", "stop_on_signals"]
 
 _SIGNALS = frozenset(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _PATIENCE_S = 4.0
 _TWICE_S = 1.0  # `timeout` and process groups give one request twice at once; later, it is another one
 
 _first: float | None = None
+_by: int | None = None
 
 
 class Stopped(SystemExit):
@@ -45,11 +46,16 @@ def stop_on_signals() -> None:
         threading.Thread(target=_end_what_lingers, args=(reader,), name="perdure-stop", daemon=True).start()
 
 
+def asked_to_stop() -> Stopped | None:
+    """What a signal raised in this process, for who calls a library that makes something else of it; None before."""
+    return None if _by is None else Stopped(128 + _by)
+
+
 def _asked(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    global _first  # noqa: PLW0603 - a process is asked once
+    global _first, _by
     now = time.monotonic()
     if _first is None:
-        _first = now
+        _first, _by = now, number
         raise Stopped(128 + number)
     if now - _first > _TWICE_S:
         _leave(number)
