@@ -60,6 +60,15 @@ def test_the_command_that_repeats_it_is_in_the_report(
     assert facts["provenance"]["command"] == "perdure report 'my logs' --to report.json"
 
 
+@pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
+def test_a_log_whose_name_is_no_text_has_a_report(
+    life: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setattr("sys.argv", ["perdure", "report", "li\udcffe"])
+    run_verb("report", life, "--to", tmp_path / f"report{suffix}")
+    assert "li\ufffde" in (tmp_path / f"report{suffix}").read_text(encoding="utf-8")
+
+
 def test_the_json_option_gives_the_facts_of_the_json_form(life: Path, tmp_path: Path) -> None:
     done = run_verb("report", life, "--to", tmp_path / "report.json", "--json", "-")
     said, written = json.loads(done.stdout), json.loads((tmp_path / "report.json").read_text())

@@ -55,6 +55,7 @@ def report(
     import sys
 
     from perdure.cli.answer import say
+    from perdure.log.places import as_text
     from perdure.report.write import form_of, write_report
 
     with progress_bar(quiet) as progress:
@@ -64,7 +65,7 @@ def report(
             experts=experts or (),
             settings=settings,
             title=title,
-            command=shlex.join(["perdure", *sys.argv[1:]]),
+            command=shlex.join(["perdure", *map(as_text, sys.argv[1:])]),
             form=form,
             baseline=baseline,
             for_spreadsheets=for_spreadsheets,
