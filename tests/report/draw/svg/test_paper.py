@@ -57,6 +57,15 @@ def test_any_words_are_well_formed_and_come_back(words: str) -> None:
     assert found.get("aria-label") == words
 
 
+@given(st.text(max_size=60))
+def test_what_xml_cannot_hold_is_marked_and_the_rest_is_there(words: str) -> None:
+    svg = Figure(100, 100, text(1, 1, f"<{words}>", 10) + marker("star", 5, 5, 3, words), words).svg()
+    said = ET.fromstring(svg.encode()).find("{http://www.w3.org/2000/svg}text")
+    assert said is not None
+    assert said.text is not None
+    assert len(said.text.replace("\n", "\r")) == len(f"<{words}>".replace("\r\n", "\r"))
+
+
 @given(st.text(min_size=1, max_size=80), st.floats(10, 400))
 def test_a_name_that_is_made_to_fit_fits_and_keeps_its_ends(name: str, room: float) -> None:
     shown = fitting(name, 10, room)

@@ -6,6 +6,7 @@ others; a file brings its own style sheet, to which a reader's may be added.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -50,6 +51,7 @@ _STYLE = (
     f".soft{{fill:{SOFT}}}.strong{{font-weight:bold}}.light{{fill:#ffffff}}.grid{{stroke:{PALE}}}.axis{{stroke:{SOFT}}}"
     f".ink{{color:{INK}}}.paper{{fill:#ffffff}}"
 )
+_NOT_XML = r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 @frozen
@@ -104,15 +106,16 @@ class Figure:
 
     def inline(self, kind: str = "figure") -> str:
         """For a page: as wide as its place, in the page's own ink and font."""
-        seen = f'role="img" aria-label="{escape(self.label)}"' if self.label else 'aria-hidden="true"'
+        seen = f'role="img" aria-label="{_escaped(self.label, quote=True)}"' if self.label else 'aria-hidden="true"'
         return f'<svg class="{kind}" viewBox="0 0 {n(self.width)} {n(self.height)}" {seen}>{self.body}</svg>'
 
     def svg(self, style: str = "", scale: float = 1.0) -> str:
         """For a file: with ink, font and white paper of its own, and a style sheet (CSS) over them."""
         size = f'width="{self.width * scale:.2f}" height="{self.height * scale:.2f}"'
         view = f'viewBox="0 0 {n(self.width)} {n(self.height)}"'
+        seen = f'role="img" aria-label="{_escaped(self.label, quote=True)}"'
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {view} role="img" aria-label="{escape(self.label)}">'
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {view} {seen}>'
             f"<style>{_STYLE}{escape(style, quote=False)}</style>"
             f'<rect class="paper" width="{n(self.width)}" height="{n(self.height)}"/>{self.body}</svg>\n'
         )
@@ -142,12 +145,17 @@ def text(x: float, y: float, words: str, size: float, kind: str = "", *, at: str
     anchor = "" if at == "start" else f' text-anchor="{at}"'
     style = f' class="{kind}"' if kind else ""
     turn = f' transform="rotate({n(turned)} {n(x)} {n(y)})"' if turned else ""
-    return f'<text x="{n(x)}" y="{n(y)}" font-size="{n(size)}"{anchor}{style}{turn}>{escape(words, quote=False)}</text>'
+    return f'<text x="{n(x)}" y="{n(y)}" font-size="{n(size)}"{anchor}{style}{turn}>{_escaped(words)}</text>'
+
+
+def _escaped(words: str, *, quote: bool = False) -> str:
+    """Words as XML takes them, without what it may not hold, and the name of a lifetime may."""
+    return escape(re.sub(_NOT_XML, "\ufffd", words), quote)
 
 
 def said(words: str) -> str:
     """What a mark says when it is pointed at."""
-    return f"<title>{escape(words, quote=False)}</title>" if words else ""
+    return f"<title>{_escaped(words)}</title>" if words else ""
 
 
 # --- lines and areas -----------------------------------------------------------------------------
