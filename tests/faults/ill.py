@@ -19,6 +19,7 @@ LEARNERS = '''
 """Learners that each do one bad thing."""
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -131,6 +132,16 @@ class Leaks(Still):
 class Raises(Still):
     def ill(self):
         raise ZeroDivisionError("toy trouble")
+
+
+class Removes(Slow):
+    """Removes parts of its own log, as someone does who removes a folder that is being written to."""
+
+    def ill(self):
+        life = Path(self.mark).with_name("run") / "lives" / "life-000"
+        for part in self.more["parts"] if not Path(self.mark).exists() else ():
+            for found in life.glob(part):
+                shutil.rmtree(found) if found.is_dir() else found.unlink()
 
 
 class RaisesOddly(Still):

@@ -14,6 +14,7 @@ from tests.faults.ill import Run, records, until, write_protocol
 
 import perdure
 from perdure.errors import PerdureError, ProtocolError
+from perdure.run.engines.work import Event
 from perdure.run.resume import States
 from perdure.run.runner import RunResult, run_learner
 
@@ -224,6 +225,38 @@ def test_a_folder_that_is_removed_under_a_run_is_said_and_nothing_is_made_in_its
     assert run_learner(file, tmp_path / "run", workers=0).missing == ()
     run_learner(file, tmp_path / "whole", workers=0)
     assert same(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("parts", "named"),
+    [
+        ('"*/0-test"', "worker-default/0-test/data-log.tsv"),
+        ('"*/0-test", "blocks.jsonl"', "lines of blocks.jsonl"),
+        ('"manifest.json"', "manifest.json"),
+    ],
+)
+def test_a_lifetime_of_which_a_part_was_removed_while_it_ran_is_not_called_finished(
+    tmp_path: Path, parts: str, named: str
+) -> None:
+    file = write_protocol(tmp_path, "Removes", f"pause = 0.0, parts = [{parts}]")
+    why = run_learner(file, tmp_path / "run", workers=0).failed["life-000"]
+    assert f"while it ran, something removed or altered {named}" in why
+    assert "make sure that nothing removes it, and run again" in why
+    (tmp_path / "mark").touch()
+    assert run_learner(file, tmp_path / "run", workers=0).lived == ("life-000",)
+    run_learner(file, tmp_path / "whole", workers=0)
+    assert same(tmp_path)
+
+
+def test_workers_that_find_their_run_folder_gone_say_that(tmp_path: Path) -> None:
+    file = write_protocol(tmp_path, "ExitsAtOnce", "at = 3")
+    result = run_learner(file, tmp_path / "run", tell=lambda event: moved(event, tmp_path), workers=1)
+    assert "was removed during a run" in result.failed["life-000"]
+
+
+def moved(event: Event, folder: Path) -> None:
+    if event.kind == "begun" and (folder / "run").exists():
+        (folder / "run").rename(folder / "moved")
 
 
 def removed(folder: Path) -> None:

@@ -14,7 +14,7 @@ from perdure.run.lead import lead
 from perdure.run.lifetime import Life, live
 from perdure.run.plan import PRE_DEPLOYMENT, Job
 from perdure.run.protocol import Protocol
-from perdure.run.resume import Checkpoint, restored
+from perdure.run.resume import Checkpoint, refuse_gone_parts, restored
 from perdure.run.stateless import Stateless
 
 __all__ = ["OutOfTime", "live_job", "out_of_time"]
@@ -31,6 +31,7 @@ def live_job(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable
     folder.clear_failure(job)
     learner, life, again = _begun(protocol, job, folder, _limited(protocol, job, progress))
     lead(life, learner)
+    refuse_gone_parts(folder.place(job), life.rows)
     if job.id == PRE_DEPLOYMENT:
         _keep_pre_deployed(job, folder, learner)
     folder.states(job).forget()

@@ -124,6 +124,11 @@ class Life:
         return self.journal.path
 
     @property
+    def rows(self) -> int:
+        """How many records it has, those before it was taken up again included."""
+        return self._rows
+
+    @property
     def over(self) -> bool:
         """Whether every block was lived."""
         return self._blocks_done == len(self.scenario.blocks)

@@ -31,7 +31,7 @@ from perdure.log.write.manifest import write_object
 from perdure.run.seeds import Seeds
 from perdure.stopping import Stopped
 
-__all__ = ["Checkpoint", "States", "restored"]
+__all__ = ["Checkpoint", "States", "refuse_gone_parts", "restored"]
 
 _POINTER = "after-{}-blocks.json"
 _KEPT = 2  # the last state, and the one before it
@@ -247,6 +247,25 @@ def restored(learner: Any, place: Path, fingerprint: str | None) -> None:
             f"{type(learner).__name__} came back from restore with another fingerprint than it was saved with",
             "save and restore must carry everything that the fingerprint covers",
             file=place,
+        )
+
+
+def refuse_gone_parts(life: Path, rows: int) -> None:
+    """Refuse a life that was lived to its end, but of which something is gone: who removes a folder may lose a race."""
+    ledger = ledger_of(life)
+    closed = {} if ledger is None else ledger.closed
+    gone = [
+        file for file, one in closed.items() if not (life / file).is_file() or (life / file).stat().st_size != one.bytes
+    ]
+    if not (life / MANIFEST).exists():
+        gone.insert(0, MANIFEST)
+    if sum(one.rows for one in closed.values()) != rows:
+        gone.append(f"lines of {BLOCKS_FILE}")
+    if gone:
+        raise LogError(
+            f"while it ran, something removed or altered {', '.join(gone[:3])}",
+            "make sure that nothing removes it, and run again",
+            file=life,
         )
 
 

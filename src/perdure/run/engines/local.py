@@ -23,6 +23,7 @@ import msgspec
 
 from perdure import files
 from perdure.cluster import ONE_THREAD
+from perdure.errors import ProtocolError
 from perdure.run.engines.here import live_here
 from perdure.run.engines.work import Event, Work
 from perdure.run.failures import Failures
@@ -237,9 +238,17 @@ class _Pool:
         else:
             cause = f"its process died twice ({_cause(worker.process.returncode)})"
             words = last_words(self.work.folder.output(job.id), worker.noise)
-            self.fail(worker, job, worker.verdict or f"{cause}{words}")
+            self.fail(worker, job, worker.verdict or self.gone() or f"{cause}{words}")
         if self.waiting:
             self.start(worker.number)
+
+    def gone(self) -> str | None:
+        """That the run folder is not there any more, which explains most deaths; None where it is."""
+        try:
+            self.work.folder.refuse_gone()
+        except ProtocolError as problem:
+            return str(problem)
+        return None
 
     def stop(self) -> None:
         """End what still runs: asked first, then forced."""
