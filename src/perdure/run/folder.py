@@ -204,7 +204,7 @@ class RunFolder:
 
     def clear_failure(self, job: Job) -> None:
         """A life that is tried again has not failed."""
-        with suppress(NotADirectoryError):  # what lies there is no life, and is not gone on with
+        if not self.place(job).is_file():  # which is no life, and is not gone on with
             (self.place(job) / _TRACEBACK).unlink(missing_ok=True)
 
 
