@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import perdure
+from perdure.curves.build import expert_logs
 from perdure.curves.experts import read_experts, seconds_learning
+from perdure.curves.model import Prep
 from perdure.errors import LogError, NotALog
 from perdure.log.read import Options
 from perdure.metrics.engine.contract import lifetime_of
@@ -106,3 +108,17 @@ def test_time_is_summed_over_learning_blocks_between_their_experiences() -> None
 
 def test_a_single_experience_takes_no_measurable_time() -> None:
     assert seconds_learning(lifetime_of([Block("learn", "a", 1)]).passage()) == (0.0, 0)
+
+
+def test_a_copy_of_an_expert_counts_once_and_one_of_another_task_is_none(tmp_path: Path) -> None:
+    for place, task in (("first", "a_1"), ("again", "a_1"), ("other", "b_1")):
+        (tmp_path / place).mkdir()
+        written(tmp_path / place, "expert", task)
+    experts = read_experts([tmp_path / place for place in ("first", "again", "other")]).lifetimes
+    assert len(experts) == 3
+    served, left_out = expert_logs(experts, "reward", "higher", Prep())
+    assert [one.task for one in served] == ["a_1", "b_1"]
+    ((path, why),) = left_out
+    assert Path(path).parent.name == "again"
+    assert "a copy of " in why
+    assert f"{tmp_path / 'first' / 'expert'} " in why

@@ -64,15 +64,22 @@ def expert_logs(
     """
     served: list[ExpertLog] = []
     left_out: list[tuple[str, str]] = []
+    known: dict[tuple[str, str], str] = {}
     for expert in experts:
+        place = str(expert.path or expert.id)
         try:
-            served.append(expert_log(expert, measure, direction, prep, settled))
+            log = expert_log(expert, measure, direction, prep, settled)
         except LogError as problem:
-            left_out.append((str(expert.path or expert.id), str(problem)))
+            left_out.append((place, str(problem)))
+            continue
+        if (first := known.setdefault((log.task, log.mark), place)) == place:
+            served.append(log)
+        else:  # two copies would count as two experts, and make an interval narrower than it is
+            left_out.append((place, f"{place}: a copy of {first} (the same id and values), which counts once"))
     nothing, start = np.empty(0), np.zeros(1, dtype=np.int64)
     for task, value in (saturations or {}).items():
-        known = -value if way_of(task, measure, direction) == "lower" else value
-        served.append(ExpertLog("info.json", task, nothing, nothing, start, (), _no_numbers, saturation=float(known)))
+        stated = -value if way_of(task, measure, direction) == "lower" else value
+        served.append(ExpertLog("info.json", task, nothing, nothing, start, (), _no_numbers, saturation=float(stated)))
     return tuple(served), tuple(left_out)
 
 
