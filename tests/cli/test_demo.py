@@ -120,6 +120,7 @@ def test_each_pair_has_a_report_that_compares_it(lived: tuple[Path, dict[str, An
         assert all(learner in page for learner in learners)
 
 
+@pytest.mark.slow
 def test_one_worker_lives_the_same_lives(lived: tuple[Path, dict[str, Any], str], tmp_path: Path) -> None:
     folder, _, _ = lived
     result = called("--into", tmp_path, "--lifetimes", 1, "--workers", 1, "--quiet")

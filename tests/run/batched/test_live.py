@@ -226,6 +226,7 @@ def test_living_needs_nothing_but_jax_and_numpy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": source})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("core", sorted(CORES))
 def test_no_method_of_any_learner_lets_a_life_depend_on_who_is_beside_it(core: str, tmp_path: Path) -> None:
     # All methods in one program: what any of them draws or keeps by a life's place in its chunk would show.
