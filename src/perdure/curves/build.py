@@ -64,7 +64,7 @@ def expert_logs(
     """
     served: list[ExpertLog] = []
     left_out: list[tuple[str, str]] = []
-    known: dict[tuple[str, str], str] = {}
+    known: dict[tuple[str, str], tuple[str, ExpertLog]] = {}
     for expert in experts:
         place = str(expert.path or expert.id)
         try:
@@ -72,10 +72,11 @@ def expert_logs(
         except LogError as problem:
             left_out.append((place, str(problem)))
             continue
-        if (first := known.setdefault((log.task, log.mark), place)) == place:
+        there, first = known.setdefault((log.task, log.mark), (place, log))
+        if there == place or not np.array_equal(first.measured, log.measured):
             served.append(log)
         else:  # two copies would count as two experts, and make an interval narrower than it is
-            left_out.append((place, f"{place}: a copy of {first} (the same id and values), which counts once"))
+            left_out.append((place, f"{place}: a copy of {there} (the same id and values), which counts once"))
     nothing, start = np.empty(0), np.zeros(1, dtype=np.int64)
     for task, value in (saturations or {}).items():
         stated = -value if way_of(task, measure, direction) == "lower" else value
