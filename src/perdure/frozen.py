@@ -160,6 +160,7 @@ def _code(count: int) -> CodeType:
     head = ", ".join(["self", *names])
     body = "; ".join([*(f"_set(self, {name!r}, {name})" for name in names), "_finish(self)"])
     there: dict[str, Any] = {}
+    # What is compiled depends on the count alone: no name of anybody's stands in it.
     exec(f"def make(_set, _finish):\n def __init__({head}): {body}\n return __init__", there)
     code: CodeType = there["make"](None, None).__code__
     return code
