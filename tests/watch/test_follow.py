@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.watch.conftest import Clock
 
 import perdure
-from perdure.log.formats.growing import Growing
 from perdure.metrics.engine.scorer import Scorer
 from perdure.watch.follow import Follower
 from perdure.watch.followed import QUIET_S
@@ -89,24 +88,6 @@ def test_what_never_says_that_it_ended_is_scored_to_its_last_record_once_it_rest
     assert [block.block.length for block in one.told.score.blocks] == [5, 9, 9]
     assert follower.scored == scored + 1
     journal.close()
-
-
-def test_records_are_kept_while_a_lifetime_runs_and_let_go_at_its_end(tmp_path: Path) -> None:
-    follower = Follower([tmp_path])
-    with perdure.Journal(tmp_path, "life", ["reward"]) as journal:
-        for number in range(3):
-            journal.log_many(
-                block_num=number, exp_num=np.arange(number * 5, number * 5 + 5), block_type="train", task_name="a",
-                reward=np.arange(5.0),
-            )  # fmt: skip
-        follower.settle()
-        (one,) = follower.lives.values()
-        assert isinstance(one.growing, Growing)
-        assert one.growing.size > 0
-    follower.settle()
-    assert one.told is not None
-    assert one.told.score.complete
-    assert one.growing.size == 0
 
 
 @pytest.mark.parametrize("value", [1.7e308, -1.7e308])

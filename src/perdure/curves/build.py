@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from zlib import crc32
 
 import numpy as np
@@ -16,12 +15,10 @@ from perdure.curves.experts import ExpertLog, expert_log, matching, scaled_for
 from perdure.curves.from_matrix import matrix_curves
 from perdure.curves.joined import Joined
 from perdure.curves.lives import (
-    KEPT,
     Asked,
     Directed,
     Life,
     Measured,
-    by_block,
     life_of,
     oriented_blocks,
     passage_of,
@@ -29,7 +26,7 @@ from perdure.curves.lives import (
 )
 from perdure.curves.model import LOWEST, SCALED, Curves, Expert, Prep, Range, Ranges
 from perdure.curves.prepare import clamp, scale, smooth
-from perdure.curves.prepared import Whole
+from perdure.curves.prepared import Prepared
 from perdure.curves.ranges import (
     as_one,
     found_ranges,
@@ -146,16 +143,13 @@ def alike(lifetimes: Iterable[Lifetime], asked: Asked, experts: Sequence[ExpertL
 def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) -> list[Curves]:
     """Lives of the same blocks as curves: arrays with a row for each."""
     first, count, prep = group[0], len(group), asked.prep
-    every, ended, given = first.passage.scenario.blocks, first.ended, first.given
-    blocks, skipped = every[ended:], int(first.starts[ended])
-    starts = first.starts[ended:] - skipped
-    earlier = first.before.spans(ended) if first.before else {}
-    tasks = tuple(dict.fromkeys((*earlier, *(block.task for block in blocks))))
+    blocks, starts, given = first.passage.scenario.blocks, first.starts, first.given
+    tasks = tuple(dict.fromkeys(block.task for block in blocks))
     known_as = {task.label: task for task in first.passage.scenario.tasks}
     matched = {task: found for task in tasks if (found := matching(known_as[task], logs, prep))}
 
     found_values = np.stack([life.values for life in group]) if count > 1 else first.values[np.newaxis]
-    measured = oriented_blocks(found_values[:, skipped:], starts, blocks, first.ways)
+    measured = oriented_blocks(found_values, starts, blocks, first.ways)
     apart = [index for index, block in enumerate(blocks) if block.mode == "learn" or prep.smooth_evaluation]
     smoothed = smooth(measured, starts, apart, window=prep.window, width=prep.width, alignment=prep.alignment)
 
@@ -168,7 +162,7 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
         clamps = {task: Ranges.of(found) for task, found in clamped.items()}
         steps.append((clamp, clamps))
         each_block(blocks, starts, smoothed, clamps, clamp, smoothed)
-    spanned = spans_by_task(smoothed, starts, blocks, earlier)
+    spanned = spans_by_task(smoothed, starts, blocks, {})
     ranges = known if all_given else found_ranges(spanned, matched, clamps, prep) | known
     by_life = [dict(zip(ranges, found, strict=True)) for found in zip(*ranges.values(), strict=True)]
     unused = _unused_experts(logs, matched, tasks)
@@ -176,8 +170,6 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
     if prep.scale == "run":
         by_life = [as_one(found, prep, first.ways[tasks[0]], all_given) for found in by_life]
     bounds = {task: Ranges.of([found[task] for found in by_life]) for task in tasks}
-    if first.lifetime.kept and by_block(prep):
-        return [_going_on(first, asked, logs, matched, by_life[0], notes[0], (measured[0], smoothed[0], starts))]
     if prep.scale != "none":
         steps.append((scale, bounds))
         each_block(blocks, starts, smoothed, bounds, scale, smoothed)
@@ -210,7 +202,7 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
             passage=_sharing(life.passage, first.passage.scenario),
             prep=prep,
             directions=first.ways,
-            prepared=Whole(
+            prepared=Prepared(
                 smoothed[row],
                 partial(unsmoothed.of, row),
                 measured[row],
@@ -231,50 +223,6 @@ def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) ->
 
 def _first(values: Array, starts: npt.NDArray[np.int64], blocks: Sequence[int], most: int) -> Array:
     return gathered(values, starts, blocks)[:, :most]
-
-
-def _going_on(
-    life: Life,
-    asked: Asked,
-    logs: Sequence[ExpertLog],
-    matched: Mapping[str, Sequence[ExpertLog]],
-    ranges: Mapping[str, Range],
-    notes: tuple[str, ...],
-    further: tuple[Array, Array, npt.NDArray[np.int64]],
-) -> Curves:
-    """A life that is being written: the blocks that had ended as they were, and what came since."""
-    prep, before = asked.prep, life.before
-    measured, smoothed, starts = further
-    at = [slice(first, last) for first, last in pairwise(starts.tolist())]
-    from perdure.curves.pieces import Pieces
-
-    pieces = Pieces.of(
-        before,
-        life.ended,
-        life.passage.scenario.blocks,
-        [measured[one] for one in at],
-        [smoothed[one] for one in at],
-        prep,
-        ranges,
-        logs,
-    )
-    for task, found in matched.items():
-        if task not in pieces.experts:
-            pieces.experts[task] = tuple(one[0] for one in _scaled(found, task, ranges, {}, prep, 1))
-    assert life.lifetime.kept is not None
-    life.lifetime.kept.put(KEPT, (asked, pieces), life.lifetime.height)
-    return Curves(
-        lifetime=life.lifetime.id,
-        passage=life.passage,
-        prep=prep,
-        directions=life.ways,
-        prepared=pieces,
-        starts=life.starts,
-        ranges=ranges,
-        experts={task: pieces.experts[task] for task in matched},
-        notes=notes,
-        joined=Joined(pieces.measured_first, 1, prep, ranges, {}, matched),
-    )
 
 
 def _noise(group: Sequence[Life], prep: Prep) -> Array | None:

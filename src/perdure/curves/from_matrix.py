@@ -6,7 +6,7 @@ import numpy as np
 
 from perdure.curves.experts import oriented
 from perdure.curves.model import Curves, Prep, Range
-from perdure.curves.prepared import Whole
+from perdure.curves.prepared import Prepared
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Direction
 
@@ -22,7 +22,7 @@ def matrix_curves(passage: MatrixPassage, lifetime: str, direction: Direction = 
         passage=passage,
         prep=Prep(window="none", scale="none"),
         directions=dict.fromkeys(passage.matrix.tasks, direction),
-        prepared=Whole(values, lambda: values, values, passage.starts),
+        prepared=Prepared(values, lambda: values, values, passage.starts),
         starts=passage.starts,
         ranges={
             task: Range(float(np.nanmin(row)), float(np.nanmax(row)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,24 +19,17 @@ from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.variants import Settled
 from perdure.scenario.model import Block, Task
 
-if TYPE_CHECKING:
-    from perdure.curves.pieces import Pieces
-
 __all__ = [
-    "KEPT",
     "Asked",
     "Directed",
     "Life",
     "Measured",
-    "by_block",
     "life_of",
     "oriented_blocks",
     "passage_of",
     "way_of",
 ]
 
-KEPT = "curves"
-"""Under what name curves are kept of a life that is being written."""
 _LARGEST = 1e300  # the range of larger values, or the sum of many, is no number
 
 Measured = str | Mapping[str, str]
@@ -71,18 +63,12 @@ class Life:
     given: Mapping[str, Range]
     ways: Mapping[str, Direction]
     """Task → whether higher is better there."""
-    before: Pieces | None = None
-    """What is kept of it, where it is being written."""
-    ended: int = 0
-    """How many of its first blocks are kept there."""
 
     def like(self, other: Life) -> bool:
         """Whether both went through the same blocks, and are scaled by the same given ranges."""
         mine, its = self.passage.scenario, other.passage.scenario
         return (
-            self.lifetime.kept is None
-            and other.lifetime.kept is None
-            and (mine.blocks is its.blocks or mine.blocks == its.blocks)
+            (mine.blocks is its.blocks or mine.blocks == its.blocks)
             and (self.starts is other.starts or np.array_equal(self.starts, other.starts))
             and (self.given is other.given or self.given == other.given)
             and mine.tasks == its.tasks
@@ -100,11 +86,7 @@ def life_of(lifetime: Lifetime, passage: Passage, asked: Asked, before: Life | N
             where=lifetime.id,
         )
     values, starts = values_of(passage, asked.prep)
-    kept = lifetime.kept.get(KEPT)[0] if lifetime.kept and by_block(asked.prep) else None
-    pieces = kept[1] if kept and kept[0] == asked else None
-    ended = pieces.same(passage.scenario.blocks) if pieces else 0
-    further = values[starts[ended] :]
-    if max(further.max(), -further.min()) > _LARGEST:
+    if max(values.max(), -values.min()) > _LARGEST:
         at = int(np.abs(values).argmax())
         block = int(np.searchsorted(starts, at, side="right")) - 1
         task = passage.scenario.blocks[block].task
@@ -121,12 +103,7 @@ def life_of(lifetime: Lifetime, passage: Passage, asked: Asked, before: Life | N
     given = given_ranges(lifetime, asked.prep, ways, passage.scenario.tasks)
     if given is None:
         given = recorded_ranges(lifetime, passage, asked.prep, ways)
-    return Life(lifetime, passage, values, starts, given, ways, pieces, ended)
-
-
-def by_block(prep: Prep) -> bool:
-    """Whether each block is prepared by itself, and stays as it is; percentiles and noise are of all values."""
-    return not (prep.clamp or prep.noise)
+    return Life(lifetime, passage, values, starts, given, ways)
 
 
 def way_of(task: str, measures: Measured, direction: Directed) -> Direction:

@@ -23,7 +23,6 @@ from perdure.metrics.engine.compact import same
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
-from perdure.settings.presets import STANDARD
 
 __all__ = ["Done", "How", "Look", "Surveyor", "settled_over"]
 
@@ -72,11 +71,7 @@ class Surveyor:
         self.how = how
         self.options = replace(how.settings.reading(), cache=how.cache)
         self._scorers: dict[Path | None, Scorer] = {}
-        settings = how.settings
-        # What others declare, papers' presets and those who look at curves may want any row.
-        plain = settings.preset == STANDARD and not settings.metrics and settings.variants in (None, "name", "aware")
-        self._lean = plain and not settings.measures and settings.prep is None and how.look is None
-        self.serving = serving or Serving(how.experts, how.own_experts, replace(self.options, lean=self._lean))
+        self.serving = serving or Serving(how.experts, how.own_experts, self.options)
         self.raised: PerdureError | None = None
         """The last reason for leaving something out, as it was raised."""
 
@@ -114,7 +109,7 @@ class Surveyor:
         if found.lifetime is not None:
             yield found, found.lifetime
             return
-        options = replace(self.options, rows=self.options.rows or found.rows, lean=self._lean)
+        options = replace(self.options, rows=self.options.rows or found.rows)
         for one in lifetimes(found.path, options, found.part):
             if not one.inside:
                 yield found, one

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.facts import Facts, scenario_of
 from perdure.log.model import EXPERIENCE_STATUSES, Passage
 from perdure.log.parameters import ParameterTable, table_of
 from perdure.log.variants import Settled, names, settle, task_of
 from perdure.scenario import variants as whose
-from perdure.scenario.model import Block, Scenario, Task
+from perdure.scenario.model import Scenario, Task
 
 if TYPE_CHECKING:
     from perdure.log.model import Lifetime
@@ -35,7 +33,6 @@ _COMPLETE = EXPERIENCE_STATUSES.index("complete")
 
 
 _REASONS = ("incomplete", "missing", "not finite")
-_CHUNKS = 16  # pieces that a table may lie in before it is put together again
 _AT_ONCE = 1 << 16  # rows compared in one go: a long table is never copied for a glance at it
 
 
@@ -71,120 +68,9 @@ def passage(
     """The experiences of `lifetime` that count for `measure`, or for that of their label, cut into blocks.
 
     Rows that are not complete, have no value, or one that is not finite are dropped and counted
-    before blocks are formed, so a block left empty does not exist. Of a lifetime that is being written, the
-    blocks that have ended are those of before.
+    before blocks are formed, so a block left empty does not exist.
     """
-    rows, kept = lifetime.experiences, lifetime.kept
-    if kept is None or variants == "params":  # what parameter sets are called hangs on all rows
-        return _cut(lifetime, rows, measure, variants, settled).passage
-    name = (measure if isinstance(measure, str) else tuple(measure.items()), variants)
-    before, same = kept.get(name)
-    made = _gone_on(lifetime, before, same, measure, variants) if before else None
-    made = made or _cut(lifetime, rows, measure, variants, settled)
-    kept.put(name, made, rows.height)
-    scenario = replace(made.passage.scenario, walks=kept.walks)
-    return replace(made.passage, scenario=scenario)
-
-
-@frozen(eq=False)
-class _Cut:
-    """Rows cut into blocks, and what is needed to go on with them."""
-
-    passage: Passage
-    first_rows: npt.NDArray[np.int64]
-    """Where each block begins, among all rows."""
-    lost: npt.NDArray[np.int64]
-    """How many rows before that do not count, a row for each reason."""
-    texts: Mapping[str, str | None] | None
-    """Label → its one text of parameters; None where there are several."""
-    whole: bool
-    """Whether every row counts, as it was recorded."""
-    met: _Met
-    room: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    """Where the values lie, with room for further ones."""
-
-
-class _Met(NamedTuple):
-    """The tasks of blocks, in the order in which they were first learned, and first met at all."""
-
-    learned: tuple[str, ...]
-    any: tuple[str, ...]
-
-    @classmethod
-    def of(cls, blocks: Sequence[Block]) -> _Met:
-        learned = dict.fromkeys(block.task for block in blocks if block.mode == "learn")
-        return cls(tuple(learned), tuple(dict.fromkeys(block.task for block in blocks)))
-
-    def and_then(self, later: _Met) -> _Met:
-        learned, met = (tuple(dict.fromkeys((*one, *two))) for one, two in zip(self, later, strict=True))
-        return _Met(learned, met)
-
-
-def _gone_on(
-    lifetime: Lifetime, before: _Cut, same: int, measure: str | Mapping[str, str], variants: whose.Mode
-) -> _Cut | None:
-    """The blocks of before that have ended since, and those behind them; None where all has to be cut anew."""
-    head = before.passage
-    # A block has ended where the first row of the next one is still there; the last one is cut again.
-    ended = int(np.searchsorted(before.first_rows, same, side="left")) - 1
-    if ended < 1 or before.texts is None:
-        return None
-    first = int(before.first_rows[ended])
-    further = _cut(lifetime, lifetime.experiences[first:], measure, variants)
-    tail = further.passage
-    texts = {**before.texts, **(further.texts or {})}
-    measures = {**head.measures, **tail.measures}
-    if further.texts is None or any(texts[label] != text for label, text in before.texts.items()):
-        return None
-    if any(measures[task] != name for task, name in head.measures.items()):
-        return None
-    whole = before.whole and further.whole
-    values, rows = int(head.starts[ended]), int(head.row_starts[ended])
-    table = lifetime.experiences if whole else pl.concat([head.rows[:rows], tail.rows], rechunk=False)
-    lost = before.lost[:, ended : ended + 1]
-    room, total = before.room, values + len(tail.values)
-    if len(room) < total:  # twice as much as is needed, so that values are moved a few times only
-        room = np.empty(2 * total)
-        room[:values] = head.values[:values]
-    room[values:total] = tail.values
-    all_values = room[:total]
-    all_values.flags.writeable = False
-    found = {task.label: task for task in (*head.scenario.tasks, *tail.scenario.tasks)}
-    blocks = (*head.scenario.blocks[:ended], *tail.scenario.blocks)
-    met = _Met.of(blocks) if ended < len(before.first_rows) - 1 else before.met.and_then(further.met)
-    tasks = tuple(found[label] for label in dict.fromkeys((*met.learned, *met.any)))
-    scenario = Scenario(lifetime.id, tasks, blocks, dict(lifetime.info))
-    ordered = {task.label: measures[task.label] for task in scenario.tasks} if measures else {}
-    made = Passage(
-        scenario=scenario,
-        measure=tail.measure if not ordered else _named(ordered),
-        values=all_values,
-        starts=np.concatenate([head.starts[:ended], tail.starts + values]),
-        rows=table if whole or table.n_chunks() <= _CHUNKS else table.rechunk(),
-        row_starts=np.concatenate([head.row_starts[:ended], tail.row_starts + rows]),
-        dropped={why: count + int(lost[at, 0]) for at, (why, count) in enumerate(tail.dropped.items())},
-        measures=ordered,
-    )
-    return _Cut(
-        made,
-        np.concatenate([before.first_rows[:ended], further.first_rows + first]),
-        np.concatenate([before.lost[:, :ended], further.lost + lost], axis=1),
-        texts,
-        whole,
-        met,
-        room,
-    )
-
-
-def _cut(
-    lifetime: Lifetime,
-    recorded: pl.DataFrame,
-    measure: str | Mapping[str, str],
-    variants: whose.Mode,
-    settled: Settled | None = None,
-) -> _Cut:
-    """Rows of a lifetime as blocks."""
-    rows = recorded
+    rows = lifetime.experiences
     labels = rows.get_column("task_name")
     tasks: dict[str, Task] = {}
     if variants == "agnostic":
@@ -202,19 +88,18 @@ def _cut(
     counts = complete & np.isfinite(raw)
     dropped = dict.fromkeys(_REASONS, 0)
     every = bool(counts.all())
-    losses = () if every else (~complete, complete & np.isnan(raw), complete & np.isinf(raw))
     if not every:
+        losses = (~complete, complete & np.isnan(raw), complete & np.isinf(raw))
         dropped = {why: int(lost.sum()) for why, lost in zip(_REASONS, losses, strict=True)}
         rows, raw, own = rows.filter(pl.Series(counts)), raw[counts], own[counts]
         labels = labels.filter(pl.Series(counts))
     row_starts = boundaries(rows)
-    first_rows = row_starts[:-1] if every else np.flatnonzero(counts)[row_starts[:-1]]
     values, starts = _averaged(rows, raw, row_starts)
     facts = Facts.of(rows, labels, row_starts)
     noise = {} if facts.plain else settled.noise if variants == "params" and settled else _noise(lifetime)
     scenario = scenario_of(lifetime, facts, np.diff(starts), noise, tasks, as_one=variants == "agnostic")
     measures = {} if isinstance(measure, str) else _by_task(lifetime, scenario, own[row_starts[:-1]].tolist())
-    found = Passage(
+    return Passage(
         scenario=scenario,
         measure=measure if isinstance(measure, str) else _named(measures),
         values=values,
@@ -224,15 +109,6 @@ def _cut(
         dropped=dropped,
         notes=() if facts.plain or variants != "name" else tuple(_notes(lifetime)),
         measures=measures,
-    )
-    before = [np.cumsum(lost)[first_rows] for lost in losses] or np.zeros((len(_REASONS), len(first_rows)), np.int64)
-    return _Cut(
-        found,
-        first_rows,
-        np.asarray(before, dtype=np.int64),
-        dict(zip(facts.labels, facts.first, strict=True)) if facts.plain else None,
-        rows is recorded,
-        _Met.of(scenario.blocks),
     )
 
 

@@ -22,11 +22,11 @@ from perdure.errors import LogError
 from perdure.frozen import frozen
 from perdure.log.tsv import Source
 
-__all__ = ["EXPERIENCES", "FOLDER", "VALUES", "WORTH_KEEPING", "Copy", "keep", "key_of", "recall", "settle"]
+__all__ = ["EXPERIENCES", "FOLDER", "WORTH_KEEPING", "Copy", "keep", "key_of", "recall", "settle"]
 
 FOLDER = ".perdure"
-EXPERIENCES, VALUES = "experiences.parquet", "values.bin"
-"""The copies there are: of all rows; and of the values in order, with what each block says of itself."""
+EXPERIENCES = "experiences.parquet"
+"""The copy of all rows."""
 _LAYOUT = "7"  # raise it when what is kept changes, so that old copies are not taken
 WORTH_KEEPING = 50_000  # rows; below, parsing the text again takes little longer than writing the copy
 

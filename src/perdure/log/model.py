@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -21,8 +21,6 @@ from perdure.scenario.variants import Variants, mode
 
 if TYPE_CHECKING:
     from perdure.log.alike import Alike
-    from perdure.log.kept import Kept
-    from perdure.log.lean import Lean
     from perdure.log.parameters import ParameterTable
     from perdure.log.variants import Sets, Settled
 
@@ -45,32 +43,6 @@ Role = Literal["life", "expert", "twin"]
 
 _Class = TypeVar("_Class")
 TIMESTAMP_FORMAT = "%Y%m%dT%H%M%S.%f"
-
-
-class _Rows:
-    """A field that holds a table, or a function that gives it to who looks."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, one: object, owner: type) -> pl.DataFrame:
-        if one is None:  # asked of the class, which has none, as of any field
-            raise AttributeError(f"type object {owner.__name__!r} has no attribute {self._name!r}")
-        found: pl.DataFrame | Callable[[], pl.DataFrame] = vars(one)[self._name]
-        return found() if callable(found) else found
-
-    def __set__(self, one: object, given: pl.DataFrame | Callable[[], pl.DataFrame]) -> None:
-        vars(one)[self._name] = given
-
-
-def _fetching(name: str) -> Callable[[type[_Class]], type[_Class]]:
-    """The class, of whose field of this name a function may be given in place of a table."""
-
-    def done(owner: type[_Class]) -> type[_Class]:
-        setattr(owner, name, _Rows(name))
-        return owner
-
-    return done
 
 
 @frozen
@@ -101,7 +73,6 @@ class Identity:
     """The nearest folder, or file of several lifetimes, that holds it: it stands for a learner that is not named."""
 
 
-@_fetching("experiences")
 @frozen(eq=False, repr=False)
 class Lifetime(Shown):
     """One learner's passage through a scenario, as recorded.
@@ -130,11 +101,8 @@ class Lifetime(Shown):
     """Its scenario type, where neither `info` nor the manifest states one."""
     variants: Literal["name", "params"] = "name"
     """What its source takes for a task where nobody says otherwise: the label, or the label with its parameters."""
-    alike: Alike | Lean | None = field(default=None, repr=False)
-    """What it has in common with the lifetimes beside it, where a reader of many saw it; or what stands for its rows,
-    which are read when somebody looks at them."""
-    kept: Kept | None = field(default=None, repr=False)
-    """What was made of it when it was read before, where it is being written and read again and again."""
+    alike: Alike | None = field(default=None, repr=False)
+    """What it has in common with the lifetimes beside it, where a reader of many saw it."""
 
     def __repr__(self) -> str:
         known = {"learner": self.learner, "seed": self.seed, "complete": self.complete}
@@ -148,18 +116,8 @@ class Lifetime(Shown):
 
     @property
     def height(self) -> int:
-        """How many rows were recorded, also where not all of them are at hand."""
-        alike = self._stand_in
-        return alike.height if alike is not None else self.experiences.height
-
-    @property
-    def _stand_in(self) -> Alike | Lean | None:
-        """`alike`, unless it is said of other rows that these took the place of."""
-        return self.alike if self.alike is not None and self.alike.rows is vars(self)["experiences"] else None
-
-    def with_rows(self) -> Lifetime:
-        """The same, with nothing that stands for its rows."""
-        return replace(self, alike=None)
+        """How many rows were recorded."""
+        return self.experiences.height
 
     @property
     def scenario_type(self) -> str | None:
@@ -198,7 +156,7 @@ class Lifetime(Shown):
         from perdure.log.blocks import passage
 
         what, how = self.measured(measure), mode(variants or self.variants)
-        alike = self._stand_in
+        alike = self.alike if self.alike and self.alike.rows is self.experiences else None
         return alike.passage(self, what, how, settled) if alike else passage(self, what, how, settled)
 
     def measured(self, measure: str | Mapping[str, str] | None = None) -> str | dict[str, str]:
@@ -228,7 +186,6 @@ class Lifetime(Shown):
         return name
 
 
-@_fetching("rows")
 @frozen(eq=False)
 class Passage:
     """The experiences of one lifetime that count for one measure, block by block.
@@ -251,18 +208,13 @@ class Passage:
     measures: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     """Task → its own measure, where tasks have measures of their own; `measure` then names them all."""
 
-    lean: Lean | None = field(default=None, kw_only=True, repr=False)
-    """What stands for the rows, which are read when somebody looks at them."""
-
     @property
     def columns(self) -> Collection[str]:
         """What is recorded in each row."""
-        return self.rows.columns if self.lean is None else self.lean.columns
+        return self.rows.columns
 
     def times(self, block: int) -> tuple[str | None, str | None]:
         """When the first and the last experience of a block were recorded."""
-        if self.lean is not None:
-            return self.lean.times[block]
         recorded, (first, end) = self.rows["timestamp"], self.row_starts[block : block + 2].tolist()
         return recorded[first], recorded[end - 1]
 

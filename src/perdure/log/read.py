@@ -53,8 +53,6 @@ class Options:
     """Whether zeros in an accuracy matrix were measured."""
     measure: str | None = None
     """The one that will be scored, where it is known: of a table of cells, the column that is read."""
-    lean: bool = False
-    """Whether a long log may keep of its rows the values, and each block's first and last: metrics read no more."""
 
 
 _DEFAULTS = Options()

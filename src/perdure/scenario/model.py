@@ -73,8 +73,6 @@ class Scenario(Shown):
     tasks: tuple[Task, ...]
     blocks: tuple[Block, ...]
     info: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    walks: dict[Any, Any] | None = field(default=None, compare=False)
-    """How far its blocks were walked in search of sites, where further ones come behind them."""
 
     def __repr__(self) -> str:
         return f"Scenario({self.name!r}, {self.counted})"

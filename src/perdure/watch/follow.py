@@ -39,7 +39,6 @@ _SEARCH_S = 3.0
 _SHARE = 0.03  # of the time may be spent on scoring what has grown, and as much on writing the report anew
 _COLUMNS = 300  # of pixels, of a lifetime in the report
 _LOW_DISK = 1 << 30
-_KEPT = 1 << 29  # bytes of records that are kept for all lifetimes together; larger ones are read whole each time
 
 
 class Follower:
@@ -220,9 +219,6 @@ class Follower:
         """What the lifetimes that hold something came to when last published, as a report takes it; None of nothing."""
         if self._told_version != self.published:
             started = time.perf_counter()
-            for one in self.lives.values():
-                if one.told is not None and isinstance(one.told.seen, Curves):
-                    one.told = replace(one.told, seen=sketched(one.told.seen, 1, _COLUMNS))
             grown = (renamed(one.told, one.id) for one in self.lives.values() if one.told is not None)
             lives = (*grown, *(life for place in self.still.values() for life in place.lives))
             scorer, how = self._scorer, self.how
@@ -308,7 +304,7 @@ class Follower:
                 continue
             whole, rows = one.blocks, one.tail.rows if one.tail else 0
             started = time.perf_counter()
-            (done,) = self._surveyor([self._read(one, now)])
+            (done,) = self._surveyor([one.found])
             if done.lives:
                 one.told, one.problem = done.lives[0][1], None
                 self.scored += 1
@@ -320,23 +316,7 @@ class Follower:
             self._score_from = now + (time.perf_counter() - started) * (1 / _SHARE - 1)
         return changed
 
-    def _read(self, one: Followed, now: float) -> Found:
-        """A lifetime with what is known of it, read only where it has grown; what cannot be is left to the survey.
 
-        One that is over, or rests, is read whole once more: it does not grow, so nothing of it is kept.
-        """
-        others = sum(other.growing.size for other in self.lives.values() if other is not one)
-        large = one.tail is None or one.tail.size + others > _KEPT
-        if large or one.over or one.rests(now):
-            one.growing.forget()
-            return one.found
-        try:
-            return replace(one.found, lifetime=one.growing.read(one.path, self._surveyor.options))
-        except Exception:  # the survey says what is wrong with it
-            one.growing.forget()
-            return one.found
-
-
-def _seen(curves: Curves, count: int) -> Curves | Sketch:
-    """What is kept to be drawn: a sketch or, while a life is being written, what one can be made of."""
-    return sketched(curves, count, _COLUMNS) if curves.prepared.found is None else curves
+def _seen(curves: Curves, count: int) -> Sketch:
+    """What is kept to be drawn."""
+    return sketched(curves, count, _COLUMNS)

@@ -11,7 +11,6 @@ from perdure.errors import PerdureError
 from perdure.frozen import frozen
 from perdure.gather.find import Found
 from perdure.gather.model import Life
-from perdure.log.formats.growing import Growing
 from perdure.log.formats.l2logger import BLOCKS_FILE, MANIFEST, ended, measures_of, object_in
 from perdure.metrics.engine.metric import Metric
 from perdure.scenario.model import Block, Scenario
@@ -62,8 +61,6 @@ class Followed:
         self.problem: str | None = None
         self.manifest: Mapping[str, Any] = {}
         self.tail: Tail | None = None
-        self.growing = Growing()
-        """Its records as they were read for the last score, so that the next one reads only further ones."""
         self._measure = measure
         self._first = self._last = (now, 0)
         self._planned: Scenario | None = None
@@ -111,7 +108,6 @@ class Followed:
             self.problem = str(problem) or type(problem).__name__
             return False
         if self.tail.resets > resets:
-            self.growing.forget()
             self.told_blocks = -1
         if grew:
             if self._first[1] == 0 or self.tail.behind:  # what was there before says nothing of its speed

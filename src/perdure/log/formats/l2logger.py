@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,10 +17,8 @@ from perdure.lazy import pl
 from perdure.log import cache
 from perdure.log.blocks import in_order
 from perdure.log.cells import folded, typed
-from perdure.log.lean import Lean, read_lean
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
-from perdure.log.plain import NeedsRows
 from perdure.log.problem import Problem
 from perdure.log.read import Options
 from perdure.log.rules import FILLED_COLUMNS, MEASURE, OPTIONAL_COLUMNS, RULES
@@ -97,7 +92,7 @@ class L2Logger:
             notes = [_NO_MANIFEST, *notes]
         return Lifetime(
             id=str(manifest.get("id") or as_text(path.resolve().name)),
-            experiences=cast("pl.DataFrame", found.rows) if isinstance(found, Lean) else found,
+            experiences=found,
             measures=measures,
             learner=manifest.get("learner"),
             seed=manifest.get("seed"),
@@ -107,7 +102,6 @@ class L2Logger:
             info=info,
             manifest=manifest,
             notes=tuple(notes),
-            alike=found if isinstance(found, Lean) else None,
         )
 
     def _verified(
@@ -117,30 +111,17 @@ class L2Logger:
         options: Options,
         attempts: int = 3,
         listed: _Listed | None = None,
-    ) -> tuple[Ledger | None, pl.DataFrame | Lean, list[str]]:
+    ) -> tuple[Ledger | None, pl.DataFrame, list[str]]:
         """The ledger, the records that it answers for, and what is to be said of them."""
         ledger, found = listed = listed or self._listed(path)
-
-        @functools.cache
-        def with_rows() -> pl.DataFrame:
-            # Of the files as they are known now: a journal may be at work, and its rows are those of the values.
-            return cast("pl.DataFrame", self._verified(path, measures, replace(options, lean=False), listed=listed)[1])
-
         key = cache.key_of(found, measures, ledger.digest if ledger else None) if options.cache else ""
-        kept = self._copy(path, key, with_rows if options.lean else None) if options.cache else None
+        kept = _copy(path, key) if options.cache else None
         if kept is not None:  # made from text that was verified under the same ledger
             return ledger, kept[0], [*kept[1], *notes_on(ledger, found)]
         notes: list[str] = []
         closed = ledger.closed if ledger else {}
         checksums = Checksums({file: one.bytes for file, one in closed.items()})
-        rows: pl.DataFrame | Lean
-        try:
-            if options.lean:
-                rows = read_lean(found, tuple(measures), notes, checksums, with_rows)
-            else:
-                rows = self._rows(path, found, measures, notes, checksums)
-        except NeedsRows:
-            return self._verified(path, measures, replace(options, lean=False), attempts, listed)
+        rows = self._rows(path, found, measures, notes, checksums)
         problems: Sequence[Problem] = ()
         if ledger is not None:
             seen = {one.relative: Seen(one.size, checksums.found.get(one.relative)) for one in found}
@@ -156,24 +137,13 @@ class L2Logger:
         if problems and options.verified:
             raise refusal(path, problems)
         if options.cache and not problems:
-            name, made = (cache.VALUES, rows.parts) if isinstance(rows, Lean) else (cache.EXPERIENCES, _parts_of(rows))
-            cache.keep(path, name, key, rows.height, lambda: cache.Copy(*made(), rows.height, notes))
+            made = _parts_of(rows)
+            cache.keep(path, cache.EXPERIENCES, key, rows.height, lambda: cache.Copy(*made(), rows.height, notes))
         return ledger, rows, [*notes, *as_it_stands(problems), *notes_on(ledger, found)]
 
     def _listed(self, path: Path) -> _Listed:
         """The ledger and the data files; the ledger first, because the files only grow."""
         return ledger_of(path), sources(path)
-
-    def _copy(
-        self, path: Path, key: str, rows: Callable[[], pl.DataFrame] | None
-    ) -> tuple[pl.DataFrame | Lean, Sequence[str]] | None:
-        """The copy that says enough, the smaller one first where `rows` gives what it leaves out."""
-        if rows and (kept := cache.recall(path, cache.VALUES, key)):
-            with contextlib.suppress(msgspec.DecodeError, ValueError):
-                return Lean.of_parts(kept.parts, kept.said, kept.height, rows), kept.notes
-        kept = cache.recall(path, cache.EXPERIENCES, key)
-        found = _table_of(kept) if kept else None
-        return None if kept is None or found is None else (found, kept.notes)
 
     def _rows(
         self,
@@ -294,6 +264,13 @@ def schema_of(header: tuple[str, ...], file: Path, measures: Mapping[str, Direct
             others = [one for one in header if one not in STANDARD_COLUMNS]
             raise LogError(f"no column for the measure {name!r}", nearest(name, others), file=file, line=1)
     return {name: STANDARD_COLUMNS.get(name, MEASURE.kind if name in measures else pl.String()) for name in header}
+
+
+def _copy(path: Path, key: str) -> tuple[pl.DataFrame, Sequence[str]] | None:
+    """The copy of all rows, if it is of these files."""
+    kept = cache.recall(path, cache.EXPERIENCES, key)
+    found = _table_of(kept) if kept else None
+    return None if kept is None or found is None else (found, kept.notes)
 
 
 def _parts_of(rows: pl.DataFrame) -> Callable[[], tuple[list[memoryview], bytes]]:

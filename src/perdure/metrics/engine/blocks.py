@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -57,27 +56,15 @@ class BlockSummary:
 
 def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
     """Every block's levels on the prepared scale; an evaluation's end is its mean, and it does not saturate."""
-    kept, blocks = curves.prepared.found, curves.scenario.blocks
     dormant = _dormant(curves.passage)
-    moved = curves.prepared.moved
-    known: Sequence[BlockSummary] = ()
-    changes = 0
-    if kept is not None and not dormant:
-        known, changes = kept.get(BlockSummary, ((), 0))
-    other = {task for task, when in moved.items() if when > changes}
-    found: list[BlockSummary] = list(known) if not other else []
-    for index, block in enumerate(blocks[len(found) :], start=len(found)):
-        if index < len(known) and block.task not in other:
-            found.append(known[index])
-            continue
+    found: list[BlockSummary] = []
+    for index, block in enumerate(curves.scenario.blocks):
         curve = curves.over((index,))
         if block.mode == "learn":
             made = BlockSummary(index, block, curve.mean, curve.terminal, curve.peak, curve.until_peak)
         else:
             made = BlockSummary(index, block, curve.mean, curve.mean, None, None, *curve.raw_deviations)
         found.append(replace(made, dormant_units=dormant[index]) if dormant else made)
-    if kept is not None and not dormant:
-        kept[BlockSummary] = found[:-1], max(moved.values(), default=0)  # the last block may not have ended
     return tuple(found)
 
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from perdure.curves.model import Curves
 from perdure.metrics.engine.evaluate import Found, evaluate, everywhere, results_of, throughout
-from perdure.metrics.engine.going_on import Begun
 from perdure.metrics.engine.measured import Broken, Gathered, Measured, Places, Result, restricted
 from perdure.metrics.engine.metric import Aggregate, Context, Metric, NoValue
-from perdure.metrics.engine.roles import CURVES, Plan, plan_of, read_at, roles_read
+from perdure.metrics.engine.roles import CURVES, plan_of, read_at, roles_read
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import Site, key_text
 
@@ -108,22 +107,16 @@ def measure_all(
             why = (missing and missing(scenario)) or f"needs {metric.needs}"
             return [Measured(None, why=why)] * len(lives)
         plan = plan_of(metric)
-        begun = Begun(metric, lives[0], found)
-        places = sites.places(metric, found) if begun.kept is None else None
+        places = sites.places(metric, found)
     except Exception as problem:
         return [_failed(metric, found, problem)] * len(lives)
     with np.errstate(all="ignore"):
-        if places is None:
-            measured = [_going_on(metric, lives[0], found, begun, context, plan, aggregate)]
+        by_life: Iterable[Sequence[Found] | NoValue]
+        if len(lives) == 1:
+            by_life = (throughout(metric, lives[0], found, context, plan),)
         else:
-            by_life: Iterable[Sequence[Found] | NoValue]
-            if len(lives) == 1:
-                by_life = (throughout(metric, lives[0], found, context, plan),)
-            else:
-                by_site = [everywhere(metric, lives, site, context, plan) for site in found]
-                by_life = zip(*by_site, strict=True)
-            measured = [_come_to(metric, *one, places, aggregate) for one in zip(lives, by_life, strict=True)]
-    return measured
+            by_life = zip(*(everywhere(metric, lives, site, context, plan) for site in found), strict=True)
+        return [_come_to(metric, *one, places, aggregate) for one in zip(lives, by_life, strict=True)]
 
 
 def _come_to(
@@ -144,31 +137,6 @@ def _come_to(
         return gathered.measured(metric, left_out, aggregate)
     except Exception as problem:
         return _failed(metric, places.sites, problem)
-
-
-def _going_on(
-    metric: Metric,
-    curves: Curves,
-    found: Sequence[Site],
-    begun: Begun,
-    context: Context,
-    plan: Plan,
-    aggregate: Aggregate,
-) -> Measured:
-    """The metric in a life that is being written: what it gave where blocks have ended, and further."""
-    try:
-        gathered = begun.gathered
-        further = found[begun.count + len(begun.places) :]
-        for site, place in (*begun.places, *zip(further, read_at(roles_read(metric), further), strict=True)):
-            gathered = begun.before(site, place, gathered)
-            here = begun.known(site, place) or evaluate(metric, curves, site, context, plan)
-            gathered.add(site, here, place)
-            begun.note(site, place, here)
-        begun.keep()
-        return gathered.measured(metric, _left_out(metric, curves), aggregate)
-    except Exception as problem:
-        begun.forget()
-        return _failed(metric, found, problem)
 
 
 def _failed(metric: Metric, found: Sequence[Site], problem: Exception) -> Measured:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import field
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -75,15 +74,6 @@ class Gathered:
         """Why there is no value → where."""
         self.without: dict[str, None] = {}
         """The tasks for which an expert is missing."""
-
-    def copied(self) -> Gathered:
-        """The same, to be added to by itself."""
-        made = copy(self)
-        for name in ("by", "beside", "at"):
-            setattr(made, name, {key: list(found) for key, found in getattr(self, name).items()})
-        made.reasons = {why: dict(keys) for why, keys in self.reasons.items()}
-        made.tasks, made.flags, made.without = dict(self.tasks), dict(self.flags), dict(self.without)
-        return made
 
     def add(self, site: Site, results: Sequence[Result] | None, place: tuple[int, ...]) -> None:
         """The results at one site, None where it lacks an expert; `place` are the blocks that they are read from."""
