@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 
 import perdure
-from perdure.log import cache
 
 PEER = """
 import sys, time
@@ -34,7 +33,7 @@ import sys, perdure, polars, perdure.log
 def peak():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1024
 before = peak()
-lifetime = perdure.read(sys.argv[1], cache=False)
+lifetime = perdure.read(sys.argv[1])
 print(peak(), before, lifetime.experiences.estimated_size("mb"), lifetime.experiences.height)
 """
 
@@ -124,10 +123,7 @@ def reading(folder: Path, rows: int, blocks: int, rounds: int) -> None:
     polars, ours = [], []
     for _ in range(rounds):
         polars.append(seconds(lambda: pl.scan_csv(files, separator="\t").collect()))
-        ours.append(seconds(lambda: perdure.read(life, cache=False)))
-    perdure.read(life)
-    cache.settle()
-    copies = [seconds(lambda: perdure.read(life)) for _ in range(rounds)]
+        ours.append(seconds(lambda: perdure.read(life)))
     memory, before, table, height = map(
         float,
         subprocess.run(
@@ -139,8 +135,6 @@ def reading(folder: Path, rows: int, blocks: int, rounds: int) -> None:
     say("  perdure.read, s", statistics.median(ours))
     ratios = [one / other for one, other in zip(ours, polars, strict=True)]
     say("  perdure.read / Polars (target ≤ 2)", statistics.median(ratios))
-    say("  perdure.read from its copy, s", statistics.median(copies))
-    say("  TSV / copy (target ≥ 2.5)", statistics.median(ours) / statistics.median(copies))
     say("  peak memory / table (target ≤ 3)", (memory - before) / table)
     say("  table, MB", table)
 

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 import perdure
-from perdure.log import cache
 
 BLOCKS = 120
 
@@ -37,18 +35,12 @@ def measured(folder: Path, rows: int, rounds: int) -> None:
     with_ledger = written(folder, f"life-{rows}", rows)
     without = shutil.copytree(with_ledger, folder / f"bare-{rows}")
     (without / "blocks.jsonl").unlink()
-    for what, action in (("read", lambda place: perdure.read(place, cache=False)), ("score", scored)):
+    for what, action in (("read", perdure.read), ("score", scored)):
         both = [(seconds(action, with_ledger), seconds(action, without)) for _ in range(rounds)]
         target = " (target ≤ 1.15)" if what == "score" else ""
         say(f"{what} {rows:,} rows from text, verified, s", min(one.wall for one, _ in both))
         say(f"  verified / not verified, fastest{target}", least(both, "wall"))
         say(f"  the same in processor time, median{target}", middle(both, "processor"))
-    perdure.read(with_ledger)
-    cache.settle()
-    copy = with_ledger / cache.FOLDER / "experiences.parquet"
-    both = [(seconds(perdure.read, with_ledger), seconds(pl.read_parquet, copy)) for _ in range(rounds)]
-    say(f"read {rows:,} rows from the copy, proven, s", min(one.wall for one, _ in both))
-    say("  proven / Polars believing it, fastest", least(both, "wall"))
 
 
 def written(folder: Path, name: str, rows: int) -> Path:
@@ -70,7 +62,7 @@ def written(folder: Path, name: str, rows: int) -> Path:
 
 def scored(place: Path) -> object:
     """As `perdure score` does where there is no copy yet."""
-    return perdure.score(perdure.read(place, cache=False))
+    return perdure.score(perdure.read(place))
 
 
 @dataclass(frozen=True)

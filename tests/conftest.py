@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import perdure
-from perdure.log import cache
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
@@ -70,13 +69,6 @@ def run_cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         )
 
     return run
-
-
-@pytest.fixture(autouse=True)
-def _settled() -> object:
-    """No test leaves a copy being written behind it."""
-    yield
-    cache.settle()
 
 
 @pytest.fixture(scope="session")

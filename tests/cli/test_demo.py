@@ -23,10 +23,7 @@ def called(*arguments: object) -> Result:
 
 def records(folder: Path) -> dict[str, pl.DataFrame]:
     places = sorted(one.parent for one in folder.rglob("manifest.json"))
-    return {
-        str(place.relative_to(folder)): perdure.read(place, cache=False).experiences.drop("timestamp")
-        for place in places
-    }
+    return {str(place.relative_to(folder)): perdure.read(place).experiences.drop("timestamp") for place in places}
 
 
 @pytest.fixture(scope="module")

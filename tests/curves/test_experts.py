@@ -41,7 +41,7 @@ def test_a_broken_expert_is_left_out_and_the_others_serve(tmp_path: Path) -> Non
     written(tmp_path / "two", "good", "a_1")
     bad = written(tmp_path / "two", "bad", "a_1")
     next(bad.rglob("data-log.tsv")).write_bytes(b"\xff\xfe nonsense\n")
-    found = read_experts([tmp_path / "two"], Options(cache=False))
+    found = read_experts([tmp_path / "two"], Options())
     assert [one.id for one in found.lifetimes] == ["good"]
     assert [path for path, _ in found.left_out] == [str(bad)]
 

@@ -38,7 +38,7 @@ def evaluations(
     ]
     learner = make_learner(use, 1, params)
     lead(live(Scenario.of("test", blocks, tasks), folder, use, seed=2, learner=learner), learner)
-    passage = perdure.read(folder / use, cache=False).passage()
+    passage = perdure.read(folder / use).passage()
     return [
         float(passage.values[passage.starts[at] : passage.starts[at + 1]].mean())
         for at in passage.scenario.where("evaluate", first)
@@ -60,7 +60,7 @@ def test_what_was_learned_last_meets_a_similar_task(tmp_path: Path) -> None:
     learner = make_learner("keeping-q", 1, {})
     lead(live(scenario, tmp_path, "pong-first", seed=2), learner)
     lead(live(compose("condensed", [BREAKOUT], learn=1, evaluate=20, seed=0), tmp_path, "then", seed=2), learner)
-    passage = perdure.read(tmp_path / "then", cache=False).passage()
+    passage = perdure.read(tmp_path / "then").passage()
     zero_shot = float(passage.values[: passage.starts[1]].mean())
     assert zero_shot > first + 1.0
     assert after_its_own > first + 1.0

@@ -5,11 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.log.copies import recalled
 from tests.log.learnkit_trees import line, put
-
-import perdure
-from perdure.log import cache
 
 
 @pytest.fixture
@@ -19,13 +15,3 @@ def tree(tmp_path: Path) -> Path:
     put(root, "0/1.train/grid", [line(task=0), line(task=0, sub_task=2, reward=0.5), line(task=1)])
     put(root, "0/1.test/grid", [line(phase="1.test", block=1, task=2)])
     return root
-
-
-@pytest.fixture
-def copied(life: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small life with its copy."""
-    monkeypatch.setattr(cache, "WORTH_KEEPING", 1)
-    perdure.read(life)
-    cache.settle()
-    assert recalled(life)
-    return life

@@ -213,7 +213,7 @@ def test_workers_that_share_a_number_are_remarked_on(tmp_path: Path) -> None:
 def test_a_field_of_ten_megabytes_is_read(tmp_path: Path) -> None:
     long = '"{""text"":""' + "x" * 10_000_000 + '""}"'
     folder = log(tmp_path / "log", {FILE: [row(params=long), row(0, 1)]})
-    assert perdure.read(folder, cache=False).experiences["task_params"].str.len_bytes()[0] > 10_000_000
+    assert perdure.read(folder).experiences["task_params"].str.len_bytes()[0] > 10_000_000
     assert found(folder) == []
 
 
@@ -357,7 +357,7 @@ def test_what_surrounds_the_records_can_be_damaged_too(life: Path, damage: Calla
     damage(life)
     assert any(level == "error" for level, _, _ in found(life))
     with contextlib.suppress(LogError):
-        perdure.read(life, cache=False)
+        perdure.read(life)
 
 
 def test_records_added_after_the_journal_ended_are_found(life: Path) -> None:

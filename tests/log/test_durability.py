@@ -39,7 +39,7 @@ def test_a_killed_writer_loses_no_returned_record(tmp_path: Path, seed: int) -> 
         child.send_signal(signal.SIGKILL)
         child.wait()
     acknowledged = said.read_bytes().count(b"\n")
-    lifetime = perdure.read(tmp_path / "life", cache=False)
+    lifetime = perdure.read(tmp_path / "life")
     numbers = lifetime.experiences["exp_num"].to_list()
     assert numbers[:acknowledged] == list(range(acknowledged))
     assert len(numbers) - acknowledged <= 1  # the one that was written and not yet said to be
@@ -60,7 +60,7 @@ def test_a_torn_tail_is_dropped_at_every_byte(tmp_path: Path) -> None:
     start = content[:-1].rfind(b"\n") + 1
     for cut in range(start + 1, len(content)):
         file.write_bytes(content[:cut])
-        lifetime = perdure.read(tmp_path / "life", cache=False)
+        lifetime = perdure.read(tmp_path / "life")
         assert lifetime.experiences["exp_num"].to_list() == [0, 1], content[start:cut]
         torn, unverified = lifetime.notes
         assert "data-log.tsv:4: the last line is torn" in torn
@@ -113,7 +113,7 @@ def test_a_file_that_can_grow_no_more_keeps_every_record(tmp_path: Path) -> None
     number = int(said.split()[0])
     assert number > 100
     assert f"the {number} earlier records of this file, and all earlier blocks, are intact" in said
-    lifetime = perdure.read(tmp_path / "life", cache=False)
+    lifetime = perdure.read(tmp_path / "life")
     assert lifetime.experiences["exp_num"].to_list() == list(range(number))
     assert lifetime.notes == ("not verified: there is no blocks.jsonl to compare the records with",)
 

@@ -85,9 +85,9 @@ def test_a_remote_lifetime_is_the_lifetime(memory: Any, tmp_path: Path) -> None:
     here = journal(tmp_path)
     memory.put(str(here), "/logs/life", recursive=True)
     there = locate("memory://logs/life")
-    (one,) = lifetimes(there, Options(cache=False))
+    (one,) = lifetimes(there, Options())
     assert there.name == "life"
-    assert one.experiences.equals(read(here, cache=False).experiences)
+    assert one.experiences.equals(read(here).experiences)
 
 
 def test_what_is_not_there_is_said(memory: Any) -> None:
@@ -130,7 +130,7 @@ def test_logs_in_a_bucket_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         files.put(str(here), "bucket/lives/life", recursive=True)
         assert read("s3://bucket/runs/ewc.csv").id == "ewc"
         assert [path.name for path in find(locate(Path("s3://bucket/runs")))] == ["ewc.csv"]
-        assert read("s3:/bucket/lives/life", cache=False).experiences.equals(read(here, cache=False).experiences)
+        assert read("s3:/bucket/lives/life").experiences.equals(read(here).experiences)
         with pytest.raises(NotALog, match="no such file or folder"):
             locate("s3://bucket/absent")
     finally:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.log.copies import FIRST, LAST, MIDDLE
 
 import perdure
 from perdure.errors import LogError, Unverified
-from perdure.log import cache
 from perdure.log.check import check_l2logger
+
+FIRST, MIDDLE, LAST = (f"worker-default/{name}/data-log.tsv" for name in ("0-test", "1-train", "4-test"))
 
 NO_LEDGER = "not verified: there is no blocks.jsonl to compare the records with"
 
@@ -75,7 +75,7 @@ def test_a_log_that_is_not_what_was_written_is_refused_with_file_and_reason(life
     act, said = DAMAGE[damage]
     act(life)
     with pytest.raises(Unverified, match=said) as refused:
-        perdure.read(life, cache=False)
+        perdure.read(life)
     assert "--unverified" in str(refused.value)
     problems = check_l2logger(life).problems  # which reads the same, and names the same
     assert any(one.level == "error" and one.what[:60] in str(refused.value) for one in problems)
@@ -84,7 +84,7 @@ def test_a_log_that_is_not_what_was_written_is_refused_with_file_and_reason(life
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_it_can_be_seen_as_it_stands_with_a_note_that_says_so(life: Path, damage: str) -> None:
     DAMAGE[damage][0](life)
-    lifetime = perdure.read(life, cache=False, verified=False)
+    lifetime = perdure.read(life, verified=False)
     assert any(note.startswith("unverified: ") for note in lifetime.notes)
     records = sum(len(lines_of(file)) - 1 for file in life.rglob("data-log.tsv") if file.stat().st_size)
     assert records - lifetime.experiences.height in (0, 1)  # a torn line is left out as ever
@@ -218,7 +218,7 @@ def test_a_journal_at_work_never_makes_its_log_look_altered(tmp_path: Path) -> N
     def read_on() -> None:
         while not stop.is_set():
             try:
-                perdure.read(tmp_path / "life", cache=False)
+                perdure.read(tmp_path / "life")
             except Unverified as problem:
                 problems.append(problem)
             except LogError:
@@ -238,14 +238,6 @@ def test_a_journal_at_work_never_makes_its_log_look_altered(tmp_path: Path) -> N
     assert problems == []
 
 
-def test_no_copy_is_made_of_a_log_read_as_it_stands(life: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "WORTH_KEEPING", 1)
-    DAMAGE["an altered record"][0](life)
-    perdure.read(life, verified=False)
-    cache.settle()
-    assert not (life / ".perdure").exists()
-
-
 def test_many_files_are_verified_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No data file is opened a second time for its checksum."""
     from perdure import files
@@ -262,6 +254,6 @@ def test_many_files_are_verified_in_one_pass(tmp_path: Path, monkeypatch: pytest
         return descriptor(path, flags)
 
     monkeypatch.setattr(files, "descriptor", noted)
-    perdure.read(tmp_path / "life", cache=False)
+    perdure.read(tmp_path / "life")
     assert len(opened) == len(set(opened))
     assert sum(name.endswith("data-log.tsv") for name in opened) == 20

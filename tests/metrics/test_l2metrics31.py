@@ -116,11 +116,11 @@ def case(name: str) -> tuple[Mapping[str, Any], Lifetime, Experts, Mapping[str, 
     facts = json.loads((folder / "case.json").read_text())
     stored: dict[str, list[Lifetime]] = {}
     for entry in facts["ste_store_order"]:
-        run = perdure.read(folder / entry["dir"], cache=False)
+        run = perdure.read(folder / entry["dir"])
         stored[entry["task"]] = [run] if entry["mode"] == "w" else [run, *stored.get(entry["task"], [])]
     experts = Experts(tuple(run for runs in stored.values() for run in runs))
     expected = json.loads(gzip.decompress((folder / "expected.json.gz").read_bytes()))
-    return facts, perdure.read(folder / facts["ll_dir"], cache=False), experts, expected
+    return facts, perdure.read(folder / facts["ll_dir"]), experts, expected
 
 
 def mismatches(name: str, combos: Sequence[str] | None = None) -> tuple[int, list[Named]]:

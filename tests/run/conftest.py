@@ -168,7 +168,7 @@ def write_protocol(tmp_path: Path) -> WriteProtocol:
 
 def records(place: Path) -> pl.DataFrame:
     """What was logged there, timestamps apart."""
-    return perdure.read(place, cache=False).experiences.drop("timestamp")
+    return perdure.read(place).experiences.drop("timestamp")
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def pictures(learn: int = 3, evaluate: int = 2) -> Syllabus:
 
 
 def rows(life: Life) -> pl.DataFrame:
-    return perdure.read(life.path, cache=False).experiences
+    return perdure.read(life.path).experiences
 
 
 def play(episode: gymnasium.Env[Any, Any]) -> list[float]:

@@ -52,7 +52,7 @@ def lived(folder: Path, name: str = "life", *, seed: int = 3, stop: int | None =
 
 
 def records(place: Path) -> pl.DataFrame:
-    return perdure.read(place, cache=False).experiences.drop("timestamp")
+    return perdure.read(place).experiences.drop("timestamp")
 
 
 @pytest.mark.parametrize("stop", range(3, TOTAL))

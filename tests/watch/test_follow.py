@@ -52,7 +52,7 @@ def _same(follower: Follower, path: Path, *, scored: bool) -> None:
     assert (one.told is not None) is scored
     if one.told is not None:
         assert not one.problem
-        expected = Scorer().score(perdure.read(path, cache=False))
+        expected = Scorer().score(perdure.read(path))
         told = one.told.score
         assert told.metrics == expected.metrics
         assert [block.as_json() for block in told.blocks] == [block.as_json() for block in expected.blocks]

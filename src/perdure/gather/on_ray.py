@@ -177,7 +177,6 @@ class Scoring:
                 ),
                 experts=tuple(self._here(one) if isinstance(one, str) else one for one in how.experts),
                 own_experts=tuple((self._here(path), run) for path, run in how.own_experts),
-                cache=False,
             )
         )
         if unknown := known - registered():

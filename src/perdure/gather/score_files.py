@@ -14,7 +14,7 @@ from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, parse_json, read_b
 from perdure.frozen import frozen
 from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.model import Identity
-from perdure.log.text import cells, records
+from perdure.log.rows import cells, records
 from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.load import chosen

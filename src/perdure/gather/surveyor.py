@@ -46,7 +46,6 @@ class How:
     look: Look | None = None
     count: int = 1
     """How many lifetimes, or files of them, there are."""
-    cache: bool = True
     """Whether a copy may be kept beside a log."""
 
 
@@ -69,7 +68,7 @@ class Surveyor:
 
     def __init__(self, how: How, serving: Serving | None = None) -> None:
         self.how = how
-        self.options = replace(how.settings.reading(), cache=how.cache)
+        self.options = how.settings.reading()
         self._scorers: dict[Path | None, Scorer] = {}
         self.serving = serving or Serving(how.experts, how.own_experts, self.options)
         self.raised: PerdureError | None = None

@@ -10,7 +10,7 @@ from perdure.lazy import pl
 from perdure.log.rules import STANDARD_COLUMNS, is_object
 
 if TYPE_CHECKING:
-    from perdure.log.delimited import Table
+    from perdure.log.rows import Table
 
 __all__ = [
     "as_json",

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from perdure import files
-from perdure.errors import LogError
+from perdure.errors import LogError, nearest
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.broken_rules import across, within
@@ -21,12 +21,12 @@ from perdure.log.formats.l2logger import (
     object_in,
 )
 from perdure.log.formats.matrix_orientation import Rows
-from perdure.log.lines import Lines, split
 from perdure.log.model import Lifetime
 from perdure.log.problem import Check, Level, Note, Problem
 from perdure.log.read import Options, lifetimes, locate, recognise
+from perdure.log.rows import Examined, examine
 from perdure.log.rules import OPTIONAL_COLUMNS, STANDARD_COLUMNS
-from perdure.log.tsv import Source, sources
+from perdure.log.sources import Source, sources
 from perdure.log.verify import Ledger, Seen, compared, ledger_of, seen_in
 
 __all__ = ["check_l2logger", "check_log"]
@@ -47,7 +47,7 @@ def check_log(
     """
     place = locate(path)
     reader = recognise(place)
-    options = Options(columns=dict(columns or {}), cache=False, rows=rows, unit=unit)
+    options = Options(columns=dict(columns or {}), rows=rows, unit=unit)
     if reader is L2LOGGER:
         return check_l2logger(place, options)
     try:
@@ -93,11 +93,11 @@ def check_l2logger(place: Path, options: Options | None = None) -> Check:
             seen[source.relative] = Seen(source.size, None)
             continue
         seen[source.relative] = seen_in(content, ledger.closed.get(source.relative))
-        lines = split(source.relative, content)
-        problems.extend(_capped(_check_file(source, lines, measures)))
-        if lines.table is not None and not lines.header_problems(measures):
-            tables.append((source.relative, lines.table))
-            headers.setdefault("block_subtype" in lines.table.columns, source.relative)
+        examined = examine(source.relative, content)
+        problems.extend(_capped(_check_file(source.relative, examined, content, measures)))
+        if examined.table is not None and not any(_header_problems(examined.header, measures)):
+            tables.append((source.relative, examined.table))
+            headers.setdefault("block_subtype" in examined.header, source.relative)
     if len(headers) > 1:
         problems.append(
             Problem(
@@ -132,23 +132,42 @@ def _check_facts(place: Path, *, given: bool) -> Iterator[Problem]:
                 yield _as_problem(problem, place)
 
 
-def _check_file(source: Source, lines: Lines, measures: Sequence[str]) -> Iterator[Problem]:
-    """One data file: its bytes and its header."""
-    yield from lines.problems
-    wrong = lines.header_problems(measures)
+def _check_file(file: str, examined: Examined, content: bytes, measures: Sequence[str]) -> Iterator[Problem]:
+    """Yield the problems of one data file's bytes and header."""
+    yield from examined.problems
+    if b"\r\n" in content:
+        line = content.count(b"\n", 0, content.find(b"\r\n")) + 1
+        yield Problem("warning", file, line, "lines end with CR LF", "harmless; L2Logger writes LF", True)
+    wrong = list(_header_problems(examined.header, measures))
     for what, fix in wrong:
-        yield Problem("error", source.relative, 1, what, fix)
-    if wrong or lines.table is None:
+        yield Problem("error", file, 1, what, fix)
+    if wrong or examined.table is None:
         return
-    expected = [name for name in STANDARD_COLUMNS if name in lines.header or name not in OPTIONAL_COLUMNS]
-    if list(lines.header[: len(expected)]) != expected:
+    expected = [name for name in STANDARD_COLUMNS if name in examined.header or name not in OPTIONAL_COLUMNS]
+    if list(examined.header[: len(expected)]) != expected:
         yield Problem(
             "warning",
-            source.relative,
+            file,
             1,
-            f"the columns stand in another order ({', '.join(lines.header)})",
+            f"the columns are in another order ({', '.join(examined.header[:20])})",
             "L2Logger writes " + ", ".join(expected) + " first; Perdure goes by names",
         )
+
+
+def _header_problems(header: Sequence[str], measures: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield what a header lacks or repeats, and how to fix it."""
+    if not header:
+        return
+    names = Counter(header)
+    for name in sorted(name for name, count in names.items() if count > 1):
+        yield f"the header names {name!r} twice", "rename or remove one of the columns"
+    for name in STANDARD_COLUMNS:
+        if name not in names and name not in OPTIONAL_COLUMNS:
+            yield f"no column {name!r}", "every L2Logger file needs it"
+    for name in measures:
+        if name not in names:
+            others = [one for one in header if one not in STANDARD_COLUMNS]
+            yield f"no column for the measure {name!r}", nearest(name, others)
 
 
 def _capped(problems: Iterator[Problem]) -> Iterator[Problem]:

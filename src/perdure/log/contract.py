@@ -35,7 +35,7 @@ def check_reader(reader: Reader, path: Path, *, options: Options = _DEFAULTS) ->
     path = Path(path)
     name = _check_attributes(reader)
     _check_recognition(reader, path, name)
-    plain = replace(options, cache=False)
+    plain = replace(options)
     before = _contents(path)
     first = reader.read(path, plain)
     second = reader.read(path, plain)

@@ -39,8 +39,6 @@ class Options:
     """Perdure's column name → the name in the file, for tables of one's own."""
     measures: Mapping[str, Direction] | None = None
     """Measures and their directions, where the log does not declare them or is to be overruled."""
-    cache: bool = True
-    """Whether a copy may be kept beside the log."""
     verified: bool = True
     """Whether a log that is not what its ledger says is refused; else it is read as it stands, with a note."""
     shape: Literal["long", "wide", "triplets", "tagged"] | None = None
@@ -114,7 +112,6 @@ def read(
     reader: str | None = None,
     columns: Mapping[str, str] | None = None,
     measures: Sequence[str] | Mapping[str, Direction] | None = None,
-    cache: bool = True,
     verified: bool = True,
 ) -> Lifetime:
     """The lifetime at `path`, by the reader that recognises it.
@@ -123,7 +120,7 @@ def read(
     column names to those of a table of one's own. A log that is not what its ledger says raises
     Unverified; with `verified=False` it is read as it stands, and its notes say what is wrong.
     """
-    options = Options(dict(columns or {}), _directions(measures), cache, verified)
+    options = Options(dict(columns or {}), _directions(measures), verified)
     place = locate(path)
     chosen = READERS.get(reader) if reader else recognise(place)
     return chosen.read(place, options)

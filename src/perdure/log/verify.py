@@ -17,7 +17,8 @@ from perdure import files
 from perdure.errors import LogError, Unverified
 from perdure.frozen import frozen
 from perdure.log.problem import Problem
-from perdure.log.tsv import Source, records_in, sources
+from perdure.log.rows import records_in
+from perdure.log.sources import Source, sources
 
 __all__ = [
     "BLOCKS_FILE",

@@ -97,7 +97,7 @@ def _lived(
         lead(live(syllabus, folder, life, seed, learner=learner, states=states), learner)
     except PerdureError as problem:
         _broken(f"{name}: {problem}", problem)
-    return read(folder / life, cache=False).experiences.drop("timestamp")
+    return read(folder / life).experiences.drop("timestamp")
 
 
 def _check_saving(

@@ -21,7 +21,7 @@ from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.formats.l2logger import object_in
-from perdure.log.tsv import DATA_FILE
+from perdure.log.sources import DATA_FILE
 from perdure.log.verify import ended
 from perdure.log.write.manifest import write_object
 from perdure.run.lock import held

@@ -25,7 +25,8 @@ from perdure.errors import LogError, WriteError, message_of
 from perdure.frozen import frozen
 from perdure.learners.interface import LearnerError, Saved
 from perdure.log.formats.l2logger import MANIFEST
-from perdure.log.tsv import DATA_FILE, records_in
+from perdure.log.rows import records_in
+from perdure.log.sources import DATA_FILE
 from perdure.log.verify import BLOCKS_FILE, ledger_of, refusal, verify
 from perdure.log.write.manifest import write_object
 from perdure.run.seeds import Seeds

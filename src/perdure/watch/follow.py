@@ -286,11 +286,11 @@ class Follower:
 
     def _with(self, found: Sequence[OwnExpert]) -> Surveyor:
         """What scores lifetimes beside the experts that are there by now; nothing is written beside a log."""
-        how = How(self.settings, tuple(map(str, self._experts)), tuple(found), look=_seen, cache=False)
+        how = How(self.settings, tuple(map(str, self._experts)), tuple(found), look=_seen)
         try:
             return Surveyor(how)
         except PerdureError:
-            return Surveyor(How(self.settings, look=_seen, cache=False))
+            return Surveyor(How(self.settings, look=_seen))
 
     def _score(self, now: float) -> bool:
         """Score lifetimes that have a new block, one after the other, within the share of time that may be spent."""

@@ -20,8 +20,8 @@ from perdure.curves.model import Prep
 from perdure.curves.prepare import smooth, width_for
 from perdure.errors import LogError
 from perdure.lazy import pl
-from perdure.log.text import header_names, records
-from perdure.log.tsv import DATA_FILE
+from perdure.log.rows import header_names, records
+from perdure.log.sources import DATA_FILE
 
 __all__ = ["Bins", "BlockSoFar", "Seen", "Tail"]
 
@@ -247,7 +247,7 @@ class Tail:
         body = chunk[:end]
         if not seen.header and body:
             first, _, body = body.partition(b"\n")
-            seen.header = header_names(first, "replace")
+            seen.header = header_names(first)
         seen.offset += end
         return self._add(body, seen.header) if body else False
 

@@ -1,4 +1,4 @@
-"""Reading L2Logger folders: versions, workers, order, names, extras, cache."""
+"""Reading L2Logger folders: versions, workers, order, names, extras."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import pytest
 
 import perdure
 from perdure.errors import NotALog, UnknownName
-from perdure.log import cache
 from perdure.log.read import find
 
 
 def test_l2metrics_own_example_has_its_published_counts(shared: Path) -> None:
-    lifetime = perdure.read(shared / "data" / "l2metrics-examples" / "ll_logs" / "multi_task", cache=False)
+    lifetime = perdure.read(shared / "data" / "l2metrics-examples" / "ll_logs" / "multi_task")
     scenario = lifetime.scenario
     assert (scenario.learning_experiences, scenario.evaluation_experiences) == (1200, 720)
     assert [task.label for task in scenario.tasks] == ["task1_1", "task2_1", "task3_1"]
@@ -24,7 +23,7 @@ def test_l2metrics_own_example_has_its_published_counts(shared: Path) -> None:
 
 
 def test_format_1_0_reads_as_wake_and_names_fold_case(shared: Path) -> None:
-    lifetime = perdure.read(shared / "data" / "cases" / "c24_v10_uppercase" / "ll" / "c24_v10_uppercase", cache=False)
+    lifetime = perdure.read(shared / "data" / "cases" / "c24_v10_uppercase" / "ll" / "c24_v10_uppercase")
     assert set(lifetime.experiences["block_subtype"]) == {"wake"}
     assert all(task.label == task.label.lower() for task in lifetime.scenario.tasks)
 
@@ -33,7 +32,7 @@ def test_every_shared_case_is_read_in_full(shared: Path) -> None:
     for folder in sorted((shared / "data" / "cases").iterdir()):
         if folder.is_dir():
             (log,) = (folder / "ll").iterdir()
-            lifetime = perdure.read(log, cache=False)
+            lifetime = perdure.read(log)
             lines = sum(file.read_bytes().count(b"\n") - 1 for file in log.rglob("data-log.tsv"))
             assert lifetime.experiences.height == lines, folder.name
 
@@ -75,7 +74,7 @@ def test_large_and_small_files_read_alike(tmp_path: Path) -> None:
                 steps=np.arange(length),
             )
             start += length
-    lifetime = perdure.read(tmp_path / "life", cache=False)
+    lifetime = perdure.read(tmp_path / "life")
     assert np.array_equal(lifetime.experiences["reward"].to_numpy(), values)
     assert [block.length for block in lifetime.scenario.blocks] == lengths
     assert lifetime.experiences["steps"].dtype == pl.Int64
@@ -118,54 +117,3 @@ def test_all_lifetimes_below_a_folder_are_found_in_order(life: Path) -> None:
 def test_an_unknown_measure_offers_the_nearest(life: Path) -> None:
     with pytest.raises(UnknownName, match="did you mean 'reward'"):
         perdure.read(life).passage("rewrad")
-
-
-class TestCache:
-    """A copy under `.perdure/` gives the same table, and is never taken for another log's."""
-
-    @pytest.fixture
-    def large(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        monkeypatch.setattr(cache, "WORTH_KEEPING", 20_000)
-        with perdure.Journal(tmp_path, "life") as journal:
-            journal.log_many(
-                block_num=0,
-                exp_num=np.arange(25_000),
-                block_type="train",
-                task_name="A_1",
-                reward=np.random.default_rng(0).normal(size=25_000),
-                note="x",
-            )
-        return tmp_path / "life"
-
-    def test_it_gives_the_same_table(self, large: Path) -> None:
-        first = perdure.read(large).experiences
-        cache.settle()
-        assert (large / ".perdure" / "experiences.parquet").is_file()
-        assert perdure.read(large).experiences.equals(first)
-
-    def test_it_is_not_taken_when_the_journal_grew(self, large: Path) -> None:
-        perdure.read(large)
-        cache.settle()
-        with perdure.Journal(large.parent, large.name, join=True) as journal:
-            journal.log(block_num=0, exp_num=25_000, block_type="train", task_name="A_1", reward=1, note="x")
-        assert perdure.read(large).experiences.height == 25_001
-
-    def test_it_keeps_what_was_left_out(self, large: Path) -> None:
-        file = next(large.rglob("data-log.tsv"))
-        file.write_bytes(file.read_bytes()[:-3])
-        (large / "blocks.jsonl").unlink()
-        notes = perdure.read(large).notes
-        cache.settle()
-        assert "torn" in notes[0]
-        assert perdure.read(large).notes == notes
-
-    def test_a_damaged_copy_is_no_loss(self, large: Path) -> None:
-        first = perdure.read(large).experiences
-        cache.settle()
-        (large / ".perdure" / "experiences.parquet").write_bytes(b"PAR1 nonsense PAR1")
-        assert perdure.read(large).experiences.equals(first)
-
-    def test_it_can_be_declined(self, large: Path) -> None:
-        perdure.read(large, cache=False)
-        cache.settle()
-        assert not (large / ".perdure").exists()

@@ -15,13 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import LogError
-from perdure.log import text as delimited_text
-from perdure.log.delimited import tables
+from perdure.log import rows as delimited_text
 from perdure.log.export import WRITERS as EXPORTS
 from perdure.log.export import export
 from perdure.log.formats.table import TABLE, frame_lifetimes
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.read import Options
+from perdure.log.rows import tables
+from perdure.log.sources import Source
 from perdure.testing import check_reader
 
 OWN = {"task_name": "env", "block_type": "phase"}
@@ -330,7 +331,7 @@ def test_text_that_spans_several_chunks_is_laid_out_the_same(tmp_path: Path, mon
     text = GOOD + 'Pong,train,1,true,"two\nlines, ""quoted"""\n' * 9 + "Pong,train,bad,true,\n"
     file = put(tmp_path, text)
     for chunk in (1, 2, 3, 7, 64):
-        monkeypatch.setattr(delimited_text, "_CHUNK", chunk)
+        monkeypatch.setattr(delimited_text, "_SCANNED_BYTES", chunk)
         assert refusal(file).startswith(f"{file}:24: score is 'bad'")
 
 
@@ -362,7 +363,7 @@ def test_any_text_that_polars_writes_is_laid_out_as_polars_reads_it(
     with TemporaryDirectory() as folder:
         file = Path(folder, "any.csv")
         frame.write_csv(file, separator=separator)
-        (table,) = tables([file], separator, [])
+        (table,) = tables([Source(str(file), file.name, file.stat().st_size)], separator, [])
     assert table.rows.equals(frame)
     number = 2
     for row, record in enumerate(frame.iter_slices(1)):

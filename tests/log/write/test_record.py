@@ -132,7 +132,7 @@ def test_what_is_logged_is_what_is_read(tmp_path_factory: pytest.TempPathFactory
                 reward=reward,
                 note=f"x{note}",
             )
-    rows = perdure.read(folder / "life", cache=False).experiences
+    rows = perdure.read(folder / "life").experiences
     assert rows["task_name"].to_list() == [task.lower() for task, _, _ in records]
     assert rows["reward"].to_list() == [None if reward is None else float(reward) for _, reward, _ in records]
     assert [json.loads(one)["note"] for one in rows["task_params"]] == [note for _, _, note in records]
@@ -181,7 +181,7 @@ def test_columns_and_single_records_say_the_same(tmp_path_factory: pytest.TempPa
             note=notes,
             **common,
         )
-    one, many = (perdure.read(folder / name, cache=False).experiences.drop("timestamp") for name in ("one", "many"))
+    one, many = (perdure.read(folder / name).experiences.drop("timestamp") for name in ("one", "many"))
     assert one.equals(many)
     assert check_l2logger(folder / "many").problems == ()
 

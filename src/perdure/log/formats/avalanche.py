@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors import LogError
-from perdure.log.delimited import bytes_of
 from perdure.log.formats.runs import RunReader, Scalar
 from perdure.log.formats.shapes import beginning
+from perdure.log.rows import bytes_of
 
 __all__ = ["AVALANCHE"]
 

@@ -23,8 +23,8 @@ from perdure.log.alike import Alike
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
+from perdure.log.rows import unreadable
 from perdure.log.seal import BLANK, believe, broken_seal, footer_of, word_of
-from perdure.log.text import unreadable
 
 __all__ = ["BULK", "FACTS", "IDENTITY", "KEY", "PER_PIECE", "SUFFIX", "VERSION", "Own", "Shared", "part_name"]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log import cells
-from perdure.log.delimited import Table, table_in
 from perdure.log.formats import packed
 from perdure.log.formats.column_names import table_shape
 from perdure.log.formats.mlflow import settled
@@ -22,6 +21,7 @@ from perdure.log.formats.table import rows_lifetimes
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
+from perdure.log.rows import Table
 
 __all__ = ["CHARTS"]
 
@@ -63,8 +63,7 @@ class _Charts:
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:  # noqa: ARG002
         """A lifetime per run, by its tags."""
         notes: list[str] = []
-        content, separator = packed.content(path)
-        table = table_in(content, path, separator, notes)
+        table = packed.table(path, notes)
         if table is None:
             raise LogError(f"no values here ({'; '.join(notes)})", f"expected {self.summary}", file=path)
         # What is missing is an empty text here, in quotes as everything is.

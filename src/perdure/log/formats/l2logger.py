@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,16 +13,15 @@ import msgspec
 from perdure import files
 from perdure.errors import LogError, nearest
 from perdure.lazy import pl
-from perdure.log import cache
 from perdure.log.blocks import in_order
 from perdure.log.cells import folded, typed
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.problem import Problem
 from perdure.log.read import Options
+from perdure.log.rows import Checksums, Unparsed, parse, pieces
 from perdure.log.rules import FILLED_COLUMNS, MEASURE, OPTIONAL_COLUMNS, RULES
-from perdure.log.text import unreadable
-from perdure.log.tsv import Checksums, Source, Unparsed, pieces, sources
+from perdure.log.sources import Source, sources
 from perdure.log.verify import (
     BLOCKS_FILE,
     Ledger,
@@ -50,8 +48,6 @@ __all__ = [
     "object_in",
     "schema_of",
 ]
-
-_Listed = tuple[Ledger | None, Sequence[Source]]
 
 LOGGER_INFO = "logger_info.json"
 SCENARIO_INFO = "scenario_info.json"
@@ -105,45 +101,27 @@ class L2Logger:
         )
 
     def _verified(
-        self,
-        path: Path,
-        measures: Mapping[str, Direction],
-        options: Options,
-        attempts: int = 3,
-        listed: _Listed | None = None,
+        self, path: Path, measures: Mapping[str, Direction], options: Options, attempts: int = 3
     ) -> tuple[Ledger | None, pl.DataFrame, list[str]]:
-        """The ledger, the records that it answers for, and what is to be said of them."""
-        ledger, found = listed = listed or self._listed(path)
-        key = cache.key_of(found, measures, ledger.digest if ledger else None) if options.cache else ""
-        kept = _copy(path, key) if options.cache else None
-        if kept is not None:  # made from text that was verified under the same ledger
-            return ledger, kept[0], [*kept[1], *notes_on(ledger, found)]
+        """Return the ledger, the records, and notes on them."""
+        ledger = ledger_of(path)  # before the files, which only grow
+        found = sources(path)
         notes: list[str] = []
         closed = ledger.closed if ledger else {}
-        checksums = Checksums({file: one.bytes for file, one in closed.items()})
+        checksums = Checksums({file: block.bytes for file, block in closed.items()})
         rows = self._rows(path, found, measures, notes, checksums)
         problems: Sequence[Problem] = ()
         if ledger is not None:
-            seen = {one.relative: Seen(one.size, checksums.found.get(one.relative)) for one in found}
+            seen = {source.relative: Seen(source.size, checksums.found.get(source.relative)) for source in found}
             problems = errors_in(compared(ledger, seen))
-            if (
-                not problems
-                and seen.keys() == closed.keys()
-                and rows.height != sum(one.rows for one in closed.values())
-            ):
-                problems = verify(path)  # which counts, and finds the file
+            whole = seen.keys() == closed.keys()
+            if not problems and whole and rows.height != sum(block.rows for block in closed.values()):
+                problems = verify(path)  # which counts the records of each file
         if problems and attempts > 1 and ledger_of(path) != ledger:
-            return self._verified(path, measures, options, attempts - 1)  # a journal is at work here: look again
+            return self._verified(path, measures, options, attempts - 1)  # a journal is writing: read again
         if problems and options.verified:
             raise refusal(path, problems)
-        if options.cache and not problems:
-            made = _parts_of(rows)
-            cache.keep(path, cache.EXPERIENCES, key, rows.height, lambda: cache.Copy(*made(), rows.height, notes))
         return ledger, rows, [*notes, *as_it_stands(problems), *notes_on(ledger, found)]
-
-    def _listed(self, path: Path) -> _Listed:
-        """The ledger and the data files; the ledger first, because the files only grow."""
-        return ledger_of(path), sources(path)
 
     def _rows(
         self,
@@ -153,34 +131,20 @@ class L2Logger:
         notes: list[str],
         checksums: Checksums,
     ) -> pl.DataFrame:
-        frames = list(self._pieces(path, found, measures, notes, checksums))
-        rows = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
-        return in_order(self._columns(path, rows, measures))
-
-    def _pieces(
-        self,
-        path: Path,
-        found: Sequence[Source],
-        measures: Mapping[str, Direction],
-        notes: list[str],
-        checksums: Checksums,
-    ) -> Iterator[pl.DataFrame]:
-        """The rows as parsed, some hundred thousand at a time; LogError where there are none, or some cannot be."""
         if not found:
             raise LogError("no data-log.tsv in any folder below", "nothing was logged here", file=path)
-        none = True
         try:
-            for piece in pieces(found, lambda header, file: schema_of(header, file, measures), notes, checksums):
-                none = False
-                yield piece
+            frames = [
+                parse(piece, schema_of(piece.header, piece.path, measures), null_values="")[0]
+                for piece in pieces(found, notes, checksums)
+            ]
         except Unparsed as problem:
             raise _first_error(path, str(problem)) from problem
-        if none:
-            raise LogError(
-                f"no record in any of {len(found)} files ({'; '.join(notes) or 'headers only'})",
-                "leave it out",
-                file=path,
-            )
+        if not frames:
+            what = f"no record in any of {len(found)} files ({'; '.join(notes) or 'headers only'})"
+            raise LogError(what, "leave it out", file=path)
+        rows = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
+        return in_order(self._columns(path, rows, measures))
 
     def _columns(self, path: Path, rows: pl.DataFrame, measures: Mapping[str, Direction]) -> pl.DataFrame:
         """The rows as parsed, in the columns and types of a lifetime."""
@@ -264,37 +228,6 @@ def schema_of(header: tuple[str, ...], file: Path, measures: Mapping[str, Direct
             others = [one for one in header if one not in STANDARD_COLUMNS]
             raise LogError(f"no column for the measure {name!r}", nearest(name, others), file=file, line=1)
     return {name: STANDARD_COLUMNS.get(name, MEASURE.kind if name in measures else pl.String()) for name in header}
-
-
-def _copy(path: Path, key: str) -> tuple[pl.DataFrame, Sequence[str]] | None:
-    """The copy of all rows, if it is of these files."""
-    kept = cache.recall(path, cache.EXPERIENCES, key)
-    found = _table_of(kept) if kept else None
-    return None if kept is None or found is None else (found, kept.notes)
-
-
-def _parts_of(rows: pl.DataFrame) -> Callable[[], tuple[list[memoryview], bytes]]:
-    """What is kept of a table."""
-
-    def made() -> tuple[list[memoryview], bytes]:
-        into = io.BytesIO()
-        rows.write_parquet(into, compression="lz4", statistics=False)  # nobody asks for a part of it
-        return [into.getbuffer()], _shape_of(rows)
-
-    return made
-
-
-def _table_of(kept: cache.Copy) -> pl.DataFrame | None:
-    """The table that was kept, unless it reads otherwise than it was written."""
-    try:
-        table = pl.read_parquet(bytes(kept.parts[0]))
-    except unreadable():
-        return None
-    return table if _shape_of(table) == kept.said else None
-
-
-def _shape_of(table: pl.DataFrame) -> bytes:
-    return msgspec.json.encode([table.height, {name: str(kind) for name, kind in table.schema.items()}])
 
 
 def _sound(columns: Mapping[str, pl.Series]) -> bool:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,8 @@ from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.parameters import parameters
 from perdure.log.places import as_text
 from perdure.log.read import Options
-from perdure.log.tsv import DATA_FILE, sources
-
-if TYPE_CHECKING:
-    from perdure.log.delimited import Table
+from perdure.log.rows import Table, tables
+from perdure.log.sources import DATA_FILE, sources
 
 __all__ = ["LEARNKIT"]
 
@@ -104,13 +102,12 @@ def _tables(root: Path, name: str, notes: list[str]) -> list[Table]:
     """The files called `name`, with worker and phase from their folders where no column says them."""
     if not root.is_dir():
         raise LogError("no such folder", f"expected <worker>/<phase>/<task>/{DATA_FILE} below it", file=root)
-    files = [source.path for source in sources(root, name)]
-    for file in files:
-        if len(file.relative_to(root).parts) != 4:
-            raise LogError(f"not at <worker>/<phase>/<task>/{name}", "move it there, or out of this log", file=file)
-    from perdure.log.delimited import tables
-
-    return [_placed(table, root) for table in tables(files, "\t", notes, root)]
+    found = sources(root, name)
+    for source in found:
+        if source.relative.count("/") != 3:
+            what = f"not at <worker>/<phase>/<task>/{name}"
+            raise LogError(what, "move it there, or out of this log", file=source.name)
+    return [_placed(table, root) for table in tables(found, "\t", notes)]
 
 
 def _placed(table: Table, root: Path) -> Table:

@@ -12,11 +12,11 @@ from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.blocks import in_order
-from perdure.log.delimited import Table
 from perdure.log.formats.column_names import is_bookkeeping, offer
 from perdure.log.formats.row_identity import Counts, Lives
 from perdure.log.model import EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.read import Options
+from perdure.log.rows import Table
 
 __all__ = ["BLOCKS", "lifetimes", "measures_of"]
 

@@ -18,7 +18,7 @@ from perdure.log.formats.matrix_labels import Labelled, number, taken_apart
 from perdure.log.formats.matrix_settled import RawMatrix
 from perdure.log.formats.packed import inner_kind
 from perdure.log.formats.shapes import beginning, content_of, shape_of
-from perdure.log.text import rows_of, separator_of
+from perdure.log.rows import rows_of, separator_of
 
 __all__ = ["SUFFIXES", "arrays_of", "looks_like_matrix", "raw_matrices", "read_baseline"]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from perdure import files
 from perdure.errors import LogError
-from perdure.log.delimited import bytes_of
 from perdure.log.formats.runs import RunReader, Scalar, learner_and_seed
+from perdure.log.rows import bytes_of
 
 __all__ = ["MLFLOW", "settled"]
 

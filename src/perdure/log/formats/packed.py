@@ -9,12 +9,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
 from perdure import files
 from perdure.errors import LogError
-from perdure.log.delimited import bytes_of
-from perdure.log.text import cells
+from perdure.log.rows import Table, cells, reading, tables
+from perdure.log.sources import Source
 
 __all__ = [
     "BINARY",
@@ -27,13 +27,14 @@ __all__ = [
     "kind",
     "shown_suffixes",
     "stem",
+    "table",
     "trouble",
 ]
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 
-_UNPACKED_AT_MOST = 2 << 30  # ten million rows of text; a bomb of zeros reaches it from 2 MB
+_UNPACKED_AT_MOST = 4 << 30  # a bomb of zeros reaches it from 4 MB
 _GLANCE = 1 << 20
 _CHUNK = 1 << 24
 _BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
@@ -110,13 +111,40 @@ def trouble(path: Path) -> tuple[str, str] | None:
     return None
 
 
-def content(path: Path) -> tuple[bytes, str]:
-    """What a text table holds, and its separator; LogError where it does not unpack, or not within bounds."""
-    if kind(path) in SEPARATORS:
-        return bytes_of(path), SEPARATORS[kind(path)]
+def table(path: Path, notes: list[str]) -> Table | None:
+    """Read a text table, unpacked piece by piece; None, with a note, if it has no rows."""
+    packed = kind(path) not in SEPARATORS
+    with _unpacking(path) if packed else reading(path):
+        size = _UNPACKED_AT_MOST + 1 if packed else path.stat().st_size
+        separator = _separator_in(path)
+        found = tables([Source(str(path), path.name, size)], separator, notes, _stream if packed else None)
+    return found[0] if found else None
+
+
+def content(path: Path) -> bytes:
+    """Return all of a text file, unpacked; raise LogError if it does not unpack within bounds."""
+    with _unpacking(path), _opened(path) as (file, _):
+        stream, chunks = _Bounded(path, file), []
+        while chunk := stream.read(_CHUNK):
+            chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _separator_in(path: Path) -> str:
+    with _opened(path) as (_, suffix):
+        return SEPARATORS[suffix]
+
+
+@contextmanager
+def _stream(source: Source) -> Iterator[IO[bytes]]:
+    with _opened(source.path) as (file, _):
+        yield cast("IO[bytes]", _Bounded(source.path, file))
+
+
+@contextmanager
+def _unpacking(path: Path) -> Iterator[None]:
     try:
-        with _opened(path) as (file, suffix):
-            return _bounded(path, file), SEPARATORS[suffix]
+        yield
     except _BROKEN as problem:
         raise LogError(f"does not unpack ({problem})", "pack it again, or give the file itself", file=path) from problem
 
@@ -152,18 +180,23 @@ def _only_table(path: Path, archive: zipfile.ZipFile) -> str:
     )
 
 
-def _bounded(path: Path, file: IO[bytes]) -> bytes:
-    """All of `file`, as long as it is no more than a table can be; its own word on its size is not believed."""
-    whole = io.BytesIO()
-    while chunk := file.read(_CHUNK):
-        if whole.tell() + len(chunk) > _UNPACKED_AT_MOST:
+class _Bounded:
+    """A stream that refuses to unpack to more than a table can be; its own word on its size is not believed."""
+
+    def __init__(self, path: Path, stream: IO[bytes]) -> None:
+        self._path, self._stream, self._size = path, stream, 0
+
+    def read(self, size: int) -> bytes:
+        """Read up to `size` bytes."""
+        chunk = self._stream.read(size)
+        self._size += len(chunk)
+        if self._size > _UNPACKED_AT_MOST:
             raise LogError(
                 f"unpacks to more than {_UNPACKED_AT_MOST >> 20} MiB, which no packed table may",
                 "if it is meant to be so large, unpack it yourself, or write Parquet",
-                file=path,
+                file=self._path,
             )
-        whole.write(chunk)
-    return whole.getvalue()
+        return chunk
 
 
 _TEXTS = (*SEPARATORS, *(f"{suffix}.gz" for suffix in SEPARATORS), ".zip")

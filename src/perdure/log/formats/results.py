@@ -22,12 +22,12 @@ from perdure import files
 from perdure.errors import LogError, NotALog
 from perdure.frozen import frozen
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixLifetime
-from perdure.log.delimited import bytes_of
 from perdure.log.formats.matrix import lifetime_of
 from perdure.log.formats.matrix_settled import RawMatrix, accuracy_matrices, matrix_of_cells
 from perdure.log.formats.runs import learner_and_seed
 from perdure.log.places import as_text
 from perdure.log.read import Options
+from perdure.log.rows import bytes_of
 
 __all__ = ["RESULTS"]
 

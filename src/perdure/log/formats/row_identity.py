@@ -13,8 +13,8 @@ import numpy.typing as npt
 from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log import cells
-from perdure.log.delimited import Table
 from perdure.log.formats.column_names import IDENTITY
+from perdure.log.rows import Table
 
 __all__ = ["Lives", "Who", "lives"]
 

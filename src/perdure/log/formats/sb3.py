@@ -22,12 +22,12 @@ from perdure.errors import LogError
 from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log import cells
-from perdure.log.delimited import Table, bytes_of, table_in
 from perdure.log.formats.matrix_files import arrays_of
 from perdure.log.formats.table import rows_lifetimes
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
+from perdure.log.rows import Table, bytes_of, table_in
 
 __all__ = ["SB3"]
 
@@ -132,26 +132,17 @@ def _monitor(path: Path, notes: list[str]) -> _Monitor:
         raise LogError(f"the first line is no JSON: {problem}", "expected #{…}", file=path, line=1) from problem
     if not first.startswith(b"#") or not isinstance(said, dict) or not newline:
         raise LogError("no monitor", "expected #{…} on the first line, and r,l,t on the second", file=path, line=1)
-    try:
-        table = table_in(rest, path, ",", notes)
-    except LogError as problem:  # which does not know of the first line
-        raise LogError(problem.said, problem.fix, file=path, line=(problem.line or 0) + 1) from problem
+    table = table_in(rest, path, ",", notes, line=2)
     if table is None or not {"r", "l", "t"} <= set(table.rows.columns):
         raise LogError("no columns r, l and t", "a monitor has a line per episode", file=path, line=2)
-    below = tuple(replace(part, lines=_lines(table) + 1) for part in table.parts)
     start = said.get("t_start")
     task = said.get("env_id")
     return _Monitor(
         task=_task(task if isinstance(task, str) and task not in ("", "None") else _called(path)),
         start=float(start) if isinstance(start, int | float) and abs(start) < 1e15 else 0.0,
         tested=bool(_TESTED.search(path.name.removesuffix(_MONITOR))),
-        rows=_episodes(Table(table.rows, below)),
+        rows=_episodes(table),
     )
-
-
-def _lines(table: Table) -> npt.NDArray[np.int64]:
-    (part,) = table.parts
-    return np.arange(table.rows.height) + 2 if part.lines is None else part.lines
 
 
 def _episodes(table: Table) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from perdure.log.formats import packed
 from perdure.log.formats.column_names import table_shape
 from perdure.log.formats.matrix_labels import blank, is_matrix, number
 from perdure.log.read import Options
-from perdure.log.text import cells, rows_of, separator_of
+from perdure.log.rows import cells, rows_of, separator_of
 
 __all__ = [
     "Shape",
@@ -55,7 +55,7 @@ def content_of(path: Path) -> bytes:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "no regular file")
     if packed.kind(path) != packed.inner_kind(path):
-        return packed.content(path)[0]
+        return packed.content(path)
     with files.opened(path) as file:
         return file.read()
 

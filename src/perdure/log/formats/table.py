@@ -13,7 +13,6 @@ import numpy as np
 from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log import cells
-from perdure.log.delimited import Part, Table, bytes_of, table_in
 from perdure.log.formats import long, packed, tagged, triplets, wide
 from perdure.log.formats.column_names import NEEDED, Layout, layout, table_shape
 from perdure.log.formats.row_identity import Counts, Lives, lives
@@ -21,7 +20,7 @@ from perdure.log.formats.shapes import shape_of
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
-from perdure.log.text import unreadable
+from perdure.log.rows import Part, Table, bytes_of, unreadable
 
 __all__ = ["TABLE", "frame_lifetimes", "is_frame", "rows_lifetimes"]
 
@@ -211,8 +210,7 @@ def _loaded(path: Path, options: Options, notes: list[str]) -> tuple[Table, Layo
         how = _layout(path, options)
         table = Table(_collected(path, _scan(path)), (Part(path, 0, counted="row"),))
     elif packed.is_table_name(path):
-        content, separator = packed.content(path)
-        found = table_in(content, path, separator, notes)
+        found = packed.table(path, notes)
         if found is None:
             raise LogError(
                 f"no table here ({'; '.join(notes)})", "expected a header of names and rows below it", file=path

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log import cells
-from perdure.log.delimited import Table
 from perdure.log.formats import long, triplets
 from perdure.log.formats.column_names import STEPS, plain
 from perdure.log.formats.row_identity import Lives
@@ -24,6 +23,7 @@ from perdure.log.formats.tags import Tag, tags_of
 from perdure.log.model import Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
+from perdure.log.rows import Table
 
 __all__ = ["WHAT_TO_LOG", "lifetimes", "single_task"]
 

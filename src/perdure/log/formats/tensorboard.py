@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from perdure.errors import LogError
-from perdure.log.delimited import bytes_of
 from perdure.log.formats import protobuf
 from perdure.log.formats.protobuf import Damaged, fields
 from perdure.log.formats.runs import RunReader, Scalar
+from perdure.log.rows import bytes_of
 
 __all__ = ["TENSORBOARD", "scalars_in"]
 

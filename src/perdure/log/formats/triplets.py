@@ -14,7 +14,6 @@ from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.accuracy_matrix import AccuracyMatrix
-from perdure.log.delimited import Table
 from perdure.log.formats import long
 from perdure.log.formats.column_names import plain
 from perdure.log.formats.matrix import MatrixLifetime, lifetime_of
@@ -22,6 +21,7 @@ from perdure.log.formats.matrix_settled import matrix_of_cells
 from perdure.log.formats.row_identity import Lives
 from perdure.log.model import Direction
 from perdure.log.read import Options
+from perdure.log.rows import Table
 
 __all__ = ["lifetimes"]
 

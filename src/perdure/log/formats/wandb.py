@@ -17,10 +17,10 @@ from typing import Any
 import msgspec
 
 from perdure.errors import LogError
-from perdure.log.delimited import bytes_of
 from perdure.log.formats import protobuf
 from perdure.log.formats.protobuf import Damaged, fields
 from perdure.log.formats.runs import Row, RunReader, learner_and_seed
+from perdure.log.rows import bytes_of
 
 __all__ = ["WANDB"]
 

@@ -18,12 +18,12 @@ from perdure.errors import LogError
 from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log import cells
-from perdure.log.delimited import Table
 from perdure.log.formats import long
 from perdure.log.formats.column_names import STEPS, is_bookkeeping, plain
 from perdure.log.formats.row_identity import Counts, Lives
 from perdure.log.model import Lifetime
 from perdure.log.read import Options
+from perdure.log.rows import Table
 
 __all__ = ["lifetimes"]
 

@@ -17,8 +17,9 @@ from perdure.arguments import held_to_signature
 from perdure.errors import LogError, PerdureError, RecordError, message_of
 from perdure.log.formats.l2logger import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
 from perdure.log.model import STANDARD_COLUMNS, Direction, Role
+from perdure.log.rows import header_of
 from perdure.log.rules import BEYOND
-from perdure.log.tsv import DATA_FILE, header_of
+from perdure.log.sources import DATA_FILE
 from perdure.log.verify import BLOCKS_FILE
 from perdure.log.write.manifest import described, object_text, provenance, write_text
 from perdure.log.write.record import (

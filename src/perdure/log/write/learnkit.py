@@ -17,7 +17,7 @@ from perdure.log.formats.l2logger import MANIFEST
 from perdure.log.formats.learnkit_tree import BATCH_COLUMNS, BLOCK_REPORT, EPISODE_COLUMNS, SPACES, Phase, folder_name
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.rules import is_object
-from perdure.log.tsv import DATA_FILE
+from perdure.log.sources import DATA_FILE
 from perdure.log.variants import task_of
 
 __all__ = ["phases", "write_learnkit"]

@@ -17,7 +17,8 @@ import msgspec
 from perdure import files
 from perdure.errors import LogError, RecordError, WriteError
 from perdure.log.model import STANDARD_COLUMNS
-from perdure.log.tsv import DATA_FILE, header_of, records_in
+from perdure.log.rows import header_of, records_in
+from perdure.log.sources import DATA_FILE
 from perdure.log.verify import ledger_of
 from perdure.log.write.columns import Part
 from perdure.log.write.record import quoted

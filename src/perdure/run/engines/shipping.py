@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from perdure import files
 from perdure.errors import LogError, PerdureError
-from perdure.log.tsv import DATA_FILE
+from perdure.log.sources import DATA_FILE
 from perdure.log.verify import BLOCKS_FILE, ledger_of, refusal, verify
 from perdure.run.folder import RunFolder
 from perdure.run.plan import PRE_DEPLOYMENT, Job

@@ -1,0 +1,185 @@
+"""Delimited text is read in one place, and by rules that hold for any text."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import zlib
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import perdure
+from perdure.errors import LogError
+from perdure.log import rows
+from perdure.log.rows import (
+    Checksums,
+    Unparsed,
+    cells,
+    examine,
+    header_names,
+    parse,
+    pieces,
+    records,
+    records_in,
+    rows_of,
+    separator_of,
+    table_in,
+    tables,
+)
+from perdure.log.sources import Source
+
+CELL = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=6)
+ROWS = st.lists(st.lists(CELL, min_size=2, max_size=2), min_size=1, max_size=6)
+SEPARATOR = st.sampled_from(",\t")
+
+
+def written(cells: list[list[str]], separator: str) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(cells)
+    return text.getvalue()
+
+
+def source(file: Path, content: bytes) -> Source:
+    file.write_bytes(content)
+    return Source(str(file), file.name, len(content))
+
+
+@settings(deadline=None)
+@given(ROWS, SEPARATOR)
+def test_records_are_those_written_and_know_their_lines(given: list[list[str]], separator: str) -> None:
+    text = written(given, separator)
+    found = records(text, separator)
+    assert [fields for _, fields in found] == given
+    assert rows_of(text, separator) == [[cell.strip() for cell in row] for row in given]
+    assert cells(text, separator) == [cell.strip() for cell in given[0]]
+    assert [line for line, _ in found] == [
+        1 + len(io.StringIO(written(given[:at], separator), newline="").readlines()) for at in range(len(given))
+    ]
+
+
+@settings(deadline=None)
+@given(ROWS, SEPARATOR)
+def test_parsing_examining_and_counting_agree_on_the_records(given: list[list[str]], separator: str) -> None:
+    content = b"a%cb\n" % ord(separator) + written(given, separator).encode()
+    table = table_in(content, Path("table.csv"), separator, [])
+    examined = examine("table.csv", content, separator)
+    assert table is not None
+    assert [list(row) for row in table.rows.iter_rows()] == given
+    assert examined.problems == ()
+    assert examined.table is not None
+    assert examined.table.drop("line").equals(table.rows)
+    assert records_in(content) == len(given)
+    refused = [table.refusal(row, "", "").line for row in range(len(given))]
+    assert examined.table["line"].to_list() == refused
+
+
+@pytest.mark.parametrize("size", [8, 16, 40, 1 << 20])
+def test_the_size_of_a_piece_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    body = b'a\tb\n1\t"x\ny"\n2\tz\n3\t"t\tt"\n' + b"4\tw\n" * 9
+    found = source(tmp_path / "data.tsv", body + b"torn")
+    whole = tables([found], "\t", [])[0]
+    monkeypatch.setattr(rows, "_PIECE_BYTES", size)
+    notes: list[str] = []
+    (table,) = tables([found], "\t", notes)
+    assert table.rows.equals(whole.rows)
+    assert [table.refusal(row, "", "").line for row in range(12)] == [2, 4, 5, *range(6, 15)]
+    assert "data.tsv:15: the last line is torn (4 bytes" in notes[0]
+    checksums = Checksums({"data.tsv": 20})
+    list(pieces([found], [], checksums))
+    assert checksums.found == {"data.tsv": zlib.crc32(body[:20])}
+
+
+def test_small_files_with_the_same_header_share_a_piece(tmp_path: Path) -> None:
+    found = [source(tmp_path / f"{number}.tsv", b"a\tb\n%d\tx\n" % number) for number in range(3)]
+    found.append(source(tmp_path / "other.tsv", b"c\n9\n"))
+    (first, second) = pieces(found, [])
+    frame, counts = parse(first, {"a": pl.Int64(), "b": pl.String()})
+    assert frame["a"].to_list() == [0, 1, 2]
+    assert counts == [(1, None)] * 3
+    assert second.header == ("c",)
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "problem"),
+    [
+        (b"1\tx\n2\n", 3, "1 fields where the header has 2"),
+        (b"1\tx\n2\ty\tz\n", 3, "3 fields where the header has 2"),
+        (b'1\t"x\ny"\n2\n', 4, "1 fields where the header has 2"),
+        (b'1\tx\n2\t"y\n3\tz\n', 3, "a quote in the record that begins here is never closed"),
+        (b"1\tx\n2\t\x00\n", 3, "a NUL byte"),
+        (b"1\tx\n2\t\xff\n", 3, "not UTF-8 text (byte 0xff"),
+        (b'1\t"x\tx"\n2\n', 3, "1 fields where the header has 2"),
+        (b"1\tx\n2\ty\n\n3\tz\n", 4, "1 fields where the header has 2"),
+    ],
+)
+def test_the_line_that_is_wrong_is_named_in_every_way_of_reading(
+    tmp_path: Path, body: bytes, line: int, problem: str
+) -> None:
+    found = source(tmp_path / "data.tsv", b"a\tb\n" + body)
+    with pytest.raises(LogError) as refused:
+        tables([found], "\t", [])
+    assert (refused.value.file, refused.value.line) == (found.name, line)
+    assert problem in refused.value.said
+    assert [(one.line, problem in one.what) for one in examine("data.tsv", b"a\tb\n" + body).problems] == [(line, True)]
+    with pytest.raises(Unparsed):
+        [parse(piece, dict.fromkeys(piece.header, pl.String())) for piece in pieces([found], [])]
+
+
+def test_examining_keeps_the_sound_records_with_their_lines() -> None:
+    found = examine("data.tsv", b'a\tb\n1\tx\n2\n3\t"y\ny"\n4\tz\tz\n5\tw\n')
+    assert found.table is not None
+    assert found.table.rows() == [(2, "1", "x"), (4, "3", "y\ny"), (7, "5", "w")]
+    assert [problem.line for problem in found.problems] == [3, 6]
+
+
+@pytest.mark.parametrize("length", [3, 60, 61, 5000])
+def test_a_torn_line_is_reported_with_its_length_and_its_first_60_bytes(length: int) -> None:
+    (_, torn) = examine("data-log.tsv", b"head\n" + b"x" * length).problems[::-1]
+    assert torn.line == 2
+    assert f"({length} bytes without a newline)" in torn.what
+    assert torn.what.count("x") == min(length, 60)
+
+
+def test_blank_lines_at_the_end_are_no_records(tmp_path: Path) -> None:
+    found = source(tmp_path / "data.tsv", b"a\tb\r\n1\tx\r\n\r\n\n")
+    (table,) = tables([found], "\t", [])
+    assert table.rows.rows() == [("1", "x")]
+    assert not examine("data.tsv", found.path.read_bytes()).problems
+
+
+def test_a_cell_may_be_longer_than_a_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "_PIECE_BYTES", 1 << 10)
+    found = source(tmp_path / "data.tsv", b'a\tb\n1\t"' + b"\n" * 5000 + b'"\n2\tx\n')
+    (table,) = tables([found], "\t", [])
+    assert table.rows["b"].str.len_bytes().to_list() == [5000, 1]
+
+
+def test_a_cell_may_be_longer_than_the_standard_library_allows() -> None:
+    before = csv.field_size_limit()
+    assert cells(f"a,{'9' * 200_000}", ",") == ["a", "9" * 200_000]
+    assert csv.field_size_limit() == before
+
+
+def test_a_header_is_read_past_its_byte_order_mark_quotes_and_carriage_return() -> None:
+    assert header_names(b'\xef\xbb\xbf"block_num"\treward\r') == ("block_num", "reward")
+    assert (separator_of("\n\na\tb,c\n"), separator_of("a b,c\n")) == ("\t", ",")
+
+
+def test_no_other_module_reads_delimited_text() -> None:
+    source = Path(perdure.__file__).parent
+    may = {
+        "log/rows.py": {"csv", "read_csv"},
+        "watch/tail.py": {"read_csv"},
+        "report/formats/paper.py": {"csv"},  # which writes
+    }
+    for file in source.rglob("*.py"):
+        nodes = list(ast.walk(ast.parse(file.read_text())))
+        used = {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}
+        used |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        here = file.relative_to(source).as_posix()
+        assert used & {"csv", "read_csv", "scan_csv"} <= may.get(here, set()), here
