@@ -71,18 +71,17 @@ def test_a_metric_of_ones_own_is_linted_from_its_file(syllabus: Path, tmp_path: 
     assert facts(done)["metrics"]["mine"]["sites"] == 3
 
 
-def test_errors_exit_1_and_name_index_and_line(tmp_path: Path, run_cli: Run) -> None:
+def test_errors_exit_1_and_name_their_path(tmp_path: Path, run_cli: Run) -> None:
     (tmp_path / "bad.json").write_text('{"instructions": [\n{"$phase": "1.train"},\n{"$epsiode": "Pong"}\n]}')
     done = run_cli("lint", "bad.json")
     assert done.returncode == 1
-    assert "error  instructions[1], line 3: unknown word '$epsiode'" in " ".join(done.stdout.split("\n"))
+    assert "error  instructions[1]: unknown word '$epsiode'" in " ".join(done.stdout.split("\n"))
     done = run_cli("lint", "bad.json", "--json", "-")
     assert done.returncode == 1
     assert facts(done)["problems"] == [
         {
             "level": "error",
             "where": "instructions[1]",
-            "line": 3,
             "what": "unknown word '$epsiode'",
             "fix": "did you mean '$episode'?",
         }

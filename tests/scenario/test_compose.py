@@ -136,7 +136,7 @@ def test_an_expert_counts_wake_blocks_only_and_keeps_steps() -> None:
       {"$phase": "1.train", "subtype": "sleep"}, {"$repeat": {"$episode": "a"}, "steps": 70},
       {"$phase": "2.train"}, {"$repeat": {"$episode": "a"}, "steps": 300},
       {"$repeat": {"$episode": "b"}, "count": 3}]}"""
-    life, _, _ = parse_syllabus(text)
+    life, _ = parse_syllabus(text)
     expert = single_of(life, "a", evaluate=2)
     assert expert.steps == (None, 800, None)
     assert learned(expert) == [("a", None)]

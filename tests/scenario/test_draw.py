@@ -43,7 +43,7 @@ def test_every_learning_block_of_a_dispersed_life_is_drawn() -> None:
 
 
 def test_a_million_blocks_are_drawn_as_any_other_number() -> None:
-    syllabus, _, _ = parse_syllabus(
+    syllabus, _ = parse_syllabus(
         json.dumps(
             {
                 "instructions": [

@@ -47,11 +47,11 @@ def test_l2loggers_words_fold_case() -> None:
 
 def test_what_the_header_says_is_kept_verbatim() -> None:
     info = {"author": "me", "pre_deployment": {"steps": 5}, "description": "x"}
-    syllabus, _, _ = parse_syllabus(json.dumps({**info, "name": "n", "instructions": INSTRUCTIONS}))
+    syllabus, _ = parse_syllabus(json.dumps({**info, "name": "n", "instructions": INSTRUCTIONS}))
     assert dict(syllabus.scenario.info) == info
     assert syllabus.scenario.name == "n"
 
 
 def test_a_name_that_cannot_be_printed_falls_back_to_the_files() -> None:
-    syllabus, _, _ = parse_syllabus(json.dumps({"name": "a\nb", "instructions": INSTRUCTIONS}), "file")
+    syllabus, _ = parse_syllabus(json.dumps({"name": "a\nb", "instructions": INSTRUCTIONS}), "file")
     assert syllabus.scenario.name == "file"

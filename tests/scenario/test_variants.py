@@ -13,7 +13,7 @@ from perdure.scenario.variants import under
 
 def read(*episodes: dict[str, Any], **header: Any) -> tuple[list[str], tuple[Problem, ...]]:
     instructions = [{"$phase": "1.train"}, *episodes]
-    syllabus, problems, _ = parse_syllabus(json.dumps({**header, "instructions": instructions}))
+    syllabus, problems = parse_syllabus(json.dumps({**header, "instructions": instructions}))
     return [block.task for block in syllabus.scenario.blocks], problems
 
 

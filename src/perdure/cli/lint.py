@@ -115,7 +115,7 @@ def _show_problems(report: LintReport, console: Console, most: int = 20) -> None
 
     colours = {"error": "red", "warning": "yellow", "advice": "cyan"}
     for problem in report.problems[:most]:
-        place = problem.where + (f", line {problem.line}" if problem.line else "")
+        place = problem.where
         line = Text().append(f"{problem.level}  ", f"bold {colours[problem.level]}").append(place, "bold")
         console.print(line.append(f": {problem.what}", "").append(f"  → {problem.fix}", "dim"))
     if len(report.problems) > most:

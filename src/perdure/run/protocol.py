@@ -299,7 +299,7 @@ def _syllabus(table: Section, folder: Path) -> Syllabus:
         text, name = source(table.content["file"], folder)
     else:
         text, name = json.dumps(table.content["syllabus"]), table.get("name", "syllabus")
-    syllabus, problems, _ = parse_syllabus(text, name)
+    syllabus, problems = parse_syllabus(text, name)
     errors = [problem for problem in problems if problem.level == "error"]
     if errors:
         raise ProtocolError(f"{name} is not a valid syllabus: {errors[0]}", "perdure lint shows all", file=table.where)

@@ -68,7 +68,7 @@ def compose(
     syllabus = _assembled(name or f"{layout}-{seed}", phases, evaluate, given, info)
     like = (layout, given, learn, evaluate, superblocks, tuple(order))
     if like not in _SOUND:  # thousands of lives share a few orders, and reading one back takes most of composing it
-        _, problems, _ = parse_syllabus(syllabus_text(syllabus), syllabus.scenario.name)
+        _, problems = parse_syllabus(syllabus_text(syllabus), syllabus.scenario.name)
         for problem in problems:
             if problem.level == "error":
                 raise ScenarioError(f"cannot compose {layout}: {problem.what}", problem.fix)

@@ -1,29 +1,19 @@
-"""A JSON document that remembers where its values stand.
-
-`json` forgets positions, and most are never asked for; the text is therefore scanned again, as far as needed,
-when a problem has to name its line.
-"""
+"""Decode the JSON of a syllabus, with guards against duplicate keys, deep nesting and huge files."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from perdure import files
 from perdure.errors import ScenarioError
-from perdure.frozen import frozen
 
 __all__ = [
     "LARGEST_BYTES",
     "MOST_LEVELS",
-    "Document",
     "Steps",
     "TwiceNamed",
     "as_text",
@@ -40,7 +30,6 @@ MOST_LEVELS = 100
 Steps = tuple[str | int, ...]
 """The way from the root to a value: keys and indices."""
 
-_SPACE = re.compile(r"[ \t\n\r]*")
 # A string may be unterminated: then it reaches to the end, and the decoder says so.
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _WORD = re.compile(r"[$\w/-]+")
@@ -51,58 +40,6 @@ class TwiceNamed(dict[str, Any]):
     """An object in which a key occurs more than once; the last value is kept, as `json` does."""
 
     keys_twice: tuple[str, ...] = ()
-
-
-@frozen
-class Document:
-    """A decoded JSON object and its text."""
-
-    text: str = field(repr=False)
-    value: dict[str, Any]
-    _scans: dict[int, _Scan] = field(default_factory=dict, repr=False, compare=False)
-
-    def line(self, steps: Steps) -> int:
-        """The line, from 1, on which the value at the end of `steps` (as far as they lead) begins."""
-        return bisect_left(self._line_ends, self._offset(steps)) + 1
-
-    @cached_property
-    def _line_ends(self) -> list[int]:
-        return [match.start() for match in re.finditer("\n", self.text)]
-
-    def _offset(self, steps: Steps) -> int:
-        offset = _after_space(self.text, 0)
-        value: Any = self.value
-        for step in steps:
-            if self.text[offset] not in "{[":
-                break
-            if offset not in self._scans:
-                self._scans[offset] = _Scan(self.text, offset, to_end=isinstance(value, TwiceNamed))
-            start = self._scans[offset].start(step)
-            if start is None:
-                break
-            offset, value = start, value[step]
-        return offset
-
-
-class _Scan:
-    """Where the entries of one object or array begin, found as far as they were asked for.
-
-    Kept from one problem to the next, because many may lie in one long array.
-    """
-
-    def __init__(self, text: str, offset: int, to_end: bool) -> None:
-        self._entries = _entries(text, offset)
-        # Of two equal keys the last counts, as it does for `json`.
-        self._starts: dict[str | int, int] = dict(self._entries) if to_end else {}
-
-    def start(self, step: str | int) -> int | None:
-        """The offset of an entry's value; None where there is no such entry."""
-        if step not in self._starts:
-            for key, start in self._entries:
-                self._starts[key] = start
-                if key == step:
-                    break
-        return self._starts.get(step)
 
 
 def where(steps: Steps) -> str:
@@ -152,8 +89,8 @@ def as_text(content: bytes, name: str) -> str:
         ) from problem
 
 
-def decode(text: str, name: str = "syllabus") -> Document:
-    """The document that `text` holds; what is not a JSON object is refused with line and column."""
+def decode(text: str, name: str = "syllabus") -> dict[str, Any]:
+    """Return the JSON object in `text`; refuse anything else with line and column."""
     _check_size(len(text), name)
     if _is_deeper(text, MOST_LEVELS):
         raise ScenarioError(
@@ -176,7 +113,7 @@ def decode(text: str, name: str = "syllabus") -> Document:
         ) from problem
 
 
-def _decoded(text: str, name: str) -> Document:
+def _decoded(text: str, name: str) -> dict[str, Any]:
     value = _DECODER.decode(text)
     if not isinstance(value, dict):
         raise ScenarioError(
@@ -184,30 +121,7 @@ def _decoded(text: str, name: str) -> Document:
             'a syllabus is {"instructions": [{"$phase": "1.train"}, …]}',
             file=name,
         )
-    return Document(text, value)
-
-
-def _entries(text: str, offset: int) -> Iterator[tuple[str | int, int]]:
-    """Key or index, and offset of the value, of each entry of the object or array at `offset` (in sound JSON)."""
-    is_object = text[offset] == "{"
-    position = _after_space(text, offset + 1)
-    index = 0
-    while text[position] not in "}]":
-        key: str | int = index
-        if is_object:
-            key, position = _key(text, position)
-        yield key, position
-        _, end = _DECODER.raw_decode(text, position)
-        position = _after_space(text, end)
-        if text[position] == ",":
-            position = _after_space(text, position + 1)
-        index += 1
-
-
-def _key(text: str, position: int) -> tuple[str, int]:
-    key, end = _DECODER.raw_decode(text, position)
-    colon = _after_space(text, end)
-    return key, _after_space(text, colon + 1)
+    return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -221,11 +135,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object)
-
-
-def _after_space(text: str, position: int) -> int:
-    match = _SPACE.match(text, position)
-    return match.end() if match else position
 
 
 def _check_size(size: int, name: str) -> None:

@@ -11,7 +11,7 @@ from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.scenario.advice import advice
-from perdure.scenario.document import Document, where
+from perdure.scenario.document import where
 from perdure.scenario.kinds import KIND_RULES, KINDS, Finding
 from perdure.scenario.model import Scenario
 from perdure.scenario.problems import LEVELS, Problem
@@ -108,7 +108,7 @@ class LintReport(Tabular):
             "phases": list(dict.fromkeys(self.syllabus.phases)),
             "tasks": list(self.tasks),
             "problems": [
-                {"level": found.level, "where": found.where, "line": found.line, "what": found.what, "fix": found.fix}
+                {"level": found.level, "where": found.where, "what": found.what, "fix": found.fix}
                 for found in self.problems
             ],
             "metrics": {
@@ -133,13 +133,13 @@ def lint(
     `variants` what counts as a task when a life of it is scored. What is not a syllabus at all raises a ScenarioError.
     """
     text = syllabus_text(syllabus) if isinstance(syllabus, Syllabus) else syllabus
-    parsed, problems, document = parse_syllabus(text, place)
+    parsed, problems = parse_syllabus(text, place)
     chosen = _kind(kind, parsed)
     findings = [finding for rule in KIND_RULES.get(chosen or "", ()) for finding in rule(parsed)]
     if parsed.scenario.blocks:
         findings += advice(parsed, chosen)
     scored = under(parsed.scenario, variants)
-    everything = (*problems, *(_placed(finding, parsed, document) for finding in findings))
+    everything = (*problems, *(_placed(finding, parsed) for finding in findings))
     return LintReport(
         parsed,
         tuple(sorted(everything, key=lambda problem: LEVELS.index(problem.level))),
@@ -188,9 +188,9 @@ def _walk(sites: Callable[[Scenario], Iterable[SiteLike]], scenario: Scenario) -
     return count, tuple(key if isinstance(key, str) else "→".join(key) for key in keys), why
 
 
-def _placed(finding: Finding, syllabus: Syllabus, document: Document) -> Problem:
+def _placed(finding: Finding, syllabus: Syllabus) -> Problem:
     steps = ("instructions",) if finding.block is None else syllabus.places[finding.block]
-    return Problem(finding.level, where(steps), document.line(steps), finding.what, finding.fix)
+    return Problem(finding.level, where(steps), finding.what, finding.fix)
 
 
 def _experiences(scenario: Scenario, modes: tuple[str, ...]) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from perdure.frozen import frozen
-from perdure.scenario.document import Document, Steps, where
+from perdure.scenario.document import Steps, where
 
 __all__ = ["LEVELS", "Level", "Notes", "Problem", "of_instruction", "shown"]
 
@@ -24,28 +24,24 @@ class Problem:
 
     level: Level
     where: str
-    line: int | None
     what: str
     fix: str
 
     def __str__(self) -> str:
-        place = ", ".join(part for part in (self.where, f"line {self.line}" if self.line else "") if part)
-        return f"{place or 'syllabus'}: {self.what}; {self.fix}"
+        return f"{self.where or 'syllabus'}: {self.what}; {self.fix}"
 
 
 class Notes:
     """Problems found so far; each is kept once, however often its instruction is repeated."""
 
-    def __init__(self, document: Document) -> None:
-        self._document = document
+    def __init__(self) -> None:
         self._problems: dict[tuple[Steps, str], Problem] = {}
 
     def __call__(self, level: Level, steps: Steps, what: str, fix: str) -> None:
         """Note a problem of the instruction at `steps`."""
         steps = of_instruction(steps)
         if (steps, what) not in self._problems:
-            line = self._document.line(steps)
-            self._problems[steps, what] = Problem(level, where(steps), line, what, fix)
+            self._problems[steps, what] = Problem(level, where(steps), what, fix)
 
     def problems(self) -> tuple[Problem, ...]:
         """All of them, in the order found."""

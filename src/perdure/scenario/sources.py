@@ -51,7 +51,7 @@ def _followed(path: Path) -> str:
     text = read_text(path)
     if '"input_file"' not in text:
         return text
-    value = decode(text, str(path)).value
+    value = decode(text, str(path))
     target = value.get("input_file")
     if "instructions" in value or not isinstance(target, str):
         return text

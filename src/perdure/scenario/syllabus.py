@@ -18,7 +18,7 @@ from perdure import files
 from perdure.errors import ScenarioError
 from perdure.frozen import frozen
 from perdure.results import Shown
-from perdure.scenario.document import Document, Steps, as_text, decode
+from perdure.scenario.document import Steps, as_text, decode
 from perdure.scenario.grammar import Run, runs
 from perdure.scenario.header import read_header
 from perdure.scenario.l2logger_input import instructions_of_input
@@ -50,7 +50,7 @@ class Syllabus(Shown):
 
 def read_syllabus(path: str | os.PathLike[str]) -> Syllabus:
     """The syllabus in a file; a file with errors is refused, and the first of them are named."""
-    syllabus, problems, _ = parse_syllabus(*source(path))
+    syllabus, problems = parse_syllabus(*source(path))
     errors = [problem for problem in problems if problem.level == "error"]
     if errors:
         listed = "".join(f"\n  {problem}" for problem in errors[:5])
@@ -61,16 +61,16 @@ def read_syllabus(path: str | os.PathLike[str]) -> Syllabus:
     return syllabus
 
 
-def parse_syllabus(text: str | bytes, place: str = "syllabus") -> tuple[Syllabus, tuple[Problem, ...], Document]:
+def parse_syllabus(text: str | bytes, place: str = "syllabus") -> tuple[Syllabus, tuple[Problem, ...]]:
     """What `text` describes, and every problem of the language in it.
 
     `place` is where it was found: it stands in messages, and its last part is the name where the header
     gives none. Instructions with errors are left out. What is no syllabus raises a ScenarioError.
     """
     document = decode(as_text(text, place) if isinstance(text, bytes) else text, place)
-    note = Notes(document)
+    note = Notes()
     instructions = _instructions(document, place)
-    header = read_header(document.value, name_of(place), note)
+    header = read_header(document, name_of(place), note)
     found = runs(instructions, header, note)
     tasks = tasks_of_runs(found, header, note)
     if not found and not any(problem.level == "error" for problem in note.problems()):
@@ -87,11 +87,10 @@ def parse_syllabus(text: str | bytes, place: str = "syllabus") -> tuple[Syllabus
             f"the task {declared!r} is described and never occurs",
             "remove it, or check its name",
         )
-    return _syllabus(header.name, header.info, found, tasks), note.problems(), document
+    return _syllabus(header.name, header.info, found, tasks), note.problems()
 
 
-def _instructions(document: Document, place: str) -> Iterable[tuple[Steps, Any]]:
-    value = document.value
+def _instructions(value: dict[str, Any], place: str) -> Iterable[tuple[Steps, Any]]:
     if "instructions" not in value:
         instructions = instructions_of_input(value)
         if instructions is not None:
