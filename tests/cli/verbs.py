@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, NamedTuple
 
 import msgspec
 from typer.testing import CliRunner, Result
 
 from perdure.cli.command import application
+from perdure.errors import PerdureError
 from perdure.schemas import document
 
-__all__ = ["fits", "run_verb"]
+__all__ = ["Outcome", "fits", "outcome", "run_verb", "scored"]
+
+
+class Outcome(NamedTuple):
+    """The exit status of a command and its output, stdout and stderr together."""
+
+    status: int
+    said: str
 
 
 def run_verb(verb: str, *arguments: object, columns: int = 200) -> Result:
     """`perdure VERB …`, wide enough for its tables; an error of ours is kept in `.exception`."""
     words = [verb, *(str(one) for one in arguments)]
     return CliRunner().invoke(application((verb,)), words, env={"COLUMNS": str(columns)})
+
+
+def outcome(verb: str, *arguments: object) -> Outcome:
+    """Run `perdure VERB …` and return its status and output as a shell has them: an error of ours is status 2."""
+    result = run_verb(verb, *arguments)
+    if isinstance(result.exception, PerdureError):
+        return Outcome(2, f"{result.output}perdure: {result.exception}")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Outcome(result.exit_code, result.output)
+
+
+def scored(*arguments: object) -> tuple[int, dict[str, Any]]:
+    """Run `perdure score … --json -` and return its status and its JSON, empty if nothing could be scored."""
+    done = run_verb("score", *arguments, "--json", "-")
+    if isinstance(done.exception, PerdureError):
+        return 2, {}
+    return done.exit_code, json.loads(done.stdout)
 
 
 def fits(name: str, value: Any) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.cli.verbs import outcome
 from tests.metrics.written import LIFE, written
+from tests.not_yet import not_yet
 
 from perdure.errors import PerdureError
 from perdure.gather.score_files import is_score_file, read_score_file
@@ -233,3 +235,69 @@ def test_of_l2metrics_json_the_metrics_that_stand_there_are_read_and_no_others(t
     assert (one.learning_experiences, one.evaluation_experiences) == (30, 12)
     assert other.values == {"performance_recovery": -2.0}
     assert (other.learning_experiences, other.evaluation_experiences) == (0, 0)
+
+
+def test_a_table_leaves_out_the_lifetimes_that_its_logs_leave_out(logs: Path, tmp_path: Path) -> None:
+    blocks = logs / "toy-1" / "blocks.jsonl"
+    blocks.write_text("".join(blocks.read_text().splitlines(keepends=True)[:-1]))
+    outcome("score", logs, "--out", tmp_path / "out")
+    from_logs, from_table = survey(logs), survey(tmp_path / "out" / "lifetimes.tsv")
+    assert [one.complete for one in from_table.scores] == [one.complete for one in from_logs.scores]
+    assert [one.complete for one in from_table.scores] == [True, False, True]
+    (group,) = groups(from_table)
+    assert (group.n, [name for name, _ in group.left_out]) == (2, ["logs/toy-1"])
+    status, said = outcome("score", tmp_path / "out" / "lifetimes.tsv")
+    assert status == 1
+    assert "left out: logs/toy-1: it is incomplete" in said
+
+
+ALTERED: dict[str, Any] = {
+    "a value": lambda facts: facts["lifetimes"][0]["metrics"]["performance_maintenance"].update(value=-0.5),
+    "a value of one task": lambda facts: facts["lifetimes"][0]["metrics"]["forward_transfer"]["by"].popitem(),
+    "a learner": lambda facts: facts["lifetimes"][0].update(learner="other"),
+    "a lifetime that was cut short": lambda facts: facts["lifetimes"][0].update(complete=None),
+    "a lifetime less": lambda facts: facts["lifetimes"].pop(),
+    "a threshold": lambda facts: facts["thresholds"]["performance_maintenance"].update(margin=50.0),
+    "a setting": lambda facts: facts["settings"].update(level=0.5),
+}
+
+
+@pytest.fixture(scope="module")
+def score_text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What `perdure score --json` writes of three lifetimes."""
+    place = tmp_path_factory.mktemp("scored")
+    for seed in range(3):
+        write_log(lifetime(IdealLearner(name="toy", pace=5, noise=0.02), SCENARIO, seed), place / "logs")
+    outcome("score", place / "logs", "--json", place / "scores.json")
+    return (place / "scores.json").read_text()
+
+
+@not_yet("no checksum is kept in a score file")
+@pytest.mark.parametrize("what", ALTERED)
+def test_a_score_file_that_was_altered_is_refused(score_text: str, tmp_path: Path, what: str) -> None:
+    file = tmp_path / "scores.json"
+    ALTERED[what](facts := json.loads(score_text))
+    file.write_text(json.dumps(facts, ensure_ascii=False, indent=2) + "\n")
+    status, said = outcome("score", file)
+    assert status == 2, said
+    assert f"{file}: altered after it was written" in said
+
+
+@not_yet("unknown keys of score files are ignored")
+@pytest.mark.parametrize(
+    ("place", "unknown", "nearest"),
+    [("file", "definition", "definitions"), ("lifetime", "lerner", "learner"), ("metric", "flagz", "flags")],
+)
+def test_an_unknown_key_in_a_score_file_is_refused_with_the_nearest_one(
+    tmp_path: Path, place: str, unknown: str, nearest: str
+) -> None:
+    parts: dict[str, dict[str, Any]] = {"file": {"preset": "standard"}, "lifetime": {"id": "a"}, "metric": {"value": 1}}
+    parts[place][unknown] = None
+    parts["lifetime"]["metrics"] = {"forward_transfer": parts["metric"]}
+    parts["file"]["lifetimes"] = [parts["lifetime"]]
+    file = table(tmp_path / "scores.json", json.dumps(parts["file"]))
+    status, said = outcome("score", file)
+    assert status == 2, said
+    assert str(file) in said
+    assert f"'{unknown}'" in said
+    assert f"'{nearest}'" in said
