@@ -167,7 +167,7 @@ def refuse_way_out(link: Path, root: Path) -> None:
     if not target.is_relative_to(root.resolve()):
         raise LogError(
             f"a link that leads out of the log, to {target}",
-            "copy what it points at into the log, or remove it",
+            "copy what it points at into the log",
             file=link,
         )
 

@@ -81,7 +81,7 @@ def test_a_direction_that_is_no_word_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_the_journal_never_wrote_is_not_scored(tmp_path: Path) -> None:
     life = written(tmp_path, "one", LIFE)
     shutil.copytree(life / "worker-default" / "0-test", life / "worker-default" / "99-test")
-    with pytest.raises(Unverified, match="did not write it"):
+    with pytest.raises(Unverified, match=r"blocks\.jsonl does not mention it"):
         survey(life)
 
 

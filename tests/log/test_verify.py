@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -63,7 +64,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
         "blocks.jsonl:1: not written by a journal",
     ),
     "a record more in the ledger's count": (
-        change("blocks.jsonl", lambda lines: [lines[0].replace(b'"rows":2', b'"rows":3'), *lines[1:]]),
+        change("blocks.jsonl", lambda lines: [lines[0], lines[1].replace(b'"rows":2', b'"rows":3'), *lines[2:]]),
         f"{FIRST}: altered.*there are 2 records",
     ),
 }
@@ -77,6 +78,7 @@ def test_a_log_that_is_not_what_was_written_is_refused_with_file_and_reason(life
     with pytest.raises(Unverified, match=said) as refused:
         perdure.read(life)
     assert "--unverified" in str(refused.value)
+    assert not re.search(r"\b(remove|delete)\b", str(refused.value)), "records are never to be deleted"
     problems = check_l2logger(life).problems  # which reads the same, and names the same
     assert any(one.level == "error" and one.what[:60] in str(refused.value) for one in problems)
 

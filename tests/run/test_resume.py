@@ -106,7 +106,7 @@ def test_a_log_that_was_changed_is_refused(tmp_path: Path) -> None:
         lived(tmp_path, stop=9)
     file = next(tmp_path.glob("life/*/0-test/data-log.tsv"))
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-1]))
-    with pytest.raises(LogError, match=r"0-test/data-log.tsv: altered after .*remove the folder to start"):
+    with pytest.raises(LogError, match=r"0-test/data-log.tsv: altered after .*move the lifetime's folder elsewhere"):
         lived(tmp_path)
 
 

@@ -151,9 +151,7 @@ def test_a_million_episodes_are_never_expanded() -> None:
 def test_a_file_with_errors_is_not_read_as_a_syllabus(tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
     file.write_text(json.dumps({"instructions": [PONG] * 7}))
-    with pytest.raises(
-        ScenarioError, match=r"(?s)7 errors.*instructions\[0\]: episode 'Pong' outside.*and 2 more"
-    ):
+    with pytest.raises(ScenarioError, match=r"(?s)7 errors.*instructions\[0\]: episode 'Pong' outside.*and 2 more"):
         read_syllabus(file)
 
 

@@ -400,7 +400,7 @@ def _empty(file: str) -> Problem:
 def _torn(file: str, line: int, text: bytes) -> Problem:
     shown = text[:60].decode("utf-8", "replace")
     what = f"the last line is torn ({len(text)} bytes without a newline); left out: {shown!r}"
-    return Problem("error", file, line, what, "add the newline if the line is whole, or cut the line off", True)
+    return Problem("error", file, line, what, "restore it from a copy, or add the newline if the line is whole", True)
 
 
 def _ragged(file: str, line: int, fields: int, width: int, text: str) -> Problem:

@@ -24,7 +24,6 @@ __all__ = [
     "BLOCKS_FILE",
     "Closed",
     "Ledger",
-    "Lines",
     "Seen",
     "as_it_stands",
     "compared",
@@ -39,7 +38,7 @@ __all__ = [
 
 BLOCKS_FILE = "blocks.jsonl"
 
-_RESTORE = "restore it from a copy, or remove its line from blocks.jsonl to accept it as it is"
+_RESTORE = "restore it from a copy"
 _LAST = 1 << 12  # bytes, in which the last line of a ledger usually is
 _AT_MOST = 3  # problems named in one message; the rest is counted
 
@@ -64,11 +63,11 @@ class Ledger:
 
     closed: Mapping[str, Closed] = field(default_factory=dict)
     """By file, relative to the log."""
+    abandoned: frozenset[str] = frozenset()
+    """Files that a journal began and did not finish, which nothing closes any more."""
     ended: bool = False
     """Whether every worker that wrote closed its part."""
     problems: tuple[Problem, ...] = ()
-    digest: int = 0
-    """Of its text; a copy stands for the log under one ledger."""
 
 
 @frozen
@@ -96,67 +95,53 @@ class _Event(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_Event)
 
 
-def ledger_of(place: Path, lines: Lines | None = None) -> Ledger | None:
-    """The ledger of a log; None where there is none. Read it before the files are listed: these only grow.
-
-    `lines` are those of its earlier readings, for who reads it again and again.
-    """
+def ledger_of(place: Path) -> Ledger | None:
+    """Read the ledger of a log; None if there is none. Read it before the files are listed: these only grow."""
     try:
         content = files.read_bytes(place / BLOCKS_FILE, files.LEDGER_LIMIT, within=place)
     except FileNotFoundError:
         return None
     except (OSError, LogError) as problem:
         what = problem.said if isinstance(problem, LogError) else f"cannot be read: {problem.strerror}"
-        return Ledger(problems=(Problem("error", BLOCKS_FILE, None, what, "restore it, or remove it"),))
-    return (lines or Lines()).read(content)
-
-
-class Lines:
-    """The lines of a ledger, of which those that were read before are not read again."""
-
-    def __init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
-        self._passed, self._checksum, self._count = 0, 0, 0
-        self._closed: dict[str, Closed] = {}
-        self._blocks: dict[str, tuple[int, _Event]] = {}
-        self._again: dict[str, int] = {}
-        self._last: dict[str, tuple[int, _Event]] = {}
-        self._problems: list[Problem] = []
-
-    def read(self, content: bytes) -> Ledger:
-        """What a ledger of this text says."""
-        if zlib.crc32(content[: self._passed]) != self._checksum or not content[: self._passed].endswith(b"\n"):
-            self._begin()
-        for line in content[self._passed :].splitlines():
-            self._count += 1
-            try:
-                self._note(_DECODER.decode(line))
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-                self._problems.append(_unread(self._count, line, str(problem)))
-        self._passed, self._checksum = len(content), zlib.crc32(content)
-        over = bool(self._last) and all(event.event == "closed" for _, event in self._last.values())
-        return Ledger(dict(self._closed), over, tuple(self._problems), self._checksum)
-
-    def _note(self, event: _Event) -> None:
-        _, before = self._last.get(event.worker, (0, event))
-        self._last[event.worker] = self._count, event
+        return Ledger(problems=(Problem("error", BLOCKS_FILE, None, what, _RESTORE),))
+    blocks: dict[str, tuple[int, _Event]] = {}
+    continued: dict[str, int] = {}
+    abandoned: set[str] = set()
+    last: dict[str, tuple[int, _Event]] = {}
+    problems: list[Problem] = []
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            event = _DECODER.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+            problems.append(_unread(number, line, str(problem)))
+            continue
+        last[event.worker] = number, event
         if event.event == "block":
-            self._blocks[event.file] = self._count, event
-        if event.event == "continued":
-            self._again[event.file] = self._count
-        for file in {before.file, event.file} & self._blocks.keys():
-            number, block = self._blocks[file]
-            # A journal of old did not note that it took a block up again; then only the worker's last may have grown.
-            may_grow = self._again.get(file, 0) > number or self._last[block.worker][0] == number
-            self._closed[file] = Closed(block.block_num, block.rows, block.bytes, block.crc32, number, may_grow)
+            blocks[event.file] = number, event
+        elif event.event == "continued":
+            continued[event.file] = number
+        elif event.event == "abandoned":
+            abandoned.add(event.file)
+    closed = {
+        # A block that is its worker's last event may have grown: a journal may be continuing it.
+        file: Closed(
+            block.block_num,
+            block.rows,
+            block.bytes,
+            block.crc32,
+            number,
+            may_grow=continued.get(file, 0) > number or last[block.worker][0] == number,
+        )
+        for file, (number, block) in blocks.items()
+    }
+    over = bool(last) and all(event.event == "closed" for _, event in last.values())
+    return Ledger(closed, frozenset(abandoned), over, tuple(problems))
 
 
 def _unread(number: int, line: bytes, why: str) -> Problem:
     """A line that does not read. A full disk or a power cut may have torn it, so that its block counts as open."""
     if line.endswith(b"}"):
-        return Problem("error", BLOCKS_FILE, number, f"not written by a journal: {why}", "remove this line")
+        return Problem("error", BLOCKS_FILE, number, f"not written by a journal: {why}", _RESTORE)
     what = "the line is torn, so that the block it closed cannot be verified"
     return Problem(
         "warning", BLOCKS_FILE, number, what, "harmless; a full disk or a power cut leaves such a line", True
@@ -184,7 +169,7 @@ def compared(ledger: Ledger, found: Mapping[str, Seen]) -> Iterator[Problem]:
         seen = found.get(file)
         if seen is None:
             what = f"{file}, a block of {closed.rows} records, is missing"
-            yield Problem("error", BLOCKS_FILE, closed.line, what, "restore it from a copy")
+            yield Problem("error", BLOCKS_FILE, closed.line, what, _RESTORE)
         elif said := _difference(closed, seen):
             what = (
                 f"altered after it was written: the journal wrote {closed.rows} records in {closed.bytes} "
@@ -192,10 +177,10 @@ def compared(ledger: Ledger, found: Mapping[str, Seen]) -> Iterator[Problem]:
             )
             yield Problem("error", file, None, what, _RESTORE)
     if ledger.ended and not ledger.problems:
-        for file in found:
-            if file not in ledger.closed:
-                what = "the journal of this log did not write it"
-                yield Problem("error", file, None, what, "remove it, or put it into a log of its own")
+        for file, seen in found.items():
+            if seen.size and file not in ledger.closed and file not in ledger.abandoned:
+                what = f"{BLOCKS_FILE} does not mention it, and every worker closed its part"
+                yield Problem("error", file, None, what, "move it into a log of its own")
 
 
 def _difference(closed: Closed, seen: Seen) -> str | None:

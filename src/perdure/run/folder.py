@@ -52,7 +52,7 @@ class RunFolder:
                 raise ProtocolError(
                     f"holds the lifetimes of another protocol, {theirs.name!r}, which differs in "
                     f"{_difference(theirs.document, protocol.document)}",
-                    "choose another folder, or remove this one",
+                    "choose another folder",
                     file=self.path,
                 )
         elif any((self.path / part).exists() for part in ("lives", "experts")):

@@ -37,6 +37,7 @@ __all__ = ["Checkpoint", "States", "refuse_gone_parts", "restored"]
 _POINTER = "after-{}-blocks.json"
 _KEPT = 2  # the last state, and the one before it
 _RESTORING = "restoring"
+_START_AGAIN = "move the lifetime's folder elsewhere to start it again"
 
 
 @frozen
@@ -144,7 +145,7 @@ class States:
         if found is None or not isinstance(learner, Saved):
             raise LogError(
                 f"was started, but no state of its learner was saved in {self.folder}",
-                "a new learner cannot continue it: remove the folder to start this lifetime again",
+                f"a new learner cannot continue it: {_START_AGAIN}",
                 file=life,
             )
         checkpoint, place = found
@@ -158,22 +159,22 @@ class States:
         if (damage := self._damage(place)) is not None:
             raise LogError(damage, "remove it to continue from the previous state", file=place)
         if not (life / MANIFEST).exists():
-            raise LogError("its manifest.json is missing", "remove the folder to start this lifetime again", file=life)
+            raise LogError("its manifest.json is missing", _START_AGAIN, file=life)
         if problems := verify(life, lambda closed: closed.block_num < checkpoint.blocks):
-            raise refusal(life, problems, "remove the folder to start this lifetime again")
+            raise refusal(life, problems, _START_AGAIN)
         rows = _rows_before(life, checkpoint.blocks)
         if rows != checkpoint.rows:
             raise LogError(
                 f"holds {rows} records of the {checkpoint.blocks} blocks that its learner has completed, not "
                 f"{checkpoint.rows}",
-                "the log was changed: remove the folder to start this lifetime again",
+                f"the log was changed: {_START_AGAIN}",
                 file=life,
             )
         closed = _rows_closed(life, checkpoint.blocks)
         if closed != rows:
             raise LogError(
                 f"closes {closed} of the {rows} records of {checkpoint.blocks} blocks that its learner has completed",
-                "lines of it are missing: remove the lifetime's folder to start it again",
+                f"lines of it are missing: {_START_AGAIN}",
                 file=life / BLOCKS_FILE,
             )
         self._restore(learner, place, checkpoint.fingerprint)

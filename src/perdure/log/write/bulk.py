@@ -89,7 +89,7 @@ def _whole(target: Path, write: Callable[[Path], None]) -> None:
     """Write beside `target` and put it there when it is whole."""
     folder = target.suffix.lower() != SUFFIX
     if folder and target.exists():
-        raise LogError("is there already", "remove it, or write to another place", file=target)
+        raise LogError("is there already", "write to another place", file=target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}{SUFFIX if not folder else '.part'}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

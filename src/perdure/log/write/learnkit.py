@@ -41,7 +41,7 @@ def write_learnkit(lifetime: Lifetime, into: str | os.PathLike[str], name: str |
     try:
         root.mkdir(parents=True)
     except FileExistsError as problem:
-        raise LogError("exists already", "give another name, or remove it", file=root) from problem
+        raise LogError("exists already", "give another name", file=root) from problem
     except OSError as problem:
         raise WriteError(
             f"cannot be made: {problem.strerror}", "give another place: nothing was written", file=root
@@ -56,7 +56,7 @@ def write_learnkit(lifetime: Lifetime, into: str | os.PathLike[str], name: str |
             report = blocks.select("phase", "worker", "class_name", "block", pl.col(_PARAMS).alias("params"))
             report.write_csv(folder / BLOCK_REPORT, separator="\t")
     except OSError as problem:
-        raise WriteError(f"cannot be written ({problem})", "remove what is there and try again", file=root) from problem
+        raise WriteError(f"cannot be written ({problem})", "give another place", file=root) from problem
     return root
 
 

@@ -48,6 +48,8 @@ class Stream:
         self._writes = False
         """Whether it has its folder, and so something to close."""
         self._file = lifetime
+        self._unnoted: dict[str, object] | None = None
+        """The ledger's line on the last file, until the ledger has it."""
         self._block: tuple[int, str] | None = None
         self._last_block = -1
         self._last_type = ""
@@ -137,30 +139,30 @@ class Stream:
 
     def end_block(self) -> None:
         """Put the block that is written on the platter, and close it in the ledger."""
-        if self._descriptor < 0:
-            return
-        try:
-            self.sync()
-            if os.fstat(self._descriptor).st_nlink == 0:
-                raise WriteError("was removed while it was being written", self._what_is_safe(), file=self._file)
-        finally:
-            os.close(self._descriptor)
-            self._descriptor = -1
         if self._block is not None and self._rows:
-            self._note(
-                {
-                    "event": "block",
-                    "worker": self._worker,
-                    "block_num": self._block[0],
-                    "block_type": self._block[1],
-                    "file": self._relative(),
-                    "rows": self._rows,
-                    "bytes": self._size,
-                    "crc32": self._checksum,
-                    "time": time.time(),
-                }
-            )
+            self._unnoted = {
+                "event": "block",
+                "worker": self._worker,
+                "block_num": self._block[0],
+                "block_type": self._block[1],
+                "file": self._relative(),
+                "rows": self._rows,
+                "bytes": self._size,
+                "crc32": self._checksum,
+                "time": time.time(),
+            }
         self._block = None
+        if self._descriptor >= 0:
+            try:
+                self.sync()
+                if os.fstat(self._descriptor).st_nlink == 0:
+                    raise WriteError("was removed while it was being written", self._what_is_safe(), file=self._file)
+            finally:
+                os.close(self._descriptor)
+                self._descriptor = -1
+        if self._unnoted is not None:
+            self._note(self._unnoted)
+            self._unnoted = None
 
     def close(self, interrupted: str | None = None) -> None:
         """End the last block and say how the worker ended."""
@@ -200,6 +202,8 @@ class Stream:
                 self._continue_file()
         except OSError as problem:
             self._block = None
+            if isinstance(problem, WriteError):
+                raise
             raise WriteError(
                 f"cannot be opened ({problem.strerror})", self._what_is_safe(), file=self._file
             ) from problem
@@ -208,13 +212,12 @@ class Stream:
         """Hold the worker's folder, so that no second process writes as the same worker."""
         if self._writes:
             return
-        if fcntl is not None:
-            self._claim = os.open(self._lifetime / self._worker, os.O_RDONLY | os.O_CLOEXEC)
+        if fcntl is not None and self._claim < 0:
+            claim = os.open(self._lifetime / self._worker, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                fcntl.flock(self._claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                os.close(self._claim)
-                self._claim = -1
+                os.close(claim)
                 raise RecordError(
                     "another journal is writing as this worker",
                     "give each its own worker_id",
@@ -222,11 +225,18 @@ class Stream:
                 ) from None
             except OSError as problem:
                 if problem.errno not in files.NO_LOCKS:
+                    os.close(claim)
                     raise
+            self._claim = claim
+        ledger = ledger_of(self._lifetime)
+        # Before any file of this journal, so that its files count as unfinished, not as foreign, if it is killed.
+        self._note({"event": "opened", "worker": self._worker})
+        # Nothing will close the files that an earlier journal of this worker left, or of any if the ledger was lost.
+        unfinished = (self._lifetime / (self._worker if ledger else "")).rglob(DATA_FILE)
+        for file in sorted(path.relative_to(self._lifetime).as_posix() for path in unfinished):
+            if ledger is None or (file not in ledger.closed and file not in ledger.abandoned):
+                self._note({"event": "abandoned", "worker": self._worker, "file": file})
         self._writes = True
-        if self._ledger.exists():
-            # Before any file of this journal: until it is closed, a log that had ended has not.
-            self._note({"event": "opened", "worker": self._worker})
 
     def _continue_file(self) -> None:
         """Take up a file that is there already; a torn last line is cut off and kept in the ledger."""
@@ -279,7 +289,7 @@ class Stream:
                 os.close(ledger)
         except OSError as problem:
             raise WriteError(
-                f"the end of a block could not be recorded ({problem.strerror})",
+                f"cannot be written ({problem.strerror})",
                 self._what_is_safe(),
                 file=self._ledger,
             ) from problem
@@ -297,6 +307,7 @@ class Stream:
         try:
             os.ftruncate(self._descriptor, self._size)
         except OSError:  # then a torn last line stays, which every reader leaves out and reports
+            self._unnoted = {"event": "abandoned", "worker": self._worker, "file": self._relative()}
             self._block = None
         return WriteError(f"{what} could not be written ({problem.strerror})", self._what_is_safe(), file=self._file)
 

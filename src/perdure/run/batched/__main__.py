@@ -51,7 +51,7 @@ def lived(protocol: Protocol, into: Path, size: int | None = None) -> dict[str, 
 
     held = into / "protocol.json"
     if held.exists() and json.loads(files.read_bytes(held)) != protocol.document:
-        raise PerdureError("holds another protocol", "choose another folder, or remove this one", file=into)
+        raise PerdureError("holds another protocol", "choose another folder", file=into)
     into.mkdir(parents=True, exist_ok=True)
     files.write(held, json.dumps(protocol.document, indent=2).encode())
     told = _Told(plan)

@@ -70,7 +70,7 @@ class Chunk:
             return Facts(**{**content, "jobs": tuple(content["jobs"])})
         except (OSError, ValueError, KeyError, TypeError) as problem:
             raise LogError(
-                f"not a chunk of lifetimes: {problem}", "remove it, and run again", file=self.folder
+                f"not a chunk of lifetimes: {problem}", "move it elsewhere, and run again", file=self.folder
             ) from problem
 
     @property
@@ -147,4 +147,4 @@ def _read(file: Path) -> dict[str, np.ndarray]:
         with files.opened(file) as opened, np.load(opened, allow_pickle=False) as found:
             return {name: found[name] for name in found.files}
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as problem:
-        raise LogError(f"cannot be read: {problem}", "remove it, and run again", file=file) from problem
+        raise LogError(f"cannot be read: {problem}", "move it elsewhere, and run again", file=file) from problem
