@@ -1,4 +1,4 @@
-"""A mark for tests of faults that are known and not yet mended."""
+"""A mark for tests of known faults that are not fixed yet."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["not_yet"]
 
 
 def not_yet(reason: str) -> pytest.MarkDecorator:
-    """Mark a test that must fail at one of its own assertions; an error in its set-up is an error all the same."""
+    """Mark a test that must fail at an assertion. An error in its set-up is still an error."""
     return pytest.mark.xfail(strict=True, raises=(AssertionError, pytest.fail.Exception), reason=reason)

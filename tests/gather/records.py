@@ -22,7 +22,7 @@ LENGTH = 6
 
 
 def experience_values(seed: int, blocks: Sequence[tuple[str, str]] = BLOCKS) -> list[float]:
-    """Return a value for each experience, in which what is learned first is lost a little."""
+    """Return a random value for each experience, rounded so that a table holds it exactly."""
     rng = np.random.default_rng(seed)
     return [round(float(number), 6) for number in rng.normal(1.0, 0.2, len(blocks) * LENGTH)]
 

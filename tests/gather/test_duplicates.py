@@ -18,7 +18,7 @@ import perdure
 
 COUNT = 4
 FEW, ENOUGH = 19, 20
-"""Different values in a lifetime, below which equal lifetimes are no sign of a copy."""
+"""Different values in a lifetime: too few, and enough, to call an equal lifetime a copy."""
 SAME_VALUES = "the same values"
 """The words of the warning on lifetimes that differ in their seeds alone."""
 
@@ -118,14 +118,14 @@ def test_a_deterministic_learner_counts_once_per_seed_with_a_warning(tmp_path: P
     assert SAME_VALUES in outcome("score", tmp_path / "logs").said
 
 
-def rounded_to(count: int) -> Callable[[list[float]], list[float]]:
-    """Return what leaves `count` different values in a lifetime."""
+def with_values(count: int) -> Callable[[list[float]], list[float]]:
+    """Return a function that keeps `count` different values of a lifetime."""
     return lambda values: [values[at % count] for at in range(len(values))]
 
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(ENOUGH, marks=not_yet("copies of tables count twice"))])
 def test_equal_lifetimes_are_copies_if_they_have_twenty_different_values(tmp_path: Path, count: int) -> None:
-    change = rounded_to(count)
+    change = with_values(count)
     for name in ("one", "two"):
         table(tmp_path / "logs" / f"{name}.csv", change=change)
     status, facts = scored(tmp_path / "logs")
@@ -163,7 +163,6 @@ def doubled(lines: list[str]) -> list[str]:
     return [lines[0], *(line for line in lines[1:] for _ in range(2))]
 
 
-@not_yet("rows that are there twice are learned twice, or averaged, without a word")
 @pytest.mark.parametrize("repeat", [appended, doubled])
 @pytest.mark.parametrize("numbered", [False, True], ids=["without numbers", "with numbers"])
 def test_rows_that_are_in_a_table_twice_are_reported_with_the_first_such_line(

@@ -63,11 +63,11 @@ def test_parts_of_a_folder_belong_together(tmp_path: Path, monkeypatch: pytest.M
         survey(folder)
 
 
-def test_a_log_that_lost_its_manifest_says_what_is_no_longer_known(tmp_path: Path) -> None:
+def test_a_journal_that_lost_its_manifest_is_refused(tmp_path: Path) -> None:
     life = written(tmp_path, "one", LIFE)
     (life / "manifest.json").unlink()
-    (score,) = survey(life).scores
-    assert any("manifest.json is missing" in note and "lower is better" in note for note in score.notes)
+    with pytest.raises(LogError, match=r"manifest\.json: missing"):
+        survey(life)
 
 
 def test_a_direction_that_is_no_word_is_refused(tmp_path: Path) -> None:

@@ -18,8 +18,6 @@ import perdure
 from perdure.errors import LogError, PerdureError
 from perdure.gather.survey import survey
 
-COLUMN_IGNORED = "one role that is not known makes the whole column ignored, so that experts count as lifetimes"
-
 
 def with_roles(file: Path, *roles: str) -> Path:
     """Write a table of lifetimes with these roles; experts learn one task each, the others go through all blocks."""
@@ -38,7 +36,6 @@ def row_of(file: Path, lifetime: str) -> int:
     return next(at for at, line in enumerate(file.read_text().splitlines()[1:]) if line.startswith(f"{lifetime},"))
 
 
-@not_yet(COLUMN_IGNORED)
 @pytest.mark.parametrize(("odd", "shown"), [("control", "'control'"), ("experts", "'experts'"), ("", "blank")])
 def test_an_unknown_role_in_a_table_is_refused_with_its_line(tmp_path: Path, odd: str, shown: str) -> None:
     file = with_roles(tmp_path / "runs.csv", "life", "life", "expert", "expert", odd)
@@ -49,7 +46,6 @@ def test_an_unknown_role_in_a_table_is_refused_with_its_line(tmp_path: Path, odd
         assert f"role is {shown}" in done.said
 
 
-@not_yet(COLUMN_IGNORED)
 @pytest.mark.parametrize("form", ["parquet", "frame"])
 def test_an_unknown_role_in_a_table_without_lines_is_refused_with_its_row(tmp_path: Path, form: str) -> None:
     file = with_roles(tmp_path / "runs.csv", "life", "life", "expert", "expert", "control")
@@ -59,7 +55,6 @@ def test_an_unknown_role_in_a_table_without_lines_is_refused_with_its_row(tmp_pa
         survey(frame if form == "frame" else tmp_path / "runs.parquet")
 
 
-@not_yet(COLUMN_IGNORED)
 def test_a_twin_in_a_table_is_a_twin_and_leaves_the_experts_what_they_are(tmp_path: Path) -> None:
     roles = ("life", "life", "expert", "expert")
     without = with_roles(tmp_path / "without.csv", *roles)
@@ -96,7 +91,6 @@ def edit_manifest(log: Path, **facts: Any) -> None:
     (log / "manifest.json").write_text(json.dumps(manifest | facts))
 
 
-@not_yet("a role that is not known counts as a lifetime's")
 @FORMS
 @pytest.mark.parametrize("role", ["control", "", 3])
 def test_an_unknown_role_in_a_manifest_leaves_the_log_out_with_a_reason(tmp_path: Path, role: Any, form: Form) -> None:
@@ -112,7 +106,6 @@ def test_an_unknown_role_in_a_manifest_leaves_the_log_out_with_a_reason(tmp_path
     assert outcome("check", odd).status == 1
 
 
-@not_yet("a manifest's role is read with its case, a table's without")
 @FORMS
 def test_a_role_with_a_capital_in_a_manifest_is_no_lifetime(tmp_path: Path, form: Form) -> None:
     as_journal(tmp_path / "logs", "l0", experience_values(0), learner="q")
@@ -121,7 +114,6 @@ def test_a_role_with_a_capital_in_a_manifest_is_no_lifetime(tmp_path: Path, form
     assert [life["id"] for life in facts["lifetimes"]] == ["logs/l0"]
 
 
-@not_yet("writers other than the journal take any role")
 @pytest.mark.parametrize("write", [perdure.write_lives, perdure.write_learnkit])
 def test_no_writer_takes_an_unknown_role(tmp_path: Path, write: Callable[..., Path]) -> None:
     lifetime = perdure.read(as_journal(tmp_path, "l0", experience_values(0)))
@@ -131,7 +123,6 @@ def test_no_writer_takes_an_unknown_role(tmp_path: Path, write: Callable[..., Pa
         write(*given)
 
 
-@not_yet("the reader of learnkit trees takes every word but 'lower' for 'higher'")
 def test_an_unknown_direction_in_the_manifest_of_a_tree_is_refused(tmp_path: Path) -> None:
     tree = learnkit(tmp_path / "trees", "tree")
     edit_manifest(tree, measures={"reward": "Lower"})

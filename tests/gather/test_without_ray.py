@@ -96,7 +96,7 @@ class _Actor:
 
 @pytest.fixture
 def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., StandIn]]:
-    """Let the stand-in be the module `ray`; what its machines change in this process is put right afterwards."""
+    """Return a function that installs the stand-in as `ray`; its actors' changes to this process are undone."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)

@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 from tests.cli.verbs import outcome, scored
 from tests.metrics.written import LIFE, written
-from tests.not_yet import not_yet
 
 import perdure
 from perdure.scenario.model import Scenario, Task
 
-UNVERIFIED = "no checksum is kept of the files beside the records"
 NO_LEDGER = "not verified: there is no blocks.jsonl to compare the records with"
 
 
@@ -83,7 +81,6 @@ def assert_refused(logs: Path, name: str) -> None:
     assert f"{name}  error: " in check.said
 
 
-@not_yet(UNVERIFIED)
 @pytest.mark.parametrize("what", ALTERED)
 def test_a_journal_with_an_altered_file_is_refused_and_the_file_is_named(logs: Path, what: str) -> None:
     name, change = ALTERED[what]
@@ -95,8 +92,8 @@ def test_a_journal_with_an_altered_file_is_refused_and_the_file_is_named(logs: P
     "name",
     [
         "logger_info.json",
-        pytest.param("manifest.json", marks=not_yet("a ledger without a manifest is read")),
-        pytest.param("scenario_info.json", marks=not_yet("a journal without its scenario_info is read")),
+        "manifest.json",
+        "scenario_info.json",
     ],
 )
 def test_a_journal_with_a_missing_file_is_refused_and_the_file_is_named(logs: Path, name: str) -> None:
@@ -104,7 +101,6 @@ def test_a_journal_with_a_missing_file_is_refused_and_the_file_is_named(logs: Pa
     assert_refused(logs, name)
 
 
-@not_yet(UNVERIFIED)
 def test_an_altered_manifest_can_be_believed_on_purpose_and_a_note_says_so(logs: Path) -> None:
     alter(logs / "l1" / "manifest.json", lambda facts: facts.update(learner="p"))
     assert outcome("score", logs / "l1").status == 2
@@ -139,7 +135,6 @@ def test_several_workers_of_one_lifetime_are_believed(tmp_path: Path) -> None:
 # --- logs that have no ledger --------------------------------------------------------------------
 
 
-@not_yet("the manifest of a log or tree without a ledger may have any keys")
 @pytest.mark.parametrize("form", ["l2logger", "learnkit"])
 def test_a_manifest_that_no_ledger_vouches_for_has_no_unknown_keys(logs: Path, form: str) -> None:
     log = logs / "l1" if form == "l2logger" else perdure.write_learnkit(perdure.read(logs / "l1"), logs, "tree")
@@ -170,7 +165,6 @@ def test_a_log_of_another_writer_is_read_with_a_note_whatever_else_its_files_say
     assert NO_LEDGER in life["notes"]
 
 
-@not_yet("check does not say that there was no ledger")
 def test_check_says_of_a_log_without_a_ledger_what_score_says(foreign: Path) -> None:
     check = outcome("check", foreign)
     assert check.status == 0

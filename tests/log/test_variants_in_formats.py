@@ -133,7 +133,8 @@ def formats(s003: tuple[Scenario, Lived], tmp_path_factory: pytest.TempPathFacto
         "tree with a report": tree(place / "report", rows, spaces=True, reported=True),
     }
     for name in ("l2logger", "l2logger by variant"):
-        (paths[name] / "manifest.json").unlink()  # what makes a log Perdure's own
+        for own_file in ("manifest.json", "blocks.jsonl"):  # what makes a log Perdure's own
+            (paths[name] / own_file).unlink()
     found = {name: perdure.read(path) for name, path in paths.items()}
     found["written from own"] = perdure.read(write_learnkit(found["own"], place, "written"))
     found["written from l2logger"] = perdure.read(write_learnkit(found["l2logger"], place, "again"))

@@ -41,6 +41,8 @@ def show_answers(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
         _show(scores, group, depth)
     if not depth.quiet:
         _of_all(scores, groups, depth)
+    for name, why in scores.faults:
+        say(f"error in {name}: {why}", "yellow")
     for path, why in scores.left_out:
         say(f"left out: {why if path in why else f'{path}: {why}'}", "yellow", fold=False)
     if scores.preset == FRAMEWORK_2019 and not depth.quiet:

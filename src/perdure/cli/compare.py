@@ -81,7 +81,7 @@ def compare(
         emit_json({**result.as_json(), **settings_facts(found, settings)}, json)
     if json != "-":
         _show(result, quiet)
-    raise SystemExit(1 if result.left_out or any(one.left_out for one in result.comparisons) else 0)
+    raise SystemExit(1 if found.faults or result.left_out or any(one.left_out for one in result.comparisons) else 0)
 
 
 def _show(result: Comparisons, quiet: bool) -> None:

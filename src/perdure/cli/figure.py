@@ -83,7 +83,7 @@ def figure(
         emit_json(_facts(kind, target, found, data, settings), json)
     if not quiet and json != "-":
         echo(str(target))
-    leave(found.left_out)
+    leave(found.left_out, found.survey.faults)
 
 
 def _facts(kind: str, target: Path, found: Material, data: object, settings: Settings) -> dict[str, Any]:

@@ -78,4 +78,4 @@ def report(
             for line in made.answers:
                 say(line)
         say(str(to), fold=False)
-    leave(made.material.left_out)
+    leave(made.material.left_out, made.material.survey.faults)

@@ -64,11 +64,13 @@ def settings_facts(found: Survey, settings: Settings) -> dict[str, Any]:
     }
 
 
-def leave(left_out: Sequence[tuple[str, str]]) -> NoReturn:
-    """End with the status that says whether something was left out, and with what that was, on stderr."""
+def leave(left_out: Sequence[tuple[str, str]], faults: Sequence[tuple[str, str]] = ()) -> NoReturn:
+    """Report everything left out and every faulty log on stderr; exit with 1 if there is any."""
+    for name, why in faults:
+        echo(f"error in {name}: {why}", err=True)
     for name, why in left_out:
         echo(f"left out: {name}: {why}", err=True)
-    raise SystemExit(1 if left_out else 0)
+    raise SystemExit(1 if left_out or faults else 0)
 
 
 @contextmanager

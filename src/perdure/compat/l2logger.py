@@ -8,9 +8,8 @@ from pathlib import PurePath
 from typing import Any
 
 from perdure.errors import RecordError
-from perdure.log.formats.l2logger import LOGGER_INFO, SCENARIO_INFO
+from perdure.log.manifest import LOGGER_INFO, SCENARIO_INFO
 from perdure.log.write.journal import Journal
-from perdure.log.write.manifest import write_object
 
 __all__ = ["DataLogger"]
 
@@ -86,8 +85,7 @@ class DataLogger:
 
     def write_info_files(self) -> None:
         """Write logger_info.json and scenario_info.json anew, after they were changed in place."""
-        write_object(self._journal.path / LOGGER_INFO, self._logger_info)
-        write_object(self._journal.path / SCENARIO_INFO, self._scenario_info)
+        self._journal.rewrite({LOGGER_INFO: self._logger_info, SCENARIO_INFO: self._scenario_info})
 
     def close(self) -> None:
         """End the log, and say so in it."""

@@ -16,6 +16,7 @@ from perdure.errors import PerdureError
 from perdure.files import HEADER_LIMIT, read_bytes
 from perdure.frozen import frozen
 from perdure.gather.serving import OwnExpert, run_of
+from perdure.log.manifest import ROLES
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options, find, holds_experts, locate, parts
@@ -191,7 +192,8 @@ def _is_expert(path: Path, place: Path) -> bool:
         manifest = msgspec.json.decode(read_bytes(path / "manifest.json", HEADER_LIMIT))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
-    return isinstance(manifest, dict) and manifest.get("role") in ("expert", "twin")
+    role = manifest.get("role") if isinstance(manifest, dict) else None
+    return isinstance(role, str) and ROLES.get(role.lower()) in ("expert", "twin")
 
 
 def _without(lives: Sequence[Found], experts: Sequence[str | os.PathLike[str]]) -> tuple[Found, ...]:

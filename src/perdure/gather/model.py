@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from perdure.frozen import frozen
 from perdure.lazy import pl
+from perdure.log.problem import Note
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.metric import Bar, Metric
 from perdure.metrics.engine.score import DEFINITIONS, Score
@@ -82,6 +83,12 @@ class Survey(Tabular):
     def scores(self) -> tuple[Score, ...]:
         """The lifetimes' scores."""
         return tuple(one.score for one in self.lives)
+
+    @cached_property
+    def faults(self) -> tuple[tuple[str, str], ...]:
+        """Lifetime and problem of every error that its reader worked around, such as a torn last line."""
+        found = ((score.id, note) for score in self.scores for note in score.notes if isinstance(note, Note))
+        return tuple((name, str(note)) for name, note in found if note.problem.level == "error")
 
     @cached_property
     def bars(self) -> dict[str, Bar]:

@@ -9,7 +9,7 @@ from perdure.lazy import pl
 from perdure.log.problem import Level, Problem
 from perdure.log.rules import BLOCK_TYPES, MEASURE, RULES
 
-__all__ = ["across", "within"]
+__all__ = ["across", "repeated", "within"]
 
 _FILE = "\x00file"  # a name that no column of a log can have
 
@@ -47,13 +47,7 @@ def across(tables: Sequence[tuple[str, pl.DataFrame]]) -> Iterator[Problem]:
     """What only shows when all files are laid side by side."""
     if not tables:
         return
-    names = [file for file, _ in tables]
-    numbers = [pl.col(name).cast(pl.Int64, strict=False) for name in ("block_num", "exp_num")]
-    words = [pl.col(name) for name in ("worker_id", "block_type", "exp_status", "line")]
-    every = pl.concat(
-        [table.select(*numbers, *words).with_columns(file=pl.lit(at, pl.Int32)) for at, (_, table) in enumerate(tables)]
-    ).drop_nulls(["block_num", "exp_num"])
-
+    names, every = _numbered(tables)
     modes = every.filter(pl.col("block_type").is_in(BLOCK_TYPES)).unique(["block_num", "block_type"], keep="first")
     for number, file, line in (
         modes.sort("block_num", "file", "line")
@@ -79,12 +73,28 @@ def across(tables: Sequence[tuple[str, pl.DataFrame]]) -> Iterator[Problem]:
             fix = "numbers never decrease within a worker; l2metrics refuses such a log"
             yield Problem("error", names[file], line, what, fix, tolerated=True)
 
+
+def repeated(tables: Sequence[tuple[str, pl.DataFrame]]) -> Iterator[Problem]:
+    """Yield a warning for every line that completes an experience again."""
+    if not tables:
+        return
+    names, every = _numbered(tables)
     complete = every.filter(pl.col("exp_status") == "complete")
     twice = complete.filter(~pl.struct("block_num", "exp_num").is_first_distinct())
     for file, line, number, block in twice.select("file", "line", "exp_num", "block_num").iter_rows():
         what = f"experience {number} of block {block} is completed by an earlier line already"
         fix = "lines that complete one experience are averaged; number experiences across all workers"
         yield Problem("warning", names[file], line, what, fix)
+
+
+def _numbered(tables: Sequence[tuple[str, pl.DataFrame]]) -> tuple[list[str], pl.DataFrame]:
+    """Return the files, and the numbers and words of all lines with the index of their file."""
+    numbers = [pl.col(name).cast(pl.Int64, strict=False) for name in ("block_num", "exp_num")]
+    words = [pl.col(name) for name in ("worker_id", "block_type", "exp_status", "line")]
+    frames = [
+        table.select(*numbers, *words).with_columns(file=pl.lit(at, pl.Int32)) for at, (_, table) in enumerate(tables)
+    ]
+    return [file for file, _ in tables], pl.concat(frames).drop_nulls(["block_num", "exp_num"])
 
 
 def _lines(table: pl.DataFrame, name: str, wrong: pl.Series, fix: str, level: Level = "error") -> Iterator[Problem]:

@@ -35,7 +35,7 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def numbers(table: Table, name: str) -> pl.Series:
-    """A measure: floats, null where the cell is blank; true and false count as 1 and 0."""
+    """Return a measure as floats, null for a blank cell; a column of true and false only counts as 1 and 0."""
     column = table.rows[name] if _countable(table.rows[name]) else _text(table, name)
     values = _numbers(column)
     refuse(table, name, column.is_not_null() & values.is_null(), "a number, or nothing where there is no value")
@@ -174,7 +174,9 @@ def _numbers(column: pl.Series) -> pl.Series:
         return values
     stripped = column.str.strip_chars()
     truth = stripped.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=pl.Float64)
-    return values.fill_null(stripped.cast(pl.Float64, strict=False)).fill_null(truth)
+    if truth.null_count() == column.null_count():
+        return truth
+    return values.fill_null(stripped.cast(pl.Float64, strict=False))
 
 
 def _text(table: Table, name: str) -> pl.Series:

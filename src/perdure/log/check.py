@@ -12,24 +12,20 @@ from perdure import files
 from perdure.errors import LogError, nearest
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import Unit
-from perdure.log.broken_rules import across, within
-from perdure.log.formats.l2logger import (
-    L2LOGGER,
-    MANIFEST,
-    SCENARIO_INFO,
-    measures_of,
-    object_in,
-)
+from perdure.log.broken_rules import across, repeated, within
+from perdure.log.formats.l2logger import L2LOGGER
 from perdure.log.formats.matrix_orientation import Rows
+from perdure.log.manifest import MANIFEST, SCENARIO_INFO, manifest_in, measures_of, object_in, role_of
 from perdure.log.model import Lifetime
 from perdure.log.problem import Check, Level, Note, Problem
 from perdure.log.read import Options, lifetimes, locate, recognise
 from perdure.log.rows import Examined, examine
 from perdure.log.rules import OPTIONAL_COLUMNS, STANDARD_COLUMNS
 from perdure.log.sources import Source, sources
-from perdure.log.verify import Ledger, Seen, compared, ledger_of, seen_in
+from perdure.log.verify import Ledger, Seen, compared, description_problems, ledger_of, seen_in
+from perdure.words import plural
 
-__all__ = ["check_l2logger", "check_log"]
+__all__ = ["check_l2logger", "check_lines", "check_log"]
 
 _AT_MOST = 100  # problems of one kind in one file; the rest is counted
 
@@ -55,10 +51,24 @@ def check_log(
     except LogError as problem:
         return Check(0, (_as_problem(problem),))
     records = sum(one.experiences.height for one in found)
-    notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
     if reader.name == "matrix":
+        notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
         return Check(records, (), _as_matrices(found, records), notes)
-    return Check(records, tuple(_noted(note) for note in notes))
+    return Check(records, *_as_read(found))
+
+
+def _as_read(found: Sequence[Lifetime]) -> tuple[tuple[Problem, ...], str, tuple[str, ...]]:
+    """Return the problems that readers worked around, rows that do not count, and notes: all that `score` reports."""
+    every = dict.fromkeys(note for lifetime in found for note in lifetime.notes)
+    problems = tuple(note.problem for note in every if isinstance(note, Note))
+    notes = [note for note in every if not isinstance(note, Note)]
+    for lifetime in found:
+        with contextlib.suppress(LogError):
+            dropped = lifetime.passage().dropped.items()
+            notes += [f"{lifetime.id}: {plural(count, 'row')} dropped: {why}" for why, count in dropped if count]
+        if lifetime.complete is False:
+            notes.append(f"{lifetime.id}: this lifetime is incomplete; score leaves it out of its group")
+    return problems, "", tuple(notes)
 
 
 def _as_matrices(found: Sequence[Lifetime], cells: int) -> str:
@@ -70,7 +80,20 @@ def _as_matrices(found: Sequence[Lifetime], cells: int) -> str:
 
 
 def check_l2logger(place: Path, options: Options | None = None) -> Check:
-    """Every problem of an L2Logger folder, its JSON files and its ledger included."""
+    """Return every problem of an L2Logger folder, and everything that its reader reports."""
+    checked = check_lines(place, options)
+    if any(problem.level == "error" and not problem.tolerated for problem in checked.problems):
+        return checked
+    try:
+        lifetime = L2LOGGER.read(place, options or Options())
+    except LogError as problem:
+        return Check(checked.rows, (*checked.problems, _as_problem(problem, place)))
+    further, _, notes = _as_read([lifetime])
+    return Check(checked.rows, tuple(dict.fromkeys((*checked.problems, *further))), notes=notes)
+
+
+def check_lines(place: Path, options: Options | None = None) -> Check:
+    """Return every problem of an L2Logger folder's lines, JSON files and ledger."""
     problems = list(_check_facts(place, given=bool(options and options.measures)))
     measures: Sequence[str] = ()
     with contextlib.suppress(LogError):  # said by _check_facts
@@ -110,6 +133,8 @@ def check_l2logger(place: Path, options: Options | None = None) -> Check:
         )
     problems.extend(_capped(within(tables, measures)))
     problems.extend(_capped(across(tables)))
+    problems.extend(_capped(repeated(tables)))
+    problems.extend(description_problems(ledger, place))
     problems.extend(compared(ledger, seen))
     return Check(sum(table.height for _, table in tables), tuple(problems))
 
@@ -127,7 +152,10 @@ def _check_facts(place: Path, *, given: bool) -> Iterator[Problem]:
     for name in (SCENARIO_INFO, MANIFEST):
         if (place / name).exists():
             try:
-                object_in(place / name)
+                if name == MANIFEST:
+                    role_of(manifest_in(place).get("role"), place / MANIFEST)
+                else:
+                    object_in(place / name)
             except LogError as problem:
                 yield _as_problem(problem, place)
 
@@ -189,10 +217,6 @@ def _as_problem(error: LogError, root: Path | None = None) -> Problem:
     if root is not None and Path(file).is_relative_to(root):
         file = Path(file).relative_to(root).as_posix()
     return Problem("error", file, error.line, error.said, error.fix or "repair it")
-
-
-def _noted(note: str) -> Problem:
-    return note.problem if isinstance(note, Note) else Problem("warning", ".", None, note, "see there")
 
 
 def _unreadable(source: Source, problem: OSError) -> Problem:

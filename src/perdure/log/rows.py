@@ -26,7 +26,7 @@ from perdure import files
 from perdure.errors import LogError
 from perdure.frozen import frozen
 from perdure.lazy import pl
-from perdure.log.problem import Note, Problem
+from perdure.log.problem import Level, Note, Problem
 from perdure.log.sources import Source
 
 __all__ = [
@@ -139,6 +139,11 @@ class Table:
         if part.counted == "row":
             return LogError(what, fix, file=f"{part.path}, row {line}")
         return LogError(what, fix, file=part.path, line=line)
+
+    def note(self, row: int, level: Level, what: str, fix: str) -> Note:
+        """Return a note on a row, which readers work around."""
+        place = self.refusal(row, what, fix)
+        return Note(Problem(level, Path(place.file or ".").name, place.line, what, fix, tolerated=True))
 
     def taken(self, rows: pl.DataFrame, origins: Counts) -> Table:
         """Return a table of `rows`, which come from the rows `origins` of this table; it has one file."""

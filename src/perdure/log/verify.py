@@ -6,6 +6,8 @@ that are read anyway, and compared here. Blocks that the ledger has not closed a
 
 from __future__ import annotations
 
+import errno
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -25,8 +27,11 @@ __all__ = [
     "Closed",
     "Ledger",
     "Seen",
+    "append_event",
     "as_it_stands",
     "compared",
+    "description_event",
+    "description_problems",
     "ended",
     "errors_in",
     "ledger_of",
@@ -65,6 +70,8 @@ class Ledger:
     """By file, relative to the log."""
     abandoned: frozenset[str] = frozenset()
     """Files that a journal began and did not finish, which nothing closes any more."""
+    described: Mapping[str, int] = field(default_factory=dict)
+    """The checksums of the files that describe the log, by name."""
     ended: bool = False
     """Whether every worker that wrote closed its part."""
     problems: tuple[Problem, ...] = ()
@@ -86,6 +93,7 @@ class _Event(msgspec.Struct):
     event: str
     worker: str
     file: str = ""
+    files: dict[str, int] = {}
     block_num: int = 0
     rows: int = 0
     bytes: int = 0
@@ -107,6 +115,7 @@ def ledger_of(place: Path) -> Ledger | None:
     blocks: dict[str, tuple[int, _Event]] = {}
     continued: dict[str, int] = {}
     abandoned: set[str] = set()
+    described: dict[str, int] = {}
     last: dict[str, tuple[int, _Event]] = {}
     problems: list[Problem] = []
     for number, line in enumerate(content.splitlines(), 1):
@@ -114,6 +123,9 @@ def ledger_of(place: Path) -> Ledger | None:
             event = _DECODER.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             problems.append(_unread(number, line, str(problem)))
+            continue
+        if event.event == "description":
+            described |= event.files
             continue
         last[event.worker] = number, event
         if event.event == "block":
@@ -135,7 +147,7 @@ def ledger_of(place: Path) -> Ledger | None:
         for file, (number, block) in blocks.items()
     }
     over = bool(last) and all(event.event == "closed" for _, event in last.values())
-    return Ledger(closed, frozenset(abandoned), over, tuple(problems))
+    return Ledger(closed, frozenset(abandoned), described, over, tuple(problems))
 
 
 def _unread(number: int, line: bytes, why: str) -> Problem:
@@ -146,6 +158,27 @@ def _unread(number: int, line: bytes, why: str) -> Problem:
     return Problem(
         "warning", BLOCKS_FILE, number, what, "harmless; a full disk or a power cut leaves such a line", True
     )
+
+
+def append_event(ledger: Path, event: Mapping[str, object]) -> None:
+    """Append one line to a ledger; a single write keeps the lines of several workers whole. Raise OSError."""
+    descriptor = files.descriptor(ledger, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    try:
+        line = msgspec.json.encode(event) + b"\n"
+        if os.lseek(descriptor, 0, os.SEEK_END):
+            os.lseek(descriptor, -1, os.SEEK_END)
+            if os.read(descriptor, 1) != b"\n":  # a full disk tore the line before, and must not spoil this one
+                line = b"\n" + line
+        if os.write(descriptor, line) != len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def description_event(texts: Mapping[str, bytes]) -> dict[str, object]:
+    """Return the ledger's line on the files that describe a log, by their names."""
+    return {"event": "description", "worker": "", "files": {name: zlib.crc32(text) for name, text in texts.items()}}
 
 
 def ended(place: Path) -> bool:
@@ -181,6 +214,22 @@ def compared(ledger: Ledger, found: Mapping[str, Seen]) -> Iterator[Problem]:
             if seen.size and file not in ledger.closed and file not in ledger.abandoned:
                 what = f"{BLOCKS_FILE} does not mention it, and every worker closed its part"
                 yield Problem("error", file, None, what, "move it into a log of its own")
+
+
+def description_problems(ledger: Ledger, place: Path) -> Iterator[Problem]:
+    """Yield an error for each file that describes the log and is not as the journal wrote it."""
+    for name, checksum in ledger.described.items():
+        try:
+            found = zlib.crc32(files.read_bytes(place / name, files.HEADER_LIMIT, within=place))
+        except FileNotFoundError:
+            yield Problem("error", name, None, "missing", _RESTORE)
+        except (OSError, LogError) as problem:
+            what = problem.said if isinstance(problem, LogError) else f"cannot be read: {problem.strerror}"
+            yield Problem("error", name, None, what, _RESTORE)
+        else:
+            if found != checksum:
+                what = f"altered after it was written (checksum {found}, the journal wrote {checksum})"
+                yield Problem("error", name, None, what, _RESTORE)
 
 
 def _difference(closed: Closed, seen: Seen) -> str | None:
@@ -220,7 +269,8 @@ def verify(place: Path, wanted: Callable[[Closed], bool] = lambda _: True) -> tu
             raise LogError(
                 f"cannot be read: {problem.strerror}", "let it be read, then try again", file=present[file].name
             ) from problem
-    return errors_in(compared(Ledger(chosen, problems=ledger.problems), found))
+    problems = (*description_problems(ledger, place), *compared(Ledger(chosen, problems=ledger.problems), found))
+    return errors_in(problems)
 
 
 def errors_in(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -236,7 +286,10 @@ def notes_on(ledger: Ledger | None, found: Sequence[Source]) -> list[str]:
     still = sum(
         1 for one in found if one.size and (one.relative not in closed or one.size > closed[one.relative].bytes)
     )
-    return [f"not verified: {still} of {len(found)} files, whose blocks {BLOCKS_FILE} has not closed"] if still else []
+    notes = [f"not verified: {still} of {len(found)} files, whose blocks {BLOCKS_FILE} has not closed"] if still else []
+    if not ledger.described:
+        notes.append(f"not verified: {BLOCKS_FILE} has no checksums of the files that describe the log")
+    return notes
 
 
 def as_it_stands(problems: Sequence[Problem]) -> list[str]:

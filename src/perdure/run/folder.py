@@ -20,7 +20,7 @@ from perdure.errors import LogError
 from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
-from perdure.log.formats.l2logger import object_in
+from perdure.log.manifest import object_in
 from perdure.log.sources import DATA_FILE
 from perdure.log.verify import ended
 from perdure.log.write.manifest import write_object

@@ -24,7 +24,7 @@ from perdure import files
 from perdure.errors import LogError, WriteError, message_of
 from perdure.frozen import frozen
 from perdure.learners.interface import LearnerError, Saved
-from perdure.log.formats.l2logger import MANIFEST
+from perdure.log.manifest import MANIFEST
 from perdure.log.rows import records_in
 from perdure.log.sources import DATA_FILE
 from perdure.log.verify import BLOCKS_FILE, ledger_of, refusal, verify

@@ -25,7 +25,8 @@ class Grouped:
     @property
     def whole(self) -> bool:
         """Whether everything that was given counts, and in a group."""
-        return not (self.survey.left_out or self.apart or any(one.left_out for one in self.groups))
+        whole = not (self.survey.left_out or self.survey.faults or self.apart)
+        return whole and not any(group.left_out for group in self.groups)
 
     def as_json(self) -> dict[str, Any]:
         """Everything that was scored, as `score.schema.json` describes it."""

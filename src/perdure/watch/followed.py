@@ -11,7 +11,8 @@ from perdure.errors import PerdureError
 from perdure.frozen import frozen
 from perdure.gather.find import Found
 from perdure.gather.model import Life
-from perdure.log.formats.l2logger import BLOCKS_FILE, MANIFEST, ended, measures_of, object_in
+from perdure.log.formats.l2logger import BLOCKS_FILE, ended
+from perdure.log.manifest import MANIFEST, measures_of, object_in
 from perdure.metrics.engine.metric import Metric
 from perdure.scenario.model import Block, Scenario
 from perdure.stats.model import Verdict

@@ -111,13 +111,10 @@ def test_a_role_column_makes_experts(tmp_path: Path) -> None:
     assert [(one.role, one.inside) for one in found] == [("life", "ewc"), ("expert", "expert/ewc")]
 
 
-def test_a_role_of_another_meaning_is_left_alone_unless_it_was_declared(tmp_path: Path) -> None:
+def test_a_role_of_another_meaning_is_refused(tmp_path: Path) -> None:
     file = put(tmp_path, [HEADER.replace("seed", "role"), *rows("ewc", "striker")])
-    (one,) = lifetimes(file)
-    assert one.role == "life"
-    assert one.experiences["role"].unique().to_list() == ["striker"]
     with pytest.raises(LogError, match=r"runs\.csv:2: role is 'striker'; expected one of life, .*expert"):
-        lifetimes(file, role="role")
+        lifetimes(file)
 
 
 def test_a_seed_alone_is_identity_where_every_value_spans_two_blocks(tmp_path: Path) -> None:

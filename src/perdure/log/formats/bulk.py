@@ -20,6 +20,7 @@ from perdure import files
 from perdure.errors import LogError, nearest
 from perdure.lazy import pl
 from perdure.log.alike import Alike
+from perdure.log.manifest import role_of
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
@@ -341,7 +342,7 @@ class _Part:
             measures=measures,
             learner=who["learner"],
             seed=who["seed"],
-            role=role if (role := who["role"]) in _BESIDE else "life",
+            role=role_of(who["role"], self.file),
             complete=complete,
             path=self.place,
             info=info,

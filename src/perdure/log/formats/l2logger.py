@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-import msgspec
-
-from perdure import files
 from perdure.errors import LogError, nearest
 from perdure.lazy import pl
-from perdure.log.blocks import in_order
+from perdure.log.blocks import in_order, is_complete
+from perdure.log.broken_rules import repeated
 from perdure.log.cells import folded, typed
+from perdure.log.manifest import LOGGER_INFO, MANIFEST, SCENARIO_INFO, manifest_in, measures_of, object_in, role_of
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
-from perdure.log.problem import Problem
+from perdure.log.problem import Note, Problem
 from perdure.log.read import Options
-from perdure.log.rows import Checksums, Unparsed, parse, pieces
+from perdure.log.rows import Checksums, Unparsed, examine, parse, pieces
 from perdure.log.rules import FILLED_COLUMNS, MEASURE, OPTIONAL_COLUMNS, RULES
 from perdure.log.sources import Source, sources
 from perdure.log.verify import (
@@ -28,6 +27,7 @@ from perdure.log.verify import (
     Seen,
     as_it_stands,
     compared,
+    description_problems,
     ended,
     errors_in,
     ledger_of,
@@ -39,24 +39,11 @@ from perdure.log.verify import (
 __all__ = [
     "BLOCKS_FILE",
     "L2LOGGER",
-    "LOGGER_INFO",
-    "MANIFEST",
-    "SCENARIO_INFO",
     "L2Logger",
     "ended",
-    "measures_of",
-    "object_in",
     "schema_of",
 ]
 
-LOGGER_INFO = "logger_info.json"
-SCENARIO_INFO = "scenario_info.json"
-MANIFEST = "manifest.json"
-
-_NO_MANIFEST = (
-    "not verified: a journal wrote this log, and its manifest.json is missing: the learner, the seed, and whether "
-    "lower is better are not known (set the last with --lower-is-better)"
-)
 _SUBTYPE = RULES["block_subtype"]
 _BLOCK_FOLDER = re.compile(r"\d+-(train|test)")
 
@@ -80,19 +67,17 @@ class L2Logger:
 
     def read(self, path: Path, options: Options) -> Lifetime:
         """The lifetime in this folder; every row is kept, and notes say what was torn."""
-        manifest = object_in(path / MANIFEST) if (path / MANIFEST).exists() else {}
+        manifest = manifest_in(path)
         info = object_in(path / SCENARIO_INFO) if (path / SCENARIO_INFO).exists() else {}
         measures = options.measures or measures_of(path, manifest)
         ledger, found, notes = self._verified(path, measures, options)
-        if ledger is not None and not manifest:
-            notes = [_NO_MANIFEST, *notes]
         return Lifetime(
             id=str(manifest.get("id") or as_text(path.resolve().name)),
             experiences=found,
             measures=measures,
             learner=manifest.get("learner"),
             seed=manifest.get("seed"),
-            role=role if (role := manifest.get("role")) in ("expert", "twin") else "life",
+            role=role_of(manifest.get("role"), path / MANIFEST),
             complete=bool(ledger and ledger.ended) if manifest else None,
             path=path,
             info=info,
@@ -113,7 +98,7 @@ class L2Logger:
         problems: Sequence[Problem] = ()
         if ledger is not None:
             seen = {source.relative: Seen(source.size, checksums.found.get(source.relative)) for source in found}
-            problems = errors_in(compared(ledger, seen))
+            problems = errors_in((*description_problems(ledger, path), *compared(ledger, seen)))
             whole = seen.keys() == closed.keys()
             if not problems and whole and rows.height != sum(block.rows for block in closed.values()):
                 problems = verify(path)  # which counts the records of each file
@@ -121,6 +106,7 @@ class L2Logger:
             return self._verified(path, measures, options, attempts - 1)  # a journal is writing: read again
         if problems and options.verified:
             raise refusal(path, problems)
+        notes += _repeated(found, rows)
         return ledger, rows, [*notes, *as_it_stands(problems), *notes_on(ledger, found)]
 
     def _rows(
@@ -161,53 +147,6 @@ class L2Logger:
         return pl.DataFrame(list(columns.values()))
 
 
-def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]:
-    """The declared measures in order; the manifest knows their directions, logger_info.json does not."""
-    file = path / LOGGER_INFO
-    if not file.exists():
-        raise LogError(
-            "missing, so nothing says which columns are measures",
-            'write {"metrics_columns": ["reward"], "log_format_version": "1.1"} there, or name the measures',
-            file=file,
-        )
-    names = object_in(file).get("metrics_columns")
-    if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
-        raise LogError(f"'metrics_columns' is {names!r}", "expected a list of one or more column names", file=file)
-    if taken := [name for name in names if name in STANDARD_COLUMNS]:
-        raise LogError(
-            f"'metrics_columns' names {taken[0]!r}, which is no measure but a column of every log",
-            "name the columns that hold values",
-            file=file,
-        )
-    declared = manifest.get("measures")
-    directions = declared if isinstance(declared, dict) else {}
-    for name in names:
-        if directions.get(name, "higher") not in ("higher", "lower"):
-            raise LogError(
-                f"the measure {name!r} is {directions[name]!r}-better", "expected higher or lower", file=path / MANIFEST
-            )
-    return {name: "lower" if directions.get(name) == "lower" else "higher" for name in names}
-
-
-def object_in(file: Path) -> dict[str, Any]:
-    """The JSON object in `file`; LogError, with line and column, where there is none."""
-    try:
-        content = files.read_bytes(file, files.HEADER_LIMIT, within=file.parent)
-    except OSError as problem:
-        raise LogError(f"cannot be read: {problem.strerror}", "let it be read, or leave it out", file=file) from problem
-    try:
-        found = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise LogError(
-            f"not JSON: {problem}", "expected a JSON object", file=file, line=_broken_line(content)
-        ) from problem
-    except RecursionError as problem:
-        raise LogError("nested too deep to be read", "expected a JSON object", file=file) from problem
-    if not isinstance(found, dict):
-        raise LogError(f"holds a {type(found).__name__}", "expected a JSON object", file=file)
-    return cast("dict[str, Any]", found)
-
-
 def schema_of(header: tuple[str, ...], file: Path, measures: Mapping[str, Direction]) -> Mapping[str, pl.DataType]:
     """The types of a file's columns by its header; LogError where it lacks one that every file needs."""
     if len(set(header)) != len(header):
@@ -230,6 +169,18 @@ def schema_of(header: tuple[str, ...], file: Path, measures: Mapping[str, Direct
     return {name: STANDARD_COLUMNS.get(name, MEASURE.kind if name in measures else pl.String()) for name in header}
 
 
+def _repeated(found: Sequence[Source], rows: pl.DataFrame) -> list[Note]:
+    """Return a note on the first line that completes an experience again, if there is one."""
+    complete = is_complete(rows)
+    block, number = (rows.get_column(name).to_numpy()[complete] for name in ("block_num", "exp_num"))
+    again = (block[1:] == block[:-1]) & (number[1:] == number[:-1])
+    if not again.any():
+        return []
+    examined = ((source.relative, examine(source.relative, source.path.read_bytes()).table) for source in found)
+    problems = repeated([(file, table) for file, table in examined if table is not None])
+    return [Note(problem) for problem in islice(problems, 1)]
+
+
 def _sound(columns: Mapping[str, pl.Series]) -> bool:
     """Whether no line was cut short or mangled in a way that still parses."""
     if any(columns[name].null_count() for name in FILLED_COLUMNS):
@@ -239,26 +190,15 @@ def _sound(columns: Mapping[str, pl.Series]) -> bool:
 
 def _first_error(path: Path, otherwise: str) -> LogError:
     """What is wrong, and on which line: the table as a whole did not parse, so look line by line."""
-    from perdure.log.check import check_l2logger
+    from perdure.log.check import check_lines
 
-    problems = check_l2logger(path).problems
+    problems = check_lines(path).problems
     errors = [one for one in problems if one.level == "error" and not one.tolerated]
     if not errors:
         return LogError(f"cannot be read as a table: {otherwise}", "restore it from a copy", file=path)
     first = errors[0]
     more = f" ({len(errors) - 1} more: perdure check {path})" if len(errors) > 1 else ""
     return LogError(first.what, f"{first.fix}{more}", file=path / first.file, line=first.line)
-
-
-def _broken_line(content: bytes) -> int | None:
-    """The line on which a text stops being JSON, as Python's own reader counts; None where that reads it."""
-    try:
-        json.loads(content)
-    except json.JSONDecodeError as problem:
-        return problem.lineno
-    except (ValueError, RecursionError):
-        pass
-    return None
 
 
 L2LOGGER = L2Logger()

@@ -15,8 +15,8 @@ from perdure.errors import LogError, nearest
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.blocks import in_order
-from perdure.log.formats.l2logger import MANIFEST, object_in
 from perdure.log.formats.learnkit_tree import BLOCK_REPORT, BOOKKEEPING, SPACES, Phase
+from perdure.log.manifest import MANIFEST, direction_of, manifest_in, role_of
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.parameters import parameters
 from perdure.log.places import as_text
@@ -60,13 +60,13 @@ class _Learnkit:
                 file=path,
             )
         reports = [table for table in _tables(path, BLOCK_REPORT, notes) if table.rows.height]
-        manifest = object_in(path / MANIFEST) if (path / MANIFEST).exists() else {}
+        manifest = manifest_in(path)
         for table in found:
             _require(table, ("class_name", "block", "task"))
         for table in reports:
             _require(table, ("class_name", "block", "params"))
         measurable = _inferred(found, reports)
-        measures = dict(options.measures or _declared(manifest) or measurable)
+        measures = dict(options.measures or _declared(manifest, path / MANIFEST) or measurable)
         if not measures:
             columns = dict.fromkeys(name for table in found for name in table.rows.columns if name != _FOLDER)
             raise LogError(
@@ -84,7 +84,7 @@ class _Learnkit:
             measures=measures,
             learner=manifest.get("learner"),
             seed=manifest.get("seed"),
-            role=role if (role := manifest.get("role")) in ("expert", "twin") else "life",
+            role=role_of(manifest.get("role"), path / MANIFEST),
             complete=manifest.get("complete"),
             path=path,
             manifest=manifest,
@@ -132,12 +132,12 @@ def _require(table: Table, columns: Sequence[str]) -> None:
             )
 
 
-def _declared(manifest: Mapping[str, Any]) -> Mapping[str, Direction] | None:
+def _declared(manifest: Mapping[str, Any], file: Path) -> Mapping[str, Direction] | None:
     """What our writer noted beside the tree; the tree itself has no place for it."""
     declared = manifest.get("measures")
     if not (isinstance(declared, dict) and declared):
         return None
-    return {name: "lower" if direction == "lower" else "higher" for name, direction in declared.items()}
+    return {name: direction_of(name, direction, file) for name, direction in declared.items()}
 
 
 def _inferred(found: Sequence[Table], reports: Sequence[Table]) -> dict[str, Direction]:

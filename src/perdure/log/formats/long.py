@@ -15,8 +15,10 @@ from perdure.log.blocks import in_order
 from perdure.log.formats.column_names import is_bookkeeping, offer
 from perdure.log.formats.row_identity import Counts, Lives
 from perdure.log.model import EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.problem import Note
 from perdure.log.read import Options
 from perdure.log.rows import Table
+from perdure.words import plural
 
 __all__ = ["BLOCKS", "lifetimes", "measures_of"]
 
@@ -44,6 +46,7 @@ _DEFAULTS: Mapping[str, str | None] = {
     "exp_status": "complete",
     "timestamp": None,
 }
+_DISTINCT = 20  # different rows of a lifetime, below which equal halves may be chance
 _OWNER = "\0owner"  # whose a row is, while they are sorted; no column of a file is called so
 
 
@@ -52,6 +55,7 @@ def lifetimes(table: Table, whose: Lives, options: Options) -> Iterator[Lifetime
     path = table.parts[0].path
     measures = measures_of(table, path, options, whose.columns)
     rows, starts = _experiences(table, measures, whose)
+    notes = (*_infinite(table, rows, measures), *_repeated(table, whose))
     logged = _logged(rows, measures, starts)
     for number, who in enumerate(whose.who):
         own = rows.slice(starts[number], starts[number + 1] - starts[number])
@@ -68,7 +72,47 @@ def lifetimes(table: Table, whose: Lives, options: Options) -> Iterator[Lifetime
             path=path,
             inside=who.inside,
             stated_type=who.stated_type,
+            notes=notes,
         )
+
+
+def _infinite(table: Table, rows: pl.DataFrame, measures: Mapping[str, Direction]) -> Iterator[Note]:
+    """Yield a note on the first infinite value of each measure."""
+    for name in measures:
+        if rows[name].is_infinite().any():
+            infinite = cells.numbers(table, name).is_infinite().fill_null(False)
+            row, count = int(infinite.arg_true()[0]), int(infinite.sum())
+            what = f"{table.call(name)} is infinite ({plural(count, 'such row')})"
+            yield table.note(row, "warning", what, "a value that is not finite does not count; it is dropped")
+
+
+def _repeated(table: Table, whose: Lives) -> Iterator[Note]:
+    """Yield a note on the first row that is in the table twice.
+
+    Rows with numbers of their own are compared with each other. Other rows may be equal by chance, so that only a
+    lifetime whose rows all appear twice is reported: its second half repeats the first, or each row follows its copy.
+    """
+    rows = table.rows.hash_rows().to_numpy()
+    if "exp_num" in table.rows.columns:
+        order = np.argsort(rows, kind="stable")
+        again = order[1:][rows[order[1:]] == rows[order[:-1]]]
+        first = int(again.min()) if again.size else None
+    else:
+        order = np.argsort(whose.of_row, kind="stable")
+        starts = np.searchsorted(whose.of_row[order], np.arange(len(whose.who) + 1))
+        first = None
+        for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            own, half = rows[order[start:end]], (end - start) // 2
+            if (end - start) % 2 or np.unique(own).size < _DISTINCT:
+                continue
+            if (own[:half] == own[half:]).all():
+                first = int(order[start + half])
+            elif (own[::2] == own[1::2]).all():
+                first = int(order[start + 1])
+            if first is not None:
+                break
+    if first is not None:
+        yield table.note(first, "error", "this row repeats an earlier one", "keep each row once")
 
 
 def measures_of(table: Table, path: Path, options: Options, identity: tuple[str, ...]) -> dict[str, Direction]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +13,13 @@ from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats.column_names import IDENTITY
+from perdure.log.manifest import ROLES
+from perdure.log.model import Role
 from perdure.log.rows import Table
 
 __all__ = ["Lives", "Who", "lives"]
 
 Counts = npt.NDArray[np.int64]
-Role = Literal["life", "expert"]
-
-_ROLES: dict[str, Role] = {"life": "life", "lifetime": "life", "learner": "life", "expert": "expert", "ste": "expert"}
 _MUST_BE_SAID = ("learner", "lifetime", "seed")
 _LARGEST = 2**63 - 1
 
@@ -70,8 +68,14 @@ def lives(table: Table, present: Sequence[str], declared: Sequence[str], blocks:
     keys = {name: cells.labels(runs, name) for name in present}
     keys = {name: key for name, key in keys.items() if key.null_count() < key.len()}
     notes: list[str] = []
-    if "role" in keys and not _says_roles(runs, keys["role"], declared="role" in declared):
-        del keys["role"]
+    if "role" in keys:
+        unknown = ~keys["role"].str.to_lowercase().is_in(list(ROLES))
+        cells.refuse(
+            runs,
+            "role",
+            unknown.fill_null(True),
+            f"one of {', '.join(ROLES)} (rename a column that means something else)",
+        )
     if "seed" in keys and not {"lifetime", "learner"} & keys.keys() and "seed" not in declared:
         noise = _noise(table, [name for name in blocks if name in table.rows.columns])
         if noise:
@@ -88,14 +92,6 @@ def lives(table: Table, present: Sequence[str], declared: Sequence[str], blocks:
     found = known.join(numbered, on=list(keys), how="left", nulls_equal=True, maintain_order="left")["number"]
     of_row = np.repeat(found.to_numpy().astype(np.int64), np.diff(np.append(heads, table.rows.height)))
     return Lives(_who(combinations), of_row, tuple(keys), tuple(notes))
-
-
-def _says_roles(table: Table, key: pl.Series, *, declared: bool) -> bool:
-    """Whether the column says who is an expert; a column of another meaning may well be called role."""
-    unknown = ~key.str.to_lowercase().is_in(list(_ROLES)) & key.is_not_null()
-    if declared:
-        cells.refuse(table, "role", unknown, f"one of {', '.join(_ROLES)}")
-    return not unknown.any()
 
 
 def _noise(table: Table, blocks: Sequence[str]) -> str:
@@ -145,4 +141,4 @@ def _one(one: dict[str, str | None], name: str) -> Who:
 
 
 def _role(one: dict[str, str | None]) -> Role:
-    return _ROLES[(one.get("role") or "life").lower()]
+    return ROLES[(one.get("role") or "life").lower()]

@@ -19,6 +19,7 @@ from perdure.log.formats.row_identity import Counts, Lives, lives
 from perdure.log.formats.shapes import shape_of
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
+from perdure.log.problem import Note
 from perdure.log.read import Options
 from perdure.log.rows import Part, Table, bytes_of, unreadable
 
@@ -149,7 +150,10 @@ def _named(
     name: str, path: Path, table: Table, how: Layout, whose: Lives, options: Options, notes: Sequence[str]
 ) -> Iterator[Lifetime]:
     for one in _SHAPES[how.shape](table, whose, options):
-        told = (f"{path.name}: {note}" for note in (*how.notes, *whose.notes, *one.notes))
+        told = (
+            note if isinstance(note, Note) else f"{path.name}: {note}"
+            for note in (*how.notes, *whose.notes, *one.notes)
+        )
         yield replace(one, id=f"{name}#{one.inside}" if one.inside else name, notes=(*notes, *told))
 
 

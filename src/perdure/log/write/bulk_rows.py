@@ -15,6 +15,7 @@ from perdure.errors import LogError, RecordError
 from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.formats.bulk import FACTS, IDENTITY, PER_PIECE, Own, Shared
+from perdure.log.manifest import written_role
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.write.manifest import described, provenance
 from perdure.log.write.record import DEFAULT_WORKER
@@ -150,7 +151,7 @@ def _joined(group: Sequence[Lifetime], shared: Shared, schema: Mapping[str, pl.D
         lifetime=[life.id for life in group],
         learner=[life.learner for life in group],
         seed=[life.seed for life in group],
-        role=[life.role for life in group],
+        role=[written_role(life) for life in group],
         scenario_type=[life.scenario_type for life in group],
     )
     facts: list[str | None] = [None] * sum(lengths)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from perdure.arguments import held_to_signature
 from perdure.errors import LogError, PerdureError, RecordError, message_of
-from perdure.log.formats.l2logger import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
+from perdure.log.manifest import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
 from perdure.log.model import STANDARD_COLUMNS, Direction, Role
 from perdure.log.rows import header_of
 from perdure.log.rules import BEYOND
 from perdure.log.sources import DATA_FILE
-from perdure.log.verify import BLOCKS_FILE
+from perdure.log.verify import BLOCKS_FILE, append_event, description_event
 from perdure.log.write.manifest import described, object_text, provenance, write_text
 from perdure.log.write.record import (
     DEFAULT_WORKER,
@@ -111,6 +111,7 @@ class Journal:
         if self._make_folder(join):
             for file, text in texts.items():
                 write_text(self.path / file, text)
+            self._describe(texts)
         else:
             self._join()
         if mirror is not None:
@@ -288,6 +289,21 @@ class Journal:
         except OSError as problem:
             raise LogError(f"cannot be made: {problem.strerror}", "choose another place", file=self.path) from problem
         return True
+
+    def _describe(self, texts: Mapping[str, bytes]) -> None:
+        """Record the checksums of the files that describe the log."""
+        try:
+            append_event(self.path / BLOCKS_FILE, description_event(texts))
+        except OSError as problem:
+            what = f"cannot be written: {problem.strerror}"
+            raise LogError(what, "see to the disk, and try again", file=self.path / BLOCKS_FILE) from problem
+
+    def rewrite(self, contents: Mapping[str, Mapping[str, Any]]) -> None:
+        """Replace files that describe the log, and record their new checksums."""
+        texts = {name: object_text(content, name) for name, content in contents.items()}
+        for name, text in texts.items():
+            write_text(self.path / name, text)
+        self._describe(texts)
 
     def _join(self) -> None:
         patience = time.monotonic() + _JOIN_PATIENCE_S

@@ -13,8 +13,8 @@ from perdure import files
 from perdure.errors import LogError, WriteError
 from perdure.lazy import pl
 from perdure.log.blocks import in_order
-from perdure.log.formats.l2logger import MANIFEST
 from perdure.log.formats.learnkit_tree import BATCH_COLUMNS, BLOCK_REPORT, EPISODE_COLUMNS, SPACES, Phase, folder_name
+from perdure.log.manifest import MANIFEST, written_role
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.rules import is_object
 from perdure.log.sources import DATA_FILE
@@ -64,7 +64,7 @@ def _manifest(lifetime: Lifetime) -> Mapping[str, object]:
     return {
         "id": lifetime.id,
         "learner": lifetime.learner,
-        "role": lifetime.role,
+        "role": written_role(lifetime),
         "seed": lifetime.seed,
         "complete": lifetime.complete,
         "measures": dict(lifetime.measures),

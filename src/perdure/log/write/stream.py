@@ -12,14 +12,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
 from perdure import files
 from perdure.errors import LogError, RecordError, WriteError
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.rows import header_of, records_in
 from perdure.log.sources import DATA_FILE
-from perdure.log.verify import ledger_of
+from perdure.log.verify import append_event, ledger_of
 from perdure.log.write.columns import Part
 from perdure.log.write.record import quoted
 
@@ -275,18 +273,7 @@ class Stream:
     def _note(self, event: dict[str, object]) -> None:
         """Append one line to the ledger that all workers share; a single write keeps lines whole."""
         try:
-            ledger = files.descriptor(self._ledger, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-            try:
-                line = msgspec.json.encode(event) + b"\n"
-                if os.lseek(ledger, 0, os.SEEK_END):
-                    os.lseek(ledger, -1, os.SEEK_END)
-                    if os.read(ledger, 1) != b"\n":  # a full disk tore the line before, and must not spoil this one
-                        line = b"\n" + line
-                if os.write(ledger, line) != len(line):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(ledger)
-            finally:
-                os.close(ledger)
+            append_event(self._ledger, event)
         except OSError as problem:
             raise WriteError(
                 f"cannot be written ({problem.strerror})",

@@ -1,0 +1,130 @@
+"""Read the files that describe a log: manifest.json, logger_info.json and scenario_info.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, cast
+
+import msgspec
+
+from perdure import files
+from perdure.errors import LogError, nearest
+from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime, Role
+
+__all__ = [
+    "DESCRIBING_FILES",
+    "LOGGER_INFO",
+    "MANIFEST",
+    "ROLES",
+    "SCENARIO_INFO",
+    "direction_of",
+    "manifest_in",
+    "measures_of",
+    "object_in",
+    "role_of",
+    "written_role",
+]
+
+LOGGER_INFO = "logger_info.json"
+SCENARIO_INFO = "scenario_info.json"
+MANIFEST = "manifest.json"
+DESCRIBING_FILES = (LOGGER_INFO, SCENARIO_INFO, MANIFEST)
+
+ROLES: Mapping[str, Role] = MappingProxyType(
+    {"life": "life", "lifetime": "life", "learner": "life", "expert": "expert", "ste": "expert", "twin": "twin"}
+)
+"""Every word for a role that any source may use, in lower case."""
+_DESCRIPTION = frozenset("id learner role seed scenario protocol measures complete".split())  # noqa: SIM905
+_PROVENANCE = frozenset("started command versions git machine engine seeds learner_digest".split())  # noqa: SIM905
+
+
+def role_of(value: object, file: str | Path) -> Role:
+    """Return the role that `value` names; a missing role is a lifetime. Raise LogError for an unknown word."""
+    if value is None:
+        return "life"
+    role = ROLES.get(value.lower()) if isinstance(value, str) else None
+    if role is None:
+        raise LogError(f"role is {value!r}", "expected life, expert or twin", file=file)
+    return role
+
+
+def written_role(lifetime: Lifetime) -> Role:
+    """Return the role of a lifetime that is to be written; raise LogError if it is not exactly one of three."""
+    if lifetime.role not in ROLES.values():
+        raise LogError(f"role is {lifetime.role!r}", "expected life, expert or twin", where=lifetime.id)
+    return lifetime.role
+
+
+def direction_of(name: str, value: object, file: str | Path) -> Direction:
+    """Return whether higher or lower values of a measure are better."""
+    if value not in ("higher", "lower"):
+        raise LogError(f"the measure {name!r} is {value!r}-better", "expected higher or lower", file=file)
+    return value
+
+
+def manifest_in(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a log, empty if there is none. Raise LogError for a key that no journal writes."""
+    file = folder / MANIFEST
+    if not file.exists():
+        return {}
+    manifest = object_in(file)
+    known = _DESCRIPTION | _PROVENANCE
+    for key in manifest.keys() - known:
+        raise LogError(f"unknown key {key!r}", nearest(key, sorted(known)), file=file)
+    return manifest
+
+
+def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]:
+    """The declared measures in order; the manifest knows their directions, logger_info.json does not."""
+    file = path / LOGGER_INFO
+    if not file.exists():
+        raise LogError(
+            "missing, so nothing says which columns are measures",
+            'write {"metrics_columns": ["reward"], "log_format_version": "1.1"} there, or name the measures',
+            file=file,
+        )
+    names = object_in(file).get("metrics_columns")
+    if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
+        raise LogError(f"'metrics_columns' is {names!r}", "expected a list of one or more column names", file=file)
+    if taken := [name for name in names if name in STANDARD_COLUMNS]:
+        raise LogError(
+            f"'metrics_columns' names {taken[0]!r}, which is no measure but a column of every log",
+            "name the columns that hold values",
+            file=file,
+        )
+    declared = manifest.get("measures")
+    directions = declared if isinstance(declared, dict) else {}
+    return {name: direction_of(name, directions.get(name, "higher"), path / MANIFEST) for name in names}
+
+
+def object_in(file: Path) -> dict[str, Any]:
+    """The JSON object in `file`; LogError, with line and column, where there is none."""
+    try:
+        content = files.read_bytes(file, files.HEADER_LIMIT, within=file.parent)
+    except OSError as problem:
+        raise LogError(f"cannot be read: {problem.strerror}", "let it be read, or leave it out", file=file) from problem
+    try:
+        found = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise LogError(
+            f"not JSON: {problem}", "expected a JSON object", file=file, line=_broken_line(content)
+        ) from problem
+    except RecursionError as problem:
+        raise LogError("nested too deep to be read", "expected a JSON object", file=file) from problem
+    if not isinstance(found, dict):
+        raise LogError(f"holds a {type(found).__name__}", "expected a JSON object", file=file)
+    return cast("dict[str, Any]", found)
+
+
+def _broken_line(content: bytes) -> int | None:
+    """The line on which a text stops being JSON, as Python's own reader counts; None where that reads it."""
+    try:
+        json.loads(content)
+    except json.JSONDecodeError as problem:
+        return problem.lineno
+    except (ValueError, RecursionError):
+        pass
+    return None
