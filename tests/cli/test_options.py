@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.scoring import BLOCKS, write
 from tests.cli.verbs import run_verb
+from typer.main import get_command
+from typer.testing import CliRunner
 
 import perdure
-from perdure.cli.parameters import parameters_of
+from perdure.cli.command import application
 from perdure.errors import PerdureError
 from perdure.settings import OPTIONS
 
@@ -54,8 +55,8 @@ GIVEN: dict[str, tuple[list[str], Any]] = {
 
 
 def options_of(verb: str) -> set[str]:
-    module = import_module(f"perdure.cli.{verb}")
-    return {flag for one in parameters_of(getattr(module, verb)) for flag in one.declared.flags}
+    command = get_command(application((verb,))).commands[verb]  # type: ignore[attr-defined]
+    return {flag for one in command.params if one.param_type_name == "option" for flag in one.opts}
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +169,45 @@ def test_plan_refuses_settings_without_a_pilot() -> None:
     assert "add --pilot" in result.output.replace("\n", " ")
 
 
+def test_options_that_contradict_each_other_are_refused_with_the_usage_and_files_are_read_once(tmp_path: Path) -> None:
+    write(tmp_path, "life", BLOCKS)
+    (tmp_path / "life" / "perdure.toml").write_text("level = 0.9\n")
+    result = run_verb("plan", "--pilot", tmp_path / "life", "--k", "2")
+    assert result.exit_code == 2
+    assert "Usage: " in result.stderr
+    assert "--k cannot be combined with --pilot" in " ".join(result.stderr.split())
+    assert result.stderr.count("settings: ") == 1
+    assert not result.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["condensed", "--task", "a", "b", "--learn", "3"],
+        ["condensed", "--task", "a", "--learn", "3", "--task", "b"],
+        ["condensed", "--learn", "3", "--task=a", "b"],
+        ["--task", "a", "condensed", "--task", "b", "--learn", "3"],
+        ["--task", "a", "--task", "b", "--learn", "3", "--", "condensed"],
+    ],
+)
+def test_an_option_takes_several_values_after_the_first_argument(words: list[str]) -> None:
+    tasks = json.loads(run_verb("compose", *words).stdout)["composed"]["order"]
+    assert sorted(tasks) == ["a", "b"]
+
+
+def test_an_option_takes_several_values_at_once_if_the_verb_has_no_arguments(lives: Path) -> None:
+    rest = ("--pool", "--detect", "performance_maintenance=5", "--json", "-")
+    in_a_row = run_verb("plan", "--pilot", lives / "life-1", lives / "life-2", *rest)
+    repeated = run_verb("plan", "--pilot", lives / "life-1", "--pilot", lives / "life-2", *rest)
+    assert json.loads(in_a_row.stdout) == json.loads(repeated.stdout)
+
+
+def test_a_value_of_another_option_is_not_a_further_value(lives: Path) -> None:
+    result = run_verb("run", "protocol.toml", "--into", lives / "run", "--only", "life-1", "life-2")
+    assert result.exit_code == 2
+    assert "unexpected extra argument" in result.stderr
+
+
 # --- advice --------------------------------------------------------------------------------------
 
 # Flags in messages that not every verb that scores has, and why that is no matter.
@@ -209,10 +249,6 @@ def test_an_exception_is_needed() -> None:
 
 @pytest.mark.parametrize("verb", SCORING)
 def test_help_fits_80_columns_and_starts_with_the_everyday_options(verb: str) -> None:
-    from typer.testing import CliRunner
-
-    from perdure.cli.command import application
-
     said = CliRunner().invoke(application((verb, "list")), [verb, "--help"], env={"COLUMNS": "80"}).output
     assert max(map(len, said.splitlines())) <= 80
     panels = [said.index(f"─ {panel} ") for panel in ("Options", *dict.fromkeys(filter(None, map(_panel, OPTIONS))))]

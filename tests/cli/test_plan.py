@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from tests.cli.verbs import fits, run_verb
@@ -70,12 +71,13 @@ def test_a_pilot_speaks_per_metric(pilot: Path) -> None:
 
 
 def test_scores_by_a_papers_rule_are_planned_for_its_test(tmp_path: Path) -> None:
-    file = tmp_path / "old.tsv"  # without a column of definitions: those of version 0.1
-    file.write_text("lifetime\tperformance_maintenance\n" + "".join(f"life-{at}\t{at % 5}\n" for at in range(9)))
+    file = tmp_path / "paper.tsv"
+    rows = "".join(f"life-{at}\tbaker-2023\t{at % 5}\n" for at in range(9))
+    file.write_text(f"lifetime\tpreset\tperformance_maintenance\n{rows}")
     asked = ("plan", "--pilot", file, "--detect", "performance_maintenance=2")
     facts = json.loads(run_verb(*asked, "--json", "-").stdout)
     assert (facts["tails"], facts["pilot"]["performance_maintenance"]["against"]) == ("one", 0)
-    assert "Planned for the test of standard-0.1: one-tailed" in " ".join(run_verb(*asked).output.split())
+    assert "Planned for the test of baker-2023: one-tailed" in " ".join(run_verb(*asked).output.split())
 
 
 def test_no_effect_is_taken_from_the_pilots_mean(pilot: Path) -> None:
@@ -109,10 +111,18 @@ def test_scores_written_before_are_a_pilot_too(pilot: Path, tmp_path: Path) -> N
 
 
 def test_the_power_curve_is_drawn(tmp_path: Path) -> None:
-    assert run_verb("plan", "--picture", tmp_path / "power.svg").exit_code == 0
-    assert (tmp_path / "power.svg").read_text().startswith("<svg")
+    assert run_verb("plan", "--beta", "0.2", "--picture", tmp_path / "power.svg").exit_code == 0
+    said = [one for one in ET.parse(tmp_path / "power.svg").getroot().itertext() if one.strip()]
+    assert {"Power to see 1 sd at α = 0.05", "80 %", "lifetimes"} <= set(said)
     done = run_verb("plan", "--picture", tmp_path / "power.bmp")
-    assert "ends in .svg" in str(done.exception)
+    assert "choose one of .png, .svg, .pdf" in str(done.exception)
+
+
+def test_the_bars_of_the_power_curve_grow_with_it() -> None:
+    lines = run_verb("plan").stdout.splitlines()
+    bars = [line.split()[1] for line in lines[lines.index("lifetimes  power") + 1 :] if "█" in line]
+    assert len(bars) > 3
+    assert bars == sorted(bars, key=len)
 
 
 def test_a_protocol_is_multiplied_out(tmp_path: Path) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,44 +46,6 @@ def test_processes_do_the_work_in_order_and_leave_this_one_as_it_was() -> None:
     assert told == [(done, 20) for done in range(1, 21)]
     assert sys.modules["__main__"] is main
     assert dict(os.environ) == before
-
-
-@pytest.mark.parametrize("often", [0, 700, 10**9])
-def test_dead_cycles_are_searched_for_seldom_meanwhile_and_never_sooner_than_asked(often: int) -> None:
-    before = gc.get_threshold()
-    gc.set_threshold(often, 7, 5)
-    try:
-        ((seen, *others),) = worked(lambda _how: lambda _item: gc.get_threshold(), None, [1], 1)
-        assert seen == often if often in (0, 10**9) else seen > 100 * often
-        assert others == [7, 5]
-        with pytest.raises(ZeroDivisionError):
-            worked(lambda _how: lambda item: 1 // item, None, [0], 1)
-        assert gc.get_threshold() == (often, 7, 5)
-    finally:
-        gc.set_threshold(*before)
-
-
-def test_python_looks_for_cycles_as_before_once_the_last_of_several_threads_is_done() -> None:
-    before = gc.get_threshold()
-    begun, allowed = ([threading.Event(), threading.Event()] for _ in range(2))
-
-    def work(which: int) -> None:
-        begun[which].set()
-        assert allowed[which].wait(30)
-
-    threads = [threading.Thread(target=worked, args=(lambda _how: work, None, [which], 1)) for which in range(2)]
-    try:
-        for which, thread in enumerate(threads):
-            thread.start()
-            assert begun[which].wait(30)
-        inside = gc.get_threshold()
-        for which, thread in enumerate(threads):
-            assert gc.get_threshold() == inside != before
-            allowed[which].set()
-            thread.join()
-        assert gc.get_threshold() == before
-    finally:
-        gc.set_threshold(*before)
 
 
 def test_what_a_dead_process_left_is_done_here() -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from xml.etree import ElementTree as ET
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -16,7 +14,6 @@ from perdure.simulate import IdealLearner, lifetime
 from perdure.stats.pace import seconds_per_experience
 from perdure.stats.plan import Cost, make_plan
 from perdure.stats.power import Beside
-from perdure.stats.power_picture import bars, power_svg
 
 
 def test_the_plan_of_the_paper() -> None:
@@ -74,19 +71,6 @@ def test_seconds_per_experience_come_from_timestamps() -> None:
     stamps = [f"20240101T00000{second}.000000" for second in range(0, 10, 2)]
     timed = replace(lived, experiences=lived.experiences.with_columns(pl.Series("timestamp", stamps)))
     assert seconds_per_experience([timed, lived]) == pytest.approx(2.0)
-
-
-def test_the_picture_is_well_formed_and_draws_the_curve() -> None:
-    root = ET.fromstring(power_svg(make_plan()))
-    assert root.tag.endswith("svg")
-    assert sum(one.tag.endswith("polyline") for one in root.iter()) == 1
-
-
-def test_bars_grow_with_power() -> None:
-    assert bars(0.0).strip() == ""
-    assert bars(1.0, 4) == "████"
-    assert bars(1.0) == 20 * "█"
-    assert all(len(bars(float(p), 8)) == 8 for p in np.linspace(0, 1, 17))
 
 
 def test_a_plan_is_never_for_fewer_than_the_two_lifetimes_that_a_spread_needs() -> None:

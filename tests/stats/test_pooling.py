@@ -12,7 +12,6 @@ from tests.stats.lives import life
 from perdure.errors import PerdureError
 from perdure.gather.survey import survey
 from perdure.metrics.engine.settings import Settings
-from perdure.stats.editions import moved, two_editions
 from perdure.stats.groups import groups, not_pooled, split
 
 
@@ -93,66 +92,18 @@ def test_no_task_in_common_is_refused(tmp_path: Path) -> None:
         grouped(tmp_path / "x", pool=True)
 
 
-def old_json(path: Path, found: dict[str, object]) -> Path:
-    """The file as version 0.1 wrote it."""
-    found = {key: value for key, value in found.items() if key != "definitions"}
-    path.write_text(json.dumps(found))
-    return path
-
-
-def test_scores_of_two_editions_are_never_pooled_and_what_moved_is_named(tmp_path: Path) -> None:
-    (tmp_path / "matrix.csv").write_text("10,98,60\n10,20,97\n")
-    new = survey(tmp_path / "matrix.csv", settings=Settings(random_init=10.0))
-    (tmp_path / "new.json").write_text(json.dumps(new.as_json()))
-    facts = new.as_json()
-    metrics = facts["lifetimes"][0]["metrics"]  # version 0.1 called above_chance fwt
-    metrics["fwt"], metrics["fwt_gem"] = metrics.pop("above_chance"), {**metrics["fwt"], "value": 3.0}
-    old = old_json(tmp_path / "old.json", facts)
-    both = survey([old, tmp_path / "new.json"])
-    assert [one.preset for one in both.scores] == ["standard-0.1", "standard"]
-    assert len(groups(both)) == 2
-    assert two_editions(both.scores)
-    told = {one.metric: one for one in moved(both.scores)}
-    assert (told["above_chance"].changed, told["bwt"].changed, told["fwt"].changed) == (0, 0, 1)
-    assert "Lopez-Paz" in told["fwt"].because
-
-
-@pytest.mark.parametrize(
-    ("preset", "metric", "said"),
-    [
-        ("standard", "forward_transfer", "logarithms"),
-        ("standard", "performance_maintenance", "its definition is the same"),
-        ("new-2022", "performance_maintenance", "scaled by the data alone"),
-        ("new-2022", "cumulative_gain", "sign of a slope"),
-        ("baker-2023", "forward_transfer", "clamped"),
-        ("baker-2023", "cost_overhead", "App. G"),
-    ],
-)
-def test_what_moved_a_value_is_the_reason_of_its_own_preset(preset: str, metric: str, said: str) -> None:
-    lives = (
-        life("a", values={metric: 1.0}, recorded="a", preset=f"{preset}-0.1"),
-        life("a", values={metric: 2.0}, recorded="a", preset=preset),
-    )
-    (found,) = moved(lives)
-    assert (found.metric, found.changed) == (metric, 1)
-    assert said in found.because
-
-
-def test_l2metrics_scores_are_the_same_in_every_edition(tmp_path: Path) -> None:
-    life = written(tmp_path, "one", LIFE)
-    found = survey(life, settings=Settings("l2metrics-3.1"))
-    file = old_json(tmp_path / "old.json", found.as_json())
-    assert survey(file).scores[0].preset == "l2metrics-3.1"
-
-
-def test_what_moved_is_told_by_the_means_of_both_editions_over_the_lifetimes_in_both() -> None:
-    lives = [
-        life(name, values={"bwt": value}, recorded=name, preset=preset)
-        for preset, values in (("standard-0.1", (1.0, 3.0, 90.0)), ("standard", (5.0, 3.0)))
-        for name, value in zip("abc", values, strict=False)
-    ]
-    (found,) = moved(lives)
-    assert (found.n, found.changed, found.old, found.new) == (2, 1, 2.0, 4.0)
+def test_scores_that_name_another_edition_of_the_definitions_are_refused(tmp_path: Path) -> None:
+    facts = survey(written(tmp_path, "one", LIFE)).as_json()
+    file = tmp_path / "scores.json"
+    file.write_text(json.dumps({**facts, "definitions": 1}))
+    with pytest.raises(PerdureError, match=r"scores.json: these .* edition of the definitions \(1; .* again$"):
+        survey(file)
+    file = tmp_path / "scores.tsv"
+    file.write_text("lifetime\tdefinitions\tperformance_maintenance\none\t99\t1\n")
+    with pytest.raises(PerdureError, match=r"scores.tsv:2: these .* edition of the definitions \(99; .* again$"):
+        survey(file)
+    file.write_text("lifetime\tperformance_maintenance\none\t1\n")
+    assert survey(file).scores[0].preset == "standard"
 
 
 def test_the_group_advised_is_the_part_of_an_id_that_differs() -> None:

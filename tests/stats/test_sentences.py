@@ -19,8 +19,8 @@ def test_a_preset_that_declares_no_verdicts_is_said_to_give_none(monkeypatch: py
     assert rule_of("baker-2023").startswith("Decided as baker-2023 does")
 
 
-def test_an_edition_that_is_no_longer_declared_decided() -> None:
-    assert decides("baker-2023-0.1")
+def test_a_preset_that_is_not_installed_decides() -> None:
+    assert decides("a preset of another machine")
 
 
 @pytest.mark.parametrize(

@@ -1,28 +1,22 @@
-"""The command as Typer reads it: help, completion by a shell, and what is wrong with a command line."""
+"""The command as Typer reads it; Typer has no options that take several values, which `_Command` adds."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
 from perdure.cli import VERBS
-from perdure.cli.parameters import Misused, Parameter, parameters_of, spelt_out
 from perdure.cli.terminal import echo
 
 __all__ = ["application"]
 
 
-def application(verbs: Sequence[str] = VERBS, refused: Misused | None = None) -> typer.Typer:
-    """The command with these verbs; a call that names its verb needs only that one's options worked out.
-
-    What was refused is said, and nothing done.
-    """
+def application(verbs: Sequence[str] = VERBS) -> typer.Typer:
+    """Return the command with these verbs; a call that names its verb needs only the options of that one."""
     app = typer.Typer(
         name="perdure",
         help="Does your learner keep what it learns? Test and evaluation for lifelong learning.",
@@ -34,11 +28,7 @@ def application(verbs: Sequence[str] = VERBS, refused: Misused | None = None) ->
     app.callback()(_root)
     for name in verbs:
         module = import_module(f"perdure.cli.{name}")
-        verb = getattr(module, name)
-        taken = tuple(parameters_of(verb))
-        app.command(name, cls=_reading(taken), epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(
-            _called(verb, taken, refused)
-        )
+        app.command(name, cls=_Command, epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(getattr(module, name))
     return app
 
 
@@ -58,43 +48,38 @@ def _root(
     pass
 
 
-def _reading(taken: Sequence[Parameter]) -> type[TyperCommand]:
-    class Command(TyperCommand):
-        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            return super().parse_args(ctx, spelt_out(args, taken))
-
-    return Command
+class _Command(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _repeat_flags(args, self.params))
 
 
-def _called(verb: Callable[..., None], taken: Sequence[Parameter], refused: Misused | None) -> Callable[..., None]:
-    """The verb with a signature that Typer understands."""
+def _repeat_flags(words: Sequence[str], parameters: Sequence[Any]) -> list[str]:
+    """Return `LOG --experts A B` as `LOG --experts A --experts B`, for options whose metavar ends in "...".
 
-    @functools.wraps(verb)
-    def called(**arguments: Any) -> None:
-        try:
-            if refused:
-                raise refused
-            verb(**arguments)
-        except Misused as problem:
-            raise typer.BadParameter(str(problem)) from problem
-
-    signature = [
-        inspect.Parameter(
-            one.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=one.default,
-            annotation=Annotated[one.annotation, _as_typer_has_it(one)],
-        )
-        for one in taken
-    ]
-    called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
-    called.__annotations__ = {one.name: one.annotation for one in signature}
-    return called
-
-
-def _as_typer_has_it(one: Parameter) -> Any:
-    said = one.declared
-    more: dict[str, Any] = {"help": said.help, "metavar": said.metavar, "show_default": said.show_default}
-    more |= {"min": said.least, "max": said.most, "hidden": said.hidden, "rich_help_panel": said.panel}
-    more |= {"autocompletion": said.completed}
-    return typer.Option(*said.flags, **more) if said.flags else typer.Argument(**more)
+    If the verb takes arguments, a second word before the first argument is that argument.
+    """
+    options = [one for one in parameters if one.param_type_name == "option"]
+    with_value = {flag for option in options if not option.is_flag for flag in option.opts}
+    with_values = {flag for option in options if str(option.metavar).endswith("...") for flag in option.opts}
+    argument_seen = len(options) == len(parameters)
+    repeated: list[str] = []
+    waiting: str | None = None  # the flag whose first value comes next
+    current: str | None = None  # the flag that further values belong to
+    for at, word in enumerate(words):
+        if waiting:
+            repeated.append(word)
+            current = waiting if waiting in with_values and argument_seen else None
+            waiting = None
+        elif word == "--":
+            return [*repeated, *words[at:]]
+        elif word.startswith("-") and word != "-":
+            repeated.append(word)
+            flag, equals, _ = word.partition("=")
+            current = flag if equals and flag in with_values and argument_seen else None
+            waiting = word if word in with_value else None
+        elif current:
+            repeated += [current, word]
+        else:
+            argument_seen = True
+            repeated.append(word)
+    return repeated

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import typer
+
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.parameters import option
 from perdure.cli.scoring import Experts, Logs, settings_facts, surveyed
 
 if TYPE_CHECKING:
@@ -32,21 +33,21 @@ def compare(
     experts: Experts = None,
     baseline: Annotated[
         str | None,
-        option("--baseline", metavar="NAME", help="The system to compare the others with (default: the last)."),
+        typer.Option("--baseline", metavar="NAME", help="The system to compare the others with (default: the last)."),
     ] = None,
     scenario_types: Annotated[
         bool,
-        option(
+        typer.Option(
             "--scenario-types",
             help="Compare each learner's scenario types with each other, such as condensed with dispersed.",
         ),
     ] = False,
     paired: Annotated[
         Literal["auto", "yes", "no"],
-        option("--paired", help="Pair lifetimes that have the same seed and task order."),
+        typer.Option("--paired", help="Pair lifetimes that have the same seed and task order."),
     ] = "auto",
-    order: Annotated[bool, option("--order", help="Also test almost stochastic order.")] = False,
-    seed: Annotated[int, option("--seed", least=0, help="Seed of permutations and resampling.")] = 0,
+    order: Annotated[bool, typer.Option("--order", help="Also test almost stochastic order.")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of permutations and resampling.")] = 0,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -59,15 +60,10 @@ def compare(
     """
     from dataclasses import replace
 
-    from perdure.cli.editions import show_editions
-    from perdure.stats.editions import two_editions
     from perdure.verbs.compare import compare as compared
 
     # Metrics asked for by name restrict what is shown, not what is tested beside it.
     found = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)
-    if two_editions(found.scores):
-        show_editions(found, settings, json)
-        raise SystemExit(1 if found.left_out else 0)
     result = compared(
         found,
         settings=settings,

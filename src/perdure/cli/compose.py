@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import typer
+
 from perdure.cli.options import Quiet
-from perdure.cli.parameters import Misused, argument, option
 from perdure.cli.terminal import echo
 from perdure.scenario.layouts import LAYOUTS
 from perdure.words import listed
@@ -19,25 +20,27 @@ _ROUNDS = listed((one.name for one in LAYOUTS.values() if one.in_rounds), "or")
 
 Name = Annotated[
     str,
-    argument(
+    typer.Argument(
         metavar="LAYOUT",
         help=f"{listed(LAYOUTS, 'or')}; [bold]perdure list layouts[/bold] describes each.",
         show_default=False,
     ),
 ]
 Tasks = Annotated[
-    list[str] | None, option("--task", metavar="NAME[:VARIANT]...", help="Tasks, each with an optional variant.")
+    list[str] | None, typer.Option("--task", metavar="NAME[:VARIANT]...", help="Tasks, each with an optional variant.")
 ]
 Of = Annotated[
     str | None,
-    option("--of", metavar="FILE", help="Take the tasks (and, for single, the length) from this syllabus."),
+    typer.Option("--of", metavar="FILE", help="Take the tasks (and, for single, the length) from this syllabus."),
 ]
-Learn = Annotated[int | None, option("--learn", help="Total learning experiences per variant.", show_default=False)]
-Evaluate = Annotated[int, option("--evaluate", help="Experiences per variant in each evaluation.")]
-Superblocks = Annotated[int, option("--superblocks", help=f"Number of rounds ({_ROUNDS} only).")]
-Seed = Annotated[int, option("--seed", help="Seed of the task order.")]
-Title = Annotated[str | None, option("--name", help="Name of the syllabus.", show_default=False)]
-Out = Annotated[str, option("--json", metavar="FILE|-", help="Where to write the syllabus ('-' is stdout).")]
+Learn = Annotated[
+    int | None, typer.Option("--learn", help="Total learning experiences per variant.", show_default=False)
+]
+Evaluate = Annotated[int, typer.Option("--evaluate", help="Experiences per variant in each evaluation.")]
+Superblocks = Annotated[int, typer.Option("--superblocks", help=f"Number of rounds ({_ROUNDS} only).")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the task order.")]
+Title = Annotated[str | None, typer.Option("--name", help="Name of the syllabus.", show_default=False)]
+Out = Annotated[str, typer.Option("--json", metavar="FILE|-", help="Where to write the syllabus ('-' is stdout).")]
 
 
 def compose(
@@ -74,5 +77,5 @@ def compose(
 
 def _given(learn: int | None) -> int:
     if learn is None:
-        raise Misused("the number of learning experiences per variant is missing; add --learn N")
+        raise typer.BadParameter("the number of learning experiences per variant is missing; add --learn N")
     return learn

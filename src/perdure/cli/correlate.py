@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.parameters import option
 from perdure.cli.scoring import Experts, Logs, settings_facts, surveyed
 from perdure.cli.terminal import echo
 
@@ -27,7 +28,7 @@ def correlate(
     settings: Settings,
     experts: Experts = None,
     across: Annotated[
-        bool, option("--across", help="Also pool different protocols and measures, as Baker et al. 2023 did.")
+        bool, typer.Option("--across", help="Also pool different protocols and measures, as Baker et al. 2023 did.")
     ] = False,
     json: Json = None,
     quiet: Quiet = False,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from perdure.cli.options import Json, Quiet, emit_json
-from perdure.cli.parameters import option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,13 +29,13 @@ _RIVALS: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]
 
 
 def demo(
-    into: Annotated[Path, option("--into", metavar="DIR", help="Output folder.")] = Path("demo"),
-    lifetimes: Annotated[int, option("--lifetimes", least=1, help="Lifetimes per learner and scenario.")] = 11,
+    into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Output folder.")] = Path("demo"),
+    lifetimes: Annotated[int, typer.Option("--lifetimes", min=1, help="Lifetimes per learner and scenario.")] = 11,
     workers: Annotated[
         int | None,
-        option("--workers", least=0, help="Number of processes (default: one per core).", show_default=False),
+        typer.Option("--workers", min=0, help="Number of processes (default: one per core).", show_default=False),
     ] = None,
-    seed: Annotated[int, option("--seed", least=0, help="Seed; the same seed gives the same records.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed; the same seed gives the same records.")] = 1,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from perdure.cli.options import ForSpreadsheets, Json, Log, Quiet, emit_json, with_settings
-from perdure.cli.parameters import Misused, option
 from perdure.cli.terminal import echo
 from perdure.words import plural
 
@@ -20,7 +21,7 @@ EXAMPLE = "perdure export logs/my-life --to my-life.parquet"
 
 To = Annotated[
     str,
-    option(
+    typer.Option(
         "--to",
         metavar="FILE|TRACKER:WHERE|learnkit|taskinfo",
         help="Table file (.parquet, .arrow, .csv or .tsv); a tracker: tensorboard:DIR, mlflow:URI, wandb:PROJECT or "
@@ -29,7 +30,7 @@ To = Annotated[
 ]
 Into = Annotated[
     Path | None,
-    option(
+    typer.Option(
         "--into", metavar="DIR", help="Data folder for learnkit and taskinfo (default: $L2DATA).", show_default=False
     ),
 ]
@@ -56,7 +57,7 @@ def export(
     if to in ("learnkit", "taskinfo"):
         _into_data_folder(log, settings, to, into, json, quiet)
     elif into is not None:
-        raise Misused("--into only applies to --to learnkit and --to taskinfo; leave it out")
+        raise typer.BadParameter("--into only applies to --to learnkit and --to taskinfo; leave it out")
     elif is_tracker(to):
         _into_tracker(log, settings, to, json, quiet)
     else:

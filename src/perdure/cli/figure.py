@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
+
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.parameters import argument, option
 from perdure.cli.scoring import LOG_HELP, Experts, leave, settings_facts, surveyed
 from perdure.cli.terminal import echo
 
@@ -23,38 +24,40 @@ EXAMPLE = "perdure figure lifetime logs/my-life --to life.png"
 def figure(
     kind: Annotated[
         str,
-        argument(
+        typer.Argument(
             metavar="KIND", help="The kind of figure, such as lifetime; `list` shows all kinds.", show_default=False
         ),
     ],
     settings: Settings,
-    logs: Annotated[list[Path] | None, argument(metavar="LOG...", help=LOG_HELP, show_default=False)] = None,
+    logs: Annotated[list[Path] | None, typer.Argument(metavar="LOG...", help=LOG_HELP, show_default=False)] = None,
     experts: Experts = None,
     to: Annotated[
-        Path | None, option("--to", metavar="FILE", help="Output file: .png, .svg or .pdf (default: KIND.png).")
+        Path | None, typer.Option("--to", metavar="FILE", help="Output file: .png, .svg or .pdf (default: KIND.png).")
     ] = None,
     of: Annotated[
         str | None,
-        option("--of", metavar="NAME", help="The lifetime or group to draw (default: the first)."),
+        typer.Option("--of", metavar="NAME", help="The lifetime or group to draw (default: the first)."),
     ] = None,
-    axis: Annotated[Literal["experiences", "steps"], option("--axis", help="What the x axis counts.")] = "experiences",
+    axis: Annotated[
+        Literal["experiences", "steps"], typer.Option("--axis", help="What the x axis counts.")
+    ] = "experiences",
     values: Annotated[
         Literal["auto", "measured", "scaled"],
-        option(
+        typer.Option(
             "--values",
             help="Show values as measured, or scaled per task to 1–101; auto scales if tasks have different units.",
         ),
     ] = "auto",
     size: Annotated[
         str,
-        option("--size", metavar="column|page|INCHES", help="Width: column (3.3 inches), page (6.9), or inches."),
+        typer.Option("--size", metavar="column|page|INCHES", help="Width: column (3.3 inches), page (6.9), or inches."),
     ] = "page",
     title: Annotated[
-        str | None, option("--title", metavar="TEXT", help='Title instead of the default; "" for none.')
+        str | None, typer.Option("--title", metavar="TEXT", help='Title instead of the default; "" for none.')
     ] = None,
     style: Annotated[
         Path | None,
-        option("--style", metavar="FILE", help="CSS file to add to the built-in style, e.g. for another font."),
+        typer.Option("--style", metavar="FILE", help="CSS file to add to the built-in style, e.g. for another font."),
     ] = None,
     json: Json = None,
     quiet: Quiet = False,

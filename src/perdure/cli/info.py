@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import typer
+
 from perdure.cli.options import Json, emit_json
-from perdure.cli.parameters import option
 from perdure.cli.terminal import echo
 
 __all__ = ["EXAMPLE", "info"]
@@ -15,7 +16,7 @@ EXAMPLE = "perdure info --get logdir"
 
 def info(
     get: Annotated[
-        Literal["logdir", "datadir", "latest", "version"] | None, option("--get", help="Print only this value.")
+        Literal["logdir", "datadir", "latest", "version"] | None, typer.Option("--get", help="Print only this value.")
     ] = None,
     json: Json = None,
 ) -> None:

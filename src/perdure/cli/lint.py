@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.parameters import argument, option
 from perdure.cli.terminal import echo, show
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ _SCREEN = 20  # rows
 
 File = Annotated[
     str,
-    argument(help="A syllabus, a protocol.toml, a log's scenario_info.json, or '-' for stdin.", show_default=False),
+    typer.Argument(
+        help="A syllabus, a protocol.toml, a log's scenario_info.json, or '-' for stdin.", show_default=False
+    ),
 ]
 Kind = Annotated[
     str | None,
-    option("--type", metavar="CL|ANT-A|ANT-B|ANT-C", help="Also check the rules of this 2019 syllabus type."),
+    typer.Option("--type", metavar="CL|ANT-A|ANT-B|ANT-C", help="Also check the rules of this 2019 syllabus type."),
 ]
 
 
@@ -39,7 +42,7 @@ def lint(
     file: File,
     settings: Settings,
     type_: Kind = None,
-    every: Annotated[bool, option("--all", help="List every metric, not only the headline ones.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="List every metric, not only the headline ones.")] = False,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:

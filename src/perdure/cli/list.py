@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
+
 from perdure.cli.options import Json, emit_json
-from perdure.cli.parameters import argument, option
 from perdure.settings.presets import STANDARD
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ Facts = Mapping[str, Any]
 
 
 def list(  # noqa: A001 - the verb's own name
-    kind: Annotated[Kind, argument(help="The kind of thing to list.")] = "metrics",
+    kind: Annotated[Kind, typer.Argument(help="The kind of thing to list.")] = "metrics",
     preset: Annotated[
-        str | None, option("--preset", metavar="NAME", help="List only the metrics of this preset.")
+        str | None, typer.Option("--preset", metavar="NAME", help="List only the metrics of this preset.")
     ] = None,
     json: Json = None,
 ) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
+import typer
+
 from perdure.cli.options import Quiet
-from perdure.cli.parameters import argument, option
 from perdure.cli.terminal import echo
 
 __all__ = ["EXAMPLE", "new"]
@@ -14,10 +15,10 @@ __all__ = ["EXAMPLE", "new"]
 EXAMPLE = "perdure new metric head-start"
 
 Kind = Annotated[
-    Literal["metric", "task", "learner", "reader", "report"], argument(help="What to write.", show_default=False)
+    Literal["metric", "task", "learner", "reader", "report"], typer.Argument(help="What to write.", show_default=False)
 ]
-Name = Annotated[str, argument(help="Its name, which is also its folder's.", show_default=False)]
-Into = Annotated[Path, option("--into", metavar="DIR", help="Folder to make it in.")]
+Name = Annotated[str, typer.Argument(help="Its name, which is also its folder's.", show_default=False)]
+Into = Annotated[Path, typer.Option("--into", metavar="DIR", help="Folder to make it in.")]
 
 
 def new(kind: Kind, name: Name, into: Into = Path(), quiet: Quiet = False) -> None:

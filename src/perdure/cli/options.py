@@ -9,30 +9,33 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
-from perdure.cli.parameters import Misused, argument, option
+import typer
+
 from perdure.cli.terminal import echo
 from perdure.settings import OPTIONS, Option, Settings
 
 __all__ = ["Address", "ForSpreadsheets", "Json", "Log", "Quiet", "emit_json", "with_settings"]
 
-Log = Annotated[Path, argument(help="A log: a folder, a table, or a bare name under $L2DATA/logs.", show_default=False)]
+Log = Annotated[
+    Path, typer.Argument(help="A log: a folder, a table, or a bare name under $L2DATA/logs.", show_default=False)
+]
 Json = Annotated[
     str | None,
-    option("--json", metavar="FILE|-", help="Also write the results as JSON ('-': stdout, instead of text)."),
+    typer.Option("--json", metavar="FILE|-", help="Also write the results as JSON ('-': stdout, instead of text)."),
 ]
 Address = Annotated[
     str | None,
-    option(
+    typer.Option(
         "--address",
         metavar="ADDRESS",
         help="Ray cluster: ray://HOST:10001, HOST:6379 or auto (default: RAY_ADDRESS, else one started here).",
         show_default=False,
     ),
 ]
-Quiet = Annotated[bool, option("--quiet", "-q", help="Print only results.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results.")]
 
 ForSpreadsheets = Annotated[
-    bool, option("--for-spreadsheets", help="Escape text that a spreadsheet would run as a formula.")
+    bool, typer.Option("--for-spreadsheets", help="Escape text that a spreadsheet would run as a formula.")
 ]
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
@@ -45,11 +48,12 @@ def with_settings(of: str | None = None, *, only: Iterable[str] = OPTIONS) -> Ca
     concern the verb, where not all do.
     """
     declared = {name: OPTIONS[name] for name in OPTIONS if name in set(only)}
+    options = _parameters(declared)
 
     def decorated(verb: Verb) -> Verb:
         @functools.wraps(verb)
         def called(**arguments: Any) -> None:
-            given = {name: arguments.pop(name) for name in _parameters(declared)}
+            given = {name: arguments.pop(name) for name in options}
             logs = (arguments.get(of) or ()) if of else ()
             several = (logs,) if isinstance(logs, Path) else logs
             settings = _settled(several, _read(given, declared), quiet=bool(arguments.get("quiet")))
@@ -60,7 +64,7 @@ def with_settings(of: str | None = None, *, only: Iterable[str] = OPTIONS) -> Ca
         parameters: list[inspect.Parameter] = []
         for name, one in own.items():
             if name == "settings":
-                parameters += _parameters(declared).values()
+                parameters += options.values()
             else:
                 parameters.append(one.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -71,13 +75,20 @@ def with_settings(of: str | None = None, *, only: Iterable[str] = OPTIONS) -> Ca
 
 
 def _parameters(declared: Mapping[str, Option]) -> dict[str, inspect.Parameter]:
-    """What Typer makes options of, by name; a further flag of a setting is a switch that help does not list."""
+    """Return the parameters that Typer makes options of, by name; help does not list the further flags of a setting."""
     found: dict[str, inspect.Parameter] = {}
     for name, one in declared.items():
-        found[name] = _parameter(name, _type(one), _option(one, _COMPLETED.get(name)))
+        shown = typer.Option(
+            one.flag,
+            metavar=one.kind.metavar,
+            help=one.help,
+            rich_help_panel=one.panel,
+            show_default=False,
+            autocompletion=_COMPLETED.get(name),
+        )
+        found[name] = _parameter(name, _type(one), shown)
         for flag in one.also:
-            switch = option(flag, help=one.help, hidden=True)
-            found[_name(flag)] = _parameter(_name(flag), bool | None, switch)
+            found[_name(flag)] = _parameter(_name(flag), bool, typer.Option(flag, help=one.help, hidden=True))
     return found
 
 
@@ -109,17 +120,6 @@ _COMPLETED: Mapping[str, Callable[[str], list[str]]] = {"preset": _presets, "met
 """What a shell completes the value of a setting with, where its choices are not declared."""
 
 
-def _option(one: Option, completed: Callable[[str], list[str]] | None) -> Any:
-    return option(
-        one.flag,
-        metavar=one.kind.metavar,
-        help=one.help,
-        panel=one.panel,
-        show_default=False,
-        completed=completed,
-    )
-
-
 def _name(flag: str) -> str:
     return flag.removeprefix("--").replace("-", "_")
 
@@ -132,7 +132,7 @@ def _read(given: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str,
         for flag, stands_for in one.also.items():
             if given[_name(flag)]:
                 if words not in (None, stands_for):
-                    raise Misused(f"{flag} and {one.flag} contradict each other; leave one out")
+                    raise typer.BadParameter(f"{flag} and {one.flag} contradict each other; leave one out")
                 words = stands_for
         if words is None or words == []:
             continue
@@ -140,7 +140,7 @@ def _read(given: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str,
             found[name] = one.kind.of_text(words)
         except ValueError:
             said = next((word for word in words if _wrong(one, word)), words) if one.kind.several else words
-            raise Misused(f"{one.flag} {said!r}: expected {one.kind.what}") from None
+            raise typer.BadParameter(f"{one.flag} {said!r}: expected {one.kind.what}") from None
     return found
 
 

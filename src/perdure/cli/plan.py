@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import typer
+
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.parameters import Misused, option
 from perdure.cli.scoring import Experts, leave, settings_facts, surveyed
 
 if TYPE_CHECKING:
     from perdure.settings import Settings
+    from perdure.stats.plan import Plan
 
 __all__ = ["EXAMPLE", "plan"]
 
@@ -22,27 +24,27 @@ EXAMPLE = "perdure plan --pilot runs/first --detect performance_maintenance=5 fo
 @with_settings("pilot")
 def plan(
     settings: Settings,
-    k: Annotated[float | None, option("--k", help="Effect size to detect, in sd (default: 1).")] = None,
+    k: Annotated[float | None, typer.Option("--k", help="Effect size to detect, in sd (default: 1).")] = None,
     alpha: Annotated[
         float | None,
-        option("--alpha", help="Significance level of the test (default: 1 − level).", show_default=False),
+        typer.Option("--alpha", help="Significance level of the test (default: 1 − level).", show_default=False),
     ] = None,
-    beta: Annotated[float, option("--beta", help="Probability of missing the effect (1 − power).")] = 0.1,
+    beta: Annotated[float, typer.Option("--beta", help="Probability of missing the effect (1 − power).")] = 0.1,
     lifetimes: Annotated[
         int | None,
-        option("--lifetimes", least=2, help="Show the power of this many (default: the paper's number)."),
+        typer.Option("--lifetimes", min=2, help="Show the power of this many (default: the paper's number)."),
     ] = None,
     compare: Annotated[
         Literal["paired", "unpaired"] | None,
-        option("--compare", help="Plan a comparison of two learners; numbers are per learner."),
+        typer.Option("--compare", help="Plan a comparison of two learners; numbers are per learner."),
     ] = None,
     pilot: Annotated[
         list[Path] | None,
-        option("--pilot", metavar="LOG...", help="Logs or scores of lifetimes that were already run."),
+        typer.Option("--pilot", metavar="LOG...", help="Logs or scores of lifetimes that were already run."),
     ] = None,
     detect: Annotated[
         list[str] | None,
-        option(
+        typer.Option(
             "--detect",
             metavar="ID=X...",
             help="Effect to detect, as the distance from the threshold minus its margin; for a ratio, as a factor. "
@@ -50,29 +52,34 @@ def plan(
         ),
     ] = None,
     scenario: Annotated[
-        str | None, option("--scenario", metavar="TYPE", help="Use only this scenario type of the pilot.")
+        str | None, typer.Option("--scenario", metavar="TYPE", help="Use only this scenario type of the pilot.")
     ] = None,
     experts: Experts = None,
     experts_per_task: Annotated[
         int | None,
-        option(
-            "--experts-per-task", least=3, help="Experts per task (default: the protocol's, or 5).", show_default=False
+        typer.Option(
+            "--experts-per-task", min=3, help="Experts per task (default: the protocol's, or 5).", show_default=False
         ),
     ] = None,
     expert_sd: Annotated[
         float | None,
-        option("--expert-sd", help="Spread between experts, in sd of lifetimes (known with --pilot)."),
+        typer.Option("--expert-sd", help="Spread between experts, in sd of lifetimes (known with --pilot)."),
     ] = None,
-    tasks: Annotated[int, option("--tasks", least=1, help="Number of tasks with experts; used with --expert-sd.")] = 3,
+    tasks: Annotated[
+        int, typer.Option("--tasks", min=1, help="Number of tasks with experts; used with --expert-sd.")
+    ] = 3,
     protocol: Annotated[
         Path | None,
-        option("--protocol", metavar="FILE", help="Also show what this many lifetimes of a protocol cost."),
+        typer.Option("--protocol", metavar="FILE", help="Also show what this many lifetimes of a protocol cost."),
     ] = None,
-    machines: Annotated[int, option("--machines", least=1, help="Number of machines that run at the same time.")] = 1,
+    machines: Annotated[
+        int, typer.Option("--machines", min=1, help="Number of machines that run at the same time.")
+    ] = 1,
     picture: Annotated[
-        Path | None, option("--picture", metavar="FILE.svg", help="Draw the power curve to this file.")
+        Path | None,
+        typer.Option("--picture", metavar="FILE", help="Draw the power curve to this .svg, .png or .pdf file."),
     ] = None,
-    seed: Annotated[int, option("--seed", least=0, help="Seed of resampling the pilot.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of resampling the pilot.")] = 0,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -82,7 +89,6 @@ def plan(
     say how the pilot is scored.
     """
     from perdure.cli.plan_table import show_plan
-    from perdure.stats.power_picture import save_power
     from perdure.verbs.plan import experts_in, with_cost
     from perdure.verbs.plan import plan as planned
 
@@ -108,12 +114,26 @@ def plan(
     if protocol:
         made = with_cost(made, protocol, lifetimes=lifetimes, experts=each, pilot=pilot or (), machines=machines)
     if picture:
-        save_power(made, picture)
+        _draw(made, picture)
     if json:
         emit_json({**made.as_json(), **(settings_facts(pool, settings) if pool else {})}, json)
     if json != "-":
         show_plan(made, quiet, picture)
     leave(pool.left_out if pool else ())
+
+
+def _draw(made: Plan, file: Path) -> None:
+    """Draw the power curve as `perdure figure power` draws one."""
+    import numpy as np
+
+    from perdure.report.draw import kind_called, paper_of, save
+    from perdure.report.draw.data.groups import PowerCurve, PowerData, PowerPanel
+
+    effect = f"{made.k:g} sd"
+    lifetimes, reached = zip(*made.curve, strict=True)
+    curve = PowerCurve(effect, made.k, np.array(reached), made.lifetimes, made.power)
+    data = PowerData((effect,), lifetimes, (PowerPanel("", (curve,)),), wanted=1 - made.beta)
+    save(kind_called("power").drawn(data, {}, paper_of("page", f"Power to see {effect} at α = {made.alpha:g}")), file)
 
 
 def _refuse_idle(
@@ -131,13 +151,13 @@ def _refuse_idle(
     asked = [OPTIONS[name].flag for name in settings.origins if name != "level"]
     idle = ["--scenario"] * scenario + asked
     if idle and not pilot:
-        raise Misused(f"{idle[0]} needs a pilot; add --pilot")
+        raise typer.BadParameter(f"{idle[0]} needs a pilot; add --pilot")
     known = ["--k"] * (k is not None) + ["--expert-sd"] * (expert_sd is not None)
     if known and pilot:
         other = "use --detect, in the metric's unit" if known[0] == "--k" else "its own experts are used"
-        raise Misused(f"{known[0]} cannot be combined with --pilot: {other}")
+        raise typer.BadParameter(f"{known[0]} cannot be combined with --pilot: {other}")
     if known and detect:
-        raise Misused(f"{known[0]} cannot be combined with --detect, which comes with a spread of its own")
+        raise typer.BadParameter(f"{known[0]} cannot be combined with --detect, which comes with a spread of its own")
 
 
 def _effects(pairs: list[str] | None) -> dict[str, float]:
@@ -148,7 +168,7 @@ def _effects(pairs: list[str] | None) -> dict[str, float]:
         try:
             found[name] = float(text)
         except ValueError:
-            raise Misused(f"--detect {pair!r}: expected ID=X, as in performance_maintenance=5") from None
+            raise typer.BadParameter(f"--detect {pair!r}: expected ID=X, as in performance_maintenance=5") from None
         if not 0 < found[name] < float("inf"):
-            raise Misused(f"--detect {pair!r}: an effect is a positive number, for a ratio a factor above 1")
+            raise typer.BadParameter(f"--detect {pair!r}: an effect is a positive number, for a ratio a factor above 1")
     return found

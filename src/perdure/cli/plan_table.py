@@ -46,7 +46,6 @@ def show_plan(made: Plan, quiet: bool, picture: Path | None = None) -> None:
 
 def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
     from perdure.stats.plan import family
-    from perdure.stats.power_picture import bars
 
     rule = "the rule of Baker et al. 2023" + (", twice" if made.question == "unpaired" else "")
     exact = "never" if made.exact is None else str(made.exact)
@@ -66,7 +65,7 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
     if not quiet:
         console.print("\nlifetimes  power", markup=False, style="bright_black")
         for count, reached in made.curve[:: max(1, len(made.curve) // 12)]:
-            console.print(f"{count:>9}  {bars(reached)} {reached:>5.1%}", markup=False)
+            console.print(f"{count:>9}  {_bar(reached)} {reached:>5.1%}", markup=False)
     if made.dial:
         _show_dial(console, made.dial, 1 - made.beta)
     if not quiet:
@@ -192,3 +191,9 @@ def _time(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.1f} s"
+
+
+def _bar(power: float) -> str:
+    """Return a power as a bar of 20 characters."""
+    whole, eighths = divmod(round(power * 160), 8)
+    return ("█" * whole + " ▏▎▍▌▋▊▉"[eighths] * (eighths > 0)).ljust(20)

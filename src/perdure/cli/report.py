@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import typer
+
 from perdure.cli.options import ForSpreadsheets, Json, Quiet, emit_json, with_settings
-from perdure.cli.parameters import option
 from perdure.cli.scoring import Experts, Logs, leave, progress_bar
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def report(
     experts: Experts = None,
     to: Annotated[
         Path,
-        option(
+        typer.Option(
             "--to",
             metavar="FILE",
             help="Output file. A report: .html, .md, .json; a paper's table: .tex, .csv; a methods statement: .txt.",
@@ -32,14 +33,14 @@ def report(
     ] = Path("report.html"),
     form: Annotated[
         Literal["report", "table", "methods"] | None,
-        option("--as", help="What to write where the suffix does not decide (.md, .tex).", show_default=False),
+        typer.Option("--as", help="What to write where the suffix does not decide (.md, .tex).", show_default=False),
     ] = None,
     baseline: Annotated[
         str | None,
-        option("--baseline", metavar="NAME", help="Method to compare the others with (default: the last)."),
+        typer.Option("--baseline", metavar="NAME", help="Method to compare the others with (default: the last)."),
     ] = None,
     title: Annotated[
-        str | None, option("--title", metavar="TEXT", help="Title of the report, or caption of the table.")
+        str | None, typer.Option("--title", metavar="TEXT", help="Title of the report, or caption of the table.")
     ] = None,
     for_spreadsheets: ForSpreadsheets = False,
     json: Json = None,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from perdure.cli.options import Address, Json, Quiet, emit_json
-from perdure.cli.parameters import argument, option
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
@@ -17,27 +18,27 @@ __all__ = ["EXAMPLE", "run"]
 
 EXAMPLE = "perdure run protocol.toml --into runs/mine --workers 2"
 
-File = Annotated[Path, argument(metavar="PROTOCOL", help="The protocol, a TOML file.", show_default=False)]
+File = Annotated[Path, typer.Argument(metavar="PROTOCOL", help="The protocol, a TOML file.", show_default=False)]
 Into = Annotated[
     str,
-    option("--into", metavar="DIR", help="Run folder or its URL (s3://…); an existing one is completed."),
+    typer.Option("--into", metavar="DIR", help="Run folder or its URL (s3://…); an existing one is completed."),
 ]
 Workers = Annotated[
     int | None,
-    option(
+    typer.Option(
         "--workers",
-        least=0,
+        min=0,
         help="Number of processes (default: one per core; 0: this one). On a cluster: lifetimes at once.",
         show_default=False,
     ),
 ]
 Only = Annotated[
     list[str] | None,
-    option("--only", metavar="ID", help="Run only this lifetime (life-007) or pattern. Repeatable."),
+    typer.Option("--only", metavar="ID", help="Run only this lifetime (life-007) or pattern. Repeatable."),
 ]
 ShardOption = Annotated[
     str | None,
-    option(
+    typer.Option(
         "--shard",
         metavar="I/N",
         help="Run only part I of N; other parts can run at the same time, on other machines, in this folder.",
@@ -46,27 +47,29 @@ ShardOption = Annotated[
 ]
 LearnerOption = Annotated[
     str | None,
-    option(
+    typer.Option(
         "--learner",
         metavar="NAME",
         help="Learner to run in place of the protocol's: a listed name, sb3:DQN, torch:ewc or package.module:Class.",
         show_default=False,
     ),
 ]
-DryRun = Annotated[bool, option("--dry-run", help="Check and show the plan; run nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show the plan; run nothing.")]
 L2Data = Annotated[
     Path | None,
-    option("--l2data", metavar="DIR", help="Also write lifetimes and experts there in the format of the 2019 tools."),
+    typer.Option(
+        "--l2data", metavar="DIR", help="Also write lifetimes and experts there in the format of the 2019 tools."
+    ),
 ]
 Engine = Annotated[
     str,
-    option(
+    typer.Option(
         "--engine",
         metavar="local|ray|batched",
         help="Run in processes on this machine, on a Ray cluster, or all at once in one program (JAX).",
     ),
 ]
-Ray = Annotated[bool, option("--ray", help="The same as --engine ray.")]
+Ray = Annotated[bool, typer.Option("--ray", help="The same as --engine ray.")]
 
 
 def run(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import typer
+
 from perdure.cli.answer import Depth
 from perdure.cli.options import Address, ForSpreadsheets, Json, Quiet, emit_json, with_settings
-from perdure.cli.parameters import option
 from perdure.cli.scoring import Experts, Logs, surveyed
 from perdure.cli.terminal import echo
 
@@ -27,20 +28,24 @@ def score(
     experts: Experts = None,
     out: Annotated[
         Path | None,
-        option("--out", metavar="DIR", help="Also write metrics, blocks, settings and prepared data to this folder."),
+        typer.Option(
+            "--out", metavar="DIR", help="Also write metrics, blocks, settings and prepared data to this folder."
+        ),
     ] = None,
     over_time: Annotated[
         bool,
-        option("--over-time", help="Also show each value behind maintenance, transfer and recovery (or --metrics)."),
+        typer.Option(
+            "--over-time", help="Also show each value behind maintenance, transfer and recovery (or --metrics)."
+        ),
     ] = False,
-    every: Annotated[bool, option("--all", help="Show every metric that has a value.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show every metric that has a value.")] = False,
     why: Annotated[
-        bool, option("--why", help="Show why metrics have no value, and remarks on those that have one.")
+        bool, typer.Option("--why", help="Show why metrics have no value, and remarks on those that have one.")
     ] = False,
-    jobs: Annotated[int | None, option("--jobs", least=1, help="Number of processes.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Number of processes.")] = None,
     for_spreadsheets: ForSpreadsheets = False,
     engine: Annotated[
-        Literal["local", "ray"], option("--engine", help="Score in processes here, or on a Ray cluster.")
+        Literal["local", "ray"], typer.Option("--engine", help="Score in processes here, or on a Ray cluster.")
     ] = "local",
     address: Address = None,
     json: Json = None,

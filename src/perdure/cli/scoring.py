@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
-from perdure.cli.parameters import argument, option
+import typer
+
 from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -27,10 +28,10 @@ __all__ = [
 
 LOG_HELP = "Logs, folders of logs, run folders, tables of lifetimes or of scores, or accuracy matrices."
 
-Logs = Annotated[list[Path], argument(metavar="LOG...", help=LOG_HELP, show_default=False)]
+Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help=LOG_HELP, show_default=False)]
 Experts = Annotated[
     list[Path] | None,
-    option("--experts", metavar="PATH...", help="Logs of experts, folders of logs, or taskinfo/info.json."),
+    typer.Option("--experts", metavar="PATH...", help="Logs of experts, folders of logs, or taskinfo/info.json."),
 ]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.parameters import option
 from perdure.cli.scoring import Experts, Logs
 from perdure.cli.terminal import echo
 from perdure.errors import PerdureError
@@ -28,18 +29,20 @@ def watch(
     logs: Logs,
     settings: Settings,
     experts: Experts = None,
-    port: Annotated[int, option("--port", least=0, most=65535, help="Port of the page; 0 finds a free one.")] = 0,
-    open_page: Annotated[bool, option("--open", help="Open the page in a browser.")] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the page; 0 finds a free one.")] = 0,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     terminal: Annotated[
-        bool, option("--terminal", help="Show progress in the terminal instead of serving a page.")
+        bool, typer.Option("--terminal", help="Show progress in the terminal instead of serving a page.")
     ] = False,
-    once: Annotated[bool, option("--once", help="Show the current state once and exit.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Show the current state once and exit.")] = False,
     host: Annotated[
         str,
-        option("--host", metavar="NAME", help="Host name or address to serve on; other than localhost needs --token."),
+        typer.Option(
+            "--host", metavar="NAME", help="Host name or address to serve on; other than localhost needs --token."
+        ),
     ] = "127.0.0.1",
     token: Annotated[
-        str | None, option("--token", metavar="TEXT", help="Password of the page, at least 16 characters.")
+        str | None, typer.Option("--token", metavar="TEXT", help="Password of the page, at least 16 characters.")
     ] = None,
     json: Json = None,
     quiet: Quiet = False,

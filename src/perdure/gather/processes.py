@@ -6,7 +6,6 @@ import gc
 import os
 import signal
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -51,45 +50,17 @@ def worked(
     work = here or start(how)
     done: dict[int, Done] = {}
     so_far, whole = 0, sum(map(size, items))
-    with _seldom_searched():
-        for at, made in _shared(start, how, items, work, count - 1) if count > 1 else _alone(items, work):
-            done[at] = made
-            so_far += size(items[at])
-            if progress:
-                progress(so_far, whole)
+    for at, made in _shared(start, how, items, work, count - 1) if count > 1 else _alone(items, work):
+        done[at] = made
+        so_far += size(items[at])
+        if progress:
+            progress(so_far, whole)
     return [done[at] for at in range(len(items))]
 
 
 def _alone(items: Sequence[Item], work: Callable[[Item], Done]) -> Iterator[tuple[int, Done]]:
     for at, item in enumerate(items):
         yield at, work(item)
-
-
-_SELDOM = 1_000_000  # objects more than before
-
-
-_inside: list[tuple[int, ...]] = []  # how often Python searched before each who is inside now
-_going_in_or_out = threading.Lock()
-
-
-@contextmanager
-def _seldom_searched() -> Iterator[None]:
-    """Python looks for dead cycles less often inside, until the last thread is out: a lifetime leaves none.
-
-    After every 700 objects, as it does by default, the search takes a quarter of the time of a long life.
-    """
-    with _going_in_or_out:
-        before = _inside[0] if _inside else gc.get_threshold()
-        _inside.append(before)
-        often, *others = before
-        gc.set_threshold(max(often, _SELDOM) if often else 0, *others)  # 0: somebody wants no search at all
-    try:
-        yield
-    finally:
-        with _going_in_or_out:
-            _inside.pop()
-            if not _inside:
-                gc.set_threshold(*before)
 
 
 # --- processes ------------------------------------------------------------------------------------
@@ -155,7 +126,7 @@ _work: Callable[[Any], Any] | None = None
 
 def _begin(start: Callable[[Any], Callable[[Any], Any]], how: Any, known: frozenset[tuple[str, str]]) -> None:
     global _work  # noqa: PLW0603 - a process is told once how to work
-    gc.set_threshold(_SELDOM)
+    gc.set_threshold(1_000_000)  # objects more than before; a lifetime leaves few cycles behind
     if known <= registered():
         try:
             _work = start(how)

@@ -20,28 +20,26 @@ from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.load import chosen
 from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.metric import Bar, Metric
-from perdure.metrics.engine.presets import OLD_NAMES, PRESETS
+from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.metrics.engine.scorer import deciding
 from perdure.metrics.l2metrics31 import NAMES
 from perdure.scenario.model import Block
 from perdure.settings.presets import L2METRICS_31, STANDARD
 
-__all__ = ["FIRST_EDITION", "ScoreFile", "definitions_of", "edition", "is_score_file", "read_score_file"]
+__all__ = ["ScoreFile", "is_score_file", "read_score_file"]
 
 _DESCRIBING = frozenset(
     {
         "lifetime", "run_id", "learner", "agent_config", "scenario_type", "protocol", "seed", "measure", "unit",
         "metrics_column", "preset", "definitions", "sg_name", "complexity", "difficulty", "min", "max", "num_lx",
-        "num_ex", "runtime", "learning_experiences", "evaluation_experiences", "dropped_rows", "recorded_id",
-        "identity", "complete", "order", "tasks", "not_learned", "variants",
+        "num_ex", "runtime", "learning_experiences", "evaluation_experiences", "dropped_rows", "identity",
+        "complete", "order", "tasks", "not_learned", "variants",
     }
 )  # fmt: skip
 _OURS = frozenset({"preset", "learning_experiences", "evaluation_experiences"})
 """Columns of every table that `perdure score --out` writes, whatever its metrics are called."""
 
-FIRST_EDITION = "-0.1"
-"""Behind a preset's name: scored by the definitions of version 0.1."""
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _GLANCE = 1 << 16
 
@@ -59,16 +57,6 @@ class ScoreFile:
     def preset(self) -> str:
         """How its lifetimes were scored."""
         return self.scores[0].preset if self.scores else STANDARD
-
-
-def edition(preset: str, definitions: int) -> str:
-    """The preset's name, with the version that had the first edition of the definitions where a file is that old."""
-    return preset if definitions >= DEFINITIONS or preset == L2METRICS_31 else f"{preset}{FIRST_EDITION}"
-
-
-def definitions_of(preset: str) -> int:
-    """Which edition of the definitions scores of this preset follow, where `edition` gave it its name."""
-    return 1 if preset.endswith(FIRST_EDITION) else DEFINITIONS
 
 
 def is_score_file(path: Path) -> bool:
@@ -102,7 +90,7 @@ def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str,
     settings = made.settings
     bars = _bars(
         dict.fromkeys(name for one in made.scores for name in one.metrics),
-        made.preset.removesuffix(FIRST_EDITION),
+        made.preset,
         files,
         {**settings.get("margins", {}), **(margins or {})},
         made.bars,
@@ -152,31 +140,33 @@ def _from_json(path: Path, text: str) -> ScoreFile:
             return ScoreFile(tuple(_l2metrics_life(path, at, one) for at, one in enumerate(theirs)))
         json.dumps(facts, allow_nan=False)  # what we write is finite; 1e309 reads as infinity
         settings = dict(facts.get("settings", {}))
-        definitions = int(facts.get("definitions", 1))
+        _refuse_other_edition(path, facts.get("definitions", DEFINITIONS))
         how = deciding(settings)
         left_out = tuple((str(one["path"]), str(one["why"])) for one in facts.get("left_out", ()))
         written = {name: _written_bar(path, name, one) for name, one in facts.get("thresholds", {}).items()}
-        scores = tuple(_life(path, one, str(facts["preset"]), definitions, how) for one in facts["lifetimes"])
+        scores = tuple(_life(path, one, str(facts["preset"]), how) for one in facts["lifetimes"])
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise PerdureError(
             f"not what `perdure score --json` writes ({type(problem).__name__}: {problem})",
             "give a folder of logs, or the JSON of a score",
             file=path,
         ) from problem
-    return ScoreFile(scores, {_now(name, definitions): bar for name, bar in written.items()}, left_out, settings)
+    return ScoreFile(scores, written, left_out, settings)
 
 
-def _now(name: str, definitions: int) -> str:
-    """What a metric that an older file names is called now."""
-    return OLD_NAMES.get(name, name) if definitions < DEFINITIONS else name
+def _refuse_other_edition(path: Path, definitions: object, line: int | None = None) -> None:
+    if str(definitions) != str(DEFINITIONS):
+        raise PerdureError(
+            f"these scores follow another edition of the definitions ({definitions}; this version has {DEFINITIONS})",
+            "score their logs again",
+            file=path,
+            line=line,
+        )
 
 
-def _life(path: Path, one: Mapping[str, Any], preset: str, definitions: int, how: str) -> Score:
+def _life(path: Path, one: Mapping[str, Any], preset: str, how: str) -> Score:
     blocks = one.get("blocks", ())
     order = one.get("order") or [block["task"] for block in blocks if block["mode"] == "learn"]
-    measure, unit = one.get("measure"), one.get("unit")
-    if unit is None and measure == "accuracy (fraction)":  # how the first edition told fractions from percents
-        measure, unit = "accuracy", "fraction"
     return Score(
         identity=Identity(
             id=str(one["id"]),
@@ -185,16 +175,16 @@ def _life(path: Path, one: Mapping[str, Any], preset: str, definitions: int, how
             scenario_type=one.get("scenario_type"),
             order=tuple(order),
             tasks=tuple(one.get("tasks", ())),
-            measure=measure,
-            unit=unit,
+            measure=one.get("measure"),
+            unit=one.get("unit"),
             variants=one.get("variants") or "name",
-            recorded=str(one.get("identity") or one.get("recorded_id") or ""),
+            recorded=str(one.get("identity") or ""),
             source=str(path),
             argument=str(path),
             holder=path.stem,
         ),
         metrics={
-            _now(name, definitions): Measured(
+            name: Measured(
                 _number(path, one["id"], name, each["value"]),
                 {key: tuple(values) for key, values in (each.get("by") or {}).items()},
                 each.get("why"),
@@ -204,7 +194,7 @@ def _life(path: Path, one: Mapping[str, Any], preset: str, definitions: int, how
             )
             for name, each in one["metrics"].items()
         },
-        preset=edition(preset, definitions),
+        preset=preset,
         how=how,
         blocks=tuple(map(_block, blocks)),
         learning_experiences=int(one.get("learning_experiences") or 0),
@@ -302,11 +292,9 @@ def _from_table(path: Path, text: str) -> tuple[Score, ...]:
 
 def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str], how: str) -> Score:
     theirs = "run_id" in row
-    seed, edition_text = row.get("seed", ""), row.get("definitions", "")
-    definitions = int(edition_text) if edition_text.isdigit() else 1
-    values = {
-        NAMES.get(one, one) if theirs else _now(one, definitions): _cell(path, number, one, row[one]) for one in metrics
-    }
+    seed = row.get("seed", "")
+    _refuse_other_edition(path, row.get("definitions") or DEFINITIONS, number)
+    values = {NAMES.get(one, one) if theirs else one: _cell(path, number, one, row[one]) for one in metrics}
     return Score(
         identity=Identity(
             id=row["run_id" if theirs else "lifetime"],
@@ -318,13 +306,13 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
             measure=row.get("measure") or row.get("metrics_column") or None,
             unit=row.get("unit") or None,
             variants=row.get("variants") or "name",
-            recorded=row.get("identity") or row.get("recorded_id") or "",
+            recorded=row.get("identity") or "",
             source=f"{path}, line {number}",
             argument=str(path),
             holder=path.stem,
         ),
         metrics={name: _measured(value, path) for name, value in values.items()},
-        preset=L2METRICS_31 if theirs else edition(row.get("preset") or STANDARD, definitions),
+        preset=L2METRICS_31 if theirs else row.get("preset") or STANDARD,
         how=how,
         not_learned=_tasks(row.get("not_learned")),
         protocol=row.get("protocol") or None,

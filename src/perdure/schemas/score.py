@@ -332,9 +332,9 @@ class Scores(Part, kw_only=True):
     perdure: str
     """The version that wrote this."""
     schema: int
-    """The form of this file; files without it are of form 1."""
+    """The form of this file."""
     definitions: int
-    """Which edition of the definitions the numbers follow; files without it follow the first."""
+    """Which edition of the definitions the numbers follow; scores of another edition are not read."""
     preset: str
     """Results of different presets are never pooled."""
     settings: Settings

@@ -12,9 +12,8 @@ import numpy as np
 from perdure.errors import PerdureError
 from perdure.frozen import frozen
 from perdure.gather.model import SCHEMA
-from perdure.gather.score_files import definitions_of
 from perdure.lazy import pl
-from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.results import Tabular
 from perdure.stats.exact import ALL_ORDERS, reordered_test
 from perdure.stats.interval import constant
@@ -71,7 +70,7 @@ class Correlations(Tabular):
         return {
             "perdure": __version__,
             "schema": SCHEMA,
-            "definitions": definitions_of(self.preset),
+            "definitions": DEFINITIONS,
             "preset": self.preset,
             "n": self.n,
             "correlations": [one.as_json() for one in self.pairs],

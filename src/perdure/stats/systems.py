@@ -10,11 +10,10 @@ from typing import Any
 from perdure.errors import PerdureError, UnknownName
 from perdure.frozen import frozen
 from perdure.gather.model import SCHEMA, Survey
-from perdure.gather.score_files import definitions_of
 from perdure.lazy import pl
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.results import Tabular
 from perdure.stats.compare import compare_lives
 from perdure.stats.difference import Comparison
@@ -94,7 +93,7 @@ class Comparisons(Tabular):
         return {
             "perdure": __version__,
             "schema": SCHEMA,
-            "definitions": definitions_of(self.preset),
+            "definitions": DEFINITIONS,
             "preset": self.preset,
             "level": self.level,
             "systems": list(self.systems),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from perdure.curves.model import Prep
 from perdure.metrics import METRICS, framework2019, l2metrics31, papers, transfer2019
 from perdure.metrics.engine import departures
@@ -13,7 +11,7 @@ from perdure.metrics.engine.metric import Metric
 from perdure.registry import Registry
 from perdure.settings.presets import BAKER_2023, FRAMEWORK_2019, L2METRICS_31, NEW_2022, STANDARD
 
-__all__ = ["CHANGED", "OLD_NAMES", "PRESETS", "headline", "preset"]
+__all__ = ["PRESETS", "headline", "preset"]
 
 
 def _standard() -> dict[str, Metric]:
@@ -24,37 +22,6 @@ def _framework_2019() -> dict[str, Metric]:
     both = (vars(framework2019), vars(transfer2019))
     return {name: one for names in both for name, one in names.items() if isinstance(one, Metric)}
 
-
-_AS_LOGARITHMS = "pairs are averaged as logarithms, because a mean of ratios lies above 1 by chance"
-_JOINED = "curves are joined and cut before they are smoothed, and experts and tasks averaged as logarithms"
-_ACCURACY = "a measure counts as an accuracy only where it is called so, or its bounds say so"
-_BY_DATA = "values are scaled by the data alone, as in the paper, whatever bounds a log records"
-_CLAMPED = "values are clamped at their 10th and 90th percentile and scaled by the data alone, as in the paper"
-CHANGED: Mapping[str, Mapping[str, str]] = {
-    STANDARD: {
-        "forward_transfer": _AS_LOGARITHMS,
-        "backward_transfer": _AS_LOGARITHMS,
-        "relative_performance": _JOINED,
-        "sample_efficiency": f"{_JOINED}; it goes by a common target, no longer by each curve's highest value",
-        "fwt": "forward transfer is Lopez-Paz and Ranzato's now; what was called fwt is above_chance",
-        "omega_new": "it is no longer divided by the joint learner's accuracy, as in Hayes et al. 2018",
-        "dr_remembering": _ACCURACY,
-        "memory_stability": _ACCURACY,
-    },
-    NEW_2022: {
-        **dict.fromkeys(papers.NEW_2022, _BY_DATA),
-        "cumulative_gain": f"the sign of a slope counts, however uncertain; {_BY_DATA}",
-    },
-    BAKER_2023: {
-        **dict.fromkeys(papers.BAKER_2023, _CLAMPED),
-        "sample_efficiency": f"the joined curve is smoothed once more (Alg. 4); {_CLAMPED}",
-        "cost_overhead": "it is the time of the whole lifetime per learning experience (App. G), evaluations and all",
-    },
-}
-"""Preset → metric → what its definition changed since the first edition (version 0.1)."""
-
-OLD_NAMES: Mapping[str, str] = {"fwt": "above_chance", "fwt_gem": "fwt"}
-"""What metrics of the first edition are called now."""
 
 PRESETS: Registry[Preset] = Registry("preset", "perdure.presets")
 

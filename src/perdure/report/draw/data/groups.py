@@ -202,6 +202,8 @@ class PowerData:
     metrics: tuple[str, ...]
     lifetimes: tuple[int, ...]
     panels: tuple[PowerPanel, ...]
+    wanted: float = 0.9
+    """The power that the figure marks."""
 
 
 def metrics(material: Material, view: View | None = None) -> MetricsData | Nothing:

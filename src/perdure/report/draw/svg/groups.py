@@ -275,17 +275,17 @@ def power(data: PowerData, looks: Looks, paper: Paper) -> Figure:
     counts = np.array(data.lifetimes, dtype=np.float64)
 
     def curves(at: int, place: Panel, inner: Paper) -> str:
-        parts = [rule(place.left, place.y(0.9), place.right, place.y(0.9), "axis", 1, _DASH)]
-        parts.append(text(place.right, place.y(0.9) - inner.small * 0.3, "90 %", inner.small * 0.9, "soft", at="end"))
+        level, wanted = place.y(data.wanted), f"{100 * data.wanted:g} %"
+        parts = [rule(place.left, level, place.right, level, "axis", 1, _DASH)]
+        parts.append(text(place.right, level - inner.small * 0.3, wanted, inner.small * 0.9, "soft", at="end"))
         for one in data.panels[at].curves:
             look = drawn[one.metric]
             words = f"{one.metric.replace('_', ' ')}, {plural(one.n, 'lifetime')}: {one.now:.0%}".replace("%", " %")
-            dot = marker(look.shape, place.x(min(one.n, 60)), place.y(one.now), inner.size * 0.42, words)
+            dot = marker(look.shape, place.x(min(one.n, counts[-1])), place.y(one.now), inner.size * 0.42, words)
             parts.append(coloured(look, stroke(path(place.x(counts), place.y(one.power)), 1.7, dash=look.dash) + dot))
         return "".join(parts)
 
-    ends = np.array([2.0, 60.0]), np.array([0.0, 1.0])
-    cells = [Cell(panel.group, [ends[0]], [ends[1]]) for panel in data.panels]
+    cells = [Cell(panel.group, [counts[[0, -1]]], [np.array([0.0, 1.0])]) for panel in data.panels]
     entries = [
         Entry(name.replace("_", " "), drawn[name], "both", drawn[name].dash) for name in data.metrics if name in known
     ]
