@@ -40,8 +40,9 @@ def _survey(found: Survey) -> Iterator[str]:
     from perdure.stats.groups import groups
 
     try:
-        for group in groups(found):
-            yield from _group(group)
+        made = groups(found)
+        for group in made:
+            yield from _group(group, made)
     except PerdureError as problem:
         yield _line(str(problem))
     for path, why in found.left_out:
@@ -59,10 +60,10 @@ def _score(one: Score) -> Iterator[str]:
     yield from _group(alone(Survey((Life(one),), (), {}, one.preset, known), one))
 
 
-def _group(group: Group) -> Iterator[str]:
+def _group(group: Group, groups: Sequence[Group] = ()) -> Iterator[str]:
     from perdure.stats.answer import answer, asked, title
 
-    yield f"<p><strong>{escape(title(group))}</strong>{_break(answer(group))}</p>"
+    yield f"<p><strong>{escape(title(group, groups))}</strong>{_break(answer(group))}</p>"
     questions = asked(group)
     rows = [
         (question if not at else "", *_estimate(one), one.word or one.verdict or "", _p(one))

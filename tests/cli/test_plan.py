@@ -134,7 +134,7 @@ def test_a_protocol_is_multiplied_out(tmp_path: Path) -> None:
     cost = json.loads(run_verb("plan", "--protocol", file, "--json", "-").stdout)["cost"]
     # A life: 2 × 100 learned, 3 evaluations of 2 × 10; an expert: 100 learned, and its evaluations if any.
     assert (cost["lives"], cost["experts"], cost["life_experiences"]) == (13, 4, 13 * 260)
-    assert cost["wall_seconds"] is None
+    assert (cost["machines"], cost["wall_seconds"]) == (1, None)
     more = json.loads(run_verb("plan", "--protocol", file, "--lifetimes", "20", "--json", "-").stdout)["cost"]
     assert more["life_experiences"] == 20 * 260
 

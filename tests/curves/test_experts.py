@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import perdure
 from perdure.curves.build import expert_logs
-from perdure.curves.experts import read_experts, seconds_learning
+from perdure.curves.experts import Experts, joined, read_experts, seconds_learning
 from perdure.curves.model import Prep
 from perdure.errors import LogError, NotALog
 from perdure.log.read import Options
@@ -44,6 +45,15 @@ def test_a_broken_expert_is_left_out_and_the_others_serve(tmp_path: Path) -> Non
     found = read_experts([tmp_path / "two"], Options())
     assert [one.id for one in found.lifetimes] == ["good"]
     assert [path for path, _ in found.left_out] == [str(bad)]
+
+
+def test_experts_given_in_two_ways_count_once_and_all_others_are_kept(tmp_path: Path) -> None:
+    written(tmp_path, "one", "a_1")
+    written(tmp_path, "two", "a_1")
+    first, both = read_experts([tmp_path / "one"]), read_experts([tmp_path / "one", tmp_path / "two"])
+    in_memory = replace(both.lifetimes[0], id="in memory", path=None)
+    assert [one.id for one in joined(first, both).lifetimes] == ["one", "two"]
+    assert [one.id for one in joined(first, Experts((in_memory,))).lifetimes] == ["one", "in memory"]
 
 
 TABLE = "lifetime,role,env,block_type,reward\n" + "".join(

@@ -61,7 +61,8 @@ def test_machines_share_the_work_but_not_one_life() -> None:
     cost = Cost(11, 3, 11_000, 900, 0.5, machines=4, longest=1_000)
     assert (cost.experiences, cost.seconds, cost.wall_seconds) == (11_900, 5_950.0, 1_487.5)
     assert replace(cost, machines=100).wall_seconds == 500.0
-    assert Cost(1, 0, 10, 0).wall_seconds is None
+    assert replace(cost, machines=1).wall_seconds == cost.seconds
+    assert Cost(1, 0, 10, 0, None, machines=1, longest=10).wall_seconds is None
 
 
 def test_seconds_per_experience_come_from_timestamps() -> None:

@@ -35,10 +35,12 @@ class Depth:
 
 def show_answers(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
     """Print each group's answer; then what was left out, what holds of all of them, and the capabilities of 2019."""
+    from perdure.stats.answer import title
+
     for at, group in enumerate(groups):
         if at:
             say("")
-        _show(scores, group, depth)
+        _show(scores, group, depth, title(group, groups))
     if not depth.quiet:
         _of_all(scores, groups, depth)
     for name, why in scores.faults:
@@ -51,13 +53,13 @@ def show_answers(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
         show_capabilities(scores)
 
 
-def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:
+def _show(scores: Survey, group: Group, depth: Depth, heading: str, *, whole: bool = True) -> None:
     from perdure.metrics.engine.declare import METRICS
-    from perdure.stats.answer import answer, asked, title
+    from perdure.stats.answer import answer, asked
     from perdure.stats.reading import reading
 
-    say(name or title(group), "bold")
-    if not name:
+    say(heading, "bold")
+    if whole:
         for line in (answer(group), *reading(group, scores.metrics)[: None if depth.why else 1]):
             say(line) if line else None
     questions = {} if depth.ids else asked(group)
@@ -74,8 +76,9 @@ def _show(scores: Survey, group: Group, depth: Depth, name: str = "") -> None:
         say(f"note: {line}", "grey", indent=" ")
     if group.learned_only is not None:
         left = group.n - group.learned_only.n
-        _show(scores, group.learned_only, depth, f"without {left} that did not learn every task")
-    if not depth.quiet and not name:
+        heading = f"without {left} that did not learn every task"
+        _show(scores, group.learned_only, depth, heading, whole=False)
+    if not depth.quiet and whole:
         _footer(group, rest, depth)
     for life, why in group.left_out:
         say(f"left out: {life}: {why}", "yellow")
@@ -169,8 +172,12 @@ def _of_all(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
     dropped, where = sum(one.dropped_rows for one in lives), sum(bool(one.dropped_rows) for one in lives)
     if dropped:
         say(f"{plural(dropped, 'row')} dropped in {where} of {plural(len(lives), 'lifetime')}", "yellow")
-    if len({one.measure for one in lives}) > 1:
+    measures = {one.measure for one in lives}
+    if len(measures) > 1:
         say("lifetimes with different measures are separate groups; choose one with --measure", "grey")
+    if len({(one.measure, one.identity.direction) for one in lives}) > len(measures):
+        fix = "correct the manifest that is wrong, or give --lower-is-better or --higher-is-better"
+        say(f"lifetimes with different directions of a measure are separate groups; {fix}", "yellow")
     unlearned = [one.id for one in lives if one.not_learned]
     if unlearned:
         say(f"at least one task was never learned in: {', '.join(unlearned)}", "yellow")

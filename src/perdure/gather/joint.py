@@ -109,9 +109,10 @@ def _is_joint(life: Life) -> bool:
     return is_joint(life.score.identity)
 
 
-def _kind(life: Life) -> tuple[str | None, str | None, frozenset[str]]:
+def _kind(life: Life) -> tuple[object, ...]:
     """What a lifetime and the joint learner it is held against have in common."""
-    return life.score.measure, life.score.identity.unit, frozenset(life.score.tasks)
+    who = life.score.identity
+    return who.measure, who.unit, who.direction, frozenset(who.tasks)
 
 
 def _fed(life: Life, again: Life, count: int) -> Life:

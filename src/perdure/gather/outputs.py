@@ -75,6 +75,8 @@ def lifetime_table(survey: Survey) -> pl.DataFrame:
             "not_learned": AND_THEN.join(one.not_learned),
             "measure": one.measure,
             "unit": one.identity.unit,
+            "direction": one.identity.direction,
+            "bounds": json.dumps(one.bounds_json()),
             "variants": one.identity.variants,
             "tasks": AND_THEN.join(one.tasks),
             "preset": one.preset,

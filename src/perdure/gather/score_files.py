@@ -34,7 +34,7 @@ _DESCRIBING = frozenset(
         "lifetime", "run_id", "learner", "agent_config", "scenario_type", "protocol", "seed", "measure", "unit",
         "metrics_column", "preset", "definitions", "sg_name", "complexity", "difficulty", "min", "max", "num_lx",
         "num_ex", "runtime", "learning_experiences", "evaluation_experiences", "dropped_rows", "identity",
-        "complete", "order", "tasks", "not_learned", "variants",
+        "complete", "order", "tasks", "not_learned", "variants", "direction", "bounds",
     }
 )  # fmt: skip
 _OURS = frozenset({"preset", "learning_experiences", "evaluation_experiences"})
@@ -177,6 +177,7 @@ def _life(path: Path, one: Mapping[str, Any], preset: str, how: str) -> Score:
             tasks=tuple(one.get("tasks", ())),
             measure=one.get("measure"),
             unit=one.get("unit"),
+            direction=str(one.get("direction") or "higher"),
             variants=one.get("variants") or "name",
             recorded=str(one.get("identity") or ""),
             source=str(path),
@@ -201,10 +202,14 @@ def _life(path: Path, one: Mapping[str, Any], preset: str, how: str) -> Score:
         evaluation_experiences=int(one.get("evaluation_experiences") or 0),
         notes=tuple(one.get("notes", ())),
         not_learned=tuple(one.get("not_learned", ())),
-        bounds={task: (float(pair["min"]), float(pair["max"])) for task, pair in (one.get("bounds") or {}).items()},
+        bounds=_bounds(one.get("bounds")),
         protocol=one.get("protocol"),
         complete=one.get("complete"),
     )
+
+
+def _bounds(stated: Mapping[str, Any] | None) -> dict[str, tuple[float, float]]:
+    return {task: (float(pair["min"]), float(pair["max"])) for task, pair in (stated or {}).items()}
 
 
 def _block(one: Mapping[str, Any]) -> BlockSummary:
@@ -295,6 +300,11 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
     seed = row.get("seed", "")
     _refuse_other_edition(path, row.get("definitions") or DEFINITIONS, number)
     values = {NAMES.get(one, one) if theirs else one: _cell(path, number, one, row[one]) for one in metrics}
+    try:
+        bounds = _bounds(parse_json(row.get("bounds") or "{}"))
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        fix = 'expected {"task": {"min": 0, "max": 1}}, or nothing'
+        raise PerdureError(f"bounds is {row['bounds']!r}", fix, file=path, line=number) from problem
     return Score(
         identity=Identity(
             id=row["run_id" if theirs else "lifetime"],
@@ -305,6 +315,7 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
             tasks=_tasks(row.get("tasks")),
             measure=row.get("measure") or row.get("metrics_column") or None,
             unit=row.get("unit") or None,
+            direction=row.get("direction") or "higher",
             variants=row.get("variants") or "name",
             recorded=row.get("identity") or "",
             source=f"{path}, line {number}",
@@ -315,6 +326,7 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
         preset=L2METRICS_31 if theirs else row.get("preset") or STANDARD,
         how=how,
         not_learned=_tasks(row.get("not_learned")),
+        bounds=bounds,
         protocol=row.get("protocol") or None,
         complete={"true": True, "false": False}.get(row.get("complete", "").lower()),
     )

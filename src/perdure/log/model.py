@@ -60,6 +60,8 @@ class Identity:
     measure: str | None = None
     unit: str | None = None
     """Of accuracies; None where the measure is the log's own."""
+    direction: str = "higher"
+    """Which values of the measure are better, `higher` or `lower`; of each measure if they differ."""
     variants: str = "name"
     """Whose variants count as tasks: `name`, `params` or `agnostic`."""
     role: Role = "life"

@@ -148,13 +148,14 @@ def _unseen(life: Life) -> Sketch:
 
 
 def alike(material: Material) -> tuple[tuple[Group, ...], ...]:
-    """The groups that may stand side by side: of one scenario type, measure, unit and preset.
+    """The groups that may be compared: of one scenario type, measure, unit, direction, bounds and preset.
 
     Protocols may differ: a run's protocol names its learner, so that two learners never share one.
     """
-    kinds: dict[tuple[str | None, ...], list[Group]] = {}
+    kinds: dict[tuple[object, ...], list[Group]] = {}
     for group in material.groups:
-        kinds.setdefault((group.scenario_type, group.measure, group.unit, group.preset), []).append(group)
+        measured = (group.measure, group.unit, group.direction, tuple(sorted(group.bounds.items())))
+        kinds.setdefault((group.scenario_type, *measured, group.preset), []).append(group)
     return tuple(map(tuple, kinds.values()))
 
 

@@ -13,7 +13,7 @@ from perdure.metrics.engine.metric import Metric
 from perdure.metrics.engine.score import DEFINITIONS
 from perdure.report.material import Material, shown_metrics
 from perdure.settings.presets import STANDARD
-from perdure.stats.answer import called
+from perdure.stats.answer import told_apart
 from perdure.stats.difference import Comparison
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.sentences import rule_of
@@ -43,7 +43,7 @@ def _scored(material: Material) -> Iterator[str]:
     if not counted:
         yield f"{plural(len(material.lives), 'lifetime')} were read; none was pooled."
         return
-    each = listed(f"{_who(group, counted)} ({group.n})" for group in counted)
+    each = listed(f"{told_apart(group, counted)} ({group.n})" for group in counted)
     yield f"{plural(total, 'lifetime')} {'was' if total == 1 else 'were'} scored: {each}."
     measures = dict.fromkeys(group.measure for group in counted if group.measure)
     if measures:
@@ -60,11 +60,6 @@ def _scored(material: Material) -> Iterator[str]:
         yield f"A lifetime has {listed(one for one in facts if one)}."
     if material.left_out:
         yield f"Left out: {plural(len(material.left_out), 'lifetime or file')} ({_reasons(material.left_out)})."
-
-
-def _who(group: Group, groups: Sequence[Group]) -> str:
-    name = called(group)
-    return name if sum(called(one) == name for one in groups) == 1 else group.group
 
 
 def _range(what: str, counts: set[int]) -> str:

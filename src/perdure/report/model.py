@@ -16,7 +16,7 @@ from perdure.report.checklist import Item, checklist
 from perdure.report.material import Material, against, alike, compared
 from perdure.report.methods import methods
 from perdure.results import Tabular
-from perdure.stats.answer import answer
+from perdure.stats.answer import answer, called, told_apart
 from perdure.stats.difference import Comparison
 from perdure.stats.model import Estimate, Group
 from perdure.stats.reading import leading, reading
@@ -104,7 +104,11 @@ class Report(Tabular):
         """What is said of accuracy matrices, then a sentence per learner and scenario."""
         groups = self.material.groups
         several = len({group.scenario_type for group in groups}) > 1
-        told = (f"{one.scenario_type}: {answer(one)}" if several else str(answer(one)) for one in groups)
+        told: list[str] = []
+        for group in groups:
+            name = told_apart(group, [other for other in groups if other.scenario_type == group.scenario_type])
+            where = name if name != called(group) else group.scenario_type if several else ""
+            told.append(f"{where}: {answer(group)}" if where else answer(group))
         return (*self.leads, *told)
 
     @property

@@ -68,6 +68,8 @@ class Lifetime(Part):
     """By task, as an object, where tasks are measured differently."""
     unit: Unit | None
     """Of an accuracy matrix."""
+    direction: str
+    """Which values of the measure are better: higher, lower, or of each measure if they differ."""
     variants: Mode
     """Whose variants count as tasks."""
     order: list[str]
@@ -106,6 +108,8 @@ class Group(Part, kw_only=True):
     protocol: str | UnsetType | None = UNSET
     measure: str | dict[str, Any] | UnsetType | None = UNSET
     unit: str | UnsetType | None = UNSET
+    direction: str | UnsetType = UNSET
+    """Which values of the measure are better."""
     preset: str | UnsetType = UNSET
     notes: list[str] | UnsetType = UNSET
     """What its lifetimes differ in."""

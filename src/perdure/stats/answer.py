@@ -39,6 +39,7 @@ __all__ = [
     "points_of",
     "questions",
     "title",
+    "told_apart",
 ]
 
 _POINTS = {"percent": " percentage points", "fraction": " of 1"}
@@ -52,8 +53,14 @@ def called(group: Group) -> str:
     return group.learner or group.group
 
 
-def title(group: Group) -> str:
-    """What was looked at: who, where, how many lifetimes, and what was measured."""
+def told_apart(group: Group, groups: Sequence[Group]) -> str:
+    """Return whom a group is about, by its whole name if others of `groups` are about the same."""
+    name = called(group)
+    return name if sum(called(other) == name for other in groups) < 2 else group.group
+
+
+def title(group: Group, groups: Sequence[Group] = ()) -> str:
+    """What was looked at: who, where, how many lifetimes, and what was measured; told apart from `groups`."""
     where = f", {group.scenario_type}" if group.learner and group.scenario_type else ""
     what = f", {group.measure}" if group.measure else ""
     if group.n == 1 and group.lives:
@@ -62,7 +69,10 @@ def title(group: Group) -> str:
         )
     level = next((one.level for one in group.estimates.values() if one.low is not None), None)
     spread = "" if level is None else f", {level:.0%} intervals".replace("%", " %")
-    return f"{called(group)}{where}: {plural(group.n, 'lifetime')}{what}{_preset(group)}{spread}"
+    alike = [other for other in groups if other.scenario_type == group.scenario_type]
+    who = told_apart(group, alike)
+    who = f"{who}{where}" if who == called(group) else who.replace(" · ", ", ")
+    return f"{who}: {plural(group.n, 'lifetime')}{what}{_preset(group)}{spread}"
 
 
 def _preset(group: Group) -> str:

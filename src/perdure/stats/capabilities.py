@@ -103,7 +103,7 @@ def _capability(learner: str, name: str, scores: Sequence[Score]) -> Capability:
             continue
         asked = True
         if one.complete is not False:  # as everywhere, a life cut short is no sample of whole lives
-            key = (one.scenario_type, one.order, one.tasks, one.measure, len(one.blocks))
+            key = (one.scenario_type, one.order, one.tasks, one.measure, one.identity.direction, len(one.blocks))
             syllabi.setdefault(key, []).append(one)
     made = tuple(_syllabus(lives) for lives in syllabi.values())
     if not made:

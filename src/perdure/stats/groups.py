@@ -21,12 +21,14 @@ from perdure.stats.robust import RESAMPLES
 
 __all__ = [
     "alone",
+    "check_comparable",
     "check_pool_across",
     "check_poolable",
     "differing",
     "groups",
     "left_out_of",
     "not_pooled",
+    "partly_bounded",
     "split",
     "usable",
 ]
@@ -36,6 +38,7 @@ _MUST_AGREE: Mapping[str, Callable[[Score], Any]] = {
     "presets": lambda life: life.preset,
     "measures": lambda life: life.measure,
     "units": lambda life: life.identity.unit,
+    "directions": lambda life: f"{life.identity.direction} is better",
     "protocols": lambda life: life.protocol_name,
     "scenario types": lambda life: life.scenario_type,
     "task sets": lambda life: ", ".join(sorted(life.tasks)) if life.tasks else None,
@@ -55,7 +58,7 @@ def groups(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> tuple[Group, ...]:
-    """The lifetimes grouped by learner, scenario type, measure, task set and unit, and each group's estimates.
+    """The lifetimes grouped by learner, scenario type, measure, unit, direction, bounds and task set, with estimates.
 
     Nothing unlike is pooled: lifetimes of two arguments that each hold lifetimes are two groups unless
     `pool`, and where no learner is named the folder that holds a lifetime stands for one. `pattern` is a
@@ -110,6 +113,8 @@ def _group(
         protocol=first.protocol_name,
         measure=first.measure,
         unit=first.identity.unit,
+        direction=first.identity.direction,
+        bounds=first.bounds,
         preset=first.preset,
         notes=_differences(lives),
     )
@@ -148,7 +153,17 @@ def _differences(lives: Sequence[Score]) -> tuple[str, ...]:
     lengths = {(life.learning_experiences, life.evaluation_experiences) for life in lives}
     if len(lengths) > 1 and any(any(one) for one in lengths):
         notes.append("its lifetimes differ in length")
-    return tuple(notes)
+    return (*notes, *partly_bounded(lives))
+
+
+def partly_bounded(lives: Sequence[Score]) -> tuple[str, ...]:
+    """Return a note if the bounds of a task are known for some lifetimes only."""
+    stated: dict[str, set[bool]] = {}
+    for life in lives:
+        for task in life.tasks:
+            stated.setdefault(task, set()).add(task in life.bounds)
+    partly = [task for task, known in stated.items() if len(known) > 1]
+    return (f"bounds of {', '.join(partly)} are known for some lifetimes only, so scales differ",) if partly else ()
 
 
 # --- who is with whom ----------------------------------------------------------------------------
@@ -171,7 +186,7 @@ def split(lives: Sequence[Score], pattern: str | None = None, *, pool: bool = Fa
 def _kind(life: Score, alone: frozenset[str], *, pool: bool) -> tuple[Any, ...]:
     """What lifetimes of one group have in common."""
     who = life.identity
-    unlike = () if pool else (who.argument, tuple(sorted(who.tasks)))
+    unlike = () if pool else (who.argument, tuple(sorted(who.tasks)), tuple(sorted(life.bounds.items())))
     return (
         _who(who, alone, pool=pool),
         *unlike,
@@ -230,6 +245,8 @@ def _names(firsts: Sequence[Score], alone: frozenset[str], *, pool: bool) -> lis
             "who": _shown(life.identity, alone, pool=pool),
             "type": life.scenario_type or "",
             "measure": " ".join(one for one in (life.measure, life.identity.unit) if one),
+            "direction": f"{life.identity.direction} is better",
+            "bounds": "; ".join(f"{task} from {_span(one)}" for task, one in list(life.bounds.items())[:3]),
             "argument": life.identity.argument,
             "protocol": life.protocol_name or "",
             "preset": life.preset,
@@ -238,7 +255,7 @@ def _names(firsts: Sequence[Score], alone: frozenset[str], *, pool: bool) -> lis
         for life in firsts
     ]
     used = ["who", "type"]
-    for more in ("measure", "argument", "protocol", "preset", "tasks"):
+    for more in ("measure", "direction", "bounds", "argument", "protocol", "preset", "tasks"):
         brief = Counter(_joined(one, used) for one in described)
         clashing = {name for name, count in brief.items() if count > 1}
         if not clashing:
@@ -289,8 +306,36 @@ def _by_pattern(lives: Sequence[Score], pattern: str) -> list[tuple[str, Score]]
 
 def check_poolable(lives: Sequence[Score], where: str) -> None:
     """Refuse lives that must not be pooled, saying what differs, and lives that are there twice."""
-    _check_agree(lives, where, tuple(_MUST_AGREE), "score them apart, or group them apart with --group")
+    advice = "score them apart, or group them apart with --group"
+    _check_agree(lives, where, tuple(_MUST_AGREE), advice)
+    _check_bounds(lives, where, advice)
     _check_once(lives, where)
+
+
+def check_comparable(lives: Sequence[Score], where: str) -> None:
+    """Refuse lifetimes whose measure has different units, directions or bounds."""
+    _check_agree(lives, where, ("units",), "give all in one unit")
+    advice = "correct the manifest that is wrong, or give --lower-is-better or --higher-is-better for all"
+    _check_agree(lives, where, ("directions",), advice)
+    _check_bounds(lives, where, "correct the manifest that is wrong, or give --bounds for all")
+
+
+def _check_bounds(lives: Sequence[Score], where: str, advice: str) -> None:
+    known: dict[str, tuple[tuple[float, float], str]] = {}
+    for life in lives:
+        for task in life.tasks:
+            if (bounds := life.bounds.get(task)) is None:
+                continue
+            first, example = known.setdefault(task, (bounds, life.id))
+            if bounds != first:
+                shown = f"{_span(first)} (as in {example}); {_span(bounds)} (as in {life.id})"
+                raise PerdureError(
+                    f"results of different bounds are never pooled; {task} has {shown}", advice, where=where
+                )
+
+
+def _span(bounds: tuple[float, float]) -> str:
+    return f"{bounds[0]:g} to {bounds[1]:g}"
 
 
 def _check_agree(lives: Sequence[Score], where: str, fields: Sequence[str], advice: str) -> None:
@@ -323,7 +368,7 @@ def _check_once(lives: Sequence[Score], where: str) -> None:
 
 def check_pool_across(lives: Sequence[Score], *, widely: bool = False) -> None:
     """Refuse to pool what was scored differently; learners and scenario types may differ, the rest only `widely`."""
-    fields = ("presets", "settings") if widely else ("presets", "settings", "measures", "units", "protocols")
+    fields = ("presets", "settings", *(() if widely else ("measures", "units", "directions", "protocols")))
     where = "these lifetimes"
     _check_agree(lives, where, fields, "score them the same way, or give --across to pool protocols and measures")
     for part in split(lives).values():

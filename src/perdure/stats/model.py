@@ -248,6 +248,10 @@ class Group(Tabular):
     protocol: str | None = None
     measure: str | None = None
     unit: str | None = None
+    direction: str = "higher"
+    """Which values of the measure are better."""
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
+    """Task → its bounds, if they are known beforehand."""
     preset: str = STANDARD
     notes: tuple[str, ...] = ()
     """What its lifetimes may differ in, and do."""
@@ -297,6 +301,7 @@ class Group(Tabular):
             "protocol": self.protocol,
             "measure": self.measure,
             "unit": self.unit,
+            "direction": self.direction,
             "preset": self.preset,
             "notes": list(self.notes),
             "lives": list(self.lives),

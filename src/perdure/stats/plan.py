@@ -31,10 +31,10 @@ class Cost:
     experts: int
     life_experiences: int
     expert_experiences: int
-    seconds_per_experience: float | None = None
+    seconds_per_experience: float | None
     """From the pilot's timestamps; None without them."""
-    machines: int = 1
-    longest: int = 0
+    machines: int
+    longest: int
     """Experiences of the longest single life or expert, which no number of machines makes shorter."""
 
     @property

@@ -17,7 +17,15 @@ from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.results import Tabular
 from perdure.stats.compare import compare_lives
 from perdure.stats.difference import Comparison
-from perdure.stats.groups import check_poolable, differing, left_out_of, not_pooled, usable
+from perdure.stats.groups import (
+    check_comparable,
+    check_poolable,
+    differing,
+    left_out_of,
+    not_pooled,
+    partly_bounded,
+    usable,
+)
 from perdure.stats.letters import Letters, lettered
 from perdure.stats.model import LEVEL
 from perdure.stats.pairing import Want
@@ -195,6 +203,7 @@ def compare_systems(
             check_poolable(lives, f"{name}, {_called(stratum)}")
             if lives:
                 against_thresholds[_row(name, stratum, strata)] = lives
+        check_comparable([life for lives in there.values() for life in lives], _called(stratum))
         if not there[against.name] or sum(bool(lives) for lives in there.values()) < 2:
             alone.append(f"{_called(stratum)}: only {', '.join(name for name, lives in there.items() if lives)}")
             continue
@@ -307,7 +316,9 @@ def _bars(one: System, against: System, metrics: Sequence[str]) -> dict[str, Bar
 
 
 def _notes(ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
+    notes = partly_bounded((*ours, *theirs))
     stated = [{life.protocol_name or "" for life in side if life.protocol} for side in (ours, theirs)]
     if stated[0] and stated[1] and stated[0] != stated[1]:
-        return (f"the protocols differ: {', '.join(sorted(stated[0]))} against {', '.join(sorted(stated[1]))}",)
-    return ()
+        differing = f"{', '.join(sorted(stated[0]))} against {', '.join(sorted(stated[1]))}"
+        return (*notes, f"the protocols differ: {differing}")
+    return notes

@@ -129,7 +129,7 @@ def _pilot_sides(
     found: Survey, settings: Settings, scenario: str | None, question: Question
 ) -> tuple[Survey, list[tuple[Score, ...]]]:
     """The pilot's whole lifetimes in one scenario type: of one learner, or of two that are to be compared."""
-    from perdure.stats.groups import check_poolable, split, usable
+    from perdure.stats.groups import check_comparable, check_poolable, split, usable
 
     lives, partial = usable(found.scores)
     types = dict.fromkeys(str(life.scenario_type) for life in lives)
@@ -150,6 +150,7 @@ def _pilot_sides(
             "give the paths of those alone",
             where="--pilot",
         )
+    check_comparable([life for part in parts.values() for life in part], "--pilot")
     for name, part in parts.items():
         check_poolable(part, "--pilot")
         if len(part) < 2:

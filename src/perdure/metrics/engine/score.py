@@ -161,6 +161,7 @@ class Score(Tabular):
             "complete": self.complete,
             "measure": dict(self.measures) or who.measure,
             "unit": who.unit,
+            "direction": who.direction,
             "variants": who.variants,
             "order": list(who.order),
             "dropped_rows": self.dropped_rows,
@@ -181,8 +182,12 @@ class Score(Tabular):
             "blocks": [block.as_json() for block in self.blocks],
             "notes": list(map(str, self.notes)),
             "not_learned": list(self.not_learned),
-            "bounds": {task: {"min": low, "max": high} for task, (low, high) in self.bounds.items()},
+            "bounds": self.bounds_json(),
         }
+
+    def bounds_json(self) -> dict[str, dict[str, float]]:
+        """Return the bounds of each task that has any, as score files hold them."""
+        return {task: {"min": low, "max": high} for task, (low, high) in self.bounds.items()}
 
 
 def protocol_name(protocol: Any) -> str | None:

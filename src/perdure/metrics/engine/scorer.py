@@ -191,15 +191,36 @@ class Scorer:
         key = (str(measured), str(asked.direction), asked.prep.variants)
         if key in self._logs and asked.settled is self.settled:
             return self._logs[key]
+        opposed = self._opposed_experts(asked)
+        agreeing = [one for one in self.experts.lifetimes if str(one.path or one.id) not in opposed]
         logs, left_out = expert_logs(
-            self.experts.lifetimes, measured, asked.direction, asked.prep, self.experts.saturations, asked.settled
+            agreeing, measured, asked.direction, asked.prep, self.experts.saturations, asked.settled
         )
         if asked.settled is self.settled:
             self._logs[key] = logs
-        unused = dict(left_out)
+        unused = {**opposed, **dict(left_out)}
         self.served |= {str(one.path or one.id) for one in self.experts.lifetimes} - unused.keys()
         self.left_out.update(unused)
         return logs
+
+    def _opposed_experts(self, asked: Asked) -> dict[str, str]:
+        """Return the experts whose manifests give a measure the opposite direction, by place, with the reason."""
+        if self.settings.lower_is_better is not None:
+            return {}
+        way = asked.direction
+        ways = {str(asked.measure): way} if isinstance(way, str) else way
+        found: dict[str, str] = {}
+        for expert in self.experts.lifetimes:
+            declared = expert.manifest.get("measures")
+            place = str(expert.path or expert.id)
+            for measure, way in ways.items():
+                stated = declared.get(measure, way) if isinstance(declared, Mapping) else way
+                if stated != way:
+                    found[place] = (
+                        f"{place}: this expert says that {stated} {measure} is better, and the lifetime that {way} is; "
+                        "correct the manifest that is wrong, or give --lower-is-better or --higher-is-better"
+                    )
+        return found
 
 
 def prepared_table(curves: Curves, _count: int = 1) -> pl.DataFrame:
@@ -250,12 +271,21 @@ def _identified(identity: Identity, lifetime: Lifetime, curves: Curves) -> Ident
         order=tuple(block.task for block in scenario.blocks if block.mode == "learn"),
         tasks=tuple(task.label for task in scenario.tasks),
         measure=curves.passage.measure,
+        direction=_direction(curves),
         variants=curves.prep.variants or "name",
         unit=lifetime.matrix.unit if isinstance(lifetime, MatrixLifetime) else None,
         role=lifetime.role,
         recorded=str(lifetime.manifest.get("id") or ""),
         source=identity.source or (as_text(lifetime.path) if lifetime.path else ""),
     )
+
+
+def _direction(curves: Curves) -> str:
+    """Return the direction of the measure; if measures of tasks differ in it, of each by name."""
+    passage = curves.passage
+    ways = {passage.measures.get(task, passage.measure): way for task, way in curves.directions.items()}
+    shared = set(ways.values())
+    return shared.pop() if len(shared) == 1 else ", ".join(f"{name} {way}" for name, way in sorted(ways.items()))
 
 
 def _known_bounds(curves: Curves) -> dict[str, tuple[float, float]]:
