@@ -16,7 +16,7 @@ from perdure.errors import PerdureError, message_of
 from perdure.lazy import of_extra
 from perdure.stopping import Stopped, asked_to_stop
 
-__all__ = ["ONE_THREAD", "code_for", "guests", "joined"]
+__all__ = ["ONE_THREAD", "code_for", "guests", "is_installed", "joined"]
 
 ONE_THREAD = dict.fromkeys(
     ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
@@ -120,7 +120,7 @@ def code_for(paths: Sequence[Path]) -> dict[str, bytes]:
         if "." in name or not file or name in ("perdure", "__main__", "__mp_main__"):
             continue
         source = Path(file).resolve()
-        if not any(source.is_relative_to(root) for root in roots) or _is_installed(source):
+        if not any(source.is_relative_to(root) for root in roots) or is_installed(source):
             continue
         if source.name == "__init__.py":
             found |= _package(source.parent, source.parents[1])
@@ -141,7 +141,8 @@ def _package(folder: Path, root: Path, *, everything: bool = False) -> Iterator[
             yield file.relative_to(root).as_posix(), file.read_bytes()
 
 
-def _is_installed(source: Path) -> bool:
+def is_installed(source: Path) -> bool:
+    """Return whether a file belongs to an installed package or to Python itself."""
     return bool({"site-packages", "dist-packages"} & set(source.parts)) or any(
         source.is_relative_to(Path(sys.base_prefix, one)) for one in ("lib", "lib64")
     )

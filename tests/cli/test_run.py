@@ -301,3 +301,70 @@ def test_a_learner_that_is_named_takes_the_place_of_the_protocols(
     assert {group["learner"] for group in facts["score"]["groups"]} == {"keeping-q"}
     refused = called(file, "--into", tmp_path / "other", "--learner", "keeping", "--dry-run")
     assert refused.exit_code != 0
+
+
+REMOVES = '''
+"""A learner that removes a finished lifetime while another one runs."""
+import shutil
+from pathlib import Path
+
+
+class Removes:
+    def __init__(self, seed=0, place=""):
+        if place and (Path(place) / "blocks.jsonl").exists():
+            shutil.rmtree(place)
+
+    def act(self, observation):
+        return 0
+'''
+
+
+@pytest.fixture
+def removing(protocol: Path, tmp_path: Path) -> Path:
+    (tmp_path / "removes_lives.py").write_text(REMOVES)
+    place = tmp_path / "run" / "lives" / "life-000"
+    learner = f'use = "removes_lives:Removes"\nparams = {{ place = "{place}" }}'
+    protocol.write_text(protocol.read_text().replace('use = "forgetful-q"', learner))
+    return protocol
+
+
+@pytest.mark.parametrize("more", [(), ("--quiet",), ("--only", "life-*")], ids=["all", "quiet", "a part"])
+def test_a_finished_lifetime_that_is_removed_during_the_run_is_named(
+    removing: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    result = called(removing, "--into", tmp_path / "run", "--workers", 0, "--json", tmp_path / "out.json", *more)
+    assert result.exit_code == 1
+    place = tmp_path / "run" / "lives" / "life-000"
+    why = f"{place}: was removed or changed after it was finished; make sure that nothing removes it, and run again"
+    assert f"failed life-000: {why}" in result.output
+    facts = json.loads((tmp_path / "out.json").read_text())
+    assert facts["failed"] == {"life-000": why}
+    assert "life-000" not in facts["lived"]
+
+
+def test_a_lifetime_that_was_finished_by_an_earlier_run_and_is_removed_during_this_one_is_named(
+    removing: Path, tmp_path: Path
+) -> None:
+    assert called(removing, "--into", tmp_path / "run", "--workers", 0, "--only", "life-000").exit_code == 0
+    result = called(removing, "--into", tmp_path / "run", "--workers", 0)
+    assert result.exit_code == 1
+    assert "life-000: was removed or changed after it was finished" in result.output
+
+
+def test_a_lifetime_that_is_removed_while_the_next_learner_runs_is_named(removing: Path, tmp_path: Path) -> None:
+    place = tmp_path / "run" / "first" / "lives" / "life-000"
+    _, _, rest = removing.read_text().partition("[learner]")
+    _, _, rest = rest.partition("\n\n")
+    learners = f"""
+[[learners]]
+name = "first"
+use = "removes_lives:Removes"
+[[learners]]
+name = "second"
+use = "removes_lives:Removes"
+params = {{ place = "{place}" }}
+"""
+    removing.write_text(f'name = "small"\nlifetimes = 1\nexperts = 0\n{learners}\n{rest}')
+    result = called(removing, "--into", tmp_path / "run", "--workers", 0)
+    assert result.exit_code == 1
+    assert f"perdure: {place}: was removed or changed after it was finished; make sure" in result.stderr

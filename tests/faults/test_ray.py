@@ -6,6 +6,7 @@ import random
 import re
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,29 @@ def test_pre_deployment_travels_too(tmp_path: Path, nodes: Nodes) -> None:
     assert run_learner(file, tmp_path / "run", engine="ray", address=nodes.address).failed == {}
     assert same(tmp_path / "run", tmp_path / "whole")
     assert RunFolder(tmp_path / "run").pre_deployed.is_sound()
+
+
+def test_a_lifetime_whose_learner_changed_starts_again_there_or_continues_where_that_is_asked_for(
+    tmp_path: Path, nodes: Nodes
+) -> None:
+    file = write_protocol(tmp_path, "Fickle", f'at = 5, pause = 0.0, mended = "{tmp_path / "mended"}"')
+    for into in ("run", "accepted"):
+        assert "stopped" in run_learner(file, tmp_path / into, engine="ray", address=nodes.address).failed["life-000"]
+    (tmp_path / "mended").touch()
+    toys = tmp_path / "ill_toys.py"
+    toys.write_text(toys.read_text().replace("return self.count % 3", "return self.count % 2"))
+    run_learner(file, tmp_path / "whole", workers=1)
+    events: list[Event] = []
+    result = run_learner(file, tmp_path / "run", engine="ray", address=nodes.address, tell=events.append)
+    (note,) = result.notes
+    assert note.startswith("life-000 started again from its seed: its learner changed after 5 blocks")
+    assert [event.notes for event in events if event.kind == "note"] == [(note,)]
+    assert same(tmp_path / "run", tmp_path / "whole")
+    continued = partial(run_learner, engine="ray", address=nodes.address, accept_changed_learner=True)
+    (note,) = continued(file, tmp_path / "accepted").notes
+    assert note.startswith("life-000 continued although its learner changed after 5 blocks")
+    manifest = (tmp_path / "accepted" / "lives" / "life-000" / "manifest.json").read_text()
+    assert " then ill_toys@" in manifest
 
 
 def test_a_client_of_a_cluster_lives_the_same_lives(tmp_path: Path, nodes: Nodes) -> None:

@@ -166,6 +166,8 @@ def _say_absent(group: Group, absent: dict[tuple[int, str], list[str]]) -> None:
 
 def _of_all(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
     """What is to be said of the lifetimes together, each thing once."""
+    from perdure.metrics.engine.score import OtherCode
+    from perdure.stats.groups import changed_learners
     from perdure.stats.sentences import decides, rule_of
 
     lives = scores.scores
@@ -178,6 +180,8 @@ def _of_all(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
     if len({(one.measure, one.identity.direction) for one in lives}) > len(measures):
         fix = "correct the manifest that is wrong, or give --lower-is-better or --higher-is-better"
         say(f"lifetimes with different directions of a measure are separate groups; {fix}", "yellow")
+    for note in changed_learners(lives).values():
+        say(note, "yellow")
     unlearned = [one.id for one in lives if one.not_learned]
     if unlearned:
         say(f"at least one task was never learned in: {', '.join(unlearned)}", "yellow")
@@ -185,9 +189,8 @@ def _of_all(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
     for preset in presets:
         if depth.why or not decides(preset):  # that nothing is decided is not left to be guessed
             say(rule_of(preset), "grey")
-    if not depth.why and len(lives) > 1:
-        return
-    notes = Counter(note for one in lives for note in one.notes)
+    brief = not depth.why and len(lives) > 1
+    notes = Counter(note for one in lives for note in one.notes if not brief or isinstance(note, OtherCode))
     for note, count in notes.items():
         say(f"note: {note}" + ("" if count == len(lives) else f" ({count} of {len(lives)} lifetimes)"), "grey")
 

@@ -54,6 +54,13 @@ LearnerOption = Annotated[
         show_default=False,
     ),
 ]
+AcceptChangedLearner = Annotated[
+    bool,
+    typer.Option(
+        "--accept-changed-learner",
+        help="Continue unfinished lifetimes although the learner's code changed; without it they start again.",
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show the plan; run nothing.")]
 L2Data = Annotated[
     Path | None,
@@ -79,6 +86,7 @@ def run(
     workers: Workers = None,
     only: Only = None,
     shard: ShardOption = None,
+    accept_changed_learner: AcceptChangedLearner = False,
     dry_run: DryRun = False,
     engine: Engine = "local",
     address: Address = None,
@@ -92,13 +100,21 @@ def run(
     Exit status 0: everything is finished; 1: something failed or is missing; 2: nothing could be run.
     """
     from perdure.cli.console import Console
-    from perdure.cli.running import live_shown, show_plan
+    from perdure.cli.running import live_shown, show_plan, show_removed
     from perdure.verbs.run import prepare_protocol
 
     console, talks = Console(highlight=False, quiet=json == "-"), not quiet and json != "-"
     on = "ray" if ray or (address is not None and engine == "local") else engine
     prepared = prepare_protocol(
-        protocol, into, learner=learner, workers=workers, only=only or (), shard=shard, engine=on, address=address
+        protocol,
+        into,
+        learner=learner,
+        workers=workers,
+        only=only or (),
+        shard=shard,
+        engine=on,
+        address=address,
+        accept_changed_learner=accept_changed_learner,
     )
     results = []
     for at, one in enumerate(prepared.runs):
@@ -111,6 +127,7 @@ def run(
     _show(console, found, quiet=quiet)
     if json:
         emit_json(found.as_json(), json)
+    show_removed(found)
     raise SystemExit(0 if found.whole else 1)
 
 
@@ -144,8 +161,14 @@ def _show(console: Console, found: Evaluation, *, quiet: bool) -> None:
 
 def _show_beside(console: Console, found: Evaluation) -> None:
     from perdure.cli.running import show_beside
+    from perdure.metrics.engine.score import OtherCode
+    from perdure.stats.groups import changed_learners
 
     for kind in dict.fromkeys(group.scenario_type for group in found.groups):
         console.print(f"\n{found.prepared.name}, {kind}", style="bold", markup=False)
         here = [group for group in found.groups if group.scenario_type == kind]
         show_beside(console, here, found.prepared.settings.ids)
+    scores = () if found.survey is None else found.survey.scores
+    beside = (note for one in scores for note in one.notes if isinstance(note, OtherCode))
+    for note in dict.fromkeys((*changed_learners(scores).values(), *beside)):
+        console.print(note, style="yellow", markup=False)

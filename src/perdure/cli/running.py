@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from perdure.run.plan import Job, Plan
     from perdure.run.runner import PreparedRun, RunResult
     from perdure.stats.model import Estimate, Group
-    from perdure.verbs.run import PreparedProtocol
+    from perdure.verbs.run import Evaluation, PreparedProtocol
 
-__all__ = ["cost_of", "duration", "live_shown", "progress_of", "show_beside", "show_plan"]
+__all__ = ["cost_of", "duration", "live_shown", "progress_of", "show_beside", "show_plan", "show_removed"]
 
 _ENOUGH_S = 2.0  # to judge a speed by
 _MOST_BARS = 8  # of a cluster's lifetimes; the others share them
@@ -86,6 +86,17 @@ def _show_result(console: Console, result: RunResult) -> None:
         console.print(f"[red]stopped[/] {escape(result.stopped)}", soft_wrap=True)
     for note in result.notes:
         console.print(f"[yellow]note[/] {escape(note)}", soft_wrap=True)
+
+
+def show_removed(found: Evaluation) -> None:
+    """Say on stderr which lifetimes were removed after their learner's run, as while the next learner ran."""
+    from perdure.run.runner import gone_after_its_end
+
+    for run in found if not found.prepared.in_part else ():
+        if run.stopped is None:
+            for identity in run.missing:
+                if identity not in run.failed:
+                    echo(f"perdure: {gone_after_its_end(run.folder.place(run.plan.job(identity)))}", err=True)
 
 
 @contextmanager
@@ -157,6 +168,8 @@ class _Bars:
         job = self._jobs.get(event.id)
         if event.kind == "waiting":
             self._console.print(event.why, style="yellow", soft_wrap=True)
+        if event.kind == "note":
+            self._console.print(*event.notes, sep="\n", style="yellow", markup=False, soft_wrap=True)
         if job is None:
             return
         if event.kind == "progress":

@@ -69,6 +69,7 @@ def lifetime_table(survey: Survey) -> pl.DataFrame:
             "learner": one.learner,
             "scenario_type": one.scenario_type,
             "protocol": one.protocol_name,
+            "learner_digest": one.learner_digest,
             "seed": one.seed,
             "complete": one.complete,
             "order": AND_THEN.join(one.order),
@@ -88,7 +89,7 @@ def lifetime_table(survey: Survey) -> pl.DataFrame:
         }
         for one in survey.scores
     ]
-    texts = ("identity", "unit", "learner", "scenario_type", "protocol")
+    texts = ("identity", "unit", "learner", "scenario_type", "protocol", "learner_digest")
     kinds: dict[str, pl.DataType] = {"seed": pl.Int64(), "complete": pl.Boolean(), **dict.fromkeys(texts, pl.String())}
     return pl.DataFrame(
         rows, schema_overrides=kinds | dict.fromkeys(survey.bars, pl.Float64()), infer_schema_length=None

@@ -34,7 +34,7 @@ _DESCRIBING = frozenset(
         "lifetime", "run_id", "learner", "agent_config", "scenario_type", "protocol", "seed", "measure", "unit",
         "metrics_column", "preset", "definitions", "sg_name", "complexity", "difficulty", "min", "max", "num_lx",
         "num_ex", "runtime", "learning_experiences", "evaluation_experiences", "dropped_rows", "identity",
-        "complete", "order", "tasks", "not_learned", "variants", "direction", "bounds",
+        "complete", "order", "tasks", "not_learned", "variants", "direction", "bounds", "learner_digest",
     }
 )  # fmt: skip
 _OURS = frozenset({"preset", "learning_experiences", "evaluation_experiences"})
@@ -327,7 +327,9 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
         how=how,
         not_learned=_tasks(row.get("not_learned")),
         bounds=bounds,
-        protocol=row.get("protocol") or None,
+        protocol={"name": row.get("protocol"), "learner_digest": row["learner_digest"]}
+        if row.get("learner_digest")
+        else row.get("protocol") or None,
         complete={"true": True, "false": False}.get(row.get("complete", "").lower()),
     )
 

@@ -13,12 +13,22 @@ from typing import Any
 
 from perdure.errors import MissingExtra, UnknownName, nearest
 from perdure.learners.batched import names as batched
+from perdure.learners.digest import code_digest
 from perdure.learners.interface import LearnerError, Maker, SelfLed
 from perdure.learners.torch import METHODS
 from perdure.learners.torch import __name__ as METHODS_HOME  # noqa: N812
 from perdure.registry import Registry
 
-__all__ = ["LEARNERS", "REFERENCE", "batched_learners", "find_learner", "find_maker", "make_learner", "torch_learners"]
+__all__ = [
+    "LEARNERS",
+    "REFERENCE",
+    "batched_learners",
+    "find_learner",
+    "find_maker",
+    "learner_digest",
+    "make_learner",
+    "torch_learners",
+]
 
 REFERENCE: Mapping[str, str] = {
     "forgetful-q": "perdure.learners.forgetful_q:ForgetfulQ",
@@ -35,6 +45,8 @@ REFERENCE: Mapping[str, str] = {
 _TORCH, _SB3 = "torch:", "sb3:"
 
 LEARNERS: Registry[Maker] = Registry("learner", "perdure.learners")
+
+_DIGESTS: dict[str, tuple[Maker, str]] = {}
 
 
 def find_learner(name: str) -> Maker:
@@ -83,6 +95,24 @@ def make_learner(name: str, seed: int, params: Mapping[str, Any]) -> Any:
             where=name,
         )
     return learner
+
+
+def learner_digest(name: str) -> str:
+    """Return the digest of a learner's code: of the module of its class or function, and of the module in `name`.
+
+    It is taken when this process first uses the learner. Python imports a module once, so a later edit of the
+    file does not change what runs here.
+    """
+    if name.startswith(batched.PREFIX):
+        return code_digest(["perdure"])
+    maker = find_learner(name)
+    if name not in _DIGESTS or _DIGESTS[name][0] is not maker:
+        made_by: Any = maker
+        while isinstance(made_by, partial):
+            made_by = made_by.func
+        named = [name.partition(":")[0]] if ":" in name and not name.startswith((_TORCH, _SB3)) else []
+        _DIGESTS[name] = maker, code_digest([str(getattr(made_by, "__module__", "")), *named])
+    return _DIGESTS[name][1]
 
 
 def torch_learners() -> dict[str, str]:

@@ -18,6 +18,7 @@ from perdure.report.methods import methods
 from perdure.results import Tabular
 from perdure.stats.answer import answer, called, told_apart
 from perdure.stats.difference import Comparison
+from perdure.stats.groups import changed_learners
 from perdure.stats.model import Estimate, Group
 from perdure.stats.reading import leading, reading
 from perdure.stats.sentences import decides, rule_of
@@ -192,6 +193,7 @@ def _notes(material: Material) -> tuple[str, ...]:
     notes: list[str] = []
     if material.apart:
         notes.append(material.apart)
+    notes += changed_learners(material.survey.scores).values()
     notes += [
         f"{group.group}: {plural(len(group.left_out), 'lifetime')} not counted: the end was not reached"
         for group in material.groups

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from perdure.errors import LogError, OutOfTime, WriteError
-from perdure.learners.find import make_learner
+from perdure.learners.digest import chained, continues
+from perdure.learners.find import learner_digest, make_learner
 from perdure.learners.interface import LearnerError, Saved
+from perdure.log.manifest import MANIFEST, object_in
+from perdure.log.write.manifest import write_object
 from perdure.run.folder import RunFolder
 from perdure.run.lead import lead
 from perdure.run.lifetime import Life, live
@@ -20,20 +24,30 @@ from perdure.run.stateless import Stateless
 __all__ = ["OutOfTime", "live_job", "out_of_time"]
 
 
-def live_job(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> tuple[str, ...]:
+def live_job(
+    protocol: Protocol,
+    job: Job,
+    folder: RunFolder,
+    progress: Callable[[int], None],
+    note: Callable[[str], None],
+    *,
+    accept_changed_learner: bool = False,
+) -> tuple[str, ...]:
     """Live `job` to its end, from where its learner was kept, or else from its seed; a finished one is left alone.
 
-    What comes back is what is odd about the life, in words.
+    What comes back is what is odd about the life, in words. `note` is called at once if the learner's code changed
+    since the lifetime began: it then starts again from its seed, or continues if `accept_changed_learner`.
     """
     if folder.is_finished(job):
         return ()
     folder.refuse_gone()
     folder.clear_failure(job)
-    learner, life, again = _begun(protocol, job, folder, _limited(protocol, job, progress))
+    limited = _limited(protocol, job, progress)
+    learner, life, again = _begun(protocol, job, folder, limited, note, accept=accept_changed_learner)
     lead(life, learner)
     refuse_gone_parts(folder.place(job), life.rows)
     if job.id == PRE_DEPLOYMENT:
-        _keep_pre_deployed(job, folder, learner)
+        _keep_pre_deployed(job, folder, learner, life.learner_digest)
     folder.states(job).forget()
     return (*again, *life.notes)
 
@@ -48,30 +62,72 @@ def out_of_time(job: Job, limit: float, done: int) -> OutOfTime:
 
 
 def _begun(
-    protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]
+    protocol: Protocol,
+    job: Job,
+    folder: RunFolder,
+    progress: Callable[[int], None],
+    note: Callable[[str], None],
+    *,
+    accept: bool,
 ) -> tuple[Any, Life, tuple[str, ...]]:
     """A learner and its life, taken up or begun, and why what there was of it was not taken up."""
-    place, states = folder.place(job), folder.states(job)
+    place, states, digest = folder.place(job), folder.states(job), learner_digest(protocol.learner)
     notes = [f"{job.id} did not go on from {name}, which was damaged" for name in states.drop_unread()]
     while place.exists() and (kept := states.latest()) is not None:
+        before, blocks = kept[0].learner_digest, kept[0].blocks
+        changed = f"its learner changed after {blocks} blocks (from {before} to {digest})"
+        if not continues(before, digest) and not accept:
+            note(f"{job.id} started again from its seed: {changed}; --accept-changed-learner continues instead")
+            break
         try:
-            return (*_opened(protocol, job, folder, progress), tuple(notes))
+            learner, life = _opened(protocol, job, folder, progress, chained(before, digest))
         except WriteError:
             raise
         except LogError as problem:
             # Each try has a fresh learner: one that was restored in part is neither the one nor the other.
-            notes.append(f"{job.id} did not go on from its state after {kept[0].blocks} blocks: {problem}")
+            notes.append(f"{job.id} did not go on from its state after {blocks} blocks: {problem}")
             states.drop_latest()
+            continue
+        if not continues(before, digest):
+            _record_digest(place, chained(before, digest))
+            note(f"{job.id} continued although {changed}")
+        return learner, life, tuple(notes)
     if notes:
         notes.append(f"{job.id} was run again from its seed")
     elif job.id == PRE_DEPLOYMENT and place.exists() and folder.pre_deployed.latest() is not None:
         notes.append(f"{job.id} was run again: its saved state was altered")
+    before = _pre_deployed_digest(protocol, job, folder)
+    if not continues(before, digest):
+        changed = f"pre-deployment was run by a learner that changed since (from {before} to {digest})"
+        if not accept:
+            raise LearnerError(
+                changed, "choose another folder, or continue from it with --accept-changed-learner", file=folder.path
+            )
+        note(f"{job.id} was run although {changed}")
     if place.exists():
         folder.start_again(job)
-    return (*_opened(protocol, job, folder, progress), tuple(notes))
+    return (*_opened(protocol, job, folder, progress, chained(before, digest)), tuple(notes))
 
 
-def _opened(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None]) -> tuple[Any, Life]:
+def _pre_deployed_digest(protocol: Protocol, job: Job, folder: RunFolder) -> str | None:
+    """Return the digest of the code that pre-deployment ended with, None if `job` does not start from it."""
+    if protocol.pre_deployment is None or job.id == PRE_DEPLOYMENT:
+        return None
+    kept = folder.pre_deployed.latest()
+    return None if kept is None else kept[0].learner_digest
+
+
+def _record_digest(life: Path, digest: str) -> None:
+    """Record in the manifest of a lifetime that it continues with other code."""
+    manifest = object_in(life / MANIFEST)
+    write_object(
+        life / MANIFEST, {**manifest, "protocol": {**(manifest.get("protocol") or {}), "learner_digest": digest}}
+    )
+
+
+def _opened(
+    protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None], digest: str
+) -> tuple[Any, Life]:
     place = folder.place(job)
 
     def made() -> Any:
@@ -90,7 +146,12 @@ def _opened(protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[
         title=protocol.title,
         seeds=job.seeds,
         role=job.role,
-        protocol={"name": protocol.name, "digest": protocol.digest, "scenario": job.scenario},
+        protocol={
+            "name": protocol.name,
+            "digest": protocol.digest,
+            "scenario": job.scenario,
+            "learner_digest": digest,
+        },
         step_limit=protocol.limits.steps_per_episode,
         states=folder.states(job).folder if job.role != "twin" else None,  # it has no state to go on from
         progress=progress,
@@ -118,11 +179,11 @@ def _pre_deploy(protocol: Protocol, job: Job, folder: RunFolder, learner: Any) -
         reseed(job.seeds.learner)
 
 
-def _keep_pre_deployed(job: Job, folder: RunFolder, learner: Any) -> None:
+def _keep_pre_deployed(job: Job, folder: RunFolder, learner: Any, digest: str | None) -> None:
     ask = getattr(learner, "fingerprint", None)
     fingerprint = str(ask()) if callable(ask) else None
     blocks = len(job.syllabus.scenario.blocks)
-    folder.pre_deployed.keep(learner, Checkpoint(job.id, blocks, job.experiences, 0, fingerprint, job.seeds))
+    folder.pre_deployed.keep(learner, Checkpoint(job.id, blocks, job.experiences, 0, fingerprint, job.seeds, digest))
 
 
 def _limited(protocol: Protocol, job: Job, progress: Callable[[int], None]) -> Callable[[int], None]:

@@ -87,6 +87,7 @@ class Life:
         self.scenario = syllabus.scenario
         self.name = name
         self.seeds = seeds
+        self.learner_digest: str | None = protocol.get("learner_digest")
         self.step_limit = step_limit
         self.tasks = {task.label: task for task in self.scenario.tasks}
         self.kinds = {label: task_kind(task) for label, task in self.tasks.items()}
@@ -255,7 +256,15 @@ class Life:
         self.journal.end_blocks()  # so that who takes it up can verify it
         self._states.keep(
             self.learner,
-            Checkpoint(self.name, self._blocks_done, self._experiences, self._rows, self._fingerprint(), self.seeds),
+            Checkpoint(
+                self.name,
+                self._blocks_done,
+                self._experiences,
+                self._rows,
+                self._fingerprint(),
+                self.seeds,
+                self.learner_digest,
+            ),
         )
 
 

@@ -50,6 +50,8 @@ class Checkpoint:
     rows: int
     fingerprint: str | None
     seeds: Seeds
+    learner_digest: str | None = None
+    """Digest of the code that saved the state."""
 
 
 class _Pointer(msgspec.Struct):
@@ -62,6 +64,7 @@ class _Pointer(msgspec.Struct):
     fingerprint: str | None
     seeds: dict[str, int]
     files: dict[str, str]
+    learner_digest: str | None = None
     checksum: str = ""
     """Of all the rest; none in those of old."""
 
@@ -90,6 +93,7 @@ class States:
                 checkpoint.fingerprint,
                 checkpoint.seeds.as_json(),
                 _digests(place, synced=True),
+                checkpoint.learner_digest,
             )
             said.checksum = _checksum(said)
             write_object(pointer, msgspec.structs.asdict(said))
@@ -272,7 +276,8 @@ def refuse_gone_parts(life: Path, rows: int) -> None:
 
 
 def _checkpoint(said: _Pointer) -> Checkpoint:
-    return Checkpoint(said.life, said.blocks, said.experiences, said.rows, said.fingerprint, Seeds(**said.seeds))
+    seeds = Seeds(**said.seeds)
+    return Checkpoint(said.life, said.blocks, said.experiences, said.rows, said.fingerprint, seeds, said.learner_digest)
 
 
 def _checksum(said: _Pointer) -> str:

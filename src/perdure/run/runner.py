@@ -97,6 +97,8 @@ class PreparedRun(Tabular):
     address: str | None = None
     shard: Shard | None = None
     paths: tuple[Path, ...] = ()
+    accept_changed_learner: bool = False
+    """Whether an unfinished lifetime continues if its learner's code changed."""
 
     def __repr__(self) -> str:
         counts = f"{len(self.missing)} of {len(self)} to run"
@@ -147,9 +149,12 @@ class PreparedRun(Tabular):
         failed: dict[str, str] = {}
         notes: dict[str, None] = {}
         stopped: list[str] = []
+        done: set[str] = set()
 
         def told(event: Event) -> None:
             notes.update(dict.fromkeys(event.notes))
+            if event.kind == "done":
+                done.add(event.id)
             if event.kind == "stopped" and event.why is not None:
                 stopped.append(event.why)
             if tell is not None:
@@ -166,7 +171,16 @@ class PreparedRun(Tabular):
             brought(away_of(self.into), jobs, told) as (tell_all, unbrought),
         ):
             label = "" if self.shard is None else f"{self.shard.number}-"
-            work = Work(folder, tell_all, self.workers or 0, self.paths, locks, label, self.address)
+            work = Work(
+                folder,
+                tell_all,
+                self.workers or 0,
+                self.paths,
+                locks,
+                label,
+                self.address,
+                self.accept_changed_learner,
+            )
             if first is not None and not folder.is_finished(first):
                 if self.shard is not None:
                     raise ProtocolError(
@@ -181,11 +195,17 @@ class PreparedRun(Tabular):
                         "mend that, and run again",
                     )
             missing = self._missing()
+            done.update(job.id for job in self.chosen if job not in missing)
             if missing:
                 failed = live(missing, work)
-        failed = {**failed, **unbrought}
+        failed = {**failed, **unbrought, **self._removed(done, failed)}
         lived = tuple(job.id for job in missing if job.id not in failed and (not stopped or folder.is_finished(job)))
         return RunResult(folder, self.plan, lived, failed, tuple(notes), stopped[0] if stopped else None)
+
+    def _removed(self, done: set[str], failed: Mapping[str, str]) -> dict[str, str]:
+        """Return why each lifetime counts as failed that was finished and is not in the folder any more."""
+        gone = [job for job in self._missing() if job.id in done and job.id not in failed]
+        return {job.id: gone_after_its_end(self.folder.place(job)) for job in gone}
 
     def _missing(self) -> tuple[Job, ...]:
         return tuple(job for job in self.chosen if not self.folder.is_finished(job))
@@ -201,6 +221,7 @@ def prepare_run(
     engine: str = "local",
     address: str | None = None,
     shard: Shard | str | None = None,
+    accept_changed_learner: bool = False,
 ) -> PreparedRun:
     """Look at all that a run needs, and refuse what could not be run; see `perdure.run_protocol`."""
     engine_called(engine)
@@ -223,6 +244,7 @@ def prepare_run(
         address,
         shard,
         places,
+        accept_changed_learner,
     )
 
 
@@ -242,6 +264,11 @@ def run_learner(
         paths = (file.resolve().parent, *paths)
         protocol = read_protocol(file)
     return prepare_run(protocol, into, paths=paths, **how).live(tell)
+
+
+def gone_after_its_end(life: Path) -> str:
+    """Return the line about a lifetime that was finished and is not in its folder any more."""
+    return f"{life}: was removed or changed after it was finished; make sure that nothing removes it, and run again"
 
 
 def _jobs(jobs: Sequence[Job]) -> pl.DataFrame:

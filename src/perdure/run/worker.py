@@ -38,7 +38,7 @@ _LOOK_FOR_DRIVER_EVERY_S = 0.3
 
 def main() -> None:
     """Read ids, live them, and say how each ended; the end of the input is the end of the work."""
-    folder, driver, *locks = RunFolder(Path(sys.argv[1])), *map(int, sys.argv[2:])
+    folder, driver, accept, *locks = RunFolder(Path(sys.argv[1])), *map(int, sys.argv[2:])
     orders, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
     _keep_from_learners(locks, orders, answers)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us decides
@@ -55,7 +55,7 @@ def main() -> None:
             why = f"{output}: cannot be written: {problem.strerror or problem}; {files.remedy(problem)}, and run again"
             _answer(answers, {"event": "failed", "id": identity, "why": why})
             continue
-        _answer(answers, _lived(plan, folder, identity, answers))
+        _answer(answers, _lived(plan, folder, identity, answers, accept=bool(accept)))
         with suppress(OSError):
             os.chdir(here)  # a learner may have gone elsewhere
         with suppress(OSError, ValueError):  # a learner may have closed what it prints to
@@ -99,7 +99,7 @@ def _end_with(driver: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _lived(plan: Plan, folder: RunFolder, identity: str, answers: BinaryIO) -> dict[str, Any]:
+def _lived(plan: Plan, folder: RunFolder, identity: str, answers: BinaryIO, *, accept: bool) -> dict[str, Any]:
     from perdure.run.job import live_job
 
     job, process = plan.job(identity), os.getpid()
@@ -109,7 +109,7 @@ def _lived(plan: Plan, folder: RunFolder, identity: str, answers: BinaryIO) -> d
     if limit is not None:
         faulthandler.dump_traceback_later(limit + LAST_LOOK_S, file=2)
     try:
-        notes = live_job(plan.protocol, job, folder, tell)
+        notes = live_job(plan.protocol, job, folder, tell, tell.note, accept_changed_learner=accept)
     except (BrokenPipeError, Stopped):
         raise
     except BaseException as problem:
@@ -137,6 +137,9 @@ class _Teller:
         if now - self._told > _TELL_EVERY_S:
             self._told = now
             _answer(self._answers, {"event": "progress", "id": self._identity, "done": done})
+
+    def note(self, text: str) -> None:
+        _answer(self._answers, {"event": "note", "id": self._identity, "notes": [text]})
 
 
 def _answer(answers: BinaryIO, event: dict[str, Any]) -> None:

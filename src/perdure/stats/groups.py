@@ -21,6 +21,7 @@ from perdure.stats.robust import RESAMPLES
 
 __all__ = [
     "alone",
+    "changed_learners",
     "check_comparable",
     "check_pool_across",
     "check_poolable",
@@ -40,6 +41,7 @@ _MUST_AGREE: Mapping[str, Callable[[Score], Any]] = {
     "units": lambda life: life.identity.unit,
     "directions": lambda life: f"{life.identity.direction} is better",
     "protocols": lambda life: life.protocol_name,
+    "learner code": lambda life: life.learner_digest,
     "scenario types": lambda life: life.scenario_type,
     "task sets": lambda life: ", ".join(sorted(life.tasks)) if life.tasks else None,
     "settings": lambda life: life.how,
@@ -70,12 +72,14 @@ def groups(
     pool = bool(survey.settings.get("pool")) if pool is None else pool
     level = survey.settings.get("level", LEVEL) if level is None else Settings(level=level).level
     found: list[Group] = []
+    changed = changed_learners(survey.scores)
     for name, alike in split(survey.scores, pattern, pool=pool).items():
         lives, notes = _on_shared_tasks(alike, survey) if pool else (alike, ())
         check_poolable(lives, f"group {name!r}")
         counted, left_out = usable(lives)
         made = _group(name, counted, lives[0], survey.bars, level, seed, resamples)
-        made = replace(made, notes=(*notes, *made.notes))
+        code = changed.get(lives[0].learner or "")
+        made = replace(made, notes=(*notes, *made.notes, *([code] if code else [])))
         if survey.guarded:
             learned = tuple(life for life in counted if not life.not_learned)
             made = replace(made, learned_only=_group(name, learned, lives[0], survey.bars, level, seed, resamples))
@@ -228,6 +232,22 @@ def not_pooled(lives: Sequence[Score]) -> tuple[str, ...]:
     return (f"the same names recur under {shown}, and no learner is recorded, so nothing is pooled there; {advice}",)
 
 
+def changed_learners(lives: Sequence[Score]) -> dict[str, str]:
+    """Return a note for each learner whose lifetimes of one protocol are not pooled because its code changed."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for life in lives:
+        if life.learner and life.protocol_name:
+            digests = found.setdefault((life.learner, life.protocol_name), {})
+            digests.setdefault(life.learner_digest or "not recorded", life.id)
+    return {
+        learner: f"the code of {learner} changed between lifetimes, so they are not pooled: "
+        f"{'; '.join(f'{digest} (as in {example})' for digest, example in digests.items())}; "
+        "to pool them, run all of them in a new folder"
+        for (learner, _), digests in found.items()
+        if len(digests) > 1
+    }
+
+
 def _telling(ids: Sequence[str]) -> str:
     """A pattern for the part of these ids that differs and does not count: which learner, not which seed."""
     parts = [one.split("/") for one in ids]
@@ -249,13 +269,14 @@ def _names(firsts: Sequence[Score], alone: frozenset[str], *, pool: bool) -> lis
             "bounds": "; ".join(f"{task} from {_span(one)}" for task, one in list(life.bounds.items())[:3]),
             "argument": life.identity.argument,
             "protocol": life.protocol_name or "",
+            "code": life.learner_digest or "",
             "preset": life.preset,
             "tasks": f"{len(life.tasks)} tasks",
         }
         for life in firsts
     ]
     used = ["who", "type"]
-    for more in ("measure", "direction", "bounds", "argument", "protocol", "preset", "tasks"):
+    for more in ("measure", "direction", "bounds", "argument", "protocol", "code", "preset", "tasks"):
         brief = Counter(_joined(one, used) for one in described)
         clashing = {name for name, count in brief.items() if count > 1}
         if not clashing:

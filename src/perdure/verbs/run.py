@@ -201,6 +201,7 @@ def prepare_protocol(
     engine: str = "local",
     address: str | None = None,
     shard: Shard | str | None = None,
+    accept_changed_learner: bool = False,
 ) -> PreparedProtocol:
     """Look at all that `run_protocol` needs, which takes the same, and refuse what could not be run."""
     beside: tuple[Path, ...] = ()
@@ -231,6 +232,7 @@ def prepare_protocol(
             engine=engine,
             address=address,
             shard=shard,
+            accept_changed_learner=accept_changed_learner,
         )
         for one in found
     )
@@ -249,6 +251,7 @@ def run_protocol(
     engine: str = "local",
     address: str | None = None,
     shard: Shard | str | None = None,
+    accept_changed_learner: bool = False,
     score: bool = True,
 ) -> Evaluation:
     """Live what is missing of a protocol's lives and experts, score them, and write a report, as `perdure run` does.
@@ -263,7 +266,8 @@ def run_protocol(
     current folder, and in `paths`. With `shard` ("2/16"), only that part is lived; several may share the folder
     at once, one shard each. A part is not scored, and nothing is with `score=False`. `into` may be a URL
     (`s3://bucket/runs/mine`): records are brought there as blocks end, and what is there is gone on with.
-    `tell` hears of what happens. One learner's failure is not the others': see `Evaluation.failed`.
+    An unfinished lifetime whose learner's code changed starts again from its seed; with `accept_changed_learner` it
+    continues. `tell` hears of what happens. One learner's failure is not the others': see `Evaluation.failed`.
     """
     prepared = prepare_protocol(
         protocol,
@@ -275,5 +279,6 @@ def run_protocol(
         engine=engine,
         address=address,
         shard=shard,
+        accept_changed_learner=accept_changed_learner,
     )
     return prepared.evaluated([run.live(tell) for run in prepared.runs], score=score)

@@ -17,13 +17,19 @@ from perdure.metrics.engine.measure import Measured
 from perdure.results import Tabular
 from perdure.settings.presets import STANDARD
 
-__all__ = ["DEFINITIONS", "Score", "protocol_name"]
+__all__ = ["DEFINITIONS", "OtherCode", "Score", "learner_digest", "protocol_name"]
 
 _FEW_BLOCKS = 1000  # of which there may be many lives
 
 
 DEFINITIONS = 2
 """Which edition of the definitions the numbers follow; scores of another edition are never pooled with these."""
+
+
+class OtherCode(str):
+    """A note that what a lifetime is compared with was run by other code of its learner."""
+
+    __slots__ = ()
 
 
 @frozen(eq=False, repr=False)
@@ -96,6 +102,11 @@ class Score(Tabular):
     def protocol_name(self) -> str | None:
         """What its protocol is called."""
         return protocol_name(self.protocol)
+
+    @property
+    def learner_digest(self) -> str | None:
+        """Digest of the code that ran it, None if that is not recorded or not known."""
+        return learner_digest(self.protocol)
 
     def __len__(self) -> int:
         return len(self.metrics)
@@ -202,9 +213,15 @@ def protocol_name(protocol: Any) -> str | None:
     if isinstance(protocol.get("name"), str) and protocol["name"]:
         digest = protocol.get("digest")
         return f"{protocol['name']}@{digest[:8]}" if isinstance(digest, str) and digest else str(protocol["name"])
-    said = {key: value for key, value in protocol.items() if key not in ("seed", "seeds")}
+    said = {key: value for key, value in protocol.items() if key not in ("seed", "seeds", "learner_digest")}
     if not said:
         return None
     import hashlib
 
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:8]
+
+
+def learner_digest(protocol: Any) -> str | None:
+    """Return the digest of the learner's code in a manifest's protocol, None if it is not recorded or "unknown"."""
+    found = protocol.get("learner_digest") if isinstance(protocol, Mapping) else None
+    return found if isinstance(found, str) and found not in ("", "unknown") else None

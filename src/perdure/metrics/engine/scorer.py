@@ -26,7 +26,7 @@ from perdure.metrics.engine.load import chosen
 from perdure.metrics.engine.measure import Measured, Sites, measured_together
 from perdure.metrics.engine.metric import Context, Metric
 from perdure.metrics.engine.presets import preset as preset_called
-from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.score import OtherCode, Score, learner_digest
 from perdure.metrics.engine.settings import Settings, prepared
 from perdure.metrics.matrix.cells import reads_matrix
 from perdure.scenario.model import Scenario
@@ -115,6 +115,7 @@ class Scorer:
                 *_UNFINISHED[lifetime.complete is False],
                 *curves.notes,
                 *_unused(self.settings.learned, scenario),
+                *self._other_code(lifetime),
                 *((_NO_EXPERTS,) if matrix is not None and self.experts.lifetimes else ()),
             ),
             not_learned=_not_learned(curves, self.settings.learned) if matrix is None else (),
@@ -149,6 +150,23 @@ class Scorer:
             why = "went through other blocks" if found is None else "cannot be clamped as the lifetime was"
             return replace(curves, notes=(*curves.notes, f"its stateless twin {why}, and says nothing about it"))
         return replace(curves, twin=found)
+
+    def _other_code(self, lifetime: Lifetime) -> Iterator[str]:
+        own, who = learner_digest(lifetime.manifest.get("protocol")), (lifetime.learner, lifetime.seed)
+        codes = self._codes.get((lifetime.learner, None), set()) | self._codes.get(who, set())
+        others = ", ".join(sorted(code for code in codes if code != own))
+        if own and others:
+            said = "its experts or its twin were run by other code of its learner"
+            yield OtherCode(f"{said} ({others}; the lifetime by {own})")
+
+    @cached_property
+    def _codes(self) -> dict[tuple[str | None, int | None], set[str]]:
+        """The recorded code of experts by learner, and of twins by learner and seed."""
+        found: dict[tuple[str | None, int | None], set[str]] = {}
+        for one in (*self.experts.lifetimes, *self.experts.twins):
+            if code := learner_digest(one.manifest.get("protocol")):
+                found.setdefault((one.learner, one.seed if one.role == "twin" else None), set()).add(code)
+        return found
 
     def _measured(self, together: Sequence[Curves]) -> list[dict[str, Measured]]:
         """Every metric of each; of a matrix those that it can give, and why not for others asked for by name."""

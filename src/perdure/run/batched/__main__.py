@@ -28,18 +28,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("protocol", type=Path, help="a protocol in TOML")
     parser.add_argument("--into", type=Path, required=True, metavar="DIR", help="the run folder")
     parser.add_argument("--lives-at-once", type=int, metavar="N", help="on each device; else by the protocol or device")
+    parser.add_argument(
+        "--accept-changed-learner",
+        action="store_true",
+        help="continue lifetimes although the learner's code changed",
+    )
     given = parser.parse_args(arguments)
     try:
         protocol = read_protocol(given.protocol)
         protocol = protocol if "experts" in protocol.document else protocol.with_experts(protocol.experts)
-        lived(protocol, given.into, given.lives_at_once)
+        lived(protocol, given.into, given.lives_at_once, accept_changed_learner=given.accept_changed_learner)
     except (PerdureError, OSError) as problem:
         print(f"perdure: {problem}", file=sys.stderr)  # noqa: T201
         return 2
     return 0
 
 
-def lived(protocol: Protocol, into: Path, size: int | None = None) -> dict[str, float]:
+def lived(
+    protocol: Protocol, into: Path, size: int | None = None, *, accept_changed_learner: bool = False
+) -> dict[str, float]:
     """Live all of a protocol into a run folder; the seconds of planning, starting, compiling, living and writing."""
     start = time.monotonic()
     prepare_devices()
@@ -58,10 +65,22 @@ def lived(protocol: Protocol, into: Path, size: int | None = None) -> dict[str, 
     program = Program(plan)
     _ = program.learner
     seconds = {"plan": planned - start, "start": time.monotonic() - planned}
-    living = live(program, jobs, into / ".run" / "batched", size=size, tell=told)
+    living = live(
+        program,
+        jobs,
+        into / ".run" / "batched",
+        size=size,
+        tell=told,
+        note=_note,
+        accept_changed_learner=accept_changed_learner,
+    )
     for note in living.notes:
-        print(f"note: {note}", file=sys.stderr)  # noqa: T201
+        _note(note)
     return {**seconds, **living.seconds}
+
+
+def _note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)  # noqa: T201
 
 
 class _Told:

@@ -40,6 +40,8 @@ class Facts:
     devices: int
     device: str
     versions: Mapping[str, str]
+    learner_digest: str | None = None
+    """Digest of the learner's code. Not part of what the chunk is called: a changed learner finds it again."""
 
     def as_json(self) -> dict[str, Any]:
         """For its file."""
@@ -55,12 +57,17 @@ class Chunk:
     @classmethod
     def begun(cls, into: Path, facts: Facts) -> Chunk:
         """The folder of a chunk, made or found again."""
-        digest = hashlib.sha256(json.dumps(facts.as_json(), sort_keys=True).encode()).hexdigest()[:16]
+        named = {key: value for key, value in facts.as_json().items() if key != "learner_digest"}
+        digest = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
         chunk = cls(into / f"chunk-{digest}")
         chunk.folder.mkdir(parents=True, exist_ok=True)
         if not (chunk.folder / _FACTS).exists():
-            files.write(chunk.folder / _FACTS, json.dumps(facts.as_json(), indent=1).encode())
+            chunk.state_facts(facts)
         return chunk
+
+    def state_facts(self, facts: Facts) -> None:
+        """Write what is known of the chunk."""
+        files.write(self.folder / _FACTS, json.dumps(facts.as_json(), indent=1).encode())
 
     @property
     def facts(self) -> Facts:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ import numpy as np
 
 from perdure.errors import LearnerError
 from perdure.frozen import frozen
+from perdure.learners.digest import chained, continues
+from perdure.learners.find import learner_digest
 from perdure.run.batched.arrays import Chunk, Facts
 from perdure.run.batched.block import begin_lives, block_of, fingerprints, unsound
 from perdure.run.batched.devices import compiled
@@ -57,16 +60,19 @@ def live(
     *,
     size: int | None = None,
     tell: Told = lambda _jobs, _blocks: None,
+    note: Callable[[str], None] = lambda _: None,
+    accept_changed_learner: bool = False,
 ) -> Living:
     """Live these jobs; a chunk that was begun is taken up. `tell` hears which jobs have lived how many blocks.
 
-    Where memory does not suffice, chunks are halved, which is noted.
+    Where memory does not suffice, chunks are halved, which is noted. `note` is called if the learner's code changed
+    since a chunk was begun: it then starts again, or continues if `accept_changed_learner`.
     """
     size = size or program.plan.protocol.limits.lives_at_once or default_size()
     notes: list[str] = []
     while True:
         try:
-            return _lived(program, jobs, into, size, tell, notes)
+            return _lived(program, jobs, into, size, tell, notes, partial(_taken_up, note, accept_changed_learner))
         except Exception as problem:
             if not out_of_memory(problem) or size <= _SMALLEST:
                 raise
@@ -78,7 +84,15 @@ def live(
             size = smaller
 
 
-def _lived(program: Program, jobs: Sequence[Job], into: Path, size: int, tell: Told, notes: Sequence[str]) -> Living:
+def _lived(
+    program: Program,
+    jobs: Sequence[Job],
+    into: Path,
+    size: int,
+    tell: Told,
+    notes: Sequence[str],
+    take_up: Callable[[Path, Facts], Chunk],
+) -> Living:
     devices = jax.devices()
     chunks = []
     with ThreadPoolExecutor(_BESIDE) as pool:
@@ -92,12 +106,30 @@ def _lived(program: Program, jobs: Sequence[Job], into: Path, size: int, tell: T
                 devices=len(devices),
                 device=f"{devices[0].platform}: {devices[0].device_kind}",
                 versions={"jax": jax.__version__, "numpy": np.__version__},
+                learner_digest=learner_digest(program.plan.protocol.learner),
             )
-            chunk = Chunk.begun(into, facts)
+            chunk = take_up(into, facts)
             with untraceable(program):
                 run.through(chunk, several, tell)
             chunks.append(chunk)
     return Living(tuple(chunks), tuple(notes), run.seconds)
+
+
+def _taken_up(note: Callable[[str], None], accept: bool, into: Path, facts: Facts) -> Chunk:
+    """Return the chunk of these facts. One that was begun with other code is begun again, unless `accept`."""
+    chunk, digest = Chunk.begun(into, facts), facts.learner_digest or ""
+    before = chunk.facts.learner_digest
+    if chunk.is_whole or continues(before, digest):
+        return chunk
+    who = facts.jobs[0] if len(facts.jobs) == 1 else f"{facts.jobs[0]} to {facts.jobs[-1]}"
+    changed = f"the learner changed after {chunk.lived} blocks (from {before} to {digest})"
+    if accept:
+        chunk.state_facts(replace(facts, learner_digest=chained(before, digest)))
+        note(f"{who} continued although {changed}")
+        return chunk
+    note(f"{who} started again from their seeds: {changed}; --accept-changed-learner continues instead")
+    chunk.remove()
+    return Chunk.begun(into, facts)
 
 
 class _Sent(NamedTuple):

@@ -65,7 +65,14 @@ def live_batched(jobs: Sequence[Job], work: Work) -> dict[str, str]:
                 lengths = [block.length or 0 for block in job.syllabus.scenario.blocks[:blocks]]
                 work.tell(Event("progress", job.id, done=sum(lengths)))
 
-        notes = live(Program(plan), left, work.folder.arrays, tell=tell).notes
+        notes = live(
+            Program(plan),
+            left,
+            work.folder.arrays,
+            tell=tell,
+            note=lambda text: work.tell(Event("note", left[0].id, notes=(text,))),
+            accept_changed_learner=work.accept_changed_learner,
+        ).notes
         limits = plan.protocol.limits
         if limits.seconds_per_life is not None or limits.gigabytes_per_life is not None:
             notes += ("seconds_per_life and gigabytes_per_life were not enforced: batched lifetimes share both",)
@@ -101,8 +108,8 @@ def convert(plan: Plan, folder: RunFolder, wanted: set[str] | None = None) -> di
                 failed[job.id] = why
                 continue
             blocks = tuple((block.mode, block.task, block.length) for block in job.syllabus.scenario.blocks)
-            key = (job.folder, facts.size, facts.device, job.scenario, blocks)
-            gathered.setdefault(key, _Gathered(job, facts_of(chunk))).add(job, values)
+            key = (job.folder, facts.size, facts.device, facts.learner_digest, job.scenario, blocks)
+            gathered.setdefault(key, _Gathered(job, facts_of(chunk), facts.learner_digest)).add(job, values)
     for kind in dict.fromkeys(key[:3] for key in gathered):
         some = [one for key, one in gathered.items() if key[:3] == kind]
         _write(plan, folder, some)
@@ -131,6 +138,7 @@ class _Gathered:
 
     first: Job
     manifest: dict[str, Any]
+    learner_digest: str | None
     jobs: list[Job] = field(default_factory=list)
     values: list[dict[str, np.ndarray]] = field(default_factory=list)
 
@@ -147,7 +155,12 @@ class _Gathered:
             [job.id for job in self.jobs],
             [job.seed for job in self.jobs],
             {name: np.stack([one[name] for one in self.values]) for name in self.values[0]},
-            {"name": protocol.name, "digest": protocol.digest, "scenario": self.first.scenario},
+            {
+                "name": protocol.name,
+                "digest": protocol.digest,
+                "scenario": self.first.scenario,
+                "learner_digest": self.learner_digest,
+            },
         )
 
 

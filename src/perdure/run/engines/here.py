@@ -26,7 +26,14 @@ def live_here(jobs: Sequence[Job], work: Work) -> dict[str, str]:
         tell(Event("begun", job.id))
         progress = _Progress(job, tell)
         try:
-            notes = live_job(protocol, job, folder, progress)
+            notes = live_job(
+                protocol,
+                job,
+                folder,
+                progress,
+                progress.note,
+                accept_changed_learner=work.accept_changed_learner,
+            )
         except (Stopped, KeyboardInterrupt):
             raise
         except BaseException as problem:  # a learner may raise anything; the others go on
@@ -54,3 +61,6 @@ class _Progress:
     def __call__(self, done: int) -> None:
         self.done = done
         self.tell(Event("progress", self.job.id, done=done))
+
+    def note(self, text: str) -> None:
+        self.tell(Event("note", self.job.id, done=self.done, notes=(text,)))

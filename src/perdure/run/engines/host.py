@@ -38,6 +38,7 @@ class Host:
         identity: str,
         luggage: Mapping[str, bytes],
         paths: Sequence[str],
+        accept_changed_learner: bool,
     ) -> None:
         self._events: queue.SimpleQueue[Told] = queue.SimpleQueue()
         self._asked = 0.0
@@ -50,7 +51,10 @@ class Host:
         self._outbox = Outbox(folder, job)
         self._pieces: Iterator[Piece] = iter(())
         places = [root / "code", *(Path(one) for one in paths if os.path.isdir(one))]
-        self._thread = threading.Thread(target=self._live, args=(folder, job, places), daemon=True)
+        work = Work(
+            folder, self._tell, 1, places, accept_changed_learner=accept_changed_learner, stopped=self._stop.is_set
+        )
+        self._thread = threading.Thread(target=self._live, args=(job, work), daemon=True)
         self._thread.start()
 
     def hear(self, patience_s: float) -> tuple[list[Told], list[Piece], bool]:
@@ -76,12 +80,12 @@ class Host:
         self._stop.set()
         self._thread.join(3.5)
 
-    def _live(self, folder: RunFolder, job: Job, paths: Sequence[Path]) -> None:
-        def tell(event: Event) -> None:
-            self._events.put((event.kind, event.done, event.why, event.notes))
+    def _tell(self, event: Event) -> None:
+        self._events.put((event.kind, event.done, event.why, event.notes))
 
+    def _live(self, job: Job, work: Work) -> None:
         try:
-            live_in_workers([job], Work(folder, tell, workers=1, paths=paths, stopped=self._stop.is_set))
+            live_in_workers([job], work)
         except BaseException:
             self._events.put(("failed", 0, f"its host failed: {traceback.format_exc().strip()}", ()))
 

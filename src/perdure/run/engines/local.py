@@ -122,7 +122,7 @@ class _Pool:
         command = [sys.executable, "-m", "perdure.run.worker", str(self.work.folder.path.resolve())]
         with _opened(noise) as errors:
             process = subprocess.Popen(
-                [*command, str(os.getpid()), *map(str, self.work.locks)],
+                [*command, *map(str, (os.getpid(), int(self.work.accept_changed_learner), *self.work.locks))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -132,7 +132,8 @@ class _Fleet:
 
     def set_out(self, job: Job) -> None:
         paths = [str(path.resolve()) for path in self.work.paths]
-        given = pickle.dumps((self.document, job.id, luggage(self.work.folder, job), paths))
+        sent = luggage(self.work.folder, job)
+        given = pickle.dumps((self.document, job.id, sent, paths, self.work.accept_changed_learner))
         taken = {one.slot for one in self.out.values()}
         slot = next(number for number in range(len(taken) + 1) if number not in taken)
         kept = self.work.folder.states(job).latest()
@@ -183,9 +184,9 @@ class _Fleet:
             one.done = max(one.done, done)
             if kind in ("done", "failed"):
                 one.ending = (kind, why, notes)
-            elif kind == "progress":
+            elif kind in ("progress", "note"):
                 self.failures.note_progress(one.job, done)
-                self.work.tell(Event(kind, one.job.id, one.slot, done))
+                self.work.tell(Event(kind, one.job.id, one.slot, done, notes=notes))
         if not over:
             self.ask(one)
             return

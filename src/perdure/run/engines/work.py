@@ -14,7 +14,7 @@ __all__ = ["Event", "Tell", "Work"]
 
 @frozen
 class Event:
-    """Something that happened to a life: begun, progress, done, failed; or to all that are left: waiting, stopped."""
+    """Something that happened to a lifetime (begun, progress, note, done, failed) or to all left (waiting, stopped)."""
 
     kind: str
     id: str
@@ -22,7 +22,7 @@ class Event:
     done: int = 0
     why: str | None = None
     notes: tuple[str, ...] = ()
-    """What is odd about a life that is done."""
+    """What is odd about a life that is done, or how a life begins that does not begin as planned."""
 
 
 Tell = Callable[[Event], None]
@@ -44,5 +44,7 @@ class Work:
     """What tells this run's processes from those of other shards."""
     address: str | None = None
     """The cluster; None for the one that the environment names, or one started here."""
+    accept_changed_learner: bool = False
+    """Whether a lifetime continues if its learner's code changed."""
     stopped: Callable[[], bool] = field(default=lambda: False)
     """Whether what is still lived is to be left as it is."""
