@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "run": {"scenario", "log", "tasks", "learners"},
     "curves": {"scenario", "log"},
     "metrics": {"scenario", "log", "curves"},
-    "gather": {"scenario", "log", "curves", "metrics"},
+    "gather": {"scenario", "log", "curves", "metrics", "run"},  # run: what a folder's protocol plans
     "stats": {"scenario", "log", "curves", "metrics", "gather"},
     "report": {"scenario", "log", "curves", "metrics", "gather", "stats"},
     "watch": {"scenario", "log", "curves", "metrics", "gather", "stats", "report"},

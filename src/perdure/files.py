@@ -12,9 +12,10 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from perdure.errors import LogError
 
@@ -26,6 +27,8 @@ __all__ = [
     "data_folder",
     "deliver",
     "descriptor",
+    "folder_name",
+    "name_fault",
     "opened",
     "parse_json",
     "read_bytes",
@@ -64,6 +67,47 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("nested too deep to be read") from None
 
 
+_LONGEST_NAME = 200  # bytes; file systems take 255, and temporary names and "-twin" need some of them
+_LONGEST_ENCODED = 120
+
+
+def name_fault(name: object, reserved: Collection[str] = ()) -> str | None:
+    """Return why `name` cannot be the name of one file or folder, or None if it can.
+
+    Every name that becomes a part of a path is checked here. `reserved` names are compared without case, because some
+    file systems do so.
+    """
+    if not isinstance(name, str) or not name.strip():
+        return "it is empty" if isinstance(name, str) else "it is not text"
+    if "/" in name or "\\" in name:
+        return "it has a slash"
+    if name.startswith("."):
+        return "it starts with a dot"
+    if not name.isprintable():
+        return "it has a character that cannot be printed"
+    if len(name.encode()) > _LONGEST_NAME:
+        return f"it is longer than {_LONGEST_NAME} bytes"
+    if name.lower() in reserved:
+        return "a run folder uses that name itself"
+    return None
+
+
+def folder_name(name: str) -> str:
+    """Return a name for one folder, different for different names: unsafe characters become %XX, nothing becomes %.
+
+    A name too long for a file system is cut and ends with its checksum.
+    """
+    safe = quote(name, safe="") or "%"
+    if safe.startswith("."):
+        safe = "%2E" + safe[1:]
+    if len(safe) <= _LONGEST_ENCODED:
+        return safe
+    import hashlib
+
+    checksum = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
+    return f"{safe[:_LONGEST_ENCODED]}%{checksum}"
+
+
 def toml_fault(problem: Exception) -> tuple[str, int | None]:
     """What is wrong with a TOML text, and on which line, where Python's reader says that (in words, before 3.14)."""
     found = _AT_LINE.fullmatch(str(problem))
@@ -85,10 +129,17 @@ _KINDS = {
 
 
 def descriptor(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
-    """A descriptor of a regular file; OSError, at once, where there is anything else."""
+    """A descriptor of a regular file; OSError, at once, where there is anything else.
+
+    A link is not followed when the file is opened for writing: it could lead to any file of the user.
+    """
+    if flags & (os.O_WRONLY | os.O_RDWR):
+        flags |= getattr(os, "O_NOFOLLOW", 0)
     try:
         found = os.open(path, flags | _ALWAYS, 0o644)
-    except OSError:
+    except OSError as problem:
+        if problem.errno == errno.ELOOP and os.path.islink(path):
+            raise OSError(errno.ELOOP, f"{os.fspath(path)} is a link, which is not followed") from None
         with contextlib.suppress(FileNotFoundError):
             refuse_irregular(os.stat(path))  # which says it better
         raise
@@ -139,6 +190,7 @@ _REMEDIES = {
     errno.EMFILE: "raise the limit on open files (ulimit -n)",
     errno.EIO: "look at the disk",
     errno.ESTALE: "mount it again",
+    errno.ELOOP: "put a file in the place of the link, or choose another folder",
 }
 
 

@@ -26,9 +26,9 @@ def test_lifetimes_below_a_folder_are_called_by_their_paths_and_keep_their_order
 def test_experts_of_a_run_folder_are_used_and_never_counted_as_lives(tmp_path: Path) -> None:
     written(tmp_path / "run" / "lives", "one", LIFE)
     written(tmp_path / "run" / "experts", "a", [("train", "a_1", [1.0, 2.0, 3.0])])
-    lives, experts = find_lifetimes([tmp_path / "run"])
-    assert [one.path.name for one in lives] == ["one"]
-    assert [(Path(path).name, run) for path, run in experts] == [("a", tmp_path / "run")]
+    found = find_lifetimes([tmp_path / "run"])
+    assert [one.path.name for one in found.lives] == ["one"]
+    assert [(Path(one.path).name, one.run) for one in found.experts] == [("a", tmp_path / "run")]
     scores = survey([tmp_path / "run"])
     assert len(scores.scores) == 1
     assert scores.scores[0]["relative_performance"] is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.report.conftest import write_life
@@ -29,18 +30,21 @@ def test_the_page_opens_on_what_runs(tmp_path: Path) -> None:
 
 
 def test_verdicts_say_so_far_until_every_planned_lifetime_has_ended(tmp_path: Path) -> None:
-    from perdure.watch.totals import Planned
+    def plan(lifetimes: int) -> None:
+        scenario = {"layout": "condensed", "tasks": ["pong"], "learn": 4}
+        protocol = {"learner": {"use": "naive"}, "scenarios": [scenario], "lifetimes": lifetimes, "experts": 0}
+        (tmp_path / "protocol.json").write_text(json.dumps(protocol))
 
     for seed in range(3):
-        write_life(tmp_path / "lives", f"life-{seed}", ["a", "b"], keeps=0.4, seed=seed, evaluate=20)
-    wanted = {"lifetimes": 5}
+        write_life(tmp_path / "lives", f"life-{seed:03d}", ["a", "b"], keeps=0.4, seed=seed, evaluate=20)
+    plan(lifetimes=5)
     clock = Clock()
-    follower = Follower([tmp_path], clock=clock, planned=lambda _: Planned(wanted["lifetimes"]))
+    follower = Follower([tmp_path], clock=clock)
     follower.settle()
     assert "So far, from 3 of 5 lifetimes" in written(follower)["body"]
     assert "toy forgets" in written(follower)["body"]
     assert "So far, from 3 of 5 lifetimes" in page(follower)
-    wanted["lifetimes"] = 3
+    plan(lifetimes=3)
     clock.now += 10
     follower.poll()
     assert "So far" not in written(follower)["body"]

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from perdure.cli.terminal import clean, show, styled, width
+from perdure.cli.terminal import clean, echo, show, styled, width
 from perdure.frozen import frozen
 from perdure.settings.presets import FRAMEWORK_2019
 from perdure.words import interval, listed, number, p_words, plural
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perdure.gather.model import Survey
     from perdure.stats.model import Estimate, Group
 
-__all__ = ["Depth", "say", "show_answers"]
+__all__ = ["Depth", "say", "show_answers", "show_left_out"]
 
 _VERDICTS = {"met": "green", "not met": "red", "undecided": "yellow"}
 _INDENT = "   "
@@ -45,12 +45,21 @@ def show_answers(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
         _of_all(scores, groups, depth)
     for name, why in scores.faults:
         say(f"error in {name}: {why}", "yellow")
-    for path, why in scores.left_out:
-        say(f"left out: {why if path in why else f'{path}: {why}'}", "yellow", fold=False)
+    show_left_out(scores)
     if scores.preset == FRAMEWORK_2019 and not depth.quiet:
         from perdure.cli.capability_table import show_capabilities
 
         show_capabilities(scores)
+
+
+def show_left_out(scores: Survey, *, err: bool = False) -> None:
+    """Print what was left out of the scores, and why; to stderr if stdout is JSON."""
+    for path, why in scores.left_out:
+        said = f"left out: {why if path in why else f'{path}: {why}'}"
+        if err:
+            echo(clean(said), err=True)
+        else:
+            say(said, "yellow", fold=False)
 
 
 def _show(scores: Survey, group: Group, depth: Depth, heading: str, *, whole: bool = True) -> None:

@@ -85,6 +85,7 @@ def _content(name: str, lifetimes: int, seed: int) -> dict[str, Any]:
 
 def _show(console: Console, evaluated: Evaluation) -> None:
     """The tables of one protocol, and what they say, in words."""
+    from perdure.cli.answer import show_left_out
     from perdure.cli.running import show_beside
     from perdure.metrics.engine.presets import headline
     from perdure.stats.answer import answer
@@ -111,6 +112,7 @@ def _show(console: Console, evaluated: Evaluation) -> None:
                     f"{one.scenario_type}, {sentence(difference, one.system, one.baseline)}",
                     soft_wrap=True,
                 )
+    show_left_out(surveyed, err=console.quiet)
     console.print(_carried_over([one for one in surveyed.scores if one.learner == learners[-1]]), soft_wrap=True)
 
 

@@ -146,14 +146,18 @@ def _as_in_2019(result: RunResult, folder: Path | None, *, quiet: bool) -> None:
 
 def _show(console: Console, found: Evaluation, *, quiet: bool) -> None:
     """What the learners scored: of one all that `score` shows, several beside each other; and where the report is."""
-    from perdure.cli.answer import Depth, show_answers
+    from perdure.cli.answer import Depth, show_answers, show_left_out
 
-    if found.survey is None or console.quiet:
+    if found.survey is None:
+        return
+    if console.quiet:
+        show_left_out(found.survey, err=True)
         return
     if len(found) == 1:
         show_answers(found.survey, found.groups, Depth())
     else:
         _show_beside(console, found)
+        show_left_out(found.survey)
     if not quiet:
         better = f". Who is better, and how sure that is: perdure compare {found.prepared.into}"
         console.print(f"report: {found.report}{better if len(found) > 1 else ''}", soft_wrap=True)

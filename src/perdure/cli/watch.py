@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,14 +9,10 @@ import typer
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
 from perdure.cli.scoring import Experts, Logs
 from perdure.cli.terminal import echo
-from perdure.errors import PerdureError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from perdure.settings import Settings
     from perdure.watch.follow import Follower
-    from perdure.watch.totals import Planned
 
 __all__ = ["EXAMPLE", "watch"]
 
@@ -53,31 +48,13 @@ def watch(
     """
     from perdure.watch.follow import Follower
 
-    follower = Follower(logs, experts or (), settings, planned=_planned)
+    follower = Follower(logs, experts or (), settings)
     if once or json:
         _once(follower, json, quiet)
     elif terminal:
         _in_terminal(follower)
     else:
         _served(follower, host, port, token, open_page, quiet)
-
-
-def _planned(run: Path) -> Planned | None:
-    """How much a run folder's protocol asks for; nothing where there is none that can be read."""
-    try:
-        return _asked_for(run, (run / "protocol.json").stat().st_mtime_ns)
-    except (OSError, PerdureError):
-        return None
-
-
-@lru_cache(maxsize=64)
-def _asked_for(run: Path, _changed: int) -> Planned:
-    from perdure.run.folder import RunFolder
-    from perdure.run.plan import Plan
-    from perdure.watch.totals import Planned
-
-    protocol = RunFolder(run).protocol()
-    return Planned(protocol.lifetimes * len(protocol.scenarios), len(Plan(protocol).experts))
 
 
 def _once(follower: Follower, json: str | None, quiet: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from perdure.errors import RecordError
 from perdure.log.manifest import LOGGER_INFO, SCENARIO_INFO
 from perdure.log.write.journal import Journal
+from perdure.log.write.manifest import rewrite
 
 __all__ = ["DataLogger"]
 
@@ -85,7 +86,7 @@ class DataLogger:
 
     def write_info_files(self) -> None:
         """Write logger_info.json and scenario_info.json anew, after they were changed in place."""
-        self._journal.rewrite({LOGGER_INFO: self._logger_info, SCENARIO_INFO: self._scenario_info})
+        rewrite(self._journal.path, {LOGGER_INFO: self._logger_info, SCENARIO_INFO: self._scenario_info})
 
     def close(self) -> None:
         """End the log, and say so in it."""

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
 from perdure.errors import PerdureError
 from perdure.files import HEADER_LIMIT, read_bytes
 from perdure.frozen import frozen
+from perdure.gather.planned import compare_with_plans
 from perdure.gather.serving import OwnExpert, run_of
 from perdure.log.manifest import ROLES
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options, find, holds_experts, locate, parts
 
-__all__ = ["Found", "find_lifetimes", "named_apart"]
+__all__ = ["Findings", "Found", "find_lifetimes", "named_apart"]
 
 _PASSED_BY = frozenset({"lives", "logs"})  # folders that say nothing of who lives in them
 
@@ -43,6 +44,12 @@ class Found:
     """What the rows of a matrix are, where the matrices beside it tell."""
     lifetime: Lifetime | None = None
     """Where it was given as it is, and need not be read."""
+    surplus: frozenset[str] = frozenset()
+    """The lifetimes in a file of several that the protocol of its run does not plan."""
+
+    def without(self, names: frozenset[str]) -> Found:
+        """The same file without these of its lifetimes."""
+        return replace(self, surplus=names)
 
     def inside(self, name: str) -> Found:
         """One lifetime of a file that holds several."""
@@ -51,20 +58,32 @@ class Found:
         return replace(self, identity=who, typed=f"{self.typed}#{name}")
 
 
+@frozen
+class Findings:
+    """The lifetimes at or below some places, the experts among them, and how they differ from their protocols."""
+
+    lives: tuple[Found, ...]
+    experts: tuple[OwnExpert, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Run folder, and what is missing there or not planned."""
+    notes: tuple[str, ...] = ()
+
+
 def find_lifetimes(
     logs: Sequence[str | os.PathLike[str]],
     given: Sequence[str | os.PathLike[str]] = (),
     options: Options | None = None,
-) -> tuple[tuple[Found, ...], tuple[OwnExpert, ...]]:
-    """The lifetimes at or below `logs`, and the experts among them, which are no lives.
+) -> Findings:
+    """Find the lifetimes at or below `logs`, and the experts among them, which are no lives.
 
-    What lies there and was also `given` as an expert is no life either.
+    What lies there and was also `given` as an expert is no life either. A run folder is compared with its protocol:
+    what that does not plan is left out.
     """
     options = options or Options()
     lives: list[Found] = []
     experts: list[OwnExpert] = []
-    for log in logs:
-        place = locate(log)
+    places = [locate(log) for log in logs]
+    for log, place in zip(logs, places, strict=True):
         if _is_matrix(place):
             lives.append(_found(place, place, log))
             continue
@@ -78,14 +97,31 @@ def find_lifetimes(
             below = [place]  # the readers say best what is wrong with it
         for path in below:
             if path != place and _is_expert(path, place):
-                experts.append((str(path), run_of(path)))
+                experts.append(OwnExpert(str(path), run_of(path)))
                 continue
             found, pieces = _found(path, place, log), _pieces(path, options)
             if pieces != (None,) and holds_experts(path, options):
-                experts.append((str(path), path))  # those among them serve the others
+                experts.append(OwnExpert(str(path), path))  # those among them serve the others
                 found = replace(found, run=path)
             lives.extend(replace(found, part=piece) for piece in pieces)
-    return _without(_once(lives), given), tuple(experts)
+    compared = compare_with_plans(places, [*(one.path for one in lives), *(Path(one.path) for one in experts)])
+    return Findings(
+        _without(_once(_planned(lives, compared.surplus)), given),
+        tuple(_planned(experts, compared.surplus)),
+        compared.left_out,
+        compared.notes,
+    )
+
+
+_Log = TypeVar("_Log", Found, OwnExpert)
+
+
+def _planned(logs: Sequence[_Log], surplus: Mapping[str, frozenset[str]]) -> list[_Log]:
+    """Those of the logs that are planned, or hold lifetimes that are."""
+    if not surplus:
+        return list(logs)
+    more = [(one, surplus.get(os.path.abspath(one.path), frozenset[str]())) for one in logs]
+    return [one.without(names) if names else one for one, names in more if Path(one.path).name not in names]
 
 
 def _once(lives: Sequence[Found]) -> list[Found]:
@@ -186,8 +222,11 @@ def _is_matrix(path: Path) -> bool:
 
 def _is_expert(path: Path, place: Path) -> bool:
     """Whether a lifetime below `place` is an expert or a twin: it lies in `experts/` beside `lives/`, or says so."""
-    if path.relative_to(place).parts[0] == "experts" and (place / "lives").is_dir():
-        return True
+    above = place
+    for name in path.relative_to(place).parts[:-1]:
+        if name in ("experts", "twins") and (above / "lives").is_dir():
+            return True
+        above /= name
     try:
         manifest = msgspec.json.decode(read_bytes(path / "manifest.json", HEADER_LIMIT))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):

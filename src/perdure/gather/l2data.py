@@ -6,8 +6,8 @@ from pathlib import Path
 
 from perdure.curves.experts import read_experts
 from perdure.errors import LogError, NotALog
+from perdure.files import folder_name
 from perdure.frozen import frozen
-from perdure.log.formats.learnkit_tree import folder_name
 from perdure.log.places import taskinfo_file
 from perdure.log.read import Options, find, lifetimes, locate
 from perdure.log.write.learnkit import write_learnkit

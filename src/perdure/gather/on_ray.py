@@ -124,7 +124,7 @@ def _needed_by_all(how: How, found: Sequence[Found]) -> dict[str, bytes]:
     several = Counter(str(one.path.resolve()) for one in found if one.lifetime is None and one.path.is_file())
     places = [
         *(one for one in how.experts if isinstance(one, str)),
-        *(path for path, _ in how.own_experts),
+        *(one.path for one in how.own_experts),
         *how.settings.files,
         *(path for path, times in several.items() if times > 1),
     ]
@@ -176,7 +176,7 @@ class Scoring:
                     metrics=tuple(self._here(one) if one in settings.files else one for one in settings.metrics),
                 ),
                 experts=tuple(self._here(one) if isinstance(one, str) else one for one in how.experts),
-                own_experts=tuple((self._here(path), run) for path, run in how.own_experts),
+                own_experts=tuple(one._replace(path=self._here(one.path)) for one in how.own_experts),
             )
         )
         if unknown := known - registered():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from perdure.curves.experts import Experts, joined, read_experts
 from perdure.log.model import Lifetime
@@ -12,8 +14,20 @@ from perdure.log.read import Options
 
 __all__ = ["OwnExpert", "Serving", "idle", "run_of"]
 
-OwnExpert = tuple[str, Path | None]
-"""Where an expert lies, and the run folder, or file of several lifetimes, whose lifetimes alone it serves."""
+
+class OwnExpert(NamedTuple):
+    """An expert that was found among lifetimes."""
+
+    path: str
+    run: Path | None
+    """The run folder, or file of several lifetimes, whose lifetimes alone it serves."""
+    surplus: frozenset[str] = frozenset()
+    """The experts in a file of several that the protocol of its run does not plan."""
+
+    def without(self, names: frozenset[str]) -> OwnExpert:
+        """The same file without these of its experts."""
+        return self._replace(surplus=names)
+
 
 _DEFAULTS = Options()
 
@@ -41,8 +55,10 @@ class Serving:
     ) -> None:
         self._options = options
         self._paths: dict[Path | None, list[str]] = {}
-        for path, run in found:
+        self._surplus: dict[str, frozenset[str]] = {}
+        for path, run, surplus in found:
             self._paths.setdefault(run, []).append(path)
+            self._surplus[path] = surplus
         # What is wrong with a path that was given is an error of the call, and raised at once.
         given = tuple(given)
         paths = [one for one in given if not isinstance(one, Lifetime)]
@@ -56,8 +72,16 @@ class Serving:
         """The experts of a lifetime in the run folder `run`, or in none."""
         if run not in self._to_run:
             own = self._paths.get(run)
-            self._to_run[run] = joined(self._to_all, read_experts(own, self._options)) if own else self._to_all
+            self._to_run[run] = joined(self._to_all, self._read(own)) if own else self._to_all
         return self._to_run[run]
+
+    def _read(self, own: Sequence[str]) -> Experts:
+        read = read_experts(own, self._options)
+
+        def planned(experts: Iterable[Lifetime]) -> tuple[Lifetime, ...]:
+            return tuple(one for one in experts if one.inside not in self._surplus.get(str(one.path), ()))
+
+        return replace(read, lifetimes=planned(read.lifetimes), twins=planned(read.twins))
 
     def everywhere(self) -> tuple[Lifetime, ...]:
         """Every expert there is, of every run."""
@@ -70,6 +94,6 @@ def idle(found: Iterable[OwnExpert], runs: Iterable[Path | None]) -> tuple[tuple
     alive = set(runs)
     return tuple(
         (path, f"{path}: an expert of {run}, but no lifetime of that run is scored; give it by --experts to use it")
-        for path, run in found
+        for path, run, _ in found
         if run is not None and run not in alive
     )

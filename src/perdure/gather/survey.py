@@ -77,15 +77,15 @@ def survey(
     as many as there are cores, and one for a few lifetimes. With `engine` "ray" the lifetimes are sent to
     the cluster at `address`, at RAY_ADDRESS, or one started here.
     """
-    settings, of_joint = _with_joint(settings or Settings())
+    settings, of_joint, without = _with_joint(settings or Settings())
     given, experts = _several(logs, settings.reading()), _several(experts)
     if not given:
         raise NotALog("no logs were given", _TAKEN)
     scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
     files, kept = _score_files([one for one in given if not isinstance(one, Lifetime)], settings)
     places = [one for one in given if not isinstance(one, Lifetime) and one not in files]
-    found, own = find_lifetimes(places, [one for one in experts if not isinstance(one, Lifetime)], settings.reading())
-    found = (*(_in_memory(one) for one in given if isinstance(one, Lifetime)), *found)
+    there = find_lifetimes(places, [one for one in experts if not isinstance(one, Lifetime)], settings.reading())
+    own, found = there.experts, (*(_in_memory(one) for one in given if isinstance(one, Lifetime)), *there.lives)
     stated = _stated(scorer) if not experts and not own else ()
     how = How(
         settings,
@@ -109,6 +109,7 @@ def survey(
     lives = _told_apart(_beside_joint(how, list(zip(found, done, strict=True)), count))
     lives += _scored_before([score for one in kept for score in one.scores], {one.id for one in lives}, settings)
     problems = [pair for one in done for pair in one.left_out] + [pair for one in kept for pair in one.left_out]
+    problems += (*there.left_out, *without)
     if not lives and len(problems) == 1 and surveyor.raised is not None:
         raise surveyor.raised
     if not lives and not problems:
@@ -123,7 +124,7 @@ def survey(
     return Survey(
         lives=tuple(lives),
         left_out=(*problems, *((as_text(name), as_text(why)) for name, why in unserved.items())),
-        settings=described(settings, scorer, [_called(one) for one in (*how.experts, *(path for path, _ in own))]),
+        settings=described(settings, scorer, [_called(one) for one in (*how.experts, *(one.path for one in own))]),
         preset=scorer.preset.name if found or not kept else kept[0].preset,
         metrics=scorer.metrics if found else {key: one for key, one in scorer.metrics.items() if key in written},
         settings_from=settings.sources(),
@@ -132,6 +133,7 @@ def survey(
         notes=(
             *(f"experts as stated in {one}" for one in stated),
             *of_joint,
+            *there.notes,
             *(_unheeded(settings) if kept else ()),
         ),
     )
@@ -159,19 +161,20 @@ def score(
             f"{len(found.lives)} lifetimes ({ids}, …)", "perdure.survey takes several", file=_called(log)
         )
     made = found.scores[0]
-    return replace(made, notes=(*made.notes, *(f"expert left out: {why}" for _, why in found.left_out)))
+    left_out = (f"left out: {why if path in why else f'{path}: {why}'}" for path, why in found.left_out)
+    return replace(made, notes=(*made.notes, *left_out))
 
 
-def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...]]:
-    """The settings with numbers for the joint learner where its lifetimes were named, and what to say of it."""
+def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """The settings with numbers for the joint learner where its lifetimes were named; notes on it, what is left out."""
     place = place_of(settings.joint)
     if place is None:
-        return settings, ()
+        return settings, (), ()
     plain = replace(settings, joint=None, preset=STANDARD, metrics=(), margins={})
-    lives = survey(place, settings=plain, look=finals).lives
-    lives = tuple(one for one in lives if is_joint(one.score.identity)) or lives
+    found = survey(place, settings=plain, look=finals)
+    lives = tuple(one for one in found.lives if is_joint(one.score.identity)) or found.lives
     said = f"joint accuracies: the last evaluations of {plural(len(lives), 'lifetime')} at {place}"
-    return replace(settings, joint=joint_accuracies(lives, place)), (as_text(said),)
+    return replace(settings, joint=joint_accuracies(lives, place)), (as_text(said),), found.left_out
 
 
 def _beside_joint(how: How, places: Sequence[tuple[Found, Done]], count: int) -> list[tuple[Found, Life]]:

@@ -112,7 +112,7 @@ class Surveyor:
         for one in lifetimes(found.path, options, found.part):
             if not one.inside:
                 yield found, one
-            elif one.role == "life":
+            elif one.role == "life" and one.inside not in found.surplus:
                 yield found.inside(one.inside), one
 
     def _tell(self, some: Sequence[_Read]) -> None:

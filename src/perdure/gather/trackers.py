@@ -47,13 +47,13 @@ def send(log: str | Path, target: str, settings: Settings | None = None) -> Sent
     settings = settings or Settings()
     scored = survey(log, settings=settings)
     values = {one.id: {name: value for name, value in one.values.items() if value is not None} for one in scored}
-    found, _ = find_lifetimes([log], options=settings.reading())
+    found = find_lifetimes([log], options=settings.reading()).lives
     runs: dict[str, int] = {}
     left_out = list(scored.left_out)
     for place in {one.path: one for one in found}.values():
         try:
             for life in lifetimes(place.path, settings.reading()):
-                if life.role != "life" and (life.inside or len(found) > 1):
+                if (life.role != "life" and (life.inside or len(found) > 1)) or life.inside in place.surplus:
                     continue  # what lives are held against is none, unless it alone was given
                 name = f"{place.identity.id}#{life.inside}" if life.inside else place.identity.id
                 scalars = scalars_of(life)

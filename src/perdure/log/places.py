@@ -7,7 +7,12 @@ from pathlib import Path
 
 from perdure.files import data_folder
 
-__all__ = ["as_text", "data_folder", "latest_log", "logs_folder", "printable", "taskinfo_file"]
+__all__ = ["PARTS", "PROTOCOL", "as_text", "data_folder", "latest_log", "logs_folder", "printable", "taskinfo_file"]
+
+PROTOCOL = "protocol.json"
+"""The file in a run folder that holds its protocol."""
+PARTS = ("lives", "experts", "twins")
+"""The folders in a run folder that hold its logs."""
 
 
 def as_text(path: str | os.PathLike[str]) -> str:

@@ -70,7 +70,7 @@ class Ledger:
     """By file, relative to the log."""
     abandoned: frozenset[str] = frozenset()
     """Files that a journal began and did not finish, which nothing closes any more."""
-    described: Mapping[str, int] = field(default_factory=dict)
+    described: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """The checksums of the files that describe the log, by name."""
     ended: bool = False
     """Whether every worker that wrote closed its part."""
@@ -115,7 +115,7 @@ def ledger_of(place: Path) -> Ledger | None:
     blocks: dict[str, tuple[int, _Event]] = {}
     continued: dict[str, int] = {}
     abandoned: set[str] = set()
-    described: dict[str, int] = {}
+    described: dict[str, tuple[int, ...]] = {}
     last: dict[str, tuple[int, _Event]] = {}
     problems: list[Problem] = []
     for number, line in enumerate(content.splitlines(), 1):
@@ -125,7 +125,8 @@ def ledger_of(place: Path) -> Ledger | None:
             problems.append(_unread(number, line, str(problem)))
             continue
         if event.event == "description":
-            described |= event.files
+            # A process may have died between this line and the file, so that the one before counts too.
+            described |= {name: (*described.get(name, ())[-1:], checksum) for name, checksum in event.files.items()}
             continue
         last[event.worker] = number, event
         if event.event == "block":
@@ -218,7 +219,7 @@ def compared(ledger: Ledger, found: Mapping[str, Seen]) -> Iterator[Problem]:
 
 def description_problems(ledger: Ledger, place: Path) -> Iterator[Problem]:
     """Yield an error for each file that describes the log and is not as the journal wrote it."""
-    for name, checksum in ledger.described.items():
+    for name, checksums in ledger.described.items():
         try:
             found = zlib.crc32(files.read_bytes(place / name, files.HEADER_LIMIT, within=place))
         except FileNotFoundError:
@@ -227,8 +228,8 @@ def description_problems(ledger: Ledger, place: Path) -> Iterator[Problem]:
             what = problem.said if isinstance(problem, LogError) else f"cannot be read: {problem.strerror}"
             yield Problem("error", name, None, what, _RESTORE)
         else:
-            if found != checksum:
-                what = f"altered after it was written (checksum {found}, the journal wrote {checksum})"
+            if found not in checksums:
+                what = f"altered after it was written (checksum {found}, the journal wrote {checksums[-1]})"
                 yield Problem("error", name, None, what, _RESTORE)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
+from perdure import files
 from perdure.errors import PerdureError, nearest
 from perdure.frozen import frozen
 
@@ -19,7 +20,7 @@ __all__ = ["KEYS", "MOST_LIVES", "Section", "Takes", "checked", "refuse_strange"
 MOST_LIVES = 100_000
 """Lives of one protocol; more are several protocols."""
 
-_LONGEST_NAME = 200
+_LONGEST_SHOWN = 200
 _DEEPEST = 100
 _NOT_CUSTOM = frozenset({"cpu", "gpu", "memory", "object_store_memory"})
 _BEYOND = 2**63  # TOML's own whole numbers
@@ -59,14 +60,12 @@ def _is_amounts(value: Any) -> bool:
     return all(_AMOUNT.fits(one) for one in value.values())
 
 
-def _is_folder_name(value: Any) -> bool:
-    fits = isinstance(value, str) and 0 < len(value.strip()) <= len(value) <= _LONGEST_NAME
-    return fits and value.isprintable() and not set(value) & set("/\\")
-
-
 _FILE = Takes("the name of a file", lambda value: isinstance(value, str) and value.strip() != "" and "\0" not in value)
 _TEXT = Takes("text", lambda value: isinstance(value, str) and value.strip() != "")
-_NAME = Takes(f"a name without slashes, of at most {_LONGEST_NAME} characters", _is_folder_name)
+_NAME = Takes(
+    "a name without slashes, of at most 200 characters (bytes in UTF-8), that does not start with a dot",
+    lambda value: files.name_fault(value) is None,
+)
 _TABLE = Takes("a table", lambda value: isinstance(value, Mapping))
 _TABLES = Takes("tables, each under [[scenarios]]", lambda value: isinstance(value, list))
 _TEXTS = Takes(
@@ -166,7 +165,7 @@ def checked(content: Any, keys: Mapping[str, Takes], where: str) -> Section:
         raise PerdureError(f"is {_shown(content)}", "expected a table", file=where)
     for key, value in content.items():
         if key not in keys:
-            raise PerdureError(f"unknown key {_shown(key)}", nearest(key[:_LONGEST_NAME], keys), file=where)
+            raise PerdureError(f"unknown key {_shown(key)}", nearest(key[:_LONGEST_SHOWN], keys), file=where)
         if not keys[key].fits(value):
             raise PerdureError(f"{key!r} is {_shown(value)}", f"expected {keys[key].what}", file=where)
     return Section(content, where)
@@ -194,4 +193,4 @@ def refuse_strange(content: Any) -> None:
 def _shown(value: Any) -> str:
     """A value for a message, which need not hold all of it."""
     said = repr(value)
-    return said if len(said) <= _LONGEST_NAME else f"{said[:_LONGEST_NAME]}…"
+    return said if len(said) <= _LONGEST_SHOWN else f"{said[:_LONGEST_SHOWN]}…"

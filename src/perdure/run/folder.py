@@ -3,6 +3,7 @@
 protocol.json       what is run here, files included
 lives/life-000/     one log per life; traceback.txt in it where the learner raised
 experts/…-00/       one log per expert
+twins/life-000-twin/   one log per twin
 lives/batch-000.parquet, experts/batch-000.parquet   in place of these, where the batched engine lived them
 .run/               states of unfinished lives, what learners printed, pre-deployment, the lock
 """
@@ -21,6 +22,7 @@ from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.manifest import object_in
+from perdure.log.places import PARTS, PROTOCOL
 from perdure.log.sources import DATA_FILE
 from perdure.log.verify import ended
 from perdure.log.write.manifest import write_object
@@ -30,9 +32,9 @@ from perdure.run.protocol import OUTSIDE, Protocol, ProtocolError, parse_protoco
 from perdure.run.resume import States
 from perdure.run.shard import Shard
 
-__all__ = ["RunFolder"]
+__all__ = ["RunFolder", "names_in"]
 
-_PROTOCOL, _TRACEBACK = "protocol.json", "traceback.txt"
+_TRACEBACK = "traceback.txt"
 _UNRECORDED_EXPERTS = 1  # per task variant: version 0.1 planned so many where a protocol named no number
 
 
@@ -46,7 +48,7 @@ class RunFolder:
 
     def refuse_others(self, protocol: Protocol) -> None:
         """Refuse a folder that holds another protocol's lives; one in which nothing was lived is anyone's."""
-        if (self.path / _PROTOCOL).exists():
+        if (self.path / PROTOCOL).exists():
             theirs = self.protocol()
             if theirs.digest != protocol.digest and self.is_lived_in:
                 raise ProtocolError(
@@ -55,21 +57,21 @@ class RunFolder:
                     "choose another folder",
                     file=self.path,
                 )
-        elif any((self.path / part).exists() for part in ("lives", "experts")):
+        elif any((self.path / part).exists() for part in PARTS):
             raise ProtocolError(
-                f"holds lifetimes, but no {_PROTOCOL} says of which protocol", "choose another folder", file=self.path
+                f"holds lifetimes, but no {PROTOCOL} says of which protocol", "choose another folder", file=self.path
             )
 
     def planned(self, protocol: Protocol) -> Protocol:
         """`protocol` with its number of experts; where it names none, what was begun here keeps its own."""
         if "experts" in protocol.document:
             return protocol
-        theirs = self.protocol() if (self.path / _PROTOCOL).exists() else protocol
+        theirs = self.protocol() if (self.path / PROTOCOL).exists() else protocol
         return protocol.with_experts((theirs if theirs.digest == protocol.digest else protocol).experts)
 
     def holds(self, protocol: Protocol) -> bool:
         """Whether this is the folder of exactly this protocol."""
-        return (self.path / _PROTOCOL).exists() and self.protocol().document == protocol.document
+        return (self.path / PROTOCOL).exists() and self.protocol().document == protocol.document
 
     def claim(self, protocol: Protocol, *, alone: bool = True) -> None:
         """Make this the folder of `protocol`, for who holds its lock; another protocol's lives are refused.
@@ -77,7 +79,7 @@ class RunFolder:
         Who is not alone in it finds it claimed, or is refused.
         """
         self.refuse_others(protocol)
-        file = self.path / _PROTOCOL
+        file = self.path / PROTOCOL
         with self._disk():
             if file.exists():
                 theirs = self.protocol()
@@ -92,8 +94,7 @@ class RunFolder:
                     )
                 if theirs.digest != protocol.digest:  # failed before its first experience: what is left says nothing
                     for part in (
-                        "lives",
-                        "experts",
+                        *PARTS,
                         ".run/states",
                         ".run/output",
                         ".run/batched",
@@ -104,7 +105,7 @@ class RunFolder:
 
     def refuse_gone(self) -> None:
         """Refuse to go on in a folder that was removed under a run: what would be made anew is nobody's."""
-        if not (self.path / _PROTOCOL).exists():
+        if not (self.path / PROTOCOL).exists():
             raise ProtocolError(
                 "was removed during a run",
                 "make sure that nothing removes it, and run again from the start",
@@ -114,14 +115,14 @@ class RunFolder:
     @property
     def is_lived_in(self) -> bool:
         """Whether any experience was logged here."""
-        parts = ("lives/*", "experts/*", f".run/{PRE_DEPLOYMENT}")
-        if any(self.path.glob(f"lives/*{SUFFIX}")):
+        if any(file for part in PARTS for file in self.path.glob(f"{part}/*{SUFFIX}")):
             return True
+        parts = (*(f"{part}/*" for part in PARTS), f".run/{PRE_DEPLOYMENT}")
         return any(file.stat().st_size for part in parts for file in self.path.glob(f"{part}/*/*/{DATA_FILE}"))
 
     def protocol(self) -> Protocol:
         """The protocol that is run here."""
-        file = self.path / _PROTOCOL
+        file = self.path / PROTOCOL
         try:
             return parse_protocol({"experts": _UNRECORDED_EXPERTS, **object_in(file)}, self.path, str(file))
         except LogError as problem:
@@ -180,7 +181,7 @@ class RunFolder:
     def is_finished(self, job: Job) -> bool:
         """Whether a life was lived to its end."""
         place = self.place(job)
-        if any(job.id in _names_in(file, file.stat().st_mtime_ns) for file in place.parent.glob(f"*{SUFFIX}")):
+        if any(job.id in names_in(file) for file in place.parent.glob(f"*{SUFFIX}")):
             return True
         if (place / _TRACEBACK).exists() or not ended(place):
             return False
@@ -208,9 +209,13 @@ class RunFolder:
             (self.place(job) / _TRACEBACK).unlink(missing_ok=True)
 
 
+def names_in(file: Path) -> frozenset[str]:
+    """The ids of the lifetimes in a file that the batched engine wrote."""
+    return _names_in(file, file.stat().st_mtime_ns)
+
+
 @lru_cache(maxsize=64)
 def _names_in(file: Path, _changed: int) -> frozenset[str]:
-    """The lives of a file that the batched engine wrote."""
     return frozenset(pl.scan_parquet(file).select(pl.col("lifetime").unique().cast(pl.String)).collect().to_series())
 
 

@@ -12,7 +12,7 @@ from perdure.learners.digest import chained, continues
 from perdure.learners.find import learner_digest, make_learner
 from perdure.learners.interface import LearnerError, Saved
 from perdure.log.manifest import MANIFEST, object_in
-from perdure.log.write.manifest import write_object
+from perdure.log.write.manifest import rewrite
 from perdure.run.folder import RunFolder
 from perdure.run.lead import lead
 from perdure.run.lifetime import Life, live
@@ -120,9 +120,7 @@ def _pre_deployed_digest(protocol: Protocol, job: Job, folder: RunFolder) -> str
 def _record_digest(life: Path, digest: str) -> None:
     """Record in the manifest of a lifetime that it continues with other code."""
     manifest = object_in(life / MANIFEST)
-    write_object(
-        life / MANIFEST, {**manifest, "protocol": {**(manifest.get("protocol") or {}), "learner_digest": digest}}
-    )
+    rewrite(life, {MANIFEST: {**manifest, "protocol": {**(manifest.get("protocol") or {}), "learner_digest": digest}}})
 
 
 def _opened(

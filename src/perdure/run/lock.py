@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import time
@@ -28,7 +29,7 @@ except ImportError:  # Windows has no flock; there two runs in one folder go unn
 
 _HAS_LOCKS = fcntl is not None
 
-__all__ = ["held"]
+__all__ = ["held", "is_held", "shards_of"]
 
 _PATIENCE_S = 5.0  # workers of a killed run notice within a second or so
 
@@ -64,6 +65,32 @@ def held(folder: Path, shard: Shard | None, claim: Callable[[bool], None]) -> It
             os.close(descriptor)
 
 
+def is_held(folder: Path) -> bool:
+    """Return whether a run, or a shard of one, is active in a run folder; False if the system has no locks."""
+    return _HAS_LOCKS and any(_is_taken(file) for file in (folder / ".run").glob("lock*"))
+
+
+def _is_taken(file: Path) -> bool:
+    # The lock is shared, so that it keeps out nobody who only asks as well.
+    with suppress(OSError), files.opened(file) as opened:
+        if not _taken(opened.fileno(), fcntl.LOCK_SH):
+            return True
+    return False
+
+
+def shards_of(folder: Path) -> tuple[Shard, ...]:
+    """Return the shards that were run in a folder; none if the last run there was not in shards."""
+    try:
+        with files.opened(folder / ".run" / "lock") as lock:
+            count = _named(lock.fileno()).get("of")
+    except OSError:
+        return ()
+    if not isinstance(count, int):
+        return ()
+    found = (one.name.removeprefix("lock-").partition("-of-") for one in (folder / ".run").glob(f"lock-*-of-{count}"))
+    return tuple(Shard(int(number), int(of)) for number, _, of in sorted(found) if number.isdigit() and of.isdigit())
+
+
 def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None]) -> None:
     """Hold the folder together with the other shards of the same run; who comes first claims it for all."""
     if _taken(lock, fcntl.LOCK_EX):
@@ -82,6 +109,8 @@ def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None])
 
 def _opened(file: Path, opened: list[int]) -> int:
     file.parent.mkdir(parents=True, exist_ok=True)
+    if file.parent.is_symlink():
+        raise OSError(errno.ELOOP, f"{file.parent} is a link, which is not followed")
     descriptor = files.descriptor(file, os.O_RDWR | os.O_CREAT)
     opened.append(descriptor)
     return descriptor

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import UnknownName
+from perdure.files import folder_name, name_fault
 from perdure.frozen import frozen
 from perdure.run.protocol import Protocol, ScenarioPlan
 from perdure.run.seeds import Seeds, seed_for
@@ -55,11 +56,23 @@ class Plan:
     protocol: Protocol
 
     @cached_property
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """The ids of lifetimes, experts and twins, by their part of the run folder; nothing is composed for them."""
+        lives = tuple(f"life-{at:03d}" for at in range(self.protocol.lifetimes * len(self.protocol.scenarios)))
+        return {
+            "lives": lives,
+            "experts": tuple(
+                _expert(label, number) for label in self._learned for number in range(self.protocol.experts)
+            ),
+            "twins": tuple(f"{name}-twin" for name in lives if self.protocol.twin),
+        }
+
+    @cached_property
     def lives(self) -> tuple[Job, ...]:
         """Round after round, one life of each scenario; more lifetimes only add further rounds."""
         scenarios = self.protocol.scenarios
         return tuple(
-            self._job(f"life-{turn * len(scenarios) + at:03d}", "life", plan, turn)
+            self._job(self.names["lives"][turn * len(scenarios) + at], "life", plan, turn)
             for turn in range(self.protocol.lifetimes)
             for at, plan in enumerate(scenarios)
         )
@@ -67,26 +80,29 @@ class Plan:
     @cached_property
     def experts(self) -> tuple[Job, ...]:
         """For each learned task variant, as many as asked for, each as long as the longest life learns it."""
-        if self.protocol.experts == 0:
-            return ()
-        longest: dict[str, tuple[int, Syllabus]] = {}
-        for plan in self.protocol.scenarios:
-            syllabus = plan.syllabus(0)
-            for label in dict.fromkeys(block.task for block in syllabus.scenario.blocks if block.mode == "learn"):
-                length = _learned(syllabus, label)
-                if length and (label not in longest or length > longest[label][0]):
-                    longest[label] = (length, single_of(syllabus, label))
         return tuple(
-            self._job(f"{label}-{number:02d}", "expert", ScenarioPlan(f"{label}-expert", syllabus), number)
-            for label, (_, syllabus) in longest.items()
+            self._job(_expert(label, number), "expert", ScenarioPlan(f"{label}-expert", syllabus), number)
+            for label, syllabus in self._learned.items()
             for number in range(self.protocol.experts)
         )
+
+    @cached_property
+    def _learned(self) -> Mapping[str, Syllabus]:
+        """The syllabus of an expert of each learned task variant; empty if no experts are planned."""
+        longest: dict[str, tuple[int, Syllabus]] = {}
+        for plan in self.protocol.scenarios if self.protocol.experts else ():
+            syllabus = plan.syllabus(0)
+            for label in dict.fromkeys(block.task for block in syllabus.scenario.blocks if block.mode == "learn"):
+                length = _length(syllabus, label)
+                if length and (label not in longest or length > longest[label][0]):
+                    longest[label] = (length, single_of(syllabus, label))
+        return {label: syllabus for label, (_, syllabus) in longest.items()}
 
     @cached_property
     def twins(self) -> tuple[Job, ...]:
         """Each life once more, by a learner that starts anew in every block; where the protocol asks for it."""
         lives = self.lives if self.protocol.twin else ()
-        return tuple(replace(job, id=f"{job.id}-twin", role="twin") for job in lives)
+        return tuple(replace(job, id=name, role="twin") for job, name in zip(lives, self.names["twins"], strict=True))
 
     @cached_property
     def pre_deployment(self) -> Job | None:
@@ -129,7 +145,13 @@ class Plan:
         return Job(identity, role, plan.name, plan.syllabus(seeds.scenario), seed, seeds)
 
 
-def _learned(syllabus: Syllabus, label: str) -> int:
+def _expert(label: str, number: int) -> str:
+    """Return the id of an expert; a task whose name cannot name a folder, as ALE/Pong-v5, has it encoded."""
+    safe = folder_name(label) if "%" in label or name_fault(f"{label}-000000") else label
+    return f"{safe}-{number:02d}"
+
+
+def _length(syllabus: Syllabus, label: str) -> int:
     """How long a task is learned awake, in experiences or in steps."""
     return sum(
         (steps or 0) if block.length is None else block.length

@@ -29,6 +29,7 @@ from perdure.settings import checked as checked_settings
 __all__ = [
     "EXPERTS",
     "OUTSIDE",
+    "RESERVED",
     "Limits",
     "Protocol",
     "ProtocolError",
@@ -47,6 +48,9 @@ EXPERTS = 5
 """Experts per task variant where a protocol names no number: as many as a verdict beside them takes unflagged."""
 OUTSIDE = frozenset({"lifetimes", "experts", "twin", "power", "limits", "resources", "score"})
 """What may change in a protocol without making it another: how many lives, what they may cost, how they are scored."""
+
+RESERVED = frozenset({"lives", "experts", "twins", "logs", "taskinfo", "protocol.json", "report.html", "perdure.toml"})
+"""Names in a run folder or a data folder that a learner's own folder must not take."""
 
 
 @frozen
@@ -165,9 +169,17 @@ def parse_protocols(
     shared = {key: value for key, value in content.items() if key != "learners"}
     found = tuple(parse_protocol({**shared, "learner": one}, folder, where) for one in listed)
     titles = [one.title for one in found]
-    if len(set(titles)) < len(titles):
+    for title in titles:
+        if fault := files.name_fault(title, RESERVED):
+            raise ProtocolError(
+                f"a learner is called {title!r:.200}, which cannot name its folder: {fault}",
+                'give it another name = "…"',
+                file=where,
+            )
+    folded = [title.casefold() for title in titles]  # some file systems do not tell case apart
+    if len(set(folded)) < len(folded):
         raise ProtocolError(
-            f"two learners are called {_twice(titles)!r}", 'give one of them another name = "…"', file=where
+            f"two learners are called {_twice(folded)!r}", 'give one of them another name = "…"', file=where
         )
     return found
 

@@ -162,8 +162,9 @@ class Evaluation(Tabular):
 
     @property
     def whole(self) -> bool:
-        """Whether nothing failed, and nothing is missing that was asked for."""
-        return not self.failed and (self.prepared.in_part or not self.missing)
+        """Whether nothing failed, nothing is missing that was asked for, and nothing was left out of the score."""
+        left_out = self.survey is not None and self.survey.left_out
+        return not self.failed and (self.prepared.in_part or not self.missing) and not left_out
 
     def table(self) -> pl.DataFrame:
         """One row per life, expert and twin of each learner: whether it is finished, and why it failed; or the plan."""
@@ -177,7 +178,10 @@ class Evaluation(Tabular):
             return {**facts, **{name: fact for run in self.runs for name, fact in run.as_json().items()}, **score}
         for title, run in zip(self.prepared.titles, self.runs, strict=False):
             facts["learners"][title].update(run.as_json())
-        return {**facts, **({"score": [group.as_json() for group in self.groups]} if self.scored else {})}
+        if self.survey is None:
+            return facts
+        left_out = [{"path": path, "why": why} for path, why in self.survey.left_out]
+        return {**facts, "score": [group.as_json() for group in self.groups], "left_out": left_out}
 
     def _named(self, run: RunResult, name: str) -> str:
         return name if len(self.runs) == 1 else f"{run.plan.protocol.title}/{name}"

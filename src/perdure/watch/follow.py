@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from perdure.curves.model import Curves, Prep
 from perdure.errors import PerdureError
 from perdure.gather.find import Found, find_lifetimes, named_apart
 from perdure.gather.model import Survey
+from perdure.gather.planned import planned_names
 from perdure.gather.serving import OwnExpert
 from perdure.gather.survey import described, renamed
 from perdure.gather.surveyor import How, Surveyor
@@ -51,7 +53,6 @@ class Follower:
         settings: Settings | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
-        planned: Callable[[Path], Planned | None] = lambda _: None,
     ) -> None:
         self.logs = [locate(log) for log in logs]
         self.settings = settings or Settings()
@@ -73,9 +74,10 @@ class Follower:
         self._searched = -1e9
         self._score_from = 0.0
         self._verdicts: dict[str, tuple[Score, Mapping[str, Verdict]]] = {}
-        self._planned = planned
         self._runs: dict[Path, Planned] = {}
         self._found_experts = 0
+        self._unlike_plan: tuple[tuple[str, str], ...] = ()
+        """Run folders, and what is missing there or not planned."""
         self._said: tuple[Score | None, str] = (None, "")
         self._drawn: tuple[str | None, int, str, float] = (None, -1, "", 0.0)
         self._overdue = False
@@ -97,7 +99,7 @@ class Follower:
     def how(self) -> dict[str, dict[str, Any]]:
         """What decides the scores, and where it came from."""
         settings = described(
-            self.settings, self._scorer, [*map(str, self._experts), *(path for path, _ in self._known_experts)]
+            self.settings, self._scorer, [*map(str, self._experts), *(one.path for one in self._known_experts)]
         )
         return {"settings": settings, "settings_from": self.settings.sources()}
 
@@ -200,7 +202,7 @@ class Follower:
         return (*told, *self._unread())
 
     def _unread(self) -> list[tuple[str, str]]:
-        return [pair for place in self.still.values() for pair in place.done.left_out]
+        return [*(pair for place in self.still.values() for pair in place.done.left_out), *self._unlike_plan]
 
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with the place rather than with a lifetime."""
@@ -233,24 +235,30 @@ class Follower:
         if now - self._searched < _SEARCH_S:
             return False
         self._searched = now
-        changed = False
         try:
             places = [place for place in self.logs if place.exists()]
-            found, own = find_lifetimes(places, self._experts, self.settings.reading())
+            there = find_lifetimes(places, self._experts, self.settings.reading())
         except PerdureError:
             return False  # a folder vanished while it was listed; the next search will know
+        found, own = there.lives, there.experts
+        changed, self._unlike_plan = self._unlike_plan != there.left_out, there.left_out
         for one in named_apart(found):
             if one.path in self.lives:
                 self.lives[one.path].id = one.identity.id
             elif one.path not in self.still and (not one.path.is_dir() or any(find(one.path))):
                 self._follow(one, now)
                 changed = True
+        known = {one.path for one in found}
+        for path in [path for path in self.lives if path not in known and path.is_dir()]:
+            del self.lives[path]  # its protocol does not plan it any more
+            changed = True
         changed = self._tell(now) or changed
-        experts = tuple((path, run) for path, run in own if ended(Path(path)))
+        experts = tuple(one for one in own if ended(Path(one.path)))
         self._found_experts = len(own)
         for run in {*(place.resolve() for place in places), *(one.run for one in found if one.run)}:
-            if (plan := self._planned(run)) is not None:  # more lifetimes may be asked for while it runs
-                self._runs[run] = plan
+            with suppress(PerdureError):  # no protocol; and more lifetimes may be asked for while it runs
+                names = planned_names(run)
+                self._runs[run] = Planned(len(names["lives"]), len(names["experts"]))
         if experts != self._known_experts:
             self._known_experts = experts
             self._surveyor = self._with(experts)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.log.formats.learnkit_tree import Phase, folder_name
+from perdure.files import folder_name
+from perdure.log.formats.learnkit_tree import Phase
 
 
 @pytest.mark.parametrize("name", ["../../x", "/", "", ".", "..", "a/b", "a\\b", "é" * 300, "%", "con:x", "~"])

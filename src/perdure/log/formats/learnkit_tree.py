@@ -1,4 +1,4 @@
-"""The words of the 2019 learnkit tree: its columns, its phases, and names that are safe as folders.
+"""The words of the 2019 learnkit tree: its columns and its phases.
 
 Columns are those of S004 Fig. 1.3. In these files "task" is an episode's number and "sub_task" a
 sub-episode's; what Perdure calls a task is "class_name". See S003 §1.1.
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from urllib.parse import quote
 
 from perdure.frozen import frozen
 
-__all__ = ["BATCH_COLUMNS", "BLOCK_REPORT", "BOOKKEEPING", "EPISODE_COLUMNS", "OURS", "SPACES", "Phase", "folder_name"]
+__all__ = ["BATCH_COLUMNS", "BLOCK_REPORT", "BOOKKEEPING", "EPISODE_COLUMNS", "OURS", "SPACES", "Phase"]
 
 BLOCK_REPORT = "block-report.tsv"
 
@@ -25,7 +24,6 @@ OURS = ("block_subtype", "task_params")
 BOOKKEEPING = frozenset((*EPISODE_COLUMNS, *BATCH_COLUMNS, *SPACES, *OURS))
 
 _PHASE = r"(?ia)(?:(\d{1,9})-)?(\d{1,9})\.?(train|test)"
-_LONGEST = 120
 
 
 @frozen
@@ -57,20 +55,3 @@ class Phase:
 
         places = {place: rank for rank, place in enumerate(sorted({key(phase) for phase in several}))}
         return {phase: places[key(phase)] for phase in several}
-
-
-def folder_name(name: str) -> str:
-    """A name as one folder, never another place: what is unsafe is written as %XX, and nothing as %.
-
-    A name too long for a file system is cut and ends with its checksum. The true name stands in
-    the column "class_name", so this only has to differ where names differ.
-    """
-    safe = quote(name, safe="") or "%"
-    if safe.startswith("."):
-        safe = "%2E" + safe[1:]
-    if len(safe) <= _LONGEST:
-        return safe
-    import hashlib
-
-    checksum = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
-    return f"{safe[:_LONGEST]}%{checksum}"

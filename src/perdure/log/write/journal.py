@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import threading
 import time
 import weakref
@@ -13,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from perdure import files
 from perdure.arguments import held_to_signature
 from perdure.errors import LogError, PerdureError, RecordError, message_of
 from perdure.log.manifest import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
@@ -20,8 +20,8 @@ from perdure.log.model import STANDARD_COLUMNS, Direction, Role
 from perdure.log.rows import header_of
 from perdure.log.rules import BEYOND
 from perdure.log.sources import DATA_FILE
-from perdure.log.verify import BLOCKS_FILE, append_event, description_event
-from perdure.log.write.manifest import described, object_text, provenance, write_text
+from perdure.log.verify import BLOCKS_FILE
+from perdure.log.write.manifest import describe, described, object_text, provenance, write_text
 from perdure.log.write.record import (
     DEFAULT_WORKER,
     cell,
@@ -35,7 +35,7 @@ from perdure.log.write.record import (
     whole_number,
 )
 from perdure.log.write.stream import Stream
-from perdure.scenario.model import UNSAFE_PATH, Scenario
+from perdure.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from perdure.log.write.trackers import Mirror
@@ -111,7 +111,7 @@ class Journal:
         if self._make_folder(join):
             for file, text in texts.items():
                 write_text(self.path / file, text)
-            self._describe(texts)
+            describe(self.path, texts)
         else:
             self._join()
         if mirror is not None:
@@ -290,21 +290,6 @@ class Journal:
             raise LogError(f"cannot be made: {problem.strerror}", "choose another place", file=self.path) from problem
         return True
 
-    def _describe(self, texts: Mapping[str, bytes]) -> None:
-        """Record the checksums of the files that describe the log."""
-        try:
-            append_event(self.path / BLOCKS_FILE, description_event(texts))
-        except OSError as problem:
-            what = f"cannot be written: {problem.strerror}"
-            raise LogError(what, "see to the disk, and try again", file=self.path / BLOCKS_FILE) from problem
-
-    def rewrite(self, contents: Mapping[str, Mapping[str, Any]]) -> None:
-        """Replace files that describe the log, and record their new checksums."""
-        texts = {name: object_text(content, name) for name, content in contents.items()}
-        for name, text in texts.items():
-            write_text(self.path / name, text)
-        self._describe(texts)
-
     def _join(self) -> None:
         patience = time.monotonic() + _JOIN_PATIENCE_S
         while not (self.path / MANIFEST).exists():  # another process is making this folder right now
@@ -387,10 +372,8 @@ def _sync_regularly(journal: weakref.ref[Journal], stop: threading.Event) -> Non
 
 
 def _folder_name(name: str) -> str:
-    if not isinstance(name, str) or not name.strip() or re.search(UNSAFE_PATH, name) or name == ".":
-        raise RecordError(f"name is {name!r}", "expected the name of a folder to be made")
-    if any(one in name for one in ("/", "\\", "\x00")) or name.startswith("."):
-        raise RecordError(f"name is {name!r}", "expected one folder's name, without '/' and no leading '.'")
+    if fault := files.name_fault(name):
+        raise RecordError(f"name is {name!r:.200}: {fault}", "expected the name of one folder, without slashes")
     return name
 
 

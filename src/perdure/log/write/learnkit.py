@@ -11,9 +11,10 @@ import msgspec
 
 from perdure import files
 from perdure.errors import LogError, WriteError
+from perdure.files import folder_name
 from perdure.lazy import pl
 from perdure.log.blocks import in_order
-from perdure.log.formats.learnkit_tree import BATCH_COLUMNS, BLOCK_REPORT, EPISODE_COLUMNS, SPACES, Phase, folder_name
+from perdure.log.formats.learnkit_tree import BATCH_COLUMNS, BLOCK_REPORT, EPISODE_COLUMNS, SPACES, Phase
 from perdure.log.manifest import MANIFEST, written_role
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.rules import is_object

@@ -18,9 +18,10 @@ import msgspec
 
 from perdure import files
 from perdure.errors import LogError, RecordError
+from perdure.log.verify import BLOCKS_FILE, append_event, description_event
 from perdure.scenario.model import Scenario
 
-__all__ = ["described", "object_text", "provenance", "write_object", "write_text"]
+__all__ = ["describe", "described", "object_text", "provenance", "rewrite", "write_object", "write_text"]
 
 
 def described(scenario: Scenario | Mapping[str, Any] | str | None) -> Mapping[str, Any] | None:
@@ -92,6 +93,23 @@ def _git(folder: str) -> dict[str, Any] | None:
     lines = said.splitlines()
     commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid")), None)
     return {"commit": commit, "changed": any(not line.startswith("#") for line in lines)}
+
+
+def rewrite(log: Path, contents: Mapping[str, Mapping[str, Any]]) -> None:
+    """Replace files that describe a log, and record their new checksums in its ledger."""
+    texts = {name: object_text(content, name) for name, content in contents.items()}
+    describe(log, texts)
+    for name, text in texts.items():
+        write_text(log / name, text)
+
+
+def describe(log: Path, texts: Mapping[str, bytes]) -> None:
+    """Record the checksums of the files that describe a log in its ledger."""
+    try:
+        append_event(log / BLOCKS_FILE, description_event(texts))
+    except OSError as problem:
+        what = f"cannot be written: {problem.strerror}"
+        raise LogError(what, "see to the disk, and try again", file=log / BLOCKS_FILE) from problem
 
 
 def write_object(file: Path, content: Mapping[str, Any]) -> None:

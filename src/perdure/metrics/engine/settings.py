@@ -14,6 +14,7 @@ from perdure import files
 from perdure.curves.model import Prep
 from perdure.errors import LogError, MetricError, PerdureError, UnknownName
 from perdure.frozen import frozen
+from perdure.log.places import PROTOCOL
 from perdure.log.read import find, locate
 from perdure.metrics.engine.declare import METRICS, Preset
 from perdure.metrics.matrix.cells import reads_matrix
@@ -22,7 +23,6 @@ from perdure.settings import OPTIONS, Settings, checked
 __all__ = ["FILE", "Settings", "prepared", "settings_for"]
 
 FILE = "perdure.toml"
-_PROTOCOL = "protocol.json"
 
 
 def prepared(settings: Settings, preset: Preset) -> Prep:
@@ -130,7 +130,7 @@ def _files_of(log: str | os.PathLike[str]) -> Iterator[tuple[_Files, Path]]:
 
     @cache
     def protocol(folder: Path) -> Path | None:
-        runs = (one.parent / _PROTOCOL for one in (folder, *folder.parents) if _of_a_run(one))
+        runs = (one.parent / PROTOCOL for one in (folder, *folder.parents) if _of_a_run(one))
         return next(filter(there, runs), None)
 
     for path in lives:

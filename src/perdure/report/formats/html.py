@@ -229,7 +229,7 @@ def _warned(material: Material, *, runs: bool = False) -> list[str]:
         verb = "is" if count == 1 else "are"
         said.append(f"{one.group}: {plural(count, 'lifetime')} {why} and {verb} not counted{' yet' * runs}.")
     unread = len(material.survey.left_out)
-    return [*said, f"{unread} of what was given could not be read and is left out."] if unread else said
+    return [*said, f"{unread} of what was given or planned is missing or left out."] if unread else said
 
 
 def _dark() -> str:
