@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from perdure.lazy import pl
 
-__all__ = ["Shown", "Tabular"]
+__all__ = ["CHECKSUM", "Shown", "Tabular", "checksum_of", "sealed"]
+
+CHECKSUM = "checksum"
+
+
+def sealed(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts of a JSON document with their checksum, by which a later change is noticed."""
+    return {**facts, CHECKSUM: checksum_of(facts)}
+
+
+def checksum_of(facts: Mapping[str, Any]) -> str:
+    """Return the checksum of a JSON document, however its text is laid out; ValueError for NaN and infinity."""
+    made = hashlib.sha256()
+    for name in sorted(facts):
+        # Item by item: the text of ten thousand lifetimes is never held as a whole.
+        items = facts[name] if isinstance(facts[name], list | tuple) else [facts[name]]
+        for part in (name, len(items), *items):
+            made.update(json.dumps(part, allow_nan=False, sort_keys=True, default=str).encode())
+            made.update(b"\n")
+    return made.hexdigest()
 
 
 class Shown:

@@ -105,12 +105,17 @@ def test_a_table_of_lifetimes_keeps_what_guards_a_pool(runs: Path, tmp_path: Pat
     assert "scored with different settings" in str(refused.exception)
 
 
-def test_copies_of_a_life_are_refused_from_score_files_too(runs: Path, tmp_path: Path) -> None:
+def test_a_copy_of_a_lifetime_stays_left_out_where_its_scores_are_compared(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs / "keeping", tmp_path / "keeping")
     shutil.copytree(runs / "keeping" / "lives" / "keeping-0", tmp_path / "keeping" / "lives" / "copy")
     run_verb("score", tmp_path / "keeping", "--json", tmp_path / "twice.json")
     done = run_verb("compare", tmp_path / "twice.json", runs / "forgetful")
-    assert "is there twice" in str(done.exception)
+    assert done.exit_code == 1
+    assert "left out: " in done.output
+    assert "counts once" in done.output
+
+
+def test_a_table_that_names_a_lifetime_twice_is_refused(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "table.tsv").write_text("lifetime\tforward_transfer\na1\t1\na1\t2\n")
     done = run_verb("compare", tmp_path / "table.tsv", runs / "forgetful")
     assert "lifetime 'a1' is there twice" in str(done.exception)

@@ -153,7 +153,7 @@ def test_a_custom_metric_reaches_table_and_json_and_one_that_raises_is_named(log
 
 def test_many_lifetimes_are_shown_as_their_means(logs: Path) -> None:
     write(logs / "many", "one", BLOCKS)
-    write(logs / "many", "two", BLOCKS)
+    write(logs / "many", "two", [(mode, task, [value / 2 for value in values]) for mode, task, values in BLOCKS])
     shown = invoke(logs / "many", "--experts", logs / "experts")
     assert "2 lifetimes, reward" in shown
     assert "two lifetimes: values only" in " ".join(shown.split())
@@ -309,18 +309,15 @@ def test_several_lifetimes_come_with_statistics_over_them(tmp_path: Path, run_cl
     assert "performance_maintenance_terminal" in run_cli("score", tmp_path / "logs", "--all").stdout
 
 
-def test_the_same_life_twice_is_scored_and_not_pooled(tmp_path: Path, run_cli: Run) -> None:
+def test_the_same_life_twice_counts_once(tmp_path: Path, run_cli: Run) -> None:
     simulate(tmp_path / "logs", "life", 0)
     shutil.copytree(tmp_path / "logs" / "life", tmp_path / "logs" / "copy")
     done = run_cli("score", tmp_path / "logs", "--json", "-")
     facts = json.loads(done.stdout)
     assert done.returncode == 1
-    assert len(facts["lifetimes"]) == 2
-    assert facts["groups"] == []
-    assert "twice" in facts["not_grouped"]
-    said = run_cli("score", tmp_path / "logs")
-    assert "performance maintenance" not in said.stdout  # what may not be pooled has no mean
-    assert "not grouped" in said.stderr
+    assert [one["id"] for one in facts["lifetimes"]] == ["logs/copy"]
+    assert [one["n"] for one in facts["groups"]] == [1]
+    assert f"left out: {tmp_path / 'logs' / 'life'}: " in run_cli("score", tmp_path / "logs").stdout
 
 
 def test_the_json_of_one_lifetime_has_its_group_without_a_spread(logs: Path) -> None:

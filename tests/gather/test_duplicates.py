@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from tests.cli.verbs import outcome, scored
 from tests.gather.records import BLOCKS, as_journal, as_table, experience_values
-from tests.not_yet import not_yet
 
 import perdure
 
@@ -82,7 +81,6 @@ def p_value(facts: dict[str, Any]) -> float:
     return found
 
 
-@not_yet("only a copied journal is recognised, by its recorded id")
 @pytest.mark.parametrize(
     "write", [journal_and_bulk, two_tables, table_and_packed_table, journal_and_export, twice_in_one_table]
 )
@@ -101,7 +99,6 @@ def test_lifetimes_that_are_there_in_two_forms_count_once(
     assert all(any(name in copy["why"] for name in kept) for copy in facts["left_out"])
 
 
-@not_yet("the same lifetimes in two arguments are two groups, and nothing is said")
 def test_the_same_lifetimes_in_two_arguments_count_once_in_the_first(tmp_path: Path, logs: Path) -> None:
     two_tables(tmp_path, logs)
     status, facts = scored(tmp_path / "two.csv", tmp_path / "one.csv")
@@ -109,7 +106,6 @@ def test_the_same_lifetimes_in_two_arguments_count_once_in_the_first(tmp_path: P
     assert status == 1
 
 
-@not_yet("nothing is said of lifetimes that differ in their seeds alone")
 def test_a_deterministic_learner_counts_once_per_seed_with_a_warning(tmp_path: Path) -> None:
     for seed in range(COUNT):
         as_journal(tmp_path / "logs", f"l{seed}", experience_values(0), learner="q", seed=seed)
@@ -118,12 +114,64 @@ def test_a_deterministic_learner_counts_once_per_seed_with_a_warning(tmp_path: P
     assert SAME_VALUES in outcome("score", tmp_path / "logs").said
 
 
+def test_copies_count_once_where_two_processes_share_the_work(tmp_path: Path, logs: Path) -> None:
+    two_tables(tmp_path, logs)
+    status, facts = scored(tmp_path, "--jobs", "2")
+    assert (status, [group["n"] for group in facts["groups"]], len(facts["left_out"])) == (1, [COUNT], COUNT)
+
+
+def test_logs_and_their_scores_count_once(tmp_path: Path, logs: Path) -> None:
+    outcome("score", logs, "--json", tmp_path / "scores.json")
+    status, facts = scored(logs, tmp_path / "scores.json")
+    assert [life["id"] for life in facts["lifetimes"]] == [f"logs/l{seed}" for seed in range(COUNT)]
+    assert (status, len(facts["left_out"])) == (1, COUNT)
+
+
+def test_watch_counts_copies_once(tmp_path: Path, logs: Path) -> None:
+    journal_and_bulk(tmp_path, logs)
+    status, said = outcome("watch", tmp_path, "--once")
+    assert status == 1
+    assert said.count("counts once") >= COUNT
+
+
+def test_the_learner_of_a_copy_may_be_unknown(tmp_path: Path, logs: Path) -> None:
+    shutil.copytree(logs, tmp_path / "logs")
+    for log in sorted(logs.iterdir()):
+        outcome("export", log, "--to", tmp_path / f"{log.name}.csv")
+    status, facts = scored(tmp_path)
+    assert (status, len(facts["lifetimes"]), len(facts["left_out"])) == (1, COUNT, COUNT)
+
+
+def test_an_expert_that_is_there_in_two_forms_counts_once(tmp_path: Path, logs: Path) -> None:
+    blocks = (("train", "a"),) * 4
+    for name, seed in (("one", 10), ("two", 10), ("three", 11)):
+        who = {"lifetime": name, "role": "expert"}
+        as_table(tmp_path / f"{name}.csv", [(who, experience_values(seed, blocks), blocks)])
+    experts = [tmp_path / f"{name}.csv" for name in ("one", "two", "three")]
+    status, facts = scored(logs, "--experts", *experts)
+    assert status == 1
+    (left_out,) = facts["left_out"]
+    assert left_out["path"] == str(tmp_path / "two.csv")
+    assert str(tmp_path / "one.csv") in left_out["why"]
+    assert len(facts["lifetimes"][0]["metrics"]["relative_performance"]["experts"]["a"]) == 2
+
+
+def test_a_joint_learner_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        table(tmp_path / f"{name}.csv", "joint")
+    table(tmp_path / "three.csv", change=lambda values: [value / 2 for value in values])
+    _, facts = scored(tmp_path)
+    notes = [note for life in facts["lifetimes"] for note in life["notes"] if "of the joint learner" in note]
+    assert notes
+    assert all(f"{COUNT} lifetimes of the joint learner" in note for note in notes)
+
+
 def with_values(count: int) -> Callable[[list[float]], list[float]]:
     """Return a function that keeps `count` different values of a lifetime."""
     return lambda values: [values[at % count] for at in range(len(values))]
 
 
-@pytest.mark.parametrize("count", [FEW, pytest.param(ENOUGH, marks=not_yet("copies of tables count twice"))])
+@pytest.mark.parametrize("count", [FEW, ENOUGH])
 def test_equal_lifetimes_are_copies_if_they_have_twenty_different_values(tmp_path: Path, count: int) -> None:
     change = with_values(count)
     for name in ("one", "two"):

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 from tests.cli.verbs import outcome, scored
 from tests.gather.records import BLOCKS, as_journal, as_table, experience_values
-from tests.not_yet import not_yet
 
 import perdure
 from perdure.errors import LogError, PerdureError
@@ -155,7 +154,6 @@ def score_file(file: Path, life: dict[str, Any] | None = None, block: dict[str, 
     return file
 
 
-@not_yet("score files are read without looking at their words")
 @pytest.mark.parametrize(
     ("part", "field", "word"),
     [
@@ -176,7 +174,6 @@ def test_an_unknown_word_in_a_score_file_is_refused_by_its_field(
     assert field in done.said
 
 
-@not_yet("tables of scores are read without looking at their words")
 @pytest.mark.parametrize(("field", "word"), [("variants", "sometimes"), ("unit", "fractions"), ("complete", "no")])
 def test_an_unknown_word_in_a_table_of_scores_is_refused_with_its_line(tmp_path: Path, field: str, word: str) -> None:
     file = tmp_path / "scores.tsv"

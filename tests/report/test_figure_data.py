@@ -277,7 +277,7 @@ def test_a_metric_whose_name_begins_like_another_is_shown(material: Material, na
 
 
 def test_a_metric_that_only_a_file_of_scores_knows_is_in_the_tables(material: Material, tmp_path: Path) -> None:
-    facts = json.loads(json.dumps(material.survey.as_json()))
+    facts = json.loads(json.dumps(material.survey.facts()))
     for one in facts["lifetimes"]:
         one["metrics"]["mystery"] = one["metrics"]["mean_learning_performance"]
     (tmp_path / "scores.json").write_text(json.dumps(facts))

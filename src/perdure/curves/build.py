@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from hashlib import blake2b
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array, gathered
+from perdure.curves.copies import differ, many_differ
 from perdure.curves.experts import ExpertLog, expert_log, matching, scaled_for
 from perdure.curves.from_matrix import matrix_curves
 from perdure.curves.joined import Joined
@@ -61,7 +63,7 @@ def expert_logs(
     """
     served: list[ExpertLog] = []
     left_out: list[tuple[str, str]] = []
-    known: dict[tuple[str, str], tuple[str, ExpertLog]] = {}
+    known: dict[tuple[str, bytes], list[tuple[Lifetime, str]]] = {}
     for expert in experts:
         place = str(expert.path or expert.id)
         try:
@@ -69,16 +71,26 @@ def expert_logs(
         except LogError as problem:
             left_out.append((place, str(problem)))
             continue
-        there, first = known.setdefault((log.task, log.mark), (place, log))
-        if there == place or not np.array_equal(first.measured, log.measured):
+        alike = known.setdefault((log.task, blake2b(log.measured.tobytes()).digest()), [])
+        telling = many_differ(log.measured)
+        original = next((there for one, there in alike if _is_copy(expert, one, there != place, telling)), None)
+        if original is None:
+            alike.append((expert, place))
             served.append(log)
         else:  # two copies would count as two experts, and make an interval narrower than it is
-            left_out.append((place, f"{place}: a copy of {there} (the same id and values), which counts once"))
+            left_out.append((place, f"{place}: a copy of {original} (the same values), which counts once"))
     nothing, start = np.empty(0), np.zeros(1, dtype=np.int64)
     for task, value in (saturations or {}).items():
         stated = -value if way_of(task, measure, direction) == "lower" else value
         served.append(ExpertLog("info.json", task, nothing, nothing, start, (), _no_numbers, saturation=float(stated)))
     return tuple(served), tuple(left_out)
+
+
+def _is_copy(expert: Lifetime, other: Lifetime, elsewhere: bool, telling: bool) -> bool:
+    """Return whether an expert with the values of another one is a copy of it: by its id, or by `telling` values."""
+    if expert.id == other.id and elsewhere:
+        return True
+    return telling and not differ(expert.learner, other.learner) and not differ(expert.seed, other.seed)
 
 
 def _no_numbers() -> npt.NDArray[np.int64]:

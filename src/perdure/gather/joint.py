@@ -12,6 +12,7 @@ import numpy as np
 
 from perdure.curves.model import Curves
 from perdure.errors import LogError
+from perdure.gather.copies import count_once
 from perdure.gather.find import Found
 from perdure.gather.model import Life
 from perdure.log.accuracy_matrix import MatrixPassage
@@ -84,7 +85,7 @@ def beside_joint(
         return lives
     asked = replace(settings, metrics=tuple(metrics))
     holding = [place for place, there in places if any(_is_joint(one) for _, one in there)]
-    looked = [one for there in again(holding, asked, finals) for _, one in there if _is_joint(one)]
+    looked = count_once(one for there in again(holding, asked, finals) for _, one in there if _is_joint(one)).lives
     made = {id(one): one for _, one in lives}
     for kind in dict.fromkeys(map(_kind, looked)):
         known = [one for one in looked if _kind(one) == kind]

@@ -16,7 +16,7 @@ from perdure.log.problem import Note
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.metric import Bar, Metric
 from perdure.metrics.engine.score import DEFINITIONS, Score
-from perdure.results import Tabular
+from perdure.results import Tabular, sealed
 from perdure.words import plural
 
 __all__ = ["SCHEMA", "Life", "Survey"]
@@ -135,6 +135,10 @@ class Survey(Tabular):
 
     def as_json(self) -> dict[str, Any]:
         """Everything as one JSON object, as `score.schema.json` describes it."""
+        return sealed(self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """Return everything that goes into the JSON, without its checksum, so that documents can add to it."""
         from perdure import __version__
 
         return {

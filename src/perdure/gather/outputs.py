@@ -14,6 +14,7 @@ from perdure.lazy import pl
 from perdure.log.export import without_formulas
 from perdure.metrics.engine.blocks import DORMANT
 from perdure.metrics.engine.score import DEFINITIONS
+from perdure.results import sealed
 
 __all__ = ["AND_THEN", "FILES", "block_table", "lifetime_table", "write_outputs"]
 
@@ -111,7 +112,7 @@ def write_outputs(survey: Survey, folder: Path, *, for_spreadsheets: bool = Fals
         folder.mkdir(parents=True, exist_ok=True)
         _write_json(survey.as_json(), targets[0])
         blocks.write_csv(targets[1], separator="\t")
-        _write_json({"preset": survey.preset, **survey.settings}, targets[2])
+        _write_json(sealed({"preset": survey.preset, **survey.settings}), targets[2])
         (pl.concat(data) if data else pl.DataFrame(schema=_schema(_DATA_COLUMNS))).write_ipc(targets[3])
         lives.write_csv(targets[4], separator="\t")
     except OSError as problem:

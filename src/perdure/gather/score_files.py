@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, nearest
 from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, parse_json, read_bytes
 from perdure.frozen import frozen
 from perdure.gather.outputs import AND_THEN, FILES
+from perdure.log.accuracy_matrix import Unit
 from perdure.log.model import Identity
 from perdure.log.rows import cells, records
 from perdure.metrics.engine.blocks import BlockSummary
@@ -24,7 +24,12 @@ from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.metrics.engine.scorer import deciding
 from perdure.metrics.l2metrics31 import NAMES
-from perdure.scenario.model import Block
+from perdure.results import CHECKSUM, checksum_of
+from perdure.scenario.model import Block, Subtype
+from perdure.scenario.model import Mode as BlockMode
+from perdure.scenario.variants import Variants, mode
+from perdure.schemas import score as documents
+from perdure.schemas.structs import Part
 from perdure.settings.presets import L2METRICS_31, STANDARD
 
 __all__ = ["ScoreFile", "is_score_file", "read_score_file"]
@@ -40,6 +45,14 @@ _DESCRIBING = frozenset(
 _OURS = frozenset({"preset", "learning_experiences", "evaluation_experiences"})
 """Columns of every table that `perdure score --out` writes, whatever its metrics are called."""
 
+_OF_REPORTS = frozenset(
+    {
+        "title", "leads", "verdicts", "rule", "tally", "comparisons", "checklist", "notes", "methods", "provenance",
+    }
+)  # fmt: skip
+"""What `perdure report --json` writes beside scores."""
+_UNITS, _VARIANTS, _MODES, _SUBTYPES = (get_args(one) for one in (Unit, Variants, BlockMode, Subtype))
+_COMPLETE = {"true": True, "false": False}
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _GLANCE = 1 << 16
 
@@ -52,6 +65,7 @@ class ScoreFile:
     bars: Mapping[str, Bar] = field(default_factory=dict)
     left_out: tuple[tuple[str, str], ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def preset(self) -> str:
@@ -95,7 +109,7 @@ def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str,
         {**settings.get("margins", {}), **(margins or {})},
         made.bars,
     )
-    return ScoreFile(made.scores, bars, made.left_out, settings)
+    return replace(made, bars=bars)
 
 
 def _refuse_twice(path: Path, lives: Sequence[Score]) -> None:
@@ -138,9 +152,11 @@ def _from_json(path: Path, text: str) -> ScoreFile:
             if not any(name in one for one in theirs for name in NAMES):
                 raise KeyError("lifetimes")
             return ScoreFile(tuple(_l2metrics_life(path, at, one) for at, one in enumerate(theirs)))
-        json.dumps(facts, allow_nan=False)  # what we write is finite; 1e309 reads as infinity
+        notes = _verify(path, facts)
         settings = dict(facts.get("settings", {}))
         _refuse_other_edition(path, facts.get("definitions", DEFINITIONS))
+        _refuse_unknown(path, "", facts, documents.Scores, _OF_REPORTS)
+        _refuse_unknown(path, "settings", settings, documents.Settings)
         how = deciding(settings)
         left_out = tuple((str(one["path"]), str(one["why"])) for one in facts.get("left_out", ()))
         written = {name: _written_bar(path, name, one) for name, one in facts.get("thresholds", {}).items()}
@@ -151,7 +167,36 @@ def _from_json(path: Path, text: str) -> ScoreFile:
             "give a folder of logs, or the JSON of a score",
             file=path,
         ) from problem
-    return ScoreFile(scores, written, left_out, settings)
+    return ScoreFile(scores, written, left_out, settings, notes)
+
+
+def _verify(path: Path, facts: dict[str, Any]) -> tuple[str, ...]:
+    """Compare a file with its checksum, which is taken out; return a note if it has none. ValueError for infinity."""
+    stated = facts.pop(CHECKSUM, None)
+    found = checksum_of(facts)
+    if stated is None:
+        return (f"{path}: has no checksum, so it cannot be seen whether it was altered",)
+    if stated != found:
+        fix = "restore it or write it again; to keep a change that you made, remove its 'checksum'"
+        raise PerdureError("altered after it was written", fix, file=path)
+    return ()
+
+
+def _refuse_unknown(
+    path: Path, where: str, facts: Mapping[str, Any], part: type[Part], older: frozenset[str] = frozenset()
+) -> None:
+    """Raise an error for a key that neither this version writes into a part of a score file nor an older one did."""
+    known = {*part.__struct_fields__, *older}
+    for key in facts.keys() - known:
+        raise PerdureError(f"unknown key {key!r}", nearest(key, sorted(known)), file=path, where=where or None)
+
+
+def _word(value: Any, known: Sequence[Any], field: str, path: Path, *, line: int | None = None, where: str = "") -> Any:
+    """Return a word that is known, or None where there is none; raise an error with its place for any other."""
+    if value is not None and not any(value is one or (isinstance(one, str) and value == one) for one in known):
+        expected = " or ".join(str(one).lower() for one in known)
+        raise PerdureError(f"{field} is {value!r}", f"expected {expected}", file=path, line=line, where=where or None)
+    return value
 
 
 def _refuse_other_edition(path: Path, definitions: object, line: int | None = None) -> None:
@@ -165,6 +210,10 @@ def _refuse_other_edition(path: Path, definitions: object, line: int | None = No
 
 
 def _life(path: Path, one: Mapping[str, Any], preset: str, how: str) -> Score:
+    where = f"lifetime {one['id']}"
+    _refuse_unknown(path, where, one, documents.Lifetime)
+    for name, each in one["metrics"].items():
+        _refuse_unknown(path, f"{where}: {name}", each, documents.Metric)
     blocks = one.get("blocks", ())
     order = one.get("order") or [block["task"] for block in blocks if block["mode"] == "learn"]
     return Score(
@@ -176,9 +225,9 @@ def _life(path: Path, one: Mapping[str, Any], preset: str, how: str) -> Score:
             order=tuple(order),
             tasks=tuple(one.get("tasks", ())),
             measure=one.get("measure"),
-            unit=one.get("unit"),
+            unit=_word(one.get("unit"), _UNITS, "unit", path, where=where),
             direction=str(one.get("direction") or "higher"),
-            variants=one.get("variants") or "name",
+            variants=mode(_word(one.get("variants"), _VARIANTS, "variants", path, where=where) or "name"),
             recorded=str(one.get("identity") or ""),
             source=str(path),
             argument=str(path),
@@ -197,14 +246,15 @@ def _life(path: Path, one: Mapping[str, Any], preset: str, how: str) -> Score:
         },
         preset=preset,
         how=how,
-        blocks=tuple(map(_block, blocks)),
+        blocks=tuple(_block(path, where, block) for block in blocks),
         learning_experiences=int(one.get("learning_experiences") or 0),
         evaluation_experiences=int(one.get("evaluation_experiences") or 0),
         notes=tuple(one.get("notes", ())),
         not_learned=tuple(one.get("not_learned", ())),
         bounds=_bounds(one.get("bounds")),
         protocol=one.get("protocol"),
-        complete=one.get("complete"),
+        complete=_word(one.get("complete"), (True, False), "complete", path, where=where),
+        digest=str(one.get("digest") or ""),
     )
 
 
@@ -212,10 +262,15 @@ def _bounds(stated: Mapping[str, Any] | None) -> dict[str, tuple[float, float]]:
     return {task: (float(pair["min"]), float(pair["max"])) for task, pair in (stated or {}).items()}
 
 
-def _block(one: Mapping[str, Any]) -> BlockSummary:
+def _block(path: Path, lifetime: str, one: Mapping[str, Any]) -> BlockSummary:
+    number = int(one["block"])
+    where = f"{lifetime}: block {number}"
+    _refuse_unknown(path, where, one, documents.Block)
+    kind = _word(one["mode"] or "", _MODES, "mode", path, where=where)
+    subtype = _word(one["subtype"] or "", _SUBTYPES, "subtype", path, where=where)
     return BlockSummary(
-        int(one["block"]),
-        Block(one["mode"], str(one["task"]), one["length"], {}, one["subtype"], int(one["group"])),
+        number,
+        Block(kind, str(one["task"]), one["length"], {}, subtype, int(one["group"])),
         one["mean"],
         one["terminal"],
         one["saturation"],
@@ -254,6 +309,7 @@ def _l2metrics_life(path: Path, at: int, one: Mapping[str, Any]) -> Score:
 
 def _written_bar(path: Path, name: str, facts: Mapping[str, Any]) -> Bar:
     where = f"the threshold of {name}"
+    _refuse_unknown(path, where, facts, documents.Threshold)
     better, inclusive = facts.get("better", "higher"), facts.get("inclusive", False)
     if better not in ("higher", "lower") or not isinstance(inclusive, bool):
         raise PerdureError(
@@ -298,6 +354,7 @@ def _from_table(path: Path, text: str) -> tuple[Score, ...]:
 def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str], how: str) -> Score:
     theirs = "run_id" in row
     seed = row.get("seed", "")
+    complete = _word(row.get("complete", "").lower() or None, [*_COMPLETE], "complete", path, line=number)
     _refuse_other_edition(path, row.get("definitions") or DEFINITIONS, number)
     values = {NAMES.get(one, one) if theirs else one: _cell(path, number, one, row[one]) for one in metrics}
     try:
@@ -314,9 +371,9 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
             order=_tasks(row.get("order")),
             tasks=_tasks(row.get("tasks")),
             measure=row.get("measure") or row.get("metrics_column") or None,
-            unit=row.get("unit") or None,
+            unit=_word(row.get("unit") or None, _UNITS, "unit", path, line=number),
             direction=row.get("direction") or "higher",
-            variants=row.get("variants") or "name",
+            variants=mode(_word(row.get("variants") or None, _VARIANTS, "variants", path, line=number) or "name"),
             recorded=row.get("identity") or "",
             source=f"{path}, line {number}",
             argument=str(path),
@@ -330,7 +387,7 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
         protocol={"name": row.get("protocol"), "learner_digest": row["learner_digest"]}
         if row.get("learner_digest")
         else row.get("protocol") or None,
-        complete={"true": True, "false": False}.get(row.get("complete", "").lower()),
+        complete=_COMPLETE.get(complete),
     )
 
 
@@ -345,10 +402,14 @@ def _settings_beside(table: Path) -> str:
         return ""
     try:
         found = parse_json(read_bytes(file, HEADER_LIMIT))
-    except (OSError, ValueError) as problem:
+        if not isinstance(found, dict):
+            raise TypeError(f"it holds a {type(found).__name__}, not an object")
+        _verify(file, found)
+    except (OSError, ValueError, TypeError) as problem:
         raise PerdureError(
             f"cannot be read as the settings of {table.name} ({problem})", "write both again", file=file
         ) from problem
+    _refuse_unknown(file, "", found, documents.Settings)
     return deciding({name: value for name, value in found.items() if name != "preset"})
 
 

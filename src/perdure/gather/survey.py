@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy.typing as npt
 
 from perdure.errors import NotALog, PerdureError
+from perdure.gather.copies import count_once
 from perdure.gather.find import Found, find_lifetimes, named_apart
 from perdure.gather.joint import beside_joint, finals, is_joint, joint_accuracies, needing, place_of
 from perdure.gather.model import Life, Survey
@@ -108,8 +109,9 @@ def survey(
         done = _shared_out(how, found, count, progress, surveyor) if found else []
     lives = _told_apart(_beside_joint(how, list(zip(found, done, strict=True)), count))
     lives += _scored_before([score for one in kept for score in one.scores], {one.id for one in lives}, settings)
+    once = count_once(lives)
     problems = [pair for one in done for pair in one.left_out] + [pair for one in kept for pair in one.left_out]
-    problems += (*there.left_out, *without)
+    problems += (*there.left_out, *without, *once.copies)
     if not lives and len(problems) == 1 and surveyor.raised is not None:
         raise surveyor.raised
     if not lives and not problems:
@@ -122,7 +124,7 @@ def survey(
     unserved |= {name: why for name, why in idle(own, (one.run for one in found)) if name not in served}
     written: dict[str, Bar] = {name: bar for one in kept for name, bar in one.bars.items()}
     return Survey(
-        lives=tuple(lives),
+        lives=once.lives,
         left_out=(*problems, *((as_text(name), as_text(why)) for name, why in unserved.items())),
         settings=described(settings, scorer, [_called(one) for one in (*how.experts, *(one.path for one in own))]),
         preset=scorer.preset.name if found or not kept else kept[0].preset,
@@ -134,6 +136,8 @@ def survey(
             *(f"experts as stated in {one}" for one in stated),
             *of_joint,
             *there.notes,
+            *once.notes,
+            *(note for one in kept for note in one.notes),
             *(_unheeded(settings) if kept else ()),
         ),
     )

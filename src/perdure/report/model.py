@@ -15,7 +15,7 @@ from perdure.metrics.engine.metric import Headline, Metric
 from perdure.report.checklist import Item, checklist
 from perdure.report.material import Material, against, alike, compared
 from perdure.report.methods import methods
-from perdure.results import Tabular
+from perdure.results import Tabular, sealed
 from perdure.stats.answer import answer, called, told_apart
 from perdure.stats.difference import Comparison
 from perdure.stats.groups import changed_learners
@@ -119,12 +119,12 @@ class Report(Tabular):
 
     def as_json(self) -> dict[str, Any]:
         """Every fact of the report as one JSON object; curves are left to the logs."""
-        return {
+        facts = {
             "title": self.title,
             "leads": list(self.leads),
             "verdicts": [asdict(one) for one in self],
             "rule": self.rule,
-            **self.material.survey.as_json(),
+            **self.material.survey.facts(),
             "groups": [group.as_json() for group in self.material.groups],
             "tally": self.tally.as_json() if self.tally else None,
             "comparisons": [one.as_json() for one in self.comparisons],
@@ -133,6 +133,7 @@ class Report(Tabular):
             "methods": self.methods,
             "provenance": dict(self.provenance),
         }
+        return sealed(facts)
 
 
 def given_settings(report: Report) -> str:

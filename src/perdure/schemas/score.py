@@ -64,6 +64,8 @@ class Lifetime(Part):
     """As the manifest states it."""
     complete: bool | None
     """Whether the life reached its end; null where the log does not say."""
+    digest: str | None
+    """Of its tasks, blocks and values, by which a copy is recognised; null where fewer than 20 values differ."""
     measure: str | dict[str, Any] | None
     """By task, as an object, where tasks are measured differently."""
     unit: Unit | None
@@ -358,3 +360,5 @@ class Scores(Part, kw_only=True):
     """Each learner's score in each Core Capability of 2019; empty under other presets than framework-2019."""
     not_grouped: str | UnsetType | None = UNSET
     """Why several lifetimes could not be pooled."""
+    checksum: str | UnsetType = UNSET
+    """Of everything else in this file; a file that was changed is not read."""

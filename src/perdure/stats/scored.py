@@ -7,6 +7,7 @@ from typing import Any
 from perdure.errors import PerdureError
 from perdure.frozen import frozen
 from perdure.gather.model import Survey
+from perdure.results import sealed
 from perdure.stats.groups import groups, not_pooled
 from perdure.stats.model import Group
 
@@ -32,13 +33,15 @@ class Grouped:
         """Everything that was scored, as `score.schema.json` describes it."""
         from perdure.stats.capabilities import capabilities
 
-        return {
-            **self.survey.as_json(),
-            "thresholds": _thresholds(self.survey),
-            "capabilities": [one.as_json() for one in capabilities(self.survey)],
-            "groups": [one.as_json() for one in self.groups],
-            "not_grouped": self.apart,
-        }
+        return sealed(
+            {
+                **self.survey.facts(),
+                "thresholds": _thresholds(self.survey),
+                "capabilities": [one.as_json() for one in capabilities(self.survey)],
+                "groups": [one.as_json() for one in self.groups],
+                "not_grouped": self.apart,
+            }
+        )
 
 
 def grouped(survey: Survey) -> Grouped:

@@ -13,6 +13,7 @@ from typing import Any
 
 from perdure.curves.model import Curves, Prep
 from perdure.errors import PerdureError
+from perdure.gather.copies import count_once
 from perdure.gather.find import Found, find_lifetimes, named_apart
 from perdure.gather.model import Survey
 from perdure.gather.planned import planned_names
@@ -199,10 +200,15 @@ class Follower:
     def left_out(self) -> tuple[tuple[str, str], ...]:
         """What was given and cannot be scored, with the reason."""
         told = [(str(one.path), one.problem) for one in self.lives.values() if one.problem]
-        return (*told, *self._unread())
+        return (*told, *self._unread(), *self._copies())
 
     def _unread(self) -> list[tuple[str, str]]:
         return [*(pair for place in self.still.values() for pair in place.done.left_out), *self._unlike_plan]
+
+    def _copies(self) -> tuple[tuple[str, str], ...]:
+        """Return the path and reason of each lifetime that is a copy of another one."""
+        found = self.material()
+        return found.survey.left_out if found else ()
 
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with the place rather than with a lifetime."""
@@ -215,18 +221,21 @@ class Follower:
                 continue
             if free < _LOW_DISK:
                 found.append(f"{place}: the disk is filling, {free / 1e6:.0f} MB are left")
-        return (*found, *(why if path in why else f"{path}: {why}" for path, why in self._unread()))
+        left_out = (*self._unread(), *self._copies())
+        return (*found, *(why if path in why else f"{path}: {why}" for path, why in left_out))
 
     def material(self) -> Material | None:
         """What the lifetimes that hold something came to when last published, as a report takes it; None of nothing."""
         if self._told_version != self.published:
             started = time.perf_counter()
             grown = (renamed(one.told, one.id) for one in self.lives.values() if one.told is not None)
-            lives = (*grown, *(life for place in self.still.values() for life in place.lives))
+            once = count_once((*grown, *(life for place in self.still.values() for life in place.lives)))
             scorer, how = self._scorer, self.how
             # Lives that still run are shown as they stand, though no group counts them.
-            survey = Survey(lives, (), how["settings"], scorer.preset.name, scorer.metrics, how["settings_from"])
-            self._told = material(survey) if lives else None
+            survey = Survey(
+                once.lives, once.copies, how["settings"], scorer.preset.name, scorer.metrics, how["settings_from"]
+            )
+            self._told = material(survey) if once.lives else None
             self._told_version = self.published
             self.spent(time.perf_counter() - started)
         return self._told

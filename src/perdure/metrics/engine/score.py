@@ -57,6 +57,8 @@ class Score(Tabular):
     """As the manifest states it."""
     complete: bool | None = None
     """Whether the life reached its end; None where nothing says."""
+    digest: str = ""
+    """Of its tasks, blocks and values, by which a copy is recognised; blank where too few of them differ."""
 
     @property
     def id(self) -> str:
@@ -170,6 +172,7 @@ class Score(Tabular):
             "scenario_type": who.scenario_type,
             "protocol": self.protocol,
             "complete": self.complete,
+            "digest": self.digest or None,
             "measure": dict(self.measures) or who.measure,
             "unit": who.unit,
             "direction": who.direction,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from perdure.curves.build import alike, expert_logs
+from perdure.curves.copies import digest_of
 from perdure.curves.experts import ExpertLog, Experts
 from perdure.curves.lives import Asked
 from perdure.curves.model import Curves, Prep
@@ -123,6 +124,7 @@ class Scorer:
             bounds=_known_bounds(curves) if matrix is None else {},
             protocol=lifetime.manifest.get("protocol"),
             complete=lifetime.complete,
+            digest=digest_of(passage.scenario.blocks, passage.starts, passage.values),
         )
 
     def _asked(self, lifetime: Lifetime) -> Asked:
