@@ -24,6 +24,7 @@ __all__ = [
     "LEDGER_LIMIT",
     "NO_LOCKS",
     "SCORES_LIMIT",
+    "UNPACKED_LIMIT",
     "data_folder",
     "deliver",
     "descriptor",
@@ -48,6 +49,8 @@ LEDGER_LIMIT = 256 << 20
 """Bytes of a blocks.jsonl; about a million blocks."""
 SCORES_LIMIT = 1 << 30
 """Bytes of a file of scores, or of a matrix. Files of records have no limit: a life is as long as it was."""
+UNPACKED_LIMIT = 4096
+"""MiB that a packed file may unpack to, unless a caller says otherwise."""
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 """What `flock` answers on a drive that has none, as some network drives; it is then done without, as on Windows."""

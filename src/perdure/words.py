@@ -6,9 +6,9 @@ The terminal, pages, Markdown and LaTeX all write by these, so that a number loo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-__all__ = ["NOTHING", "interval", "listed", "number", "p_text", "p_words", "plural", "short"]
+__all__ = ["NOTHING", "interval", "listed", "number", "p_text", "p_words", "plural", "short", "some"]
 
 NOTHING = "–"
 _MOST = 6  # digits, however narrow the interval
@@ -64,6 +64,12 @@ def listed(things: Iterable[object], last: str = "and") -> str:
     """`a, b and c`."""
     *first, end = [str(one) for one in things] or ["none"]
     return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def some(names: Sequence[str], most: int = 20) -> str:
+    """`a, b, c`; long names and long lists are cut."""
+    shown = ", ".join(name if len(name) <= 60 else f"{name[:57]}…" for name in names[:most])
+    return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
 
 
 def short(metric: str) -> str:

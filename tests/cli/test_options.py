@@ -42,6 +42,7 @@ GIVEN: dict[str, tuple[list[str], Any]] = {
     "columns": (["--column", "exp_num=episode"], {"exp_num": "episode"}),
     "shape": (["--shape", "long"], "long"),
     "unverified": (["--unverified"], True),
+    "max_unpacked": (["--max-unpacked", "100"], 100),
     "rows": (["--transposed"], "learned"),
     "unit": (["--unit", "fraction"], "fraction"),
     "as_given": (["--as-given"], True),

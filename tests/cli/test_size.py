@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import sys
 import tracemalloc
 import zipfile
@@ -11,9 +12,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.cli.verbs import outcome
-from tests.not_yet import not_yet
 
 import perdure
 
@@ -78,7 +79,6 @@ def log_of_measures(folder: Path, count: int) -> Path:
     return log_of_columns(folder, count, count)
 
 
-@not_yet("each column is looked up among all of them, and each measure's faults in a table of all of them")
 @pytest.mark.parametrize("read", [perdure.check, perdure.survey])
 @pytest.mark.parametrize("write", [table_of_columns, log_of_columns, log_of_measures])
 def test_work_grows_in_proportion_to_the_number_of_columns(
@@ -99,26 +99,59 @@ def table_of_tasks(folder: Path, count: int) -> Path:
     return file
 
 
-@pytest.mark.parametrize(
-    "read", [perdure.check, pytest.param(perdure.survey, marks=not_yet("a matrix of all tasks by all tasks is made"))]
-)
+@pytest.mark.parametrize("read", [perdure.check, perdure.survey])
 def test_memory_grows_in_proportion_to_the_number_of_tasks(tmp_path: Path, read: Callable[[Path], object]) -> None:
     read(table_of_tasks(tmp_path, 10))
     some, twice = (memory_of(read, table_of_tasks(tmp_path, count)) for count in (600, 1200))
     assert twice < AT_MOST * some
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("check",), pytest.param(("score", "--why"), marks=not_yet("a reason has the whole name of a task in it"))],
-    ids=["check", "score"],
-)
+@pytest.mark.parametrize("words", [("check",), ("score", "--why")], ids=["check", "score"])
 def test_a_task_with_a_long_name_does_not_fill_the_screen(tmp_path: Path, words: tuple[str, ...]) -> None:
     name = "x" * 200_000
     file = tmp_path / "runs.csv"
     file.write_text("task_name,block_type,reward\n" + "".join(f"{name},{mode},1\n" for mode in ("train", "test")))
     done = outcome(words[0], file, *words[1:])
     assert done.status in (0, 1, 2)
+    assert len(done.said) < 10_000
+
+
+@pytest.mark.parametrize("words", [("check",), ("score", "--why")], ids=["check", "score"])
+def test_a_long_task_name_in_an_l2logger_folder_is_refused_with_its_line(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    with perdure.Journal(tmp_path, "log", ["reward"]) as journal:
+        for number, mode in enumerate(("train", "test")):
+            journal.log(block_num=number, exp_num=number, block_type=mode, task_name="a", reward=1.0)
+    (tmp_path / "log" / "blocks.jsonl").unlink()
+    (tmp_path / "log" / "manifest.json").unlink(missing_ok=True)
+    (data,) = tmp_path.glob("log/*/0-train/data-log.tsv")
+    data.write_text(data.read_text().replace("\ta\t", "\t" + "x" * 200_000 + "\t"))
+    done = outcome(words[0], tmp_path / "log", *words[1:])
+    assert done.status == (1 if words == ("check",) else 2)
+    assert "0-train/data-log.tsv:2" in done.said
+    assert "of at most 1000 characters" in done.said
+    assert len(done.said) < 10_000
+
+
+@pytest.mark.parametrize("verb", ["check", "score"])
+def test_a_long_task_name_in_a_matrix_is_refused(tmp_path: Path, verb: str) -> None:
+    file = tmp_path / "matrix.json"
+    file.write_text(json.dumps({"matrix": [[0.9, 0.5], [None, 0.7]], "tasks": ["a", "x" * 200_000]}))
+    done = outcome(verb, file)
+    assert done.status == (1 if verb == "check" else 2)
+    assert "task 2 has a name of 200000 characters" in done.said
+    assert len(done.said) < 10_000
+
+
+@pytest.mark.parametrize("verb", ["check", "score"])
+def test_a_message_names_some_of_many_columns(tmp_path: Path, verb: str) -> None:
+    file = tmp_path / "runs.csv"
+    names = ["task_name", *(f"m{number}" for number in range(20_000))]
+    file.write_text(",".join(names) + "\na" + ",1" * 20_000 + "\n")
+    done = outcome(verb, file)
+    assert "no column 'block_type' (found: task_name, m0, " in done.said
+    assert "(20001 in all)" in done.said
     assert len(done.said) < 10_000
 
 
@@ -137,7 +170,6 @@ def packed_table(folder: Path, suffix: str) -> Path:
     return file
 
 
-@not_yet("how much a packed file may unpack to cannot be set")
 @pytest.mark.parametrize("verb", ["check", "score"])
 @pytest.mark.parametrize("suffix", [".csv.gz", ".zip"])
 def test_a_packed_file_unpacks_to_no_more_than_is_allowed(tmp_path: Path, verb: str, suffix: str) -> None:
@@ -148,3 +180,22 @@ def test_a_packed_file_unpacks_to_no_more_than_is_allowed(tmp_path: Path, verb: 
     assert "unpacks to more than 1 MiB" in refused.said
     assert "--max-unpacked" in refused.said
     assert outcome(verb, file, "--max-unpacked", "3").status == 0
+
+
+@pytest.mark.parametrize("verb", ["check", "score"])
+def test_packed_arrays_unpack_to_no_more_than_is_allowed(tmp_path: Path, verb: str) -> None:
+    file = tmp_path / "matrix.npz"
+    np.savez_compressed(file, matrix=np.triu(np.full((500, 500), 0.5)))  # 1.9 MiB
+    refused = outcome(verb, file, "--max-unpacked", "1")
+    assert refused.status == (1 if verb == "check" else 2)
+    assert f"{file}" in refused.said
+    assert "unpacks to more than 1 MiB" in refused.said
+    assert "unpacks to" not in outcome("check", file, "--max-unpacked", "2").said
+
+
+def test_a_file_beside_the_data_cannot_allow_more(tmp_path: Path) -> None:
+    file = packed_table(tmp_path, ".csv.gz")
+    (tmp_path / "perdure.toml").write_text("max_unpacked = 100000\n")
+    refused = outcome("score", file)
+    assert refused.status == 2
+    assert "'max_unpacked' can only be set on the command line" in refused.said

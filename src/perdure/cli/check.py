@@ -15,7 +15,7 @@ __all__ = ["EXAMPLE", "check"]
 EXAMPLE = "perdure check logs/my-life"
 
 
-@with_settings("log", only=["columns", "rows", "unit"])
+@with_settings("log", only=["columns", "rows", "unit", "max_unpacked"])
 def check(log: Log, settings: Settings, json: Json = None, quiet: Quiet = False) -> None:
     """Check a log: list every problem with its file and line, and how to fix it.
 
@@ -23,7 +23,8 @@ def check(log: Log, settings: Settings, json: Json = None, quiet: Quiet = False)
     """
     from perdure.log.check import check_log
 
-    found = check_log(log, columns=settings.columns, rows=settings.rows, unit=settings.unit)
+    given = {name: getattr(settings, name) for name in ("columns", "rows", "unit", "max_unpacked")}
+    found = check_log(log, **given)
     if json:
         emit_json(found.as_json(), json)
     if not json or json != "-":

@@ -36,7 +36,7 @@ Into = Annotated[
 ]
 
 
-@with_settings("log", only=["columns", "measure"])
+@with_settings("log", only=["columns", "measure", "max_unpacked"])
 def export(
     log: Log,
     settings: Settings,
@@ -70,7 +70,7 @@ def _into_file(
     from perdure.log.export import export as write
     from perdure.log.read import read
 
-    lifetime = read(log, columns=settings.columns)
+    lifetime = read(log, columns=settings.columns, max_unpacked=settings.max_unpacked)
     write(lifetime, Path(to), for_spreadsheets=for_spreadsheets)
     for note in lifetime.notes:
         echo(f"note: {note}", err=True)

@@ -52,8 +52,8 @@ def finals(curves: Curves, _count: int = 1) -> dict[str, float]:
     passage = curves.passage
     matrix = passage.matrix if isinstance(passage, MatrixPassage) else matrix_of(curves)
     sign = -1.0 if matrix.negated else 1.0
-    last = sign * matrix.after[:, -1] if len(matrix.tasks) else np.empty(0)
-    return {task: float(value) for task, value in zip(matrix.tasks, last, strict=True) if not np.isnan(value)}
+    last = ((task, sign * matrix.value(row, len(matrix.tasks))) for row, task in enumerate(matrix.tasks))
+    return {task: value for task, value in last if not np.isnan(value)}
 
 
 def joint_accuracies(lives: Sequence[Life], place: str) -> dict[str, float]:

@@ -25,6 +25,7 @@ __all__ = [
     "AccuracyMatrix",
     "Array",
     "Baseline",
+    "Cell",
     "Extremes",
     "MatrixLifetime",
     "MatrixPassage",
@@ -35,6 +36,7 @@ __all__ = [
     "with_baselines",
 ]
 
+Cell = tuple[int, int]
 Unit = Literal["percent", "fraction", "raw"]
 Baseline = float | Sequence[float] | Mapping[str, float]
 
@@ -52,7 +54,8 @@ class AccuracyMatrix:
     """
 
     tasks: tuple[str, ...]
-    values: Array
+    cells: Array | Mapping[Cell, float]
+    """All values, or those that are known by row and column: of many tasks, a log usually knows few."""
     unit: Unit = "raw"
     lowest: tuple[float | None, ...] = ()
     """Per task, its lowest evaluation after it was learned; from a log also those between the columns."""
@@ -69,6 +72,31 @@ class AccuracyMatrix:
     """Whether lower was better, and every value here is negated; baselines are given as measured."""
     flags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def values(self) -> Array:
+        """Every cell, NaN where it is not known."""
+        if not isinstance(self.cells, Mapping):
+            return self.cells
+        values = np.full((len(self.tasks), len(self.tasks) + 1), np.nan)
+        for cell, value in self.cells.items():
+            values[cell] = value
+        return values
+
+    def value(self, row: int, column: int) -> float:
+        """Return one of `values`, without making all of them."""
+        found = self.cells.get((row, column), np.nan) if isinstance(self.cells, Mapping) else self.cells[row, column]
+        return float(found)
+
+    @cached_property
+    def before(self) -> Array:
+        """The column from before any learning."""
+        return np.array([self.value(row, 0) for row in range(len(self.tasks))])
+
+    @cached_property
+    def unknown_before(self) -> Sequence[int]:
+        """The rows of the tasks that were not evaluated before any learning."""
+        return np.flatnonzero(np.isnan(self.before)).tolist()
 
     @property
     def after(self) -> Array:
@@ -93,7 +121,7 @@ def negated(matrix: AccuracyMatrix) -> AccuracyMatrix:
     values = -matrix.values
     return replace(
         matrix,
-        values=values,
+        cells=values,
         **extremes(values),
         others={task: -one for task, one in matrix.others.items()},
         random_init=matrix.random_init and tuple(-one for one in matrix.random_init),

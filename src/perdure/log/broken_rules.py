@@ -98,7 +98,9 @@ def _numbered(tables: Sequence[tuple[str, pl.DataFrame]]) -> tuple[list[str], pl
 
 
 def _lines(table: pl.DataFrame, name: str, wrong: pl.Series, fix: str, level: Level = "error") -> Iterator[Problem]:
-    for file, line, value in table.filter(wrong).select(_FILE, "line", name).iter_rows():
+    if not wrong.any():  # a filter of all columns for each of them would be quadratic
+        return
+    for file, line, value in table.select(_FILE, "line", name).filter(wrong).iter_rows():
         yield Problem(level, file, line, f"{name} is {_shown(value)}", fix)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log.rules import STANDARD_COLUMNS, is_object
+from perdure.scenario.model import LONGEST_NAME
 
 if TYPE_CHECKING:
     from perdure.log.rows import Table
@@ -38,6 +39,8 @@ def numbers(table: Table, name: str) -> pl.Series:
     """Return a measure as floats, null for a blank cell; a column of true and false only counts as 1 and 0."""
     column = table.rows[name] if _countable(table.rows[name]) else _text(table, name)
     values = _numbers(column)
+    if values.null_count() == column.null_count():  # each query costs as much as a short column
+        return values
     refuse(table, name, column.is_not_null() & values.is_null(), "a number, or nothing where there is no value")
     return values
 
@@ -70,6 +73,7 @@ def names(table: Table, name: str, *, strip: bool = False) -> pl.Series:
     if strip:
         column = _each(column, lambda text: text.strip() or None)
     refuse(table, name, column.is_null(), "a name")
+    refuse(table, name, column.str.len_chars() > LONGEST_NAME, f"a name of at most {LONGEST_NAME} characters")
     return column
 
 

@@ -36,14 +36,16 @@ def check_log(
     columns: Mapping[str, str] | None = None,
     rows: Rows | None = None,
     unit: Unit | None = None,
+    max_unpacked: float = files.UNPACKED_LIMIT,
 ) -> Check:
     """Every problem of the log at `path`: L2Logger folders line by line, other kinds up to what stops their reader.
 
-    `rows` and `unit` say what an accuracy matrix is, where its cells do not tell.
+    `rows` and `unit` say what an accuracy matrix is, where its cells do not tell. `max_unpacked` is how many MiB a
+    packed file may unpack to.
     """
     place = locate(path)
     reader = recognise(place)
-    options = Options(columns=dict(columns or {}), rows=rows, unit=unit)
+    options = Options(columns=dict(columns or {}), rows=rows, unit=unit, max_unpacked=max_unpacked)
     if reader is L2LOGGER:
         return check_l2logger(place, options)
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from perdure.errors import LogError, NotALog
-from perdure.files import refuse_irregular
+from perdure.files import UNPACKED_LIMIT, refuse_irregular
 from perdure.frozen import frozen
 from perdure.log.model import Direction, Lifetime
 from perdure.registry import Registry
@@ -51,6 +51,8 @@ class Options:
     """Whether zeros in an accuracy matrix were measured."""
     measure: str | None = None
     """The one that will be scored, where it is known: of a table of cells, the column that is read."""
+    max_unpacked: float = UNPACKED_LIMIT
+    """MiB that a packed file may unpack to."""
 
 
 _DEFAULTS = Options()
@@ -113,14 +115,16 @@ def read(
     columns: Mapping[str, str] | None = None,
     measures: Sequence[str] | Mapping[str, Direction] | None = None,
     verified: bool = True,
+    max_unpacked: float = UNPACKED_LIMIT,
 ) -> Lifetime:
     """The lifetime at `path`, by the reader that recognises it.
 
     A bare name that is no file here is looked up under `$L2DATA/logs`. `columns` maps Perdure's
     column names to those of a table of one's own. A log that is not what its ledger says raises
     Unverified; with `verified=False` it is read as it stands, and its notes say what is wrong.
+    A packed file that unpacks to more than `max_unpacked` MiB is refused.
     """
-    options = Options(dict(columns or {}), _directions(measures), verified)
+    options = Options(dict(columns or {}), _directions(measures), verified, max_unpacked=max_unpacked)
     place = locate(path)
     chosen = READERS.get(reader) if reader else recognise(place)
     return chosen.read(place, options)

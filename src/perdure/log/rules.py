@@ -15,7 +15,7 @@ import msgspec
 
 from perdure.frozen import frozen
 from perdure.lazy import pl
-from perdure.scenario.model import UNSAFE_PATH
+from perdure.scenario.model import LONGEST_NAME, UNSAFE_PATH
 
 __all__ = [
     "BEYOND",
@@ -126,6 +126,12 @@ def is_object(text: str) -> bool:
         return False
 
 
+def _is_task_name(text: str) -> bool:
+    if len(text) > LONGEST_NAME or not text.strip():
+        return False
+    return not re.search(CONTROL, text) and not re.search(UNSAFE_PATH, text)
+
+
 # L2Logger 1.1, in its order. Names that repeat in every row are kept once; `timestamp` stays text, as recorded.
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
@@ -144,8 +150,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             Rule(
                 "task_name",
                 "Categorical",
-                lambda text: bool(text.strip()) and not re.search(CONTROL, text) and not re.search(UNSAFE_PATH, text),
-                "one line of text without '../' or control characters",
+                _is_task_name,
+                f"one line of text without '../' or control characters, of at most {LONGEST_NAME} characters",
             ),
             Rule("task_params", "String", is_object, "a JSON object", blank="{}"),
             _choice("exp_status", EXPERIENCE_STATUSES),

@@ -14,7 +14,7 @@ from perdure.errors import nearest
 from perdure.scenario.distributions import is_drawn
 from perdure.scenario.document import Steps, TwiceNamed, is_finite, key_twice
 from perdure.scenario.header import Header
-from perdure.scenario.model import UNSAFE_PATH, Subtype
+from perdure.scenario.model import LONGEST_NAME, UNSAFE_PATH, Subtype
 from perdure.scenario.parameters import UnfitParameter, parameter_key
 from perdure.scenario.problems import Notes, of_instruction, shown
 
@@ -300,6 +300,9 @@ class _Reader:
     def _is_name(self, name: Any, word: str, steps: Steps) -> bool:
         if not isinstance(name, str) or not name or name != name.strip() or not name.isprintable():
             self._error(steps, f"{word} is {shown(name)}", "write a name: text, without spaces around it")
+            return False
+        if len(name) > LONGEST_NAME:
+            self._error(steps, f"{word} is {shown(name)}", f"write a name of at most {LONGEST_NAME} characters")
             return False
         if re.search(UNSAFE_PATH, name):
             self._error(steps, f"{word} is {shown(name)}", "write a name without '../': it may become a folder's")

@@ -12,9 +12,11 @@ from perdure.frozen import frozen
 from perdure.results import Shown
 from perdure.words import plural
 
-__all__ = ["UNSAFE_PATH", "Block", "Mode", "Scenario", "Subtype", "Task", "sleeps"]
+__all__ = ["LONGEST_NAME", "UNSAFE_PATH", "Block", "Mode", "Scenario", "Subtype", "Task", "sleeps"]
 
 # A task's name may become a folder's; it must not lead anywhere.
+LONGEST_NAME = 1000
+"""Characters of a task name, which messages and tables repeat."""
 UNSAFE_PATH = r"(?:^|[\\/])\.\.(?:[\\/]|$)"
 
 Mode = Literal["learn", "evaluate"]

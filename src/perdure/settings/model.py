@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from perdure.arguments import held_to_signature
 from perdure.errors import PerdureError, UnknownName
+from perdure.files import UNPACKED_LIMIT
 from perdure.frozen import frozen
 from perdure.settings import kinds
 from perdure.settings.declare import MATRICES, METRICS, PREPARATION, READING, STATISTICS, Option, option
@@ -166,6 +167,14 @@ class Settings:
         "Also score logs that fail their integrity check.",
         READING,
     )
+    max_unpacked: float = option(
+        UNPACKED_LIMIT,
+        "--max-unpacked",
+        kinds.number(1, metavar="MIB"),
+        "MiB that a packed file may unpack to (4096).",
+        READING,
+        decides=False,
+    )
     rows: Literal["evaluated", "learned"] | None = option(
         None,
         "--rows",
@@ -303,6 +312,7 @@ class Settings:
             unit=self.unit,
             as_given=self.as_given,
             measure=self.measure,
+            max_unpacked=self.max_unpacked,
         )
 
     def sources(self) -> dict[str, str]:
@@ -345,6 +355,9 @@ UNDECIDING = frozenset(name for name, declared in OPTIONS.items() if not declare
 """Settings that may differ between lifetimes that are pooled."""
 
 
+_NOT_IN_FILES = ("unverified", "max_unpacked")  # whoever made the data does not decide how far it is trusted
+
+
 def checked(
     content: Mapping[str, Any], file: object, lines: Mapping[str, int] | None = None, where: str | None = None
 ) -> dict[str, Any]:
@@ -364,7 +377,7 @@ def checked(
 def _checked(key: str, value: Any) -> Any:
     if key not in OPTIONS:
         raise UnknownName("key", key, OPTIONS)
-    if key == "unverified":
+    if key in _NOT_IN_FILES:
         raise PerdureError(
             f"{key!r} can only be set on the command line, not in a file beside the data",
             f"remove it here, and give {OPTIONS[key].flag}",

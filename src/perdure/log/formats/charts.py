@@ -63,7 +63,7 @@ class _Charts:
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:  # noqa: ARG002
         """A lifetime per run, by its tags."""
         notes: list[str] = []
-        table = packed.table(path, notes)
+        table = packed.table(path, notes, options.max_unpacked)
         if table is None:
             raise LogError(f"no values here ({'; '.join(notes)})", f"expected {self.summary}", file=path)
         # What is missing is an empty text here, in quotes as everything is.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -14,6 +15,7 @@ from perdure.frozen import frozen
 from perdure.log.formats.tags import TAG_COLUMNS, tags_of
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options
+from perdure.words import some
 
 __all__ = [
     "ACTIVE_TASK",
@@ -180,7 +182,7 @@ def layout(header: Sequence[str], path: Path, options: Options) -> Layout:
             mapping[ours] = found
     used = set(mapping.values())
     taken = [*mapping, *(f"{name}_in_file" if name in mapping else name for name in header if name not in used)]
-    if twice := {name for name in taken if taken.count(name) > 1}:
+    if twice := {name for name, count in Counter(taken).items() if count > 1}:
         raise LogError(f"two columns would be called {', '.join(sorted(twice))}", "rename one in the file", file=path)
     sources = [*mapping.values(), *(name for name in header if name not in used)]
     # The first measure is the one that is scored: what a user mapped comes first, then the file's order.
@@ -207,5 +209,5 @@ def _plain_names(ours: str, header: Sequence[str]) -> Mapping[str, str]:
 
 def offer(name: str, present: Sequence[str]) -> str:
     """The nearest column, and all there are."""
-    found = f" (found: {', '.join(present)})" if closest(name, present) else ""
+    found = f" (found: {some(present)})" if closest(name, present) else ""
     return f"{nearest(name, present)}{found}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -35,6 +36,8 @@ from perdure.log.verify import (
     refusal,
     verify,
 )
+from perdure.scenario.model import LONGEST_NAME
+from perdure.words import some
 
 __all__ = [
     "BLOCKS_FILE",
@@ -141,7 +144,7 @@ class L2Logger:
         if columns["block_subtype"].null_count():
             columns["block_subtype"] = columns["block_subtype"].fill_null(_SUBTYPE.blank)
         if not _sound(columns):
-            raise _first_error(path, "a required field is blank or negative")
+            raise _first_error(path, "a required field is blank or negative, or a name is too long")
         columns["task_name"] = folded(columns["task_name"])
         columns |= {name: typed(rows.get_column(name)) for name in rows.columns if name not in columns}
         return pl.DataFrame(list(columns.values()))
@@ -149,21 +152,22 @@ class L2Logger:
 
 def schema_of(header: tuple[str, ...], file: Path, measures: Mapping[str, Direction]) -> Mapping[str, pl.DataType]:
     """The types of a file's columns by its header; LogError where it lacks one that every file needs."""
-    if len(set(header)) != len(header):
-        twice = sorted({name for name in header if header.count(name) > 1})
+    names = Counter(header)
+    if len(names) != len(header):
+        twice = sorted(name for name, count in names.items() if count > 1)
         raise LogError(
             f"the header names {', '.join(map(repr, twice))} more than once", "name each column once", file=file, line=1
         )
-    missing = [name for name in STANDARD_COLUMNS if name not in header and name not in OPTIONAL_COLUMNS]
+    missing = [name for name in STANDARD_COLUMNS if name not in names and name not in OPTIONAL_COLUMNS]
     if missing:
         raise LogError(
-            f"the header has no {', '.join(missing)} (found: {', '.join(header)})",
+            f"the header has no {', '.join(missing)} (found: {some(header)})",
             "every L2Logger file needs these columns",
             file=file,
             line=1,
         )
     for name in measures:
-        if name not in header:
+        if name not in names:
             others = [one for one in header if one not in STANDARD_COLUMNS]
             raise LogError(f"no column for the measure {name!r}", nearest(name, others), file=file, line=1)
     return {name: STANDARD_COLUMNS.get(name, MEASURE.kind if name in measures else pl.String()) for name in header}
@@ -184,6 +188,8 @@ def _repeated(found: Sequence[Source], rows: pl.DataFrame) -> list[Note]:
 def _sound(columns: Mapping[str, pl.Series]) -> bool:
     """Whether no line was cut short or mangled in a way that still parses."""
     if any(columns[name].null_count() for name in FILLED_COLUMNS):
+        return False
+    if any(len(name) > LONGEST_NAME for name in columns["task_name"].unique().to_list()):
         return False
     return all(cast("int", columns[name].min() or 0) >= 0 for name in ("block_num", "exp_num"))
 

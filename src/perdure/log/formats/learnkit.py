@@ -23,6 +23,7 @@ from perdure.log.places import as_text
 from perdure.log.read import Options
 from perdure.log.rows import Table, tables
 from perdure.log.sources import DATA_FILE, sources
+from perdure.words import some
 
 __all__ = ["LEARNKIT"]
 
@@ -70,7 +71,7 @@ class _Learnkit:
         if not measures:
             columns = dict.fromkeys(name for table in found for name in table.rows.columns if name != _FOLDER)
             raise LogError(
-                f"no measure: no reward, and no other column of numbers (found: {', '.join(columns)})",
+                f"no measure: no reward, and no other column of numbers (found: {some([*columns])})",
                 "log a column of numbers",
                 file=path,
             )
@@ -125,7 +126,7 @@ def _require(table: Table, columns: Sequence[str]) -> None:
     for name in columns:
         if name not in present:
             raise LogError(
-                f"no column {name!r} (found: {', '.join(present)})",
+                f"no column {name!r} (found: {some(present)})",
                 nearest(name, present),
                 file=table.parts[0].path,
                 line=1,

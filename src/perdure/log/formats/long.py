@@ -18,7 +18,7 @@ from perdure.log.model import EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction, 
 from perdure.log.problem import Note
 from perdure.log.read import Options
 from perdure.log.rows import Table
-from perdure.words import plural
+from perdure.words import plural, some
 
 __all__ = ["BLOCKS", "lifetimes", "measures_of"]
 
@@ -130,9 +130,9 @@ def measures_of(table: Table, path: Path, options: Options, identity: tuple[str,
     }
     if not found:
         passed = [name for name in others if is_bookkeeping(name)]
-        hint = f" ({', '.join(passed)}: by their names no measures)" if passed else ""
+        hint = f" ({some(passed)}: by their names no measures)" if passed else ""
         raise LogError(
-            f"no measure: none of the columns {', '.join(others) or '(none left)'} holds numbers{hint}",
+            f"no measure: none of the columns {some(others) or '(none left)'} holds numbers{hint}",
             "log a number per experience, such as a reward",
             file=path,
         )

@@ -64,7 +64,7 @@ class _MatrixReader:
 
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[MatrixLifetime]:  # noqa: ARG002
         """Every matrix of the file, all one way round and in one unit."""
-        yield from _lifetimes(raw_matrices(path), options, as_text(path.stem), path)
+        yield from _lifetimes(raw_matrices(path, options.max_unpacked), options, as_text(path.stem), path)
 
 
 MATRIX = _MatrixReader()
@@ -113,7 +113,7 @@ def ways_round(paths: Sequence[Path], options: Options = _DEFAULTS) -> dict[Path
     Files that decide must agree, and the others follow them; LogError names two that do not. A file
     whose own cells do not tell is to be read with `Options.rows` as said here.
     """
-    tables = [(path, raw) for path in paths for raw in raw_matrices(path)]
+    tables = [(path, raw) for path in paths for raw in raw_matrices(path, options.max_unpacked)]
     found = orientations([(raw.source, raw.cells) for _, raw in tables], options.rows)
     return {path: way for (path, _), way in zip(tables, found, strict=True)}
 

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError, NotALog, UnknownName
+from perdure.files import UNPACKED_LIMIT
 from perdure.log.accuracy_matrix import Array, Baseline, Unit
 from perdure.log.formats.matrix_labels import Labelled, number, taken_apart
 from perdure.log.formats.matrix_settled import RawMatrix
-from perdure.log.formats.packed import inner_kind
+from perdure.log.formats.packed import inner_kind, too_large
 from perdure.log.formats.shapes import beginning, content_of, shape_of
 from perdure.log.rows import rows_of, separator_of
 
@@ -33,13 +34,12 @@ _JSON = re.compile(r'\s*(?:\[\s*[\]\[\d.nN-]|\{.*"matri(?:x|ces)"\s*:)', re.DOTA
 _NumberOrTasks = float | tuple[float, ...] | dict[str, float]
 
 
-_UNPACKED_AT_MOST = 1 << 28  # bytes: a thousand matrices of 180 tasks
-_TOO_MANY = "an accuracy matrix has a row and a column per task, and a thousand tasks at most"
+def raw_matrices(path: Path, limit: float = UNPACKED_LIMIT) -> tuple[RawMatrix, ...]:
+    """Every matrix in a file; LogError, naming line and cell, says why one cannot be read. Nothing is unpickled.
 
-
-def raw_matrices(path: Path) -> tuple[RawMatrix, ...]:
-    """Every matrix in a file; LogError, naming line and cell, says why one cannot be read. Nothing is unpickled."""
-    found = tuple(_loaded(path, _LOADERS, "accuracy matrix"))
+    `limit` is how many MiB a packed file may unpack to.
+    """
+    found = tuple(_loaded(path, _LOADERS, "accuracy matrix", limit))
     if not found:
         raise LogError("no matrix in it", "save one for each lifetime", file=path)
     return found
@@ -68,27 +68,27 @@ def read_baseline(text: str, source: str = "baseline") -> Baseline:
             "give one of these",
             file=source,
         )
-    found: Baseline = _loaded(place, _BASELINES, "baseline")
+    found: Baseline = _loaded(place, _BASELINES, "baseline", UNPACKED_LIMIT)
     return found
 
 
-def _loaded(path: Path, loaders: Mapping[str, Callable[[Path, bytes], Any]], what: str) -> Any:
+def _loaded(path: Path, loaders: Mapping[str, Callable[..., Any]], what: str, limit: float) -> Any:
     load = loaders.get(inner_kind(path))
     if load is None:
         raise NotALog(f"no {what} by its name", f"expected one of {', '.join(loaders)}", file=path)
     try:
-        content = content_of(path)
+        content = content_of(path, limit)
     except OSError as problem:
         raise LogError(
             f"cannot be read: {problem.strerror or problem}", "let it be read, or leave it out", file=path
         ) from problem
-    return load(path, content)
+    return load(path, content, limit)
 
 
 # --- text ----------------------------------------------------------------------------------------
 
 
-def _from_text(path: Path, content: bytes) -> Iterator[RawMatrix]:
+def _from_text(path: Path, content: bytes, _limit: float) -> Iterator[RawMatrix]:
     found = _apart(path, content)
     unit: Unit | None = "percent" if found.percent else None
     yield RawMatrix(found.cells, str(path), found.row_names, found.column_names, unit=unit, notes=found.notes)
@@ -108,7 +108,7 @@ def _apart(path: Path, content: bytes) -> Labelled:
     return taken_apart(lines, str(path))
 
 
-def _baseline_from_text(path: Path, content: bytes) -> Baseline:
+def _baseline_from_text(path: Path, content: bytes, _limit: float) -> Baseline:
     found = _apart(path, content)
     numbers = _one_per_task(path, found.cells)
     names = found.column_names or found.row_names
@@ -124,7 +124,7 @@ def _one_per_task(path: Path, cells: Array) -> tuple[float, ...]:
 # --- JSON ----------------------------------------------------------------------------------------
 
 
-def _from_json(path: Path, content: bytes) -> Iterator[RawMatrix]:
+def _from_json(path: Path, content: bytes, _limit: float) -> Iterator[RawMatrix]:
     """A list of rows with null where a task was not evaluated, several such lists, or an object that says more."""
     try:
         found = msgspec.json.decode(content)
@@ -217,7 +217,7 @@ def _kind(found: Any) -> str:
     return f"{type(found).__name__} {msgspec.json.encode(found)[:40].decode(errors='replace')}"
 
 
-def _baseline_from_json(path: Path, content: bytes) -> Baseline:
+def _baseline_from_json(path: Path, content: bytes, _limit: float) -> Baseline:
     try:
         found: Baseline = msgspec.json.decode(content, type=_NumberOrTasks)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
@@ -230,9 +230,9 @@ def _baseline_from_json(path: Path, content: bytes) -> Baseline:
 # --- NumPy ---------------------------------------------------------------------------------------
 
 
-def _from_numpy(path: Path, content: bytes) -> Iterator[RawMatrix]:
+def _from_numpy(path: Path, content: bytes, limit: float) -> Iterator[RawMatrix]:
     """An array of numbers, NaN where a task was not evaluated: one matrix, or several, seeds first."""
-    arrays = arrays_of(path, content)
+    arrays = arrays_of(path, content, limit)
     cells = _numeric(path, *_matrix_among(path, arrays))
     tasks = tuple(str(task) for task in np.atleast_1d(arrays["tasks"])) if "tasks" in arrays else None
     if cells.ndim != 3:
@@ -246,16 +246,18 @@ def _from_numpy(path: Path, content: bytes) -> Iterator[RawMatrix]:
         yield RawMatrix.of(table, f"{path}#{at}", tasks=tasks, seed=seed, inside=str(at))
 
 
-def arrays_of(path: Path, content: bytes) -> Mapping[str, npt.NDArray[Any]]:
-    """The arrays in an NPZ or NPY file by name, within bounds and never unpickled; that of an NPY is `matrix`."""
+def arrays_of(path: Path, content: bytes, limit: float) -> Mapping[str, npt.NDArray[Any]]:
+    """Return the arrays in an NPZ or NPY file by name, never unpickled; that of an NPY is `matrix`.
+
+    Raise LogError if an NPZ unpacks to more than `limit` MiB.
+    """
     try:
         loaded = np.load(io.BytesIO(content), allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return {"matrix": loaded}
         with loaded as archive:
-            unpacked = sum(one.file_size for one in archive.zip.infolist())
-            if unpacked > _UNPACKED_AT_MOST:
-                raise LogError(f"{unpacked / 1000000.0:,.0f} MB unpacked", _TOO_MANY, file=path)
+            if sum(one.file_size for one in archive.zip.infolist()) > limit * 2**20:
+                raise too_large(path, limit)
             return {name: archive[name] for name in archive.files}
     except LogError:
         raise
@@ -298,21 +300,21 @@ def _are_scores(arrays: Mapping[str, npt.NDArray[Any]]) -> bool:
 def _numeric(path: Path, name: str, array: npt.NDArray[Any]) -> Array:
     if array.dtype.kind not in "fiu":
         raise LogError(f"{name} holds {array.dtype}, not numbers", "save floats, with NaN for no evaluation", file=path)
-    return array.astype(np.float64)
+    return array.astype(np.float64, copy=False)
 
 
-def _baseline_from_numpy(path: Path, content: bytes) -> Baseline:
-    return _one_per_task(path, _numeric(path, *_matrix_among(path, arrays_of(path, content))))
+def _baseline_from_numpy(path: Path, content: bytes, limit: float) -> Baseline:
+    return _one_per_task(path, _numeric(path, *_matrix_among(path, arrays_of(path, content, limit))))
 
 
-_LOADERS: Mapping[str, Callable[[Path, bytes], Iterator[RawMatrix]]] = {
+_LOADERS: Mapping[str, Callable[[Path, bytes, float], Iterator[RawMatrix]]] = {
     ".csv": _from_text,
     ".tsv": _from_text,
     ".json": _from_json,
     ".npz": _from_numpy,
     ".npy": _from_numpy,
 }
-_BASELINES: Mapping[str, Callable[[Path, bytes], Baseline]] = {
+_BASELINES: Mapping[str, Callable[[Path, bytes, float], Baseline]] = {
     ".csv": _baseline_from_text,
     ".tsv": _baseline_from_text,
     ".json": _baseline_from_json,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -15,6 +16,8 @@ from perdure.frozen import frozen
 from perdure.log.accuracy_matrix import LIMITS, AccuracyMatrix, Array, Baseline, Unit, extremes, with_baselines
 from perdure.log.formats.matrix_labels import unlabelled
 from perdure.log.formats.matrix_orientation import ROWS, Orientation, Rows, orientations, undecided
+from perdure.scenario.model import LONGEST_NAME
+from perdure.words import some
 
 __all__ = ["Cells", "RawMatrix", "accuracy_matrices", "accuracy_matrix", "as_numbers", "matrix_of_cells"]
 
@@ -175,7 +178,7 @@ def _checked(values: Array, tasks: tuple[str, ...], unit: Unit, notes: tuple[str
     if np.isinf(values).any():
         raise LogError(f"{_cell(np.isinf(values))} is infinite", "leave empty what was not evaluated", file=source)
     _refuse_outside(values, unit, source)
-    return AccuracyMatrix(tasks=tasks, values=values, unit=unit, **extremes(values), notes=notes)
+    return AccuracyMatrix(tasks=tasks, cells=values, unit=unit, **extremes(values), notes=notes)
 
 
 def _refuse_outside(values: Array, unit: Unit, source: str) -> None:
@@ -229,7 +232,11 @@ def _names(tasks: Sequence[str] | None, count: int, source: str) -> tuple[str, .
         )
     if not all(names):
         raise LogError(f"task {names.index('') + 1} has no name", "name every task, or none", file=source)
-    twice = {name for name in names if names.count(name) > 1}
+    longest = max(names, key=len, default="")
+    if len(longest) > LONGEST_NAME:
+        fix = f"expected a name of at most {LONGEST_NAME} characters"
+        raise LogError(f"task {names.index(longest) + 1} has a name of {len(longest)} characters", fix, file=source)
+    twice = {name for name, times in Counter(names).items() if times > 1}
     if twice:
         raise LogError(f"task {min(twice)!r} is named twice", "names compare without case", file=source)
     return names
@@ -242,7 +249,7 @@ def _refuse_two_orders(evaluated: Sequence[str] | None, learned: Sequence[str] |
     first, second = ([name.lower() for name in names] for names in (evaluated, learned))
     if first != second and sorted(first) == sorted(second):
         raise LogError(
-            f"rows name the tasks as {', '.join(evaluated)}, columns as {', '.join(learned)}",
+            f"rows name the tasks as {some(evaluated)}, columns as {some(learned)}",
             "write both in the order of learning",
             file=source,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -28,13 +29,13 @@ __all__ = [
     "shown_suffixes",
     "stem",
     "table",
+    "too_large",
     "trouble",
 ]
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 
-_UNPACKED_AT_MOST = 4 << 30  # a bomb of zeros reaches it from 4 MB
 _GLANCE = 1 << 20
 _CHUNK = 1 << 24
 _BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
@@ -111,34 +112,40 @@ def trouble(path: Path) -> tuple[str, str] | None:
     return None
 
 
-def table(path: Path, notes: list[str]) -> Table | None:
-    """Read a text table, unpacked piece by piece; None, with a note, if it has no rows."""
+def table(path: Path, notes: list[str], limit: float) -> Table | None:
+    """Read a text table, unpacked piece by piece to at most `limit` MiB; None, with a note, if it has no rows."""
     packed = kind(path) not in SEPARATORS
+
+    @contextmanager
+    def stream(source: Source) -> Iterator[IO[bytes]]:
+        with _opened(source.path) as (file, _):
+            yield cast("IO[bytes]", _Bounded(source.path, file, limit))
+
     with _unpacking(path) if packed else reading(path):
-        size = _UNPACKED_AT_MOST + 1 if packed else path.stat().st_size
+        size = sys.maxsize if packed else path.stat().st_size
         separator = _separator_in(path)
-        found = tables([Source(str(path), path.name, size)], separator, notes, _stream if packed else None)
+        found = tables([Source(str(path), path.name, size)], separator, notes, stream if packed else None)
     return found[0] if found else None
 
 
-def content(path: Path) -> bytes:
-    """Return all of a text file, unpacked; raise LogError if it does not unpack within bounds."""
+def content(path: Path, limit: float) -> bytes:
+    """Return all of a text file, unpacked; raise LogError if it does not unpack to at most `limit` MiB."""
     with _unpacking(path), _opened(path) as (file, _):
-        stream, chunks = _Bounded(path, file), []
+        stream, chunks = _Bounded(path, file, limit), []
         while chunk := stream.read(_CHUNK):
             chunks.append(chunk)
     return b"".join(chunks)
 
 
+def too_large(path: Path, limit: float) -> LogError:
+    """Return an error for a file that unpacks to more than `limit` MiB."""
+    fix = "if it is meant to be so large, allow more with --max-unpacked MIB (max_unpacked=…), or unpack it yourself"
+    return LogError(f"unpacks to more than {limit:g} MiB", fix, file=path)
+
+
 def _separator_in(path: Path) -> str:
     with _opened(path) as (_, suffix):
         return SEPARATORS[suffix]
-
-
-@contextmanager
-def _stream(source: Source) -> Iterator[IO[bytes]]:
-    with _opened(source.path) as (file, _):
-        yield cast("IO[bytes]", _Bounded(source.path, file))
 
 
 @contextmanager
@@ -181,21 +188,17 @@ def _only_table(path: Path, archive: zipfile.ZipFile) -> str:
 
 
 class _Bounded:
-    """A stream that refuses to unpack to more than a table can be; its own word on its size is not believed."""
+    """A stream that refuses to unpack to more than `limit` MiB. The size that the file itself states is not used."""
 
-    def __init__(self, path: Path, stream: IO[bytes]) -> None:
-        self._path, self._stream, self._size = path, stream, 0
+    def __init__(self, path: Path, stream: IO[bytes], limit: float) -> None:
+        self._path, self._stream, self._limit, self._size = path, stream, limit, 0
 
     def read(self, size: int) -> bytes:
         """Read up to `size` bytes."""
         chunk = self._stream.read(size)
         self._size += len(chunk)
-        if self._size > _UNPACKED_AT_MOST:
-            raise LogError(
-                f"unpacks to more than {_UNPACKED_AT_MOST >> 20} MiB, which no packed table may",
-                "if it is meant to be so large, unpack it yourself, or write Parquet",
-                file=self._path,
-            )
+        if self._size > self._limit * 2**20:
+            raise too_large(self._path, self._limit)
         return chunk
 
 

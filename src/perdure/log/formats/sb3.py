@@ -72,11 +72,11 @@ class _StableBaselines:
         """The life in a folder, or the one task in a file."""
         notes: list[str] = []
         if path.is_dir():
-            rows = _life(path, notes)
+            rows = _life(path, notes, options.max_unpacked)
         elif path.name.endswith(_MONITOR):
             rows = _ordered([_learned([_monitor(path, notes)], path)])
         else:
-            rows = _evaluated_alone(path)
+            rows = _evaluated_alone(path, options.max_unpacked)
         learned = rows.filter(pl.col("block_type") == "train")["task_name"].n_unique()
         if learned == 1:
             notes.append(_ALONE)
@@ -182,9 +182,9 @@ def _learned(monitors: Sequence[_Monitor], path: Path) -> pl.DataFrame:
 # --- evaluations ---------------------------------------------------------------------------------
 
 
-def _evaluations(path: Path, task: str) -> pl.DataFrame:
+def _evaluations(path: Path, task: str, limit: float) -> pl.DataFrame:
     """A row per episode of evaluation, `at` so many steps of learning."""
-    arrays = arrays_of(path, bytes_of(path))
+    arrays = arrays_of(path, bytes_of(path), limit)
     try:
         steps, results = arrays["timesteps"].astype(np.float64), arrays["results"].astype(np.float64)
         successes = arrays["successes"].astype(np.float64) if "successes" in arrays else None
@@ -205,9 +205,9 @@ def _evaluations(path: Path, task: str) -> pl.DataFrame:
     return pl.DataFrame(columns).with_columns(pl.lit(task).alias("task_name"), pl.lit("test").alias("block_type"))
 
 
-def _evaluated_alone(path: Path) -> pl.DataFrame:
+def _evaluated_alone(path: Path, limit: float) -> pl.DataFrame:
     """One task, learned between its evaluations; what it was worth while learning is what these say."""
-    tested = _evaluations(path, _task(_called(path)))
+    tested = _evaluations(path, _task(_called(path)), limit)
     means = tested.group_by("at", "task_name", maintain_order=True).agg(pl.exclude("block_type").mean())
     learned = means.with_columns(pl.lit("train").alias("block_type"))
     return _ordered([learned, tested])
@@ -222,7 +222,7 @@ def _ordered(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 # --- lives ---------------------------------------------------------------------------------------
 
 
-def _life(folder: Path, notes: list[str]) -> pl.DataFrame:
+def _life(folder: Path, notes: list[str], limit: float) -> pl.DataFrame:
     """The monitors of a folder in order of time, and the evaluations beside and below it by their steps."""
     lived = _learned([_monitor(path, notes) for path in _monitors(folder)], folder)
     tasks = lived["task_name"].unique(maintain_order=True).to_list()
@@ -230,7 +230,7 @@ def _life(folder: Path, notes: list[str]) -> pl.DataFrame:
     found = [place for place in places if _is_evaluations(place)]
     if not found:
         return _ordered([lived])
-    tested = [_evaluations(place, _evaluated(place, folder, tasks)) for place in found]
+    tested = [_evaluations(place, _evaluated(place, folder, tasks), limit) for place in found]
     never = sorted({str(one["task_name"][0]) for one in tested} - set(tasks))
     if never:
         notes.append(

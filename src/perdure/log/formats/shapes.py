@@ -47,15 +47,15 @@ def shape_of(path: Path, options: Options = _DEFAULTS) -> Shape | None:
     return "matrix" if _is_small_matrix(path, head) else None
 
 
-def content_of(path: Path) -> bytes:
-    """What a file holds, unpacked; OSError where it is no regular file or cannot be read.
+def content_of(path: Path, limit: float) -> bytes:
+    """What a file holds, unpacked to at most `limit` MiB; OSError where it is no regular file or cannot be read.
 
     Nothing else is opened: a pipe would keep its reader waiting.
     """
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "no regular file")
     if packed.kind(path) != packed.inner_kind(path):
-        return packed.content(path)
+        return packed.content(path, limit)
     with files.opened(path) as file:
         return file.read()
 

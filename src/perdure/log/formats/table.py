@@ -22,6 +22,7 @@ from perdure.log.places import as_text
 from perdure.log.problem import Note
 from perdure.log.read import Options
 from perdure.log.rows import Part, Table, bytes_of, unreadable
+from perdure.words import some
 
 __all__ = ["TABLE", "frame_lifetimes", "is_frame", "rows_lifetimes"]
 
@@ -214,7 +215,7 @@ def _loaded(path: Path, options: Options, notes: list[str]) -> tuple[Table, Layo
         how = _layout(path, options)
         table = Table(_collected(path, _scan(path)), (Part(path, 0, counted="row"),))
     elif packed.is_table_name(path):
-        found = packed.table(path, notes)
+        found = packed.table(path, notes, options.max_unpacked)
         if found is None:
             raise LogError(
                 f"no table here ({'; '.join(notes)})", "expected a header of names and rows below it", file=path
@@ -228,9 +229,7 @@ def _loaded(path: Path, options: Options, notes: list[str]) -> tuple[Table, Layo
 
 def _under_our_names(table: Table, path: Path, how: Layout) -> Table:
     if not table.rows.height:
-        raise LogError(
-            f"a header and no rows (columns: {', '.join(table.rows.columns)})", "nothing was logged", file=path
-        )
+        raise LogError(f"a header and no rows (columns: {some(table.rows.columns)})", "nothing was logged", file=path)
     _require(table.rows, path, how)
     rows = table.rows.select(pl.col(theirs).alias(ours) for ours, theirs in how.columns.items())
     return Table(rows, table.parts, how.called)
@@ -240,7 +239,7 @@ def _require(rows: pl.DataFrame, path: Path, how: Layout) -> None:
     for needed in how.missing():
         example = NEEDED[how.shape][needed]
         raise LogError(
-            f"no column {needed!r} (found: {', '.join(rows.columns)})",
+            f"no column {needed!r} (found: {some(rows.columns)})",
             f"say which one it is, as in --column {needed}={example} or columns={{{needed!r}: {example!r}}}"
             f"{_square(rows)}",
             file=path,

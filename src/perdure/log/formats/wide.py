@@ -24,6 +24,7 @@ from perdure.log.formats.row_identity import Counts, Lives
 from perdure.log.model import Lifetime
 from perdure.log.read import Options
 from perdure.log.rows import Table
+from perdure.words import some
 
 __all__ = ["lifetimes"]
 
@@ -142,9 +143,7 @@ def _tasks(table: Table, active: pl.Series, identity: Sequence[str]) -> _Tasks:
     others = [name for name in rows.columns if name not in (*identity, "active_task", _X) and not is_bookkeeping(name)]
     columns = [name for name in others if cells.is_measurable(rows[name])]
     if not columns:
-        raise LogError(
-            f"no column of numbers for a task (found: {', '.join(rows.columns)})", "give one per task", file=path
-        )
+        raise LogError(f"no column of numbers for a task (found: {some(rows.columns)})", "give one per task", file=path)
     said = active.drop_nulls().unique(maintain_order=True).to_list()
     return _indexed(columns) or _named(columns, said) or _numbered(columns, said)
 

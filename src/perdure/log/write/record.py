@@ -6,6 +6,7 @@ import json
 import math
 import operator
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -52,7 +53,7 @@ def validate(field: str, value: Any) -> None:
     """A field of text must keep the rule of its column."""
     rule = RULES[field]
     if not isinstance(value, str) or not rule.sound(value):
-        raise RecordError(f"{field} is {value!r}", f"expected {rule.expected}")
+        raise RecordError(f"{field} is {reprlib.repr(value)}", f"expected {rule.expected}")
 
 
 def params_json(value: Any) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 from perdure.curves.model import Curves
 from perdure.errors import LogError
 from perdure.frozen import frozen
-from perdure.log.accuracy_matrix import AccuracyMatrix, Array, MatrixPassage, Unit, negated, with_baselines
+from perdure.log.accuracy_matrix import AccuracyMatrix, Array, Cell, MatrixPassage, Unit, negated, with_baselines
 from perdure.metrics.engine.metric import ADAPTERS, Context, Metric, NoValue
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import LIFETIME, Site
@@ -34,7 +34,6 @@ __all__ = [
     "reads_matrix",
 ]
 
-Cell = tuple[int, int]
 _LIMITS: Mapping[Unit, float] = {"fraction": 1.0, "percent": 100.0}
 SINCE = -2
 """In place of a column: every evaluation since the row's task was learned, also those between the columns."""
@@ -141,12 +140,9 @@ def matrix_of(curves: Curves, unit: Unit | None = None) -> AccuracyMatrix:
     count = len(found.tasks)
     read = sorted({block for blocks in found.every.values() for block in blocks})
     means = {block: curves.measured_mean(block) for block in read}
-    values = np.full((count, count + 1), np.nan)
-    for (row, column), block in found.last.items():
-        values[row, column + 1] = means[block]
     return AccuracyMatrix(
         tasks=found.tasks,
-        values=values,
+        cells={(row, column + 1): means[block] for (row, column), block in found.last.items()},
         unit=unit or _unit_of(curves, found.tasks, [means[block] for block in found.last.values()]),
         lowest=_extremes(min, found.since, means, count),
         highest=_extremes(max, found.every, means, count),
@@ -194,12 +190,12 @@ class Place:
     @property
     def learned(self) -> float:
         """The task's evaluation after it was learned, A[i, i]."""
-        return float(self.after[self.row, self.row])
+        return self.matrix.value(self.row, self.row + 1)
 
     @property
     def final(self) -> float:
         """The task's evaluation at the end, A[i, T]."""
-        return float(self.after[self.row, -1])
+        return self.matrix.value(self.row, len(self.matrix.tasks))
 
     @property
     def since(self) -> Array:
@@ -209,12 +205,12 @@ class Place:
     @property
     def now(self) -> float:
         """The task's evaluation after the column's task was learned, A[i, j]."""
-        return float(self.after[self.row, self.column])
+        return self.matrix.value(self.row, self.column + 1)
 
     @property
     def previous(self) -> float:
         """The task's evaluation before the column's task was learned, A[i, j − 1]."""
-        return float(self.matrix.values[self.row, self.column])
+        return self.matrix.value(self.row, self.column)
 
     @property
     def seen(self) -> Array:
@@ -237,14 +233,14 @@ class Place:
         given = self._baseline("random_init", "--random-init")
         if given is not None:
             return given
-        first = self.matrix.values[:, 0]
-        if np.isnan(first).all():
+        unknown = self.matrix.unknown_before
+        if len(unknown) == len(self.matrix.tasks):
             raise NoValue("needs the accuracy of an untrained learner on each task: give --random-init")
-        unknown = np.flatnonzero(np.isnan(first[1:])) + 1  # the first task has nothing to be transferred from
-        if unknown.size:
-            task = self.matrix.tasks[unknown[0]]
-            raise NoValue(f"A[{unknown[0] + 1}, 0] is missing: task {task!r} is not evaluated before any learning")
-        return first
+        row = next(filter(None, unknown), None)  # the first task has nothing to be transferred from
+        if row is not None:
+            task = self.matrix.tasks[row]
+            raise NoValue(f"A[{row + 1}, 0] is missing: task {task!r} is not evaluated before any learning")
+        return self.matrix.before
 
     @property
     def joint(self) -> Array:

@@ -42,7 +42,7 @@ def omega_base(at: Place) -> float:
 
     Weakness: it knows the first task alone.
     """
-    return _relative(float(at.after[0, at.row]), float(at.joint[0]))
+    return _relative(at.matrix.value(0, at.row + 1), float(at.joint[0]))
 
 
 @_measured(sites.new_tasks, source=HAYES)
@@ -142,7 +142,7 @@ def worst_case_accuracy(at: Place) -> float:
 
     Weakness: as for min_accuracy: it falls with the number of evaluations.
     """
-    count = len(at.after)
+    count = len(at.matrix.tasks)
     lowest = [low for low in at.matrix.lowest[:-1] if low is not None]
     return at.learned / count + (1.0 - 1.0 / count) * float(np.mean(lowest))
 
