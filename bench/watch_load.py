@@ -24,8 +24,8 @@ from perdure.scenario.model import Block, Scenario
 
 TASKS = ("pong", "breakout", "freeway")
 SERVER = (
-    "import sys; from perdure.watch.follow import Follower; from perdure.watch.serve import serve; "
-    "serve(Follower([sys.argv[1]]), started=lambda address: print(address, flush=True))"
+    "import sys; from perdure.watch.monitor import Monitor; from perdure.watch.server import serve; "
+    "serve(Monitor([sys.argv[1]]), started=lambda address: print(address, flush=True))"
 )
 
 

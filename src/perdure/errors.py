@@ -11,6 +11,7 @@
     ├── MetricError        a metric declared or called wrongly
     └── LogError           a log that cannot be read or written
         ├── NotALog        nothing here that any reader knows
+        ├── EmptyLogError  a log without a record, which may have just begun
         ├── Unverified     a log that is not what its journal wrote
         ├── RecordError    a record that breaks the rules; nothing was written (also a RuntimeError)
         └── WriteError     the disk refused; says which records are safe (also an OSError)
@@ -27,6 +28,7 @@ from copy import copy
 from typing import Any, Self
 
 __all__ = [
+    "EmptyLogError",
     "LearnerError",
     "LogError",
     "MetricError",
@@ -150,6 +152,10 @@ class LogError(PerdureError):
 
 class NotALog(LogError):
     """Nothing here that any reader knows."""
+
+
+class EmptyLogError(LogError):
+    """A log without a record, which may have just begun."""
 
 
 class Unverified(LogError):

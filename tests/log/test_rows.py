@@ -174,7 +174,6 @@ def test_no_other_module_reads_delimited_text() -> None:
     source = Path(perdure.__file__).parent
     may = {
         "log/rows.py": {"csv", "read_csv"},
-        "watch/tail.py": {"read_csv"},
         "report/formats/paper.py": {"csv"},  # which writes
     }
     for file in source.rglob("*.py"):

@@ -10,7 +10,7 @@ from perdure.gather.survey import survey
 from perdure.report import gather, report_of
 from perdure.report.formats.pictures import opening
 from perdure.report.material import Material
-from perdure.watch.follow import Follower
+from perdure.watch.monitor import Monitor
 
 Runs = tuple[Path, Path]
 GROUPS = ("keeper · condensed", "keeper · dispersed", "forgetter · condensed", "forgetter · dispersed")
@@ -100,26 +100,27 @@ def test_experts_serve_the_lifetimes_of_their_own_run_folder_alone(two_runs: Run
     apart = [_values(gather([run]), "relative_performance") for run in two_runs]
     scored = {one.identity.source: one.metrics["relative_performance"].value for one in survey(two_runs).scores}
     assert _values(gather(two_runs), "relative_performance") == {**apart[0], **apart[1]} == scored
-    follower = Follower(two_runs)
-    follower.settle()
-    material = follower.material()
+    monitor = Monitor(two_runs)
+    monitor.settle()
+    material = monitor.material()
     assert material is not None
     assert _values(material, "relative_performance") == scored
 
 
 def test_watching_tells_lifetimes_that_share_an_id_apart(two_runs: Runs) -> None:
-    from perdure.watch.page import state
+    from perdure.watch.page import Page
 
-    follower = Follower([two_runs[0].parent])
-    follower.settle()
-    progress = follower.progress()
+    monitor = Monitor([two_runs[0].parent])
+    monitor.settle()
+    progress = monitor.progress()
     assert len({one.id for one in progress}) == 8
     for one in progress:
         assert f"/{one.learner}/lives/" in one.id
     last = progress[-1]
-    chosen = next(life for life in follower.lives.values() if life.id == last.id)
+    chosen = next(life for life in monitor.lives if life.id == last.id)
     assert chosen.manifest["learner"] == last.learner
-    assert state(follower, of=last.id)["figure"] != state(follower, of=progress[0].id)["figure"]
-    material = follower.material()
+    page = Page(monitor)
+    assert page.state(of=last.id)["figure"] != page.state(of=progress[0].id)["figure"]
+    material = monitor.material()
     assert material is not None
     assert {one.id for one in material.lives} == {one.id for one in progress}

@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.report.conftest import write_life
 from tests.watch.conftest import Clock, Writer
 
-from perdure.watch.follow import Follower
-from perdure.watch.page import page, state, written
+from perdure.watch.monitor import Monitor
+from perdure.watch.page import Page
 
 
 def test_the_page_opens_on_what_runs(tmp_path: Path) -> None:
@@ -18,14 +18,15 @@ def test_the_page_opens_on_what_runs(tmp_path: Path) -> None:
     running = Writer(tmp_path / "lives", "running")
     running.block(0)
     running.block(1)
-    follower = Follower([tmp_path])
-    follower.settle()
-    told = state(follower)
+    monitor = Monitor([tmp_path])
+    monitor.settle()
+    page = Page(monitor)
+    told = page.state()
     assert told["chosen"] == told["lifetimes"][0]["id"]
     assert told["lifetimes"][0]["state"] == "running"
     assert told["lifetimes"][0]["name"] == "running"
     assert "running" in told["figure"]
-    assert state(follower, of=told["lifetimes"][-1]["id"])["chosen"] == told["lifetimes"][-1]["id"]
+    assert page.state(of=told["lifetimes"][-1]["id"])["chosen"] == told["lifetimes"][-1]["id"]
     running.journal.close()
 
 
@@ -39,34 +40,38 @@ def test_verdicts_say_so_far_until_every_planned_lifetime_has_ended(tmp_path: Pa
         write_life(tmp_path / "lives", f"life-{seed:03d}", ["a", "b"], keeps=0.4, seed=seed, evaluate=20)
     plan(lifetimes=5)
     clock = Clock()
-    follower = Follower([tmp_path], clock=clock)
-    follower.settle()
-    assert "So far, from 3 of 5 lifetimes" in written(follower)["body"]
-    assert "toy forgets" in written(follower)["body"]
-    assert "So far, from 3 of 5 lifetimes" in page(follower)
+    monitor = Monitor([tmp_path], clock=clock)
+    monitor.settle()
+    page = Page(monitor)
+    assert "So far, from 3 of 5 lifetimes" in page.report()["body"]
+    assert "toy forgets" in page.report()["body"]
+    assert "So far, from 3 of 5 lifetimes" in page.html()
     plan(lifetimes=3)
     clock.now += 10
-    follower.poll()
-    assert "So far" not in written(follower)["body"]
+    monitor.poll()
+    assert "So far" not in page.report()["body"]
 
 
 def test_a_running_lifetime_says_what_it_lost_so_far(tmp_path: Path) -> None:
     running = Writer(tmp_path / "lives", "running")
     for number in range(5):
         running.block(number)
-    follower = Follower([tmp_path])
-    follower.settle()
-    assert "in this lifetime so far" in state(follower)["said"]
+    monitor = Monitor([tmp_path])
+    monitor.settle()
+    page = Page(monitor)
+    assert "in this lifetime so far" in page.state()["said"]
     running.journal.close()
-    follower.settle()
-    said = state(follower)["said"]
+    monitor.settle()
+    said = page.state()["said"]
     assert "in this lifetime" in said
     assert "so far" not in said
 
 
 def test_nothing_is_sent_twice(writer: Writer) -> None:
     writer.block(0)
-    follower = Follower([writer.path.parent])
-    follower.settle()
-    version = state(follower)["version"]
-    assert state(follower, since=version) == {"version": version, "scored": follower.published}
+    monitor = Monitor([writer.path.parent])
+    monitor.settle()
+    page = Page(monitor)
+    version = page.state()["version"]
+    again = page.state(since=version)
+    assert again == {"version": version, "scored": monitor.published, "age": monitor.age_text}

@@ -10,7 +10,7 @@ from tests.watch.conftest import Writer
 
 from perdure.stats.answer import answers
 from perdure.stats.decide import decide
-from perdure.watch.follow import Follower
+from perdure.watch.monitor import Monitor
 from perdure.watch.terminal import sparkline, table
 
 
@@ -21,10 +21,10 @@ def test_the_terminal_table_fits_80_columns_with_ids_whole(tmp_path: Path) -> No
     made = Writer(tmp_path / "logs", name)
     made.block(0)
     made.block(1)
-    follower = Follower([tmp_path / "logs"])
-    follower.settle()
+    monitor = Monitor([tmp_path / "logs"])
+    monitor.settle()
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(table(follower))
+    console.print(table(monitor))
     text = console.export_text()
     assert all(len(line) <= 80 for line in text.splitlines())
     assert name in "".join(line[:23].strip() for line in text.splitlines())
@@ -36,20 +36,20 @@ def test_values_are_shown_with_what_was_decided_of_them(tmp_path: Path) -> None:
 
     for seed in range(3):
         write_life(tmp_path / "lives", f"life-{seed}", ["a", "b"], keeps=0.4, seed=seed, evaluate=20)
-    follower = Follower([tmp_path])
-    follower.settle()
-    told = follower.progress()
-    material = follower.material()
+    monitor = Monitor([tmp_path])
+    monitor.settle()
+    told = monitor.progress()
+    material = monitor.material()
     assert material is not None
     for one, life in zip(told, material.lives, strict=True):
         bars = material.survey.bars
         expected = {name: decide((life.score,), name, bars[name]).verdict for name in one.verdicts}
         assert one.verdicts == expected
         assert one.verdicts["performance_maintenance"] == "not met"
-    assert follower.standing() == tuple(one.sentence for one in answers(material.groups))
-    assert follower.standing()[0].startswith("toy forgets: it loses between ")
+    assert monitor.standing() == tuple(one.sentence for one in answers(material.groups))
+    assert monitor.standing()[0].startswith("toy forgets: it loses between ")
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(table(follower))
+    console.print(table(monitor))
     assert console.export_text().count(" ✗ ") >= 3
 
 
@@ -67,10 +67,10 @@ def test_the_terminal_says_how_far_all_are_and_what_is_decided_so_far(tmp_path: 
         write_life(tmp_path / "lives", f"life-{seed}", ["a", "b"], keeps=0.4, seed=seed, evaluate=20)
     running = Writer(tmp_path / "lives", "life-3")
     running.block(0)
-    follower = Follower([tmp_path])
-    follower.settle()
+    monitor = Monitor([tmp_path])
+    monitor.settle()
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(table(follower))
+    console.print(table(monitor))
     lines = console.export_text().splitlines()
     assert lines[0].startswith("1 running, 3 of 4 lifetimes done")
     assert "So far, from 3 of 4 lifetimes:" in [line.strip() for line in lines]

@@ -12,7 +12,7 @@ from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
     from perdure.settings import Settings
-    from perdure.watch.follow import Follower
+    from perdure.watch.monitor import Monitor
 
 __all__ = ["EXAMPLE", "watch"]
 
@@ -46,35 +46,35 @@ def watch(
 
     It writes nothing to the logs. Only this machine can open the page, unless --host and --token are given.
     """
-    from perdure.watch.follow import Follower
+    from perdure.watch.monitor import Monitor
 
-    follower = Follower(logs, experts or (), settings)
+    monitor = Monitor(logs, experts or (), settings)
     if once or json:
-        _once(follower, json, quiet)
+        _once(monitor, json, quiet)
     elif terminal:
-        _in_terminal(follower)
+        _in_terminal(monitor)
     else:
-        _served(follower, host, port, token, open_page, quiet)
+        _served(monitor, host, port, token, open_page, quiet)
 
 
-def _once(follower: Follower, json: str | None, quiet: bool) -> None:
+def _once(monitor: Monitor, json: str | None, quiet: bool) -> None:
     from perdure.cli.console import Console
     from perdure.watch.page import facts
     from perdure.watch.terminal import table
 
-    follower.settle()
+    monitor.settle()
     if json:
-        left_out = [{"path": path, "why": why} for path, why in follower.left_out()]
-        emit_json({**follower.how, **facts(follower), "left_out": left_out}, json)
+        left_out = [{"path": path, "why": why} for path, why in monitor.left_out()]
+        emit_json({**monitor.how, **facts(monitor), "left_out": left_out}, json)
     if not quiet and json != "-":
-        Console().print(table(follower))
-    for path, why in follower.left_out():
+        Console().print(table(monitor))
+    for path, why in monitor.left_out():
         echo(f"left out: {why if path in why else f'{path}: {why}'}", err=True)
-    if follower.left_out():
+    if monitor.left_out():
         raise SystemExit(1)
 
 
-def _in_terminal(follower: Follower) -> None:
+def _in_terminal(monitor: Monitor) -> None:
     import time
 
     from rich.live import Live
@@ -85,15 +85,15 @@ def _in_terminal(follower: Follower) -> None:
     try:
         with Live(console=Console(), refresh_per_second=4) as live:
             while True:
-                follower.poll()
-                live.update(table(follower))
-                time.sleep(0.5)
+                monitor.poll()
+                live.update(table(monitor))
+                time.sleep(1)
     except KeyboardInterrupt:
         return
 
 
-def _served(follower: Follower, host: str, port: int, token: str | None, open_page: bool, quiet: bool) -> None:
-    from perdure.watch.serve import serve
+def _served(monitor: Monitor, host: str, port: int, token: str | None, open_page: bool, quiet: bool) -> None:
+    from perdure.watch.server import serve
 
     def started(address: str) -> None:
         if not quiet:
@@ -103,4 +103,4 @@ def _served(follower: Follower, host: str, port: int, token: str | None, open_pa
 
             webbrowser.open(address)
 
-    serve(follower, host=host, port=port, token=token, started=started)
+    serve(monitor, host=host, port=port, token=token, started=started)

@@ -1,159 +1,143 @@
-"""What the live page shows: how far everything is, what runs now, and the report so far."""
+"""The live page: progress, the curves of one lifetime, and the report so far."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-from perdure.metrics.engine.metric import Metric
-from perdure.report.draw.data.lives import Evaluated, Learned, LifetimeData, Span, Stroke
+from perdure.gather.model import Life, Survey
+from perdure.report.draw.data.lives import LifetimeData, lifetime_of
 from perdure.report.draw.svg.lives import lifetime
 from perdure.report.draw.svg.paper import Paper
 from perdure.report.formats.html import body, html, template
 from perdure.report.formats.pictures import picture_of
+from perdure.report.material import Material
 from perdure.report.model import report_of
 from perdure.report.palette import looks
-from perdure.watch.follow import Follower
-from perdure.watch.followed import Followed, Progress
-from perdure.watch.totals import called, headline, kept_of, kept_words, so_far, time_left
+from perdure.watch.monitor import Monitor
+from perdure.watch.progress import (
+    headline,
+    retention_metric,
+    retention_text,
+    short_names,
+    so_far_text,
+    time_text,
+)
 
-__all__ = ["facts", "growing", "page", "state", "written"]
+__all__ = ["Page", "facts"]
 
-_PAPER = Paper(width=760, size=12, title="", spread=1.8, tall=1.1)
-_MOST = 200
-"""Lifetimes that the page lists; a run has them all in its report."""
+_MOST_LISTED = 200
+_MOST_FIGURES = 32  # kept, because each visitor may look at another lifetime
 
 
-def facts(follower: Follower) -> dict[str, Any]:
-    """Where everything stands, for a machine."""
-    lives = follower.progress()
+def facts(monitor: Monitor) -> dict[str, Any]:
+    """Return the progress of everything as JSON."""
+    lifetimes = monitor.progress()
+    found = monitor.totals(lifetimes)
     return {
-        "totals": follower.totals(lives).as_json(),
-        "so_far": follower.standing(),
-        "warnings": follower.warnings(),
-        "lifetimes": [_progress(one) for one in lives],
+        "totals": {name: getattr(found, name) for name in found.__struct_fields__},
+        "so_far": monitor.standing(),
+        "warnings": monitor.warnings(),
+        "lifetimes": [item.as_json() for item in lifetimes],
     }
 
 
-def state(follower: Follower, *, since: int = -1, of: str | None = None) -> dict[str, Any]:
-    """What the page asks for once a second; nothing but the version where nothing is new.
+class Page:
+    """The page of one monitor. Figures and the report are drawn again only as their budgets allow."""
 
-    Of the lifetime that is asked for, of the first that runs where none is, there is a figure.
-    """
-    if since == follower.version:
-        return {"version": follower.version, "scored": follower.published}
-    lives = follower.progress()
-    whole = follower.totals(lives)
-    names = called([one.id for one in lives])
-    chosen = next((one for one in lives if one.id == of), None) or next(iter(lives), None)
-    return {
-        "version": follower.version,
-        "scored": follower.published,
-        "warnings": follower.warnings(),
-        "headline": headline(whole),
-        "share": whole.share,
-        "over": whole.over,
-        "lifetimes": [{**_progress(one), **_words(one, names[one.id], follower.metrics)} for one in lives[:_MOST]],
-        "more": max(0, len(lives) - _MOST),
-        "chosen": chosen.id if chosen else None,
-        "figure": follower.drawn(chosen.id, partial(_figure, follower, chosen.id)) if chosen else "",
-        "said": follower.said(chosen.id) if chosen else "",
-    }
+    def __init__(self, monitor: Monitor) -> None:
+        self.monitor = monitor
+        self._version = 0
+        self._shown_version = -1
+        self._figures: dict[str, tuple[Life, str]] = {}
+        self._outdated = False
+        """Whether a figure is older than its lifetime."""
+        self._report: tuple[tuple[int, str], dict[str, Any]] | None = None
+
+    def html(self) -> str:
+        """Return the whole page."""
+        monitor = self.monitor
+        empty = Material(Survey((), (), {}, monitor.settings.preset, monitor.metrics), ())
+        title = f"Watching {', '.join(place.name for place in monitor.places)}"
+        report = report_of(monitor.material() or empty, title=title)
+        return html(report, live=self._so_far(), more_scripts=(template("live.js"),))
+
+    def state(self, *, since: int = -1, of: str | None = None) -> dict[str, Any]:
+        """Return what changed after version `since`, with the figure of the lifetime `of`, or else of the first."""
+        monitor = self.monitor
+        monitor.material()
+        if monitor.version != self._shown_version or (self._outdated and monitor.figures.left > 0):
+            self._shown_version = monitor.version
+            self._version += 1
+        always = {"version": self._version, "scored": monitor.published, "age": monitor.age_text}
+        if since == self._version:
+            return always
+        lifetimes = monitor.progress()
+        found = monitor.totals(lifetimes)
+        names = short_names([item.id for item in lifetimes])
+        chosen = next((item.id for item in lifetimes if item.id == of), lifetimes[0].id if lifetimes else None)
+        return {
+            **always,
+            "warnings": monitor.warnings(),
+            "headline": headline(found),
+            "share": found.share,
+            "over": found.over,
+            "lifetimes": [
+                {
+                    **item.as_json(),
+                    "name": names[item.id],
+                    "left": time_text(item.left_s),
+                    "kept": retention_text(item, monitor.metrics),
+                    "verdict": item.verdicts.get(retention_metric(item) or "", ""),
+                }
+                for item in lifetimes[:_MOST_LISTED]
+            ],
+            "more": max(0, len(lifetimes) - _MOST_LISTED),
+            "chosen": chosen,
+            "figure": self._figure(chosen) if chosen else "",
+            "said": monitor.answer(chosen) if chosen else "",
+        }
+
+    def report(self) -> dict[str, Any]:
+        """Return the report so far: its HTML and the facts that its script shows."""
+        monitor = self.monitor
+        found = monitor.material()
+        if found is None:
+            return {"body": "", "facts": {"tasks": [], "tables": {}}}
+        so_far = self._so_far()
+        if self._report is None or self._report[0] != (monitor.published, so_far):
+            with monitor.reports.work():
+                main, given = body(report_of(found), live=so_far)
+            self._report = ((monitor.published, so_far), {"body": main, "facts": given})
+        return self._report[1]
+
+    def _so_far(self) -> str:
+        return so_far_text(self.monitor.totals(self.monitor.progress()))
+
+    def _figure(self, name: str) -> str:
+        """Return the curves of a lifetime as SVG, empty before it is read."""
+        monitor = self.monitor
+        life = next((life for life in monitor.lives if life.id == name), None)
+        if life is None:
+            return ""
+        drawn, svg = self._figures.get(name, (None, ""))
+        if drawn is None or (drawn is not life and monitor.figures.left > 0):
+            with monitor.figures.work():
+                svg = _draw(life, monitor)
+            if len(self._figures) >= _MOST_FIGURES:
+                self._figures.clear()
+            self._figures[name] = drawn, _ = life, svg
+        self._outdated = drawn is not life
+        return svg
 
 
-def _progress(one: Progress) -> dict[str, Any]:
-    values = {name: value for name, value in one.values.items() if value is not None}
-    return {
-        "id": one.id,
-        "state": one.state,
-        "done": one.done,
-        "total": one.total,
-        "block": one.block,
-        "left_s": one.left_s,
-        "warnings": one.warnings,
-        "values": values,
-        "verdicts": one.verdicts,
-        "waits": one.waits,
-    }
-
-
-def _words(one: Progress, name: str, metrics: Mapping[str, Metric]) -> dict[str, str]:
-    kept = kept_of(one)
-    return {
-        "name": name,
-        "left": time_left(one.left_s),
-        "kept": kept_words(one, metrics),
-        "verdict": "" if kept is None else one.verdicts.get(kept, ""),
-    }
-
-
-def _figure(follower: Follower, name: str) -> str:
-    followed = next((one for one in follower.lives.values() if one.id == name), None)
-    if followed is not None:
-        return growing(followed, follower)
-    told = follower.material()
-    return picture_of(told, name).svg if told else ""
-
-
-def growing(life: Followed, follower: Follower) -> str:
-    """A lifetime's curves as far as they were logged, and smoothed, as SVG; nothing before its first experience."""
-    blocks = [one for one in (life.tail.ordered() if life.tail else []) if one.count]
-    if not blocks or life.tail is None:
-        return ""
-    spans: list[Span] = []
-    learning: list[Learned] = []
-    tested: list[Evaluated] = []
-    learned: dict[str, int] = {}
-    first = 0.0
-    for one in blocks:
-        learns = one.mode == "learn"
-        mode: Literal["learn", "evaluate"] = "learn" if learns else "evaluate"
-        spans.append(Span(one.task, mode, False, first, first + one.count, one.count))
-        if learns:
-            (x, y), (centres, means) = one.bins.line(), one.bins.smoothed(follower.prep)
-            learning.append(Learned(one.task, Stroke(first + x, y), Stroke(first + centres, means)))
-            learned[one.task] = learned.get(one.task, 0) + 1
-        else:
-            reach = one.half_width or None
-            low, high = (None, None) if reach is None else (one.mean - reach, one.mean + reach)
-            run, ahead = learned.get(one.task, 0), one.task not in learned
-            tested.append(Evaluated(one.task, first + one.count / 2, one.mean, low, high, one.count, run, ahead))
-        first += one.count
-    tasks = tuple(dict.fromkeys([one.task for one in blocks if one.mode == "learn"] + [one.task for one in blocks]))
-    told = follower.material()
-    seen = looks((*told.tasks, *(one for one in tasks if one not in told.tasks)) if told else tasks)
-    shown = LifetimeData(
-        life.id, "experiences", life.tail.measure or "", tasks, tuple(spans), tuple(learning), tuple(tested)
-    )
+def _draw(life: Life, monitor: Monitor) -> str:
+    reported = monitor.material()
+    data = lifetime_of(life.sketch) if life.sketch else None
+    if life.score.identity.unit or not isinstance(data, LifetimeData):  # a matrix, or scores only
+        known = reported and any(other.id == life.id for other in reported.lives)
+        return picture_of(reported, life.id).svg if reported and known else ""
+    tasks = reported.tasks if reported else ()
+    colours = looks((*tasks, *(task for task in data.tasks if task not in tasks)))  # as in the report
     return lifetime(
-        shown, seen, Paper(width=760, size=12, title="", legend=len(tasks) > 1, spread=1.8, tall=1.2)
+        data, colours, Paper(width=760, size=12, title="", legend=len(data.tasks) > 1, spread=1.8, tall=1.2)
     ).inline()
-
-
-def _so_far(follower: Follower) -> str:
-    """How many lifetimes the report is of."""
-    return so_far(follower.totals(follower.progress()))
-
-
-def page(follower: Follower) -> str:
-    """The whole page, as it stands before its first question."""
-    from perdure.gather.model import Survey
-    from perdure.report.material import Material
-
-    found = follower.material()
-    nothing = Material(Survey((), (), {}, follower.settings.preset, follower.metrics), ())
-    title = f"Watching {', '.join(place.name for place in follower.logs)}"
-    return html(report_of(found or nothing, title=title), live=_so_far(follower), more_scripts=(template("live.js"),))
-
-
-def written(follower: Follower) -> dict[str, Any]:
-    """The report so far."""
-    found = follower.material()
-    if found is None:
-        return {"body": "", "facts": {"tasks": [], "tables": {}}}
-    started = time.perf_counter()
-    main, given = body(report_of(found), live=_so_far(follower))
-    follower.spent(time.perf_counter() - started)
-    return {"body": main, "facts": given}

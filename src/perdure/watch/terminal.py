@@ -1,4 +1,4 @@
-"""A run in the terminal: totals, a sparkline per lifetime, the answers so far, in a table that fits 80 columns."""
+"""The live table in the terminal; it fits 80 columns."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perdure.gather.model import Life
 from perdure.stats.sentences import MARKS
-from perdure.watch.follow import Follower
-from perdure.watch.followed import Followed, Progress
-from perdure.watch.totals import called, headline, kept_words, so_far, time_left
+from perdure.watch.monitor import Monitor
+from perdure.watch.progress import headline, retention_text, short_names, so_far_text, time_text
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["sparkline", "table"]
 
 _BARS = "▁▂▃▄▅▆▇█"
-_STATES = {
+_COLOURS = {
     "running": "green",
     "done": "blue",
     "quiet": "yellow",
@@ -26,10 +26,11 @@ _STATES = {
     "gone": "red",
     "waiting": "bright_black",
 }
+_MOST_WARNINGS = 8
 
 
 def sparkline(values: Sequence[float], width: int = 16) -> str:
-    """One bar per value, or per stretch of values where there are more than fit; flat where nothing differs."""
+    """Return one bar per value, or per stretch of values if there are more than `width`."""
     array = np.asarray(values, dtype=float)
     if not len(array):
         return ""
@@ -39,11 +40,8 @@ def sparkline(values: Sequence[float], width: int = 16) -> str:
     return "".join(_BARS[round(step)] for step in steps)
 
 
-def table(follower: Follower, *, rows: int = 40) -> Group:
-    """How far all are, every lifetime on a line, those that run first, and what is decided so far.
-
-    Names stand whole, on lines of their own if they are long.
-    """
+def table(monitor: Monitor, *, rows: int = 40) -> Group:
+    """Return the totals, one line per lifetime, warnings, and the answers so far. Long names fold, uncut."""
     from rich import box
     from rich.console import Group
     from rich.markup import escape
@@ -57,39 +55,36 @@ def table(follower: Follower, *, rows: int = 40) -> Group:
     shown.add_column("left", justify="right", no_wrap=True)
     shown.add_column("learning", no_wrap=True)
     shown.add_column("PM", justify="right", no_wrap=True)
-    followed = {one.id: one for one in follower.lives.values()}
-    lives = follower.progress()
-    whole, names = follower.totals(lives), called([one.id for one in lives])
-    for one in lives[:rows]:
-        life = followed.get(one.id)
-        colour = _STATES.get(one.state, "white")
+    lives = {life.id: life for life in monitor.lives}
+    lifetimes = monitor.progress()
+    found, names = monitor.totals(lifetimes), short_names([item.id for item in lifetimes])
+    for item in lifetimes[:rows]:
         shown.add_row(
-            escape(names[one.id]),
-            f"[{colour}]{one.state}[/]",
-            _done(one),
-            time_left(one.left_s),
-            sparkline(_learning(life) if life else ()),
-            kept_words(one, follower.metrics) or "…",
+            escape(names[item.id]),
+            f"[{_COLOURS[item.state]}]{item.state}[/]",
+            f"{item.done / item.total:.0%}" if item.total else str(item.done),
+            time_text(item.left_s),
+            sparkline(_learning_values(lives.get(item.id))),
+            retention_text(item, monitor.metrics) or "…",
         )
-    said = [f"{names[one.id]}: {warning}" for one in lives for warning in one.warnings] + list(follower.warnings())
-    if len(lives) > rows:
-        said.append(f"and {len(lives) - rows} more lifetimes")
-    said = [*said[:8], *([f"and {len(said) - 8} more warnings"] if len(said) > 8 else [])]
-    standing = follower.standing()
+    lines = [f"{names[item.id]}: {warning}" for item in lifetimes for warning in item.warnings]
+    lines += monitor.warnings()
+    if len(lifetimes) > rows:
+        lines.append(f"and {len(lifetimes) - rows} more lifetimes")
+    if len(lines) > _MOST_WARNINGS:
+        lines[_MOST_WARNINGS:] = [f"and {len(lines) - _MOST_WARNINGS} more warnings"]
+    standing = monitor.standing()
     if standing:
-        said += [f"{so_far(whole)}:"] if so_far(whole) else []
-        said += standing
-    if any(one.verdicts for one in lives):
+        so_far = so_far_text(found)
+        lines += [f"{so_far}:", *standing] if so_far else standing
+    if any(item.verdicts for item in lifetimes):
         marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
-        said.append(f"({marks}; of one lifetime by the spread of its own evaluations)")
-    return Group(Text(headline(whole), style="bold"), shown, *map(Text, said))
+        lines.append(f"({marks}; of one lifetime by the spread of its own evaluations)")
+    if monitor.age_text:
+        lines.append(f"({monitor.age_text})")
+    return Group(Text(headline(found), style="bold"), shown, *map(Text, lines))
 
 
-def _done(one: Progress) -> str:
-    return f"{one.done / one.total:.0%}" if one.total else str(one.done)
-
-
-def _learning(life: Followed) -> list[float]:
-    """The learning blocks' values in order, thinned."""
-    blocks = [one for one in life.tail.ordered() if one.mode == "learn"] if life.tail else []
-    return [float(value) for one in blocks for value in one.bins.line()[1]]
+def _learning_values(life: Life | None) -> list[float]:
+    stretches = life.sketch.stretches if life and life.sketch else ()
+    return [float(value) for stretch in stretches if stretch.smoothed is not None for value in stretch.measured.y]

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import cast
 
-from perdure.errors import LogError, nearest
+from perdure.errors import EmptyLogError, LogError, nearest
 from perdure.lazy import pl
 from perdure.log.blocks import in_order, is_complete
 from perdure.log.broken_rules import repeated
@@ -121,7 +121,7 @@ class L2Logger:
         checksums: Checksums,
     ) -> pl.DataFrame:
         if not found:
-            raise LogError("no data-log.tsv in any folder below", "nothing was logged here", file=path)
+            raise EmptyLogError("no data-log.tsv in any folder below", "nothing was logged here", file=path)
         try:
             frames = [
                 parse(piece, schema_of(piece.header, piece.path, measures), null_values="")[0]
@@ -131,7 +131,7 @@ class L2Logger:
             raise _first_error(path, str(problem)) from problem
         if not frames:
             what = f"no record in any of {len(found)} files ({'; '.join(notes) or 'headers only'})"
-            raise LogError(what, "leave it out", file=path)
+            raise EmptyLogError(what, "leave it out", file=path)
         rows = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
         return in_order(self._columns(path, rows, measures))
 

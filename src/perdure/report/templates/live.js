@@ -1,5 +1,5 @@
 "use strict";
-// The live page: asks its own server once a second what is new, and puts it in place of what was there. Words are the server's.
+// The live page: asks its own server twice a second what is new, and puts it in place of what was there. Words are the server's.
 (() => {
   const now = document.getElementById("now"), report = document.getElementById("report"), title = document.title;
   const token = new URLSearchParams(location.search).get("token");
@@ -10,12 +10,12 @@
   const put = (place, text) => { if (place.textContent !== text) place.textContent = text; };
   const bar = (share, words) => { const one = make("progress"); one.max = 1; one.value = share; one.setAttribute("aria-label", words); return one; };
 
-  const headline = make("p", "connecting …", "headline"), whole = bar(0, "all lifetimes"), warnings = make("ul", undefined, "warnings");
+  const headline = make("p", "connecting …", "headline"), whole = bar(0, "all lifetimes"), age = make("p", "", "age"), warnings = make("ul", undefined, "warnings");
   const both = make("div", undefined, "both"), list = make("div"), heads = make("p", undefined, "heads"), lives = make("ul", undefined, "lives"), figure = make("figure"), plot = make("div", undefined, "plot");
   const caption = make("figcaption"), who = make("p"), said = make("p", "", "said"), folded = make("details"), waits = make("summary"), waiting = make("ul");
   heads.append(make("span", "lifetime"), make("span", "kept or lost"));
   headline.setAttribute("role", "status"); lives.setAttribute("aria-label", "Lifetimes, those that run first"); both.hidden = true; whole.hidden = true; folded.hidden = true;
-  folded.append(waits, waiting); caption.append(said, folded); figure.append(who, plot, caption); list.append(heads, lives); both.append(list, figure); now.append(headline, whole, warnings, both);
+  folded.append(waits, waiting); caption.append(said, folded); figure.append(who, plot, caption); list.append(heads, lives); both.append(list, figure); now.append(headline, whole, age, warnings, both);
 
   const far = (one) => one.state === "running" || one.state === "quiet" ? [one.total ? `${Math.floor(100 * Math.min(1, one.done / one.total))} %` : `${one.done} experiences`, one.left && `${one.left} left`].filter(Boolean).join(" · ") : one.state === "done" ? "" : one.state;
   const row = (one, chosen) => {
@@ -58,6 +58,7 @@
       if (!answer.ok) throw new Error(answer.statusText);
       const facts = await answer.json();
       missed = 0;
+      put(age, facts.age);
       if (facts.version !== seen) { seen = facts.version; show(facts); }
       if (facts.scored !== reported && facts.scored > 0) {
         reported = facts.scored;
@@ -69,5 +70,5 @@
     }
   };
   ask();
-  setInterval(() => { if (!document.hidden) ask(); }, 800);
+  setInterval(() => { if (!document.hidden) ask(); }, 500);
 })();

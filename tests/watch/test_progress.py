@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
-from perdure.watch.followed import Progress
-from perdure.watch.totals import Planned, called, headline, so_far, time_left, totals
+from perdure.watch.progress import Planned, Progress, headline, short_names, so_far_text, time_text, totals
 
 DONE = Progress("a", "done", 100, 100, "", None)
 RUNNING = Progress("b", "running", 40, 100, "", 30.0, per_s=2.0)
@@ -39,12 +37,12 @@ def test_nothing_is_said_of_time_and_share_where_a_length_is_not_known() -> None
     assert headline(found) == "1 running, 1 of 2 lifetimes done · 50 %"  # of the lifetimes
 
 
-def test_once_all_have_ended_nothing_is_so_far() -> None:
+def test_once_all_have_ended_nothing_is_so_far_text() -> None:
     found = totals([DONE, replace(DONE, id="b")])
-    assert (found.over, found.share, so_far(found)) == (True, 1.0, "")
+    assert (found.over, found.share, so_far_text(found)) == (True, 1.0, "")
     assert headline(found) == "2 of 2 lifetimes done"
-    assert so_far(totals([DONE, RUNNING])) == "So far, from 1 of 2 lifetimes"
-    assert so_far(totals([DONE], Planned(4))) == "So far, from 1 of 4 lifetimes"
+    assert so_far_text(totals([DONE, RUNNING])) == "So far, from 1 of 2 lifetimes"
+    assert so_far_text(totals([DONE], Planned(4))) == "So far, from 1 of 4 lifetimes"
 
 
 def test_experts_are_counted_until_they_have_ended() -> None:
@@ -57,11 +55,11 @@ def test_before_the_first_lifetime_something_is_said() -> None:
 
 
 def test_time_left_is_said_in_the_unit_that_suits() -> None:
-    assert [time_left(seconds) for seconds in (None, 45, 720, 12_240)] == ["", "45 s", "12 min", "3.4 h"]
+    assert [time_text(seconds) for seconds in (None, 45, 720, 12_240)] == ["", "45 s", "12 min", "3.4 h"]
 
 
 def test_names_drop_the_folders_that_all_share_and_stay_different() -> None:
-    assert list(called(["run/lives/a-0", "run/lives/b-0"]).values()) == ["a-0", "b-0"]
-    assert list(called(["x/lives/life-0", "y/lives/life-0"]).values()) == ["x/lives/life-0", "y/lives/life-0"]
-    assert called(["alone"]) == {"alone": "alone"}
-    assert called([]) == {}
+    assert list(short_names(["run/lives/a-0", "run/lives/b-0"]).values()) == ["a-0", "b-0"]
+    assert list(short_names(["x/lives/life-0", "y/lives/life-0"]).values()) == ["x/lives/life-0", "y/lives/life-0"]
+    assert short_names(["alone"]) == {"alone": "alone"}
+    assert short_names([]) == {}

@@ -15,8 +15,8 @@ import perdure
 from perdure.gather.l2data import write_trees
 from perdure.gather.survey import survey
 from perdure.scenario.model import Block, Scenario
-from perdure.watch.follow import Follower
-from perdure.watch.page import state
+from perdure.watch.monitor import Monitor
+from perdure.watch.page import Page
 
 
 def table(root: Path) -> Path:
@@ -70,15 +70,15 @@ def scores(root: Path) -> Path:
 @pytest.mark.parametrize("source", [table, matrices, bulk, trees, monitors, scores])
 def test_what_is_watched_is_scored_as_the_survey_scores_it(source: Callable[[Path], Path], tmp_path: Path) -> None:
     place = source(tmp_path)
-    follower = Follower([place])
-    follower.settle()
-    material = follower.material()
+    monitor = Monitor([place])
+    monitor.settle()
+    material = monitor.material()
     assert material is not None
-    assert follower.left_out() == ()
+    assert monitor.left_out() == ()
     expected = {one.id: one.score.values for one in survey([place]).lives}
     assert {one.id: one.score.values for one in material.lives} == expected
-    assert [one.state for one in follower.progress()] == ["done"] * len(expected)
-    told = state(follower)
+    assert [one.state for one in monitor.progress()] == ["done"] * len(expected)
+    told = Page(monitor).state()
     assert told["headline"] == f"{len(expected)} of {len(expected)} lifetime{'s' * (len(expected) > 1)} done"
     assert bool(told["figure"]) is (source is not scores)  # of scores alone there is nothing to draw
 
@@ -86,39 +86,39 @@ def test_what_is_watched_is_scored_as_the_survey_scores_it(source: Callable[[Pat
 def test_a_file_that_grows_is_told_anew_and_runs_until_it_rests(tmp_path: Path) -> None:
     file = monitors(tmp_path) / "0.monitor.csv"
     clock = Clock()
-    follower = Follower([tmp_path / "run"], clock=clock)
-    follower.settle()
-    (before,) = follower.progress()
+    monitor = Monitor([tmp_path / "run"], clock=clock)
+    monitor.settle()
+    (before,) = monitor.progress()
     with file.open("a") as more:
         more.write("".join(f"9,10,{at}\n" for at in range(40, 60)))
     clock.now += 100
-    follower.settle()
-    (grown,) = follower.progress()
+    monitor.settle()
+    (grown,) = monitor.progress()
     assert (before.state, grown.state) == ("done", "running")
     assert grown.done == before.done + 20
     clock.now += 100
-    follower.settle()
-    assert follower.progress()[0].state == "done"
+    monitor.settle()
+    assert monitor.progress()[0].state == "done"
 
 
 def test_a_file_that_cannot_be_read_is_warned_of_and_hides_no_other(tmp_path: Path) -> None:
     good = table(tmp_path)
     bad = tmp_path / "bad.csv"
     bad.write_text("nothing,here\n1\n")
-    follower = Follower([good, bad])
-    follower.settle()
-    assert len(follower.progress()) == 4
-    assert any("bad.csv" in one for one in follower.warnings())
+    monitor = Monitor([good, bad])
+    monitor.settle()
+    assert len(monitor.progress()) == 4
+    assert any("bad.csv" in one for one in monitor.warnings())
 
 
 def test_a_folder_with_nothing_in_it_yet_is_waited_for(tmp_path: Path) -> None:
     clock = Clock()
-    follower = Follower([tmp_path], clock=clock)
-    follower.settle()
-    assert follower.progress() == ()
-    assert follower.warnings() == ()
+    monitor = Monitor([tmp_path], clock=clock)
+    monitor.settle()
+    assert monitor.progress() == ()
+    assert monitor.warnings() == ()
     with perdure.Journal(tmp_path, "life", ["reward"]) as journal:
         journal.log_many(block_num=0, exp_num=np.arange(3), block_type="train", task_name="a", reward=np.arange(3.0))
         clock.now += 10
-        follower.poll()
-        assert [one.state for one in follower.progress()] == ["running"]
+        monitor.poll()
+        assert [one.state for one in monitor.progress()] == ["running"]
