@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -224,7 +225,9 @@ def test_a_run_is_written_as_the_2019_tools_read_it(protocol: Path, tmp_path: Pa
         file.write('\n[score]\npreset = "framework-2019"\n')
     result = called(protocol, "--into", tmp_path / "run", "--workers", 0, "--l2data", tmp_path / "data")
     assert result.exit_code == 0, result.output
-    assert sorted(one.name for one in (tmp_path / "data" / "logs").iterdir()) == ["run-life-000", "run-life-001"]
+    trees = [one.name for one in (tmp_path / "data" / "logs").iterdir()]
+    assert len(trees) == 2
+    assert all(re.fullmatch(r"condensed-\d{13}", one) for one in trees)  # <syllabus>-<timestamp>
     assert set(json.loads((tmp_path / "data" / "taskinfo" / "info.json").read_text())) == {"pong_wide", "pong_narrow"}
     # Its experts lie beside the lives, and are no second way to score them.
     assert settings_for([tmp_path / "run"]).preset == "framework-2019"

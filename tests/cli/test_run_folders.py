@@ -334,3 +334,155 @@ def test_experts_in_one_file_serve_their_run_also_from_the_folder_above(folder: 
     values = [[one["metrics"]["relative_performance"]["value"] for one in lives] for lives in (above, alone)]
     assert values[0] == values[1]
     assert None not in values[0]
+
+
+# --- outputs -------------------------------------------------------------------------------------
+
+OF_A_LOG = [
+    "lives/life-000/blocks.jsonl",
+    "lives/life-000/manifest.json",
+    "lives/life-000/new.json",
+    "lives/life-000/worker-default/0-test/data-log.tsv",
+    "experts/pong_wide-00/logger_info.json",
+    "protocol.json",
+    ".run/lock",
+]
+
+
+@pytest.mark.parametrize("name", OF_A_LOG)
+def test_no_output_replaces_a_file_of_a_log(folder: Path, name: str) -> None:
+    target = folder / name
+    before = target.read_bytes() if target.exists() else None
+    for verb, *options in (
+        ("score", folder, "--json", target),
+        ("report", folder, "--to", target),
+        ("report", folder, "--json", target),
+        ("figure", "lifetime", folder, "--to", target),
+        ("export", folder / "lives" / "life-001", "--to", target),
+        ("compose", "condensed", "--task", "pong", "breakout", "--learn", 4, "--json", target),
+    ):
+        result = run_verb(verb, *options)
+        assert isinstance(result.exception, PerdureError), verb
+        assert (target.read_bytes() if target.exists() else None) == before
+    link = folder / "link.json"
+    link.symlink_to(target)
+    assert isinstance(run_verb("score", folder, "--json", link).exception, PerdureError)
+
+
+def test_outputs_beside_logs_are_written_and_written_again(folder: Path) -> None:
+    for _ in range(2):
+        assert run_verb("score", folder, "--json", folder / "score.json", "--out", folder / "scores").exit_code == 0
+        assert run_verb("report", folder, "--to", folder / "report.html").exit_code == 0
+        assert run_verb("report", folder, "--to", folder / "table.csv").exit_code == 0
+        assert run_verb("export", folder / "lives" / "life-000", "--to", folder.parent / "one.parquet").exit_code == 0
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["the file", "its folder"])
+def test_no_output_replaces_a_table_that_is_read(folder: Path, tmp_path: Path, given: bool) -> None:
+    table = tmp_path / "tables" / "mine.csv"
+    table.parent.mkdir()
+    assert called("export", folder / "lives" / "life-000", "--to", table).exit_code == 0
+    before = table.read_bytes()
+    log = table if given else table.parent
+    for verb, option in (("score", "--json"), ("report", "--to"), ("check", "--json")):
+        if verb == "check" and not given:
+            continue
+        refused = run_verb(verb, log, option, table)
+        assert "is read here, and would be overwritten" in str(refused.exception)
+    with pytest.raises(PerdureError, match="is read here"):
+        perdure.write_report(log, table)
+    assert table.read_bytes() == before
+
+
+def test_no_output_replaces_scores_or_a_protocol_that_are_read(folder: Path, tmp_path: Path) -> None:
+    assert run_verb("score", folder, "--json", tmp_path / "score.json", "--out", tmp_path / "out").exit_code == 0
+    scores = tmp_path / "out" / "metrics.json"
+    for arguments in (("--json", scores), ("--out", scores.parent)):
+        refused = run_verb("score", scores, *arguments)
+        assert "is read here, and would be overwritten" in str(refused.exception)
+    file = write_protocol(tmp_path)
+    for verb, *options in (("lint", file), ("run", file, "--into", tmp_path / "new", "--dry-run")):
+        assert "is read here" in str(run_verb(verb, *options, "--json", file).exception)
+    assert file.read_text() == protocol_text()
+
+
+def test_no_run_is_put_into_a_lifetime(folder: Path, tmp_path: Path) -> None:
+    refused = run(write_protocol(tmp_path), folder / "lives" / "life-000")
+    assert "lies in the log" in str(refused.exception)
+    assert not (folder / "lives" / "life-000" / "protocol.json").exists()
+
+
+# --- the data folder of 2019 ---------------------------------------------------------------------
+
+
+def trees(data: Path) -> list[str]:
+    return sorted(one.name for one in (data / "logs").iterdir())
+
+
+def stated(data: Path) -> dict[str, float]:
+    found: dict[str, float] = json.loads((data / "taskinfo" / "info.json").read_text())
+    return found
+
+
+def test_two_runs_of_one_last_name_never_share_trees_or_experts(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert run(write_protocol(tmp_path), tmp_path / "a" / "run", "--l2data", data).exit_code == 0
+    first, values = trees(data), stated(data)
+    assert len(first) == 3
+    other = tmp_path / "other.toml"
+    other.write_text(protocol_text(lifetimes=4).replace("seed = 5", "seed = 77"))
+    refused = run(other, tmp_path / "b" / "run", "--l2data", data)
+    assert refused.exit_code == 1
+    assert f"not written: {data}: {first[0]} is not of this run" in refused.stderr
+    assert (trees(data), stated(data)) == (first, values)
+    assert run(other, tmp_path / "b" / "run", "--l2data", tmp_path / "own").exit_code == 0
+    assert len(trees(tmp_path / "own")) == 4
+
+
+def test_runs_without_experts_of_one_last_name_have_trees_beside_each_other(tmp_path: Path) -> None:
+    for number, name in enumerate(("a", "b")):
+        file = tmp_path / f"{name}.toml"
+        file.write_text(protocol_text(experts=0, lifetimes=2).replace("seed = 5", f"seed = {number}"))
+        told = run(file, tmp_path / name / "run", "--l2data", tmp_path / "data")
+        assert told.exit_code == 0
+    seeds = {perdure.read(tmp_path / "data" / "logs" / one).seed for one in trees(tmp_path / "data")}
+    assert len(seeds) == 4
+
+
+def test_a_run_that_grows_adds_its_own_lifetimes_and_experts(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert run(write_protocol(tmp_path, lifetimes=1, experts=1), tmp_path / "run", "--l2data", data).exit_code == 0
+    first, before = trees(data), stated(data)
+    grown = run(write_protocol(tmp_path, lifetimes=2), tmp_path / "run", "--l2data", data)
+    assert grown.exit_code == 0
+    assert stated(data) != before
+    assert f"pong_wide was {before['pong_wide']:g}, and is {stated(data)['pong_wide']:g} now" in grown.stderr
+    assert len(trees(data)) == 2
+    assert set(first) < set(trees(data))
+
+
+def test_experts_that_others_stated_are_not_replaced(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (data / "taskinfo").mkdir(parents=True)
+    (data / "taskinfo" / "info.json").write_text('{"pong_wide": 9.0}')
+    refused = run(write_protocol(tmp_path), tmp_path / "run", "--l2data", data)
+    assert refused.exit_code == 1
+    assert "states 9 for pong_wide, and the experts of this run give" in refused.stderr
+    assert stated(data) == {"pong_wide": 9.0}
+    assert not (data / "logs").exists()
+
+
+def test_each_of_several_learners_has_a_data_folder_of_its_own(tmp_path: Path) -> None:
+    file = write_protocol(tmp_path, learners=["x", "y"], lifetimes=1, experts=1)
+    assert run(file, tmp_path / "run", "--l2data", tmp_path / "data").exit_code == 0
+    for name in ("x", "y"):
+        assert len(trees(tmp_path / "data" / name)) == 1
+        assert set(stated(tmp_path / "data" / name)) == {"pong_wide", "pong_narrow"}
+
+
+def test_lifetimes_beyond_the_plan_are_not_exported(folder: Path, tmp_path: Path) -> None:
+    lower(folder, lifetimes=2)
+    result = called("export", folder, "--to", "learnkit", "--into", tmp_path / "data")
+    assert result.exit_code == 1
+    assert "lives/life-002" in result.stderr
+    assert len(trees(tmp_path / "data")) == 2

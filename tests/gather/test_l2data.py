@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import perdure
@@ -52,11 +55,22 @@ def test_an_error_is_stated_as_an_error(tmp_path: Path, data: Path) -> None:
     assert write_experts(tmp_path / "experts", data)[0] == pytest.approx({"digits": 0.4})
 
 
-def test_what_is_stated_of_other_tasks_is_kept(tmp_path: Path, data: Path) -> None:
+@pytest.mark.parametrize("stated", ['{"freeway": 2}', '{"Pong": 7, "freeway": 2}'])
+def test_what_is_stated_of_other_tasks_is_kept(tmp_path: Path, data: Path, stated: str) -> None:
     (data / "taskinfo").mkdir(parents=True)
-    (data / "taskinfo" / "info.json").write_text('{"Pong": 1, "freeway": 2}')
+    (data / "taskinfo" / "info.json").write_text(stated)
     logged(tmp_path / "experts", "one", [("train", "pong", [7.0])])
     assert write_experts(tmp_path / "experts", data)[0] == {"freeway": 2, "pong": 7.0}
+
+
+def test_another_value_of_a_task_that_is_stated_is_refused(tmp_path: Path, data: Path) -> None:
+    file = data / "taskinfo" / "info.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"Pong": 1, "freeway": 2}')
+    logged(tmp_path / "experts", "one", [("train", "pong", [7.0])])
+    with pytest.raises(LogError, match=r"info\.json: states 1 for Pong, and these experts give 7; move it away"):
+        write_experts(tmp_path / "experts", data)
+    assert file.read_text() == '{"Pong": 1, "freeway": 2}'
 
 
 def test_a_life_of_several_tasks_is_no_expert(tmp_path: Path, data: Path) -> None:
@@ -85,10 +99,11 @@ def test_every_life_of_a_run_becomes_a_tree_that_scores_the_same(tmp_path: Path,
     logged(run / "lives", "life-000", blocks)
     logged(run / "experts", "a-00", [("train", "a", RISING)])
     written = write_trees(run, data)
-    assert written.files == (data / "logs" / "mine-life-000",)
-    assert (written.files[0] / "worker-default" / "1.test" / "b" / "data-log.tsv").is_file()
+    (tree,) = written.files
+    assert re.fullmatch(r"mine-life-000-\d{13}", tree.name)
+    assert (tree / "worker-default" / "1.test" / "b" / "data-log.tsv").is_file()
     ours, theirs = (
-        score(one, settings=Settings(preset="framework-2019")) for one in (run / "lives" / "life-000", "mine-life-000")
+        score(one, settings=Settings(preset="framework-2019")) for one in (run / "lives" / "life-000", tree.name)
     )
     assert theirs.values == ours.values
     assert write_trees(run, data) == written  # once is enough
@@ -98,11 +113,28 @@ def test_what_lives_are_held_against_becomes_a_tree_only_where_it_alone_is_given
     life = perdure.read(logged(tmp_path / "logs", "life", [("train", "a", RISING), ("test", "a", [1.0])]))
     beside = [replace(life, id=role, role=role) for role in ("expert", "twin")]
     perdure.write_lives(tmp_path / "all.parquet", [life, *beside])
-    assert [one.name for one in write_trees(tmp_path / "all.parquet", data).files] == ["all.parquet-life"]
+    (tree,) = write_trees(tmp_path / "all.parquet", data).files
+    assert tree.name.startswith("all.parquet-life-")
     for one in beside:
         perdure.write_learnkit(one, tmp_path / "trees", one.role)
     assert write_trees(tmp_path / "trees", data).files == ()
-    assert [one.name for one in write_trees(tmp_path / "trees" / "twin", data).files] == ["twin"]
+    (tree,) = write_trees(tmp_path / "trees" / "twin", data).files
+    assert tree.name.startswith("twin-")
+
+
+def test_lifetimes_of_one_name_and_one_moment_have_trees_of_their_own(tmp_path: Path, data: Path) -> None:
+    table = pl.DataFrame(
+        {"task_name": ["a"] * 3, "block_type": ["train"] * 3, "block_num": [0] * 3, "exp_num": [0, 1, 2]}
+    )
+    for folder, reward in (("first", 1.0), ("second", 2.0)):
+        (tmp_path / folder).mkdir()
+        table.with_columns(pl.lit(reward).alias("reward")).write_csv(tmp_path / folder / "same.csv")
+        os.utime(tmp_path / folder / "same.csv", (1e9, 1e9))
+    first, second = (write_trees(tmp_path / folder / "same.csv", data).files for folder in ("first", "second"))
+    assert [one.name for one in (*first, *second)] == ["same.csv-1000000000000", "same.csv-1000000000001"]
+    assert [perdure.read(one[0]).experiences["reward"][0] for one in (first, second)] == [1.0, 2.0]
+    again = [write_trees(tmp_path / folder / "same.csv", data).files for folder in ("second", "first")]
+    assert again == [second, first]
 
 
 def test_a_bare_name_of_a_syllabus_is_found_in_the_data_folder(data: Path) -> None:

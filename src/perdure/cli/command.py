@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -13,6 +15,9 @@ from perdure.cli import VERBS
 from perdure.cli.terminal import echo
 
 __all__ = ["application"]
+
+_OUTPUTS = frozenset(("--into", "--json", "--l2data", "--out", "--picture", "--to"))
+"""Options that name a file or folder that a verb writes."""
 
 
 def application(verbs: Sequence[str] = VERBS) -> typer.Typer:
@@ -51,6 +56,25 @@ def _root(
 class _Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, _repeat_flags(args, self.params))
+
+    def invoke(self, ctx: Any) -> Any:
+        _refuse_overwriting(ctx.params, self.params)
+        return super().invoke(ctx)
+
+
+def _refuse_overwriting(values: Mapping[str, Any], parameters: Sequence[Any]) -> None:
+    """Raise PerdureError, before anything is done, if an output of a verb is one of its inputs or part of a log."""
+    outputs = {one.name for one in parameters if _OUTPUTS.intersection(one.opts)}
+    targets = [values[name] for name in outputs if values.get(name) not in (None, "-")]
+    if not targets:
+        return
+    from perdure.log.read import refuse_overwriting
+
+    given = [value for name, value in values.items() if name not in outputs]
+    words = [word for value in given for word in (value if isinstance(value, list | tuple) else [value])]
+    paths = [word for word in words if isinstance(word, str | Path) and os.path.exists(word)]
+    for target in targets:
+        refuse_overwriting(target, paths)
 
 
 def _repeat_flags(words: Sequence[str], parameters: Sequence[Any]) -> list[str]:

@@ -49,7 +49,7 @@ def export(
     """Export a log as one table, into a tracker, or into the data folder of the 2019 framework.
 
     TRACKER:WHERE: adds a run per lifetime, with its records and what it scored. W&B is written offline.
-    learnkit: writes every lifetime to DIR/logs/NAME/<worker>/<phase>/<task>/data-log.tsv.
+    learnkit: writes every lifetime to DIR/logs/<syllabus>-<timestamp>/<worker>/<phase>/<task>/data-log.tsv.
     taskinfo: writes the saturation of each task's experts to DIR/taskinfo/info.json.
     """
     from perdure.log.write.trackers import is_tracker
@@ -87,8 +87,8 @@ def _into_tracker(log: Path, settings: Settings, to: str, json: str | None, quie
     if json:
         left_out = [{"path": path, "why": why} for path, why in sent.left_out]
         emit_json({"to": to, "runs": dict(sent.runs), "left_out": left_out}, json)
-    for _, why in sent.left_out:
-        echo(f"left out: {why}", err=True)
+    for path, why in sent.left_out:
+        echo(f"left out: {why if path in why else f'{path}: {why}'}", err=True)
     if not quiet and json != "-":
         for run, count in sent.runs.items():
             echo(f"{run}: {plural(count, 'record')}")
@@ -116,7 +116,9 @@ def _into_data_folder(log: Path, settings: Settings, to: str, into: Path | None,
 
 def told(written: Written, *, quiet: bool) -> None:
     """Print what was written; what could not be goes to stderr."""
-    for _, why in written.left_out:
-        echo(f"left out: {why}", err=True)
+    for path, why in written.left_out:
+        echo(f"left out: {why if path in why else f'{path}: {why}'}", err=True)
+    for note in written.notes:
+        echo(f"note: {note}", err=True)
     for file in () if quiet else written.files:
         echo(str(file))

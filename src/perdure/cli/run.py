@@ -116,11 +116,13 @@ def run(
         address=address,
         accept_changed_learner=accept_changed_learner,
     )
-    results = []
+    results, written = [], True
     for at, one in enumerate(prepared.runs):
         if not dry_run:
             results.append(live_shown(console, one, quiet=quiet, brief=at > 0, prepared=prepared))
-            _as_in_2019(results[-1], l2data, quiet=not talks)
+            # Each learner has experts of its own, and a data folder one number for each task.
+            own = l2data / one.plan.protocol.title if l2data and len(prepared) > 1 else l2data
+            written = _as_in_2019(results[-1], own, quiet=not talks) and written
         elif talks:
             show_plan(console, one, brief=at > 0, prepared=prepared)
     found = prepared.evaluated(results)
@@ -131,17 +133,23 @@ def run(
     raise SystemExit(0 if found.whole else 1)
 
 
-def _as_in_2019(result: RunResult, folder: Path | None, *, quiet: bool) -> None:
-    """The lives as trees, and what the experts achieve, where a folder for them is named."""
+def _as_in_2019(result: RunResult, folder: Path | None, *, quiet: bool) -> bool:
+    """Write lifetimes as trees, and what their experts achieve, if a folder is given; return whether all was."""
     from perdure.cli.export import told
-    from perdure.gather.l2data import write_experts, write_trees
+    from perdure.cli.terminal import echo
+    from perdure.errors import LogError
+    from perdure.gather.l2data import write_run
 
-    home = result.folder.path
     if folder is None or not result.finished_lives:
-        return
-    told(write_trees(home, folder), quiet=quiet)
-    if (home / "experts").is_dir():
-        told(write_experts(home, folder)[1], quiet=quiet)
+        return True
+    protocol = result.plan.protocol
+    try:
+        written = write_run(result.folder.path, folder, {"learner": protocol.title, "digest": protocol.digest})
+    except LogError as problem:  # what was run is scored all the same
+        echo(f"not written: {problem}", err=True)
+        return False
+    told(written, quiet=quiet)
+    return not written.left_out
 
 
 def _show(console: Console, found: Evaluation, *, quiet: bool) -> None:

@@ -58,6 +58,12 @@ def score(
     from perdure.metrics.engine.scorer import prepared_table
     from perdure.stats.scored import grouped
 
+    if out:
+        from perdure.gather.outputs import FILES
+        from perdure.log.read import refuse_overwriting
+
+        for name in FILES:
+            refuse_overwriting(out / name, (*logs, *(experts or ())))
     where: Literal["local", "ray"] = "ray" if address is not None else engine
     look = prepared_table if out else None
     found = grouped(surveyed(logs, experts, settings, quiet, jobs=jobs, look=look, engine=where, address=address))

@@ -12,6 +12,7 @@ from perdure.errors import PerdureError
 from perdure.gather.model import Survey
 from perdure.lazy import pl
 from perdure.log.export import without_formulas
+from perdure.log.read import refuse_overwriting
 from perdure.metrics.engine.blocks import DORMANT
 from perdure.metrics.engine.score import DEFINITIONS
 from perdure.results import sealed
@@ -105,6 +106,8 @@ def write_outputs(survey: Survey, folder: Path, *, for_spreadsheets: bool = Fals
         if isinstance(one.seen, pl.DataFrame)
     ]
     targets = tuple(folder / name for name in FILES)
+    for target in targets:
+        refuse_overwriting(target)
     blocks, lives = block_table(survey), lifetime_table(survey)
     if for_spreadsheets:
         blocks, lives = without_formulas(blocks), without_formulas(lives)

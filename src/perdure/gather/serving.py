@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from perdure.curves.experts import Experts, joined, read_experts
 from perdure.log.model import Lifetime
 from perdure.log.read import Options
 
-__all__ = ["OwnExpert", "Serving", "idle", "run_of"]
+__all__ = ["OwnExpert", "Serving", "idle", "read_own", "run_of"]
 
 
 class OwnExpert(NamedTuple):
@@ -54,15 +54,13 @@ class Serving:
         options: Options = _DEFAULTS,
     ) -> None:
         self._options = options
-        self._paths: dict[Path | None, list[str]] = {}
-        self._surplus: dict[str, frozenset[str]] = {}
-        for path, run, surplus in found:
-            self._paths.setdefault(run, []).append(path)
-            self._surplus[path] = surplus
+        self._found: dict[Path | None, list[OwnExpert]] = {}
+        for one in found:
+            self._found.setdefault(one.run, []).append(one)
         # What is wrong with a path that was given is an error of the call, and raised at once.
         given = tuple(given)
         paths = [one for one in given if not isinstance(one, Lifetime)]
-        read = read_experts([*paths, *self._paths.pop(None, ())], options)
+        read = read_experts([*paths, *(one.path for one in self._found.pop(None, ()))], options)
         at_hand = [one for one in given if isinstance(one, Lifetime)]
         twins = tuple(one for one in at_hand if one.role == "twin")
         self._to_all = joined(Experts(tuple(one for one in at_hand if one.role != "twin"), twins=twins), read)
@@ -71,22 +69,25 @@ class Serving:
     def of(self, run: Path | None) -> Experts:
         """The experts of a lifetime in the run folder `run`, or in none."""
         if run not in self._to_run:
-            own = self._paths.get(run)
-            self._to_run[run] = joined(self._to_all, self._read(own)) if own else self._to_all
+            own = self._found.get(run)
+            self._to_run[run] = joined(self._to_all, read_own(own, self._options)) if own else self._to_all
         return self._to_run[run]
-
-    def _read(self, own: Sequence[str]) -> Experts:
-        read = read_experts(own, self._options)
-
-        def planned(experts: Iterable[Lifetime]) -> tuple[Lifetime, ...]:
-            return tuple(one for one in experts if one.inside not in self._surplus.get(str(one.path), ()))
-
-        return replace(read, lifetimes=planned(read.lifetimes), twins=planned(read.twins))
 
     def everywhere(self) -> tuple[Lifetime, ...]:
         """Every expert there is, of every run."""
-        found = {id(one): one for run in (None, *self._paths) for one in self.of(run).lifetimes}
+        found = {id(one): one for run in (None, *self._found) for one in self.of(run).lifetimes}
         return tuple(found.values())
+
+
+def read_own(found: Iterable[OwnExpert], options: Options) -> Experts:
+    """Read experts that were found among lifetimes, without those that the protocol of their run does not plan."""
+    surplus = {one.path: one.surplus for one in found}
+    read = read_experts(surplus, options)
+
+    def planned(experts: Iterable[Lifetime]) -> tuple[Lifetime, ...]:
+        return tuple(one for one in experts if one.inside not in surplus.get(str(one.path), ()))
+
+    return replace(read, lifetimes=planned(read.lifetimes), twins=planned(read.twins))
 
 
 def idle(found: Iterable[OwnExpert], runs: Iterable[Path | None]) -> tuple[tuple[str, str], ...]:

@@ -10,6 +10,7 @@ from perdure import files
 from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log.model import Lifetime
+from perdure.log.read import refuse_overwriting
 
 __all__ = ["WRITERS", "export", "without_formula", "without_formulas"]
 
@@ -42,8 +43,7 @@ def export(lifetime: Lifetime, to: Path, *, for_spreadsheets: bool = False) -> N
     writer = WRITERS.get(to.suffix.lower())
     if writer is None:
         raise LogError(f"no format for the suffix {to.suffix!r}", f"choose one of {', '.join(WRITERS)}", file=to)
-    if lifetime.path is not None and to.resolve().is_relative_to(lifetime.path.resolve()):
-        raise LogError("lies in the log itself, which would be overwritten", "choose a place outside", file=to)
+    refuse_overwriting(to, [lifetime.path] if lifetime.path is not None else ())
     if not to.parent.is_dir():
         raise LogError(f"cannot be written: there is no folder {to.parent}", "make it first", file=to)
     try:

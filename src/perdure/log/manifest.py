@@ -37,7 +37,7 @@ ROLES: Mapping[str, Role] = MappingProxyType(
     {"life": "life", "lifetime": "life", "learner": "life", "expert": "expert", "ste": "expert", "twin": "twin"}
 )
 """Every word for a role that any source may use, in lower case."""
-_DESCRIPTION = frozenset("id learner role seed scenario protocol measures complete".split())  # noqa: SIM905
+_DESCRIPTION = frozenset("id learner role seed scenario protocol measures complete records".split())  # noqa: SIM905
 _PROVENANCE = frozenset("started command versions git machine engine seeds learner_digest".split())  # noqa: SIM905
 
 

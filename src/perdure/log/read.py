@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
@@ -28,6 +28,7 @@ __all__ = [
     "parts",
     "read",
     "recognise",
+    "refuse_overwriting",
 ]
 
 
@@ -214,6 +215,48 @@ def find(place: str | os.PathLike[str], options: Options = _DEFAULTS) -> Iterato
         yield place
     elif place.is_dir():
         yield from _below(place, place.resolve(), set(), options)
+
+
+_DEEPEST = 4  # folders between a file of a lifetime and the folder that the lifetime is in
+_NEVER_READ = frozenset({".html", ".md", ".tex", ".png", ".svg", ".pdf"})  # by any reader, so no part of a log
+
+
+def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
+    """Raise LogError if writing `target` would change a lifetime, a run folder's own files, or one of the `inputs`.
+
+    `inputs` are the files and folders of logs that are read to make what is written.
+    """
+    from perdure.log.manifest import LOGGER_INFO
+    from perdure.log.places import PARTS, PROTOCOL
+    from perdure.log.sources import DATA_FILE
+    from perdure.log.verify import BLOCKS_FILE
+
+    place = Path(os.path.realpath(target))
+    around = (place, *place.parents)[: _DEEPEST + 1]
+    # No folder but a lifetime's, or one in it, has such a file.
+    marks = (LOGGER_INFO, BLOCKS_FILE, DATA_FILE)
+    within = next((one for one in around if any((one / name).is_file() for name in marks)), None)
+    if within is not None:
+        raise LogError(f"lies in the log {within}", "choose a place outside", file=target)
+    if not place.is_file():  # nothing there, a folder, or a pipe such as /dev/stdout
+        return
+    parts = any((place.parent / part).is_dir() for part in PARTS)
+    if place.parent.name == ".run" or place.name == "perdure.toml" or (place.name == PROTOCOL and parts):
+        raise LogError("belongs to the logs beside it, and would be overwritten", "choose another file", file=target)
+    if any(_is_read(place, given) for given in inputs):
+        raise LogError("is read here, and would be overwritten", "choose another file", file=target)
+
+
+def _is_read(file: Path, given: str | os.PathLike[str]) -> bool:
+    """Whether a file is read where `given` is: it is that, or a log below it, or lies in such a log."""
+    try:
+        top = Path(os.path.realpath(locate(given)))
+    except LogError:  # what is wrong with it is said when it is read
+        return False
+    if top == file or top not in file.parents:
+        return top == file
+    folders = [one for one in file.parents if one == top or top in one.parents]
+    return _claimed(file, _DEFAULTS) or (file.suffix not in _NEVER_READ and any(map(_is_known, folders)))
 
 
 def _is_known(place: Path) -> bool:

@@ -14,6 +14,7 @@ from perdure import files
 from perdure.errors import PerdureError, UnknownName
 from perdure.gather.model import Survey
 from perdure.gather.survey import Source
+from perdure.log.read import refuse_overwriting
 from perdure.metrics.engine.settings import Settings
 from perdure.registry import Registry
 from perdure.report.material import gather, material
@@ -120,6 +121,8 @@ def write_report(
     """
     target = Path(to)
     chosen = form_of(target, form)
+    several = [one for some in (logs, experts) for one in (some if isinstance(some, list | tuple) else [some])]
+    refuse_overwriting(target, [one for one in several if isinstance(one, str | os.PathLike)])
     asked = settings.ids if settings and chosen == "table" else ()
     if settings and asked:  # metrics asked for by name restrict what is shown, not what is tested beside it
         settings = replace(settings, metrics=settings.files)

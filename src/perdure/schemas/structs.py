@@ -17,7 +17,7 @@ Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 Several = Annotated[int, Meta(ge=2)]
 Share = Annotated[float, Meta(ge=0, le=1)]
-Name = Annotated[str, Meta(pattern=r"^[^/\\]+$")]
+Name = Annotated[str, Meta(pattern=r"^[^./\\][^/\\]*$")]
 
 
 class Part(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,8 +23,9 @@ from perdure.log.rules import is_object
 from perdure.log.sources import DATA_FILE
 from perdure.log.variants import task_of
 
-__all__ = ["phases", "write_learnkit"]
+__all__ = ["phases", "tree_of", "write_learnkit", "write_tree"]
 
+_ROWS_AT_ONCE = 1 << 20
 _PLACE = ("worker", "phase", "class_name")
 _OWNED = ("timestamp", "class_name", "phase", "worker", "block", "task", "termination_status")
 _BLOCK = ("block_num", "worker_id", "task_name")
@@ -37,27 +40,41 @@ def write_learnkit(lifetime: Lifetime, into: str | os.PathLike[str], name: str |
     folders are encoded, and what the tree has no place for (directions of measures, learner, seed)
     stands in a `manifest.json` beside it.
     """
+    return write_tree(*tree_of(lifetime), Path(into) / folder_name(lifetime.id if name is None else name))
+
+
+def tree_of(lifetime: Lifetime) -> tuple[pl.DataFrame, bytes]:
+    """Return the rows of a lifetime's tree, and its manifest, which no other lifetime has."""
     rows = _columns(lifetime)
-    root = Path(into) / folder_name(lifetime.id if name is None else name)
+    checksum = hashlib.blake2b(digest_size=16)
+    for start in range(0, rows.height, _ROWS_AT_ONCE):
+        checksum.update(rows[start : start + _ROWS_AT_ONCE].write_csv().encode())
+    return rows, msgspec.json.encode({**_manifest(lifetime), "records": checksum.hexdigest()})
+
+
+def write_tree(rows: pl.DataFrame, manifest: bytes, root: Path) -> Path:
+    """Write a tree to a folder that must not exist, whole or not at all, and return it."""
+    if root.exists():
+        raise LogError("exists already", "give another name, or remove it", file=root)
+    part = root.with_name(f".{root.name}.{os.urandom(4).hex()}.part")
     try:
-        root.mkdir(parents=True)
-    except FileExistsError as problem:
-        raise LogError("exists already", "give another name", file=root) from problem
-    except OSError as problem:
-        raise WriteError(
-            f"cannot be made: {problem.strerror}", "give another place: nothing was written", file=root
-        ) from problem
-    try:
-        files.write(root / MANIFEST, msgspec.json.encode(_manifest(lifetime)))
-        for (worker, phase, task), part in rows.partition_by(_PLACE, as_dict=True, maintain_order=True).items():
-            folder = root / folder_name(worker) / folder_name(phase) / folder_name(task)
+        part.mkdir(parents=True)
+        files.write(part / MANIFEST, manifest)
+        for (worker, phase, task), some in rows.partition_by(_PLACE, as_dict=True, maintain_order=True).items():
+            folder = part / folder_name(worker) / folder_name(phase) / folder_name(task)
             folder.mkdir(parents=True)
-            part.drop(_PARAMS).write_csv(folder / DATA_FILE, separator="\t")
-            blocks = part.unique("block", keep="first", maintain_order=True)
+            some.drop(_PARAMS).write_csv(folder / DATA_FILE, separator="\t")
+            blocks = some.unique("block", keep="first", maintain_order=True)
             report = blocks.select("phase", "worker", "class_name", "block", pl.col(_PARAMS).alias("params"))
             report.write_csv(folder / BLOCK_REPORT, separator="\t")
+        part.rename(root)
     except OSError as problem:
-        raise WriteError(f"cannot be written ({problem})", "give another place", file=root) from problem
+        reason = problem.strerror or problem
+        raise WriteError(
+            f"cannot be written: {reason}", "give another place: nothing was written", file=root
+        ) from problem
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
     return root
 
 
@@ -67,6 +84,7 @@ def _manifest(lifetime: Lifetime) -> Mapping[str, object]:
         "learner": lifetime.learner,
         "role": written_role(lifetime),
         "seed": lifetime.seed,
+        "protocol": lifetime.manifest.get("protocol"),
         "complete": lifetime.complete,
         "measures": dict(lifetime.measures),
         "scenario": _scenario(lifetime),

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from perdure import files
 from perdure.errors import PerdureError
 from perdure.gather.survey import Source
+from perdure.log.read import refuse_overwriting
 from perdure.report.draw.data.view import Nothing, View, view_of
 from perdure.report.draw.fonts import font_faces
 from perdure.report.draw.kinds import KINDS, Kind, kind_called
@@ -98,8 +100,9 @@ def save(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: in
         raise PerdureError(
             f"a figure cannot be written as {target.suffix!r}", f"choose one of {', '.join(SUFFIXES)}", file=target
         )
+    refuse_overwriting(target)
     try:
-        target.write_bytes(_written(figure, suffix, style, dpi))
+        files.deliver(target, _written(figure, suffix, style, dpi))
     except OSError as problem:
         raise PerdureError(
             f"cannot be written ({problem.strerror or problem})", "choose another place", file=target
