@@ -183,6 +183,15 @@ def test_a_packed_file_unpacks_to_no_more_than_is_allowed(tmp_path: Path, verb: 
 
 
 @pytest.mark.parametrize("verb", ["check", "score"])
+def test_a_packed_file_that_is_too_large_is_refused_before_its_rows_are_parsed(tmp_path: Path, verb: str) -> None:
+    file = tmp_path / "runs.csv.gz"
+    rows = "a,train\n" + "a,train,0\na,test,1\n" * 1_000_000  # the first row has too few cells
+    file.write_bytes(gzip.compress(f"task_name,block_type,reward\n{rows}".encode(), 1))
+    assert "unpacks to more than 17 MiB" in outcome(verb, file, "--max-unpacked", "17").said
+    assert "2 fields where the header has 3" in outcome(verb, file, "--max-unpacked", "20").said
+
+
+@pytest.mark.parametrize("verb", ["check", "score"])
 def test_packed_arrays_unpack_to_no_more_than_is_allowed(tmp_path: Path, verb: str) -> None:
     file = tmp_path / "matrix.npz"
     np.savez_compressed(file, matrix=np.triu(np.full((500, 500), 0.5)))  # 1.9 MiB

@@ -24,7 +24,8 @@ from perdure.log.read import Options
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.report.material import gather
-from perdure.watch.monitor import QUIET_S, Monitor
+from perdure.watch.live_log import QUIET_S
+from perdure.watch.monitor import Monitor
 from perdure.watch.page import Page, facts
 from perdure.watch.progress import planned_scenario, waits_for
 from perdure.watch.terminal import table

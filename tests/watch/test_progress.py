@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from perdure.watch.progress import Planned, Progress, headline, short_names, so_far_text, time_text, totals
+from perdure.watch.progress import (
+    Planned,
+    Progress,
+    headline,
+    planned_scenario,
+    short_names,
+    so_far_text,
+    time_text,
+    totals,
+)
 
 DONE = Progress("a", "done", 100, 100, "", None)
 RUNNING = Progress("b", "running", 40, 100, "", 30.0, per_s=2.0)
@@ -48,6 +57,14 @@ def test_once_all_have_ended_nothing_is_so_far_text() -> None:
 def test_experts_are_counted_until_they_have_ended() -> None:
     assert "2 of 6 experts done" in headline(totals([DONE, RUNNING], Planned(2, 6), (2, 3)))
     assert "expert" not in headline(totals([DONE, RUNNING], experts=(3, 3)))
+
+
+@pytest.mark.parametrize(
+    "blocks", [None, "x", [1], [{"mode": "learn", "task": "a"}], [{"mode": "learn", "task": 1, "length": 2}],
+               [{"mode": "learn", "task": "a", "length": "x"}], [{"mode": "rest", "task": "a", "length": 2}], []]
+)  # fmt: skip
+def test_a_scenario_that_makes_no_sense_announces_nothing(blocks: object) -> None:
+    assert planned_scenario({"scenario": {"blocks": blocks}}) is None
 
 
 def test_before_the_first_lifetime_something_is_said() -> None:

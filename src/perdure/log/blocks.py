@@ -182,18 +182,23 @@ def boundaries(rows: pl.DataFrame) -> npt.NDArray[np.int64]:
 
 def experiences(rows: pl.DataFrame, row_starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Where each experience begins: rows that share a number within a block are one."""
+    return np.flatnonzero(_begins(rows, row_starts)).astype(np.int64, copy=False)
+
+
+def _begins(rows: pl.DataFrame, row_starts: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     first = _changed(rows, "exp_num")
     first[row_starts[:-1]] = True
-    return np.flatnonzero(first).astype(np.int64)
+    return first
 
 
 def _averaged(
     rows: pl.DataFrame, raw: npt.NDArray[np.float64], row_starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """One value per experience, and where each block starts among them."""
-    experience_starts = experiences(rows, row_starts)
-    if len(experience_starts) == len(raw):
+    begins = _begins(rows, row_starts)
+    if begins.all():
         return raw, row_starts
+    experience_starts = np.flatnonzero(begins)
     counts = np.diff(np.append(experience_starts, raw.size))
     values = np.add.reduceat(raw, experience_starts) / counts
     starts = np.searchsorted(experience_starts, row_starts).astype(np.int64)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -308,7 +309,7 @@ def first_error(sources: Iterable[Source], separator: str, otherwise: str, opene
     for source in sources:
         path = source.path
         with reading(source.name), (opened or _open)(source) as stream:
-            content = stream.read(source.size)
+            content = b"".join(iter(partial(stream.read, _PIECE_BYTES), b""))[: source.size]
         for problem in examine(source.relative, content, separator).problems:
             if problem.level == "error" and not problem.tolerated:
                 return LogError(problem.what, problem.fix, file=path, line=problem.line)

@@ -1,1 +1,1 @@
-"""The same while it happens: logs followed as they grow, in the terminal and on a page."""
+"""Show lifetimes while they run, on a page and in the terminal."""

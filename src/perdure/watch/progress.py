@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from perdure.errors import PerdureError
 from perdure.metrics.engine.metric import Metric
 from perdure.scenario.model import Block, Scenario
 from perdure.stats.answer import kept_by
@@ -186,9 +187,14 @@ def planned_scenario(manifest: Mapping[str, Any]) -> Scenario | None:
             Block(block["mode"], block["task"], block["length"], subtype=block.get("subtype", "wake"))
             for block in blocks or ()
         ]
-        return Scenario.of("planned", planned) if planned else None
-    except (KeyError, TypeError, AttributeError):
+        scenario = Scenario.of("planned", planned)
+    except (KeyError, TypeError, AttributeError, PerdureError):
         return None
+    sound = all(
+        block.mode in ("learn", "evaluate") and (block.length is None or isinstance(block.length, int))
+        for block in scenario.blocks
+    )
+    return scenario if planned and sound else None
 
 
 def waits_for(planned: Scenario | None, metrics: Mapping[str, Metric]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from perdure.metrics.engine.contract import expert_of, lifetime_of, random_block
 from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.scorer import Scorer, prepared_table
 from perdure.metrics.engine.settings import Settings
+from perdure.results import sealed
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.schemas import score as documents
 
@@ -287,7 +288,7 @@ def test_five_files_hold_the_same_facts(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(FILES)
     metrics, blocks, settings, data, lifetimes = paths
     assert json.loads(metrics.read_text()) == scores.as_json()
-    assert json.loads(settings.read_text()) == {"preset": "standard", **scores.settings}
+    assert json.loads(settings.read_text()) == sealed({"preset": "standard", **scores.settings})
     assert pl.read_csv(blocks, separator="\t").height == block_table(scores).height == 16
     table = pl.read_ipc(data)
     assert table.height == 2 * 18

@@ -122,6 +122,11 @@ def table(path: Path, notes: list[str], limit: float) -> Table | None:
             yield cast("IO[bytes]", _Bounded(source.path, file, limit))
 
     with _unpacking(path) if packed else reading(path):
+        # Rows take several times as much memory as their text: a file that is too large is refused before it is parsed.
+        if packed:
+            with stream(Source(str(path), path.name, sys.maxsize)) as unpacked:
+                while unpacked.read(_CHUNK):
+                    pass
         size = sys.maxsize if packed else path.stat().st_size
         separator = _separator_in(path)
         found = tables([Source(str(path), path.name, size)], separator, notes, stream if packed else None)
