@@ -393,3 +393,8 @@ def test_the_plan_of_a_run_folder_can_be_read_from_it(tmp_path: Path, write_prot
     assert Plan(RunFolder(tmp_path / "run").protocol()).lives == Plan(read_protocol(file)).lives
     with pytest.raises(ProtocolError, match="not a run folder"):
         RunFolder(tmp_path).protocol()
+
+
+def test_a_run_into_a_url_is_refused_with_another_way(write_protocol: WriteProtocol) -> None:
+    with pytest.raises(ProtocolError, match=r"s3://bucket/run: a run cannot be written to a URL; .*aws s3 sync"):
+        run_learner(read_protocol(write_protocol()), "s3://bucket/run")

@@ -21,7 +21,7 @@ EXAMPLE = "perdure run protocol.toml --into runs/mine --workers 2"
 File = Annotated[Path, typer.Argument(metavar="PROTOCOL", help="The protocol, a TOML file.", show_default=False)]
 Into = Annotated[
     str,
-    typer.Option("--into", metavar="DIR", help="Run folder or its URL (s3://…); an existing one is completed."),
+    typer.Option("--into", metavar="DIR", help="Run folder; an existing one is completed."),
 ]
 Workers = Annotated[
     int | None,

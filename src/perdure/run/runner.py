@@ -12,8 +12,8 @@ from typing import Any
 from perdure.errors import PerdureError, ProtocolError
 from perdure.frozen import frozen
 from perdure.lazy import pl
+from perdure.log.remote import is_url
 from perdure.results import Tabular
-from perdure.run.away import away_of, brought, home_of
 from perdure.run.before import check_before, importable
 from perdure.run.engines import engine as engine_called
 from perdure.run.engines.work import Event, Tell, Work
@@ -163,17 +163,15 @@ class PreparedRun(Tabular):
         missing = self._missing()
         if not missing and (first is None or folder.is_finished(first)) and folder.holds(protocol):
             return RunResult(folder, self.plan, (), {})  # without a lock, so also where the folder can only be read
-        jobs = missing if first is None else (first, *missing)
         live = engine_called(self.engine)
         with (
             folder.locked(self.shard, partial(_claim, folder, protocol)) as locks,
             importable(self.paths),
-            brought(away_of(self.into), jobs, told) as (tell_all, unbrought),
         ):
             label = "" if self.shard is None else f"{self.shard.number}-"
             work = Work(
                 folder,
-                tell_all,
+                told,
                 self.workers or 0,
                 self.paths,
                 locks,
@@ -198,7 +196,7 @@ class PreparedRun(Tabular):
             done.update(job.id for job in self.chosen if job not in missing)
             if missing:
                 failed = live(missing, work)
-        failed = {**failed, **unbrought, **self._removed(done, failed)}
+        failed = {**failed, **self._removed(done, failed)}
         lived = tuple(job.id for job in missing if job.id not in failed and (not stopped or folder.is_finished(job)))
         return RunResult(folder, self.plan, lived, failed, tuple(notes), stopped[0] if stopped else None)
 
@@ -225,7 +223,10 @@ def prepare_run(
 ) -> PreparedRun:
     """Look at all that a run needs, and refuse what could not be run; see `perdure.run_protocol`."""
     engine_called(engine)
-    folder = RunFolder(home_of(into))
+    if is_url(into):
+        fix = "run into a folder here, and copy it, as with aws s3 sync"
+        raise ProtocolError("a run cannot be written to a URL", fix, where=os.fspath(into))
+    folder = RunFolder(Path(into))
     plan, shard = Plan(folder.planned(protocol)), Shard.of(shard) if isinstance(shard, str) else shard
     chosen = plan.chosen(tuple(only))
     if shard is not None:

@@ -12,7 +12,6 @@ from perdure.errors import ProtocolError
 from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.results import Tabular
-from perdure.run.away import Away
 from perdure.run.engines.work import Tell
 from perdure.run.protocol import Protocol, parse_protocols, read_protocols
 from perdure.run.runner import PreparedRun, RunResult, prepare_run
@@ -100,17 +99,13 @@ class PreparedProtocol(Tabular):
         return Evaluation(self, tuple(results), scored, self._reported(found, new=any(one.lived for one in results)))
 
     def _reported(self, found: Survey, *, new: bool) -> str:
-        """Where the report is, here or at a URL; it is written where lifetimes are new, or there is none."""
-        from perdure.log.remote import is_url
+        """Return where the report is; it is written where lifetimes are new, or there is none."""
         from perdure.report import write_report
 
-        away = Away(self.into, fetched=False) if is_url(self.into) else None
-        page = (Path(self.into) if away is None else away.home) / _REPORT
-        if new or not (page.exists() if away is None else away.has(_REPORT)):
+        page = Path(self.into) / _REPORT
+        if new or not page.exists():
             write_report(found, page, title=f"{self.name}: {listed(self.titles)}")
-            if away is not None:
-                away.bring([page])
-        return str(page) if away is None else f"{self.into.rstrip('/')}/{_REPORT}"
+        return str(page)
 
 
 @frozen(eq=False, repr=False)
@@ -268,8 +263,7 @@ def run_protocol(
     for learners that can.
     `only` are ids or patterns of them. Modules of one's own are found beside the protocol, in the
     current folder, and in `paths`. With `shard` ("2/16"), only that part is lived; several may share the folder
-    at once, one shard each. A part is not scored, and nothing is with `score=False`. `into` may be a URL
-    (`s3://bucket/runs/mine`): records are brought there as blocks end, and what is there is gone on with.
+    at once, one shard each. A part is not scored, and nothing is with `score=False`.
     An unfinished lifetime whose learner's code changed starts again from its seed; with `accept_changed_learner` it
     continues. `tell` hears of what happens. One learner's failure is not the others': see `Evaluation.failed`.
     """
