@@ -12,6 +12,7 @@ from tests.cli.verbs import run_verb
 from typer.testing import Result
 
 import perdure
+from perdure import matrix
 from perdure.errors import PerdureError, ProtocolError, RecordError
 
 PROTOCOL = """
@@ -344,6 +345,7 @@ OF_A_LOG = [
     "lives/life-000/new.json",
     "lives/life-000/worker-default/0-test/data-log.tsv",
     "experts/pong_wide-00/logger_info.json",
+    "lives/batch-000.parquet",
     "protocol.json",
     ".run/lock",
 ]
@@ -352,6 +354,8 @@ OF_A_LOG = [
 @pytest.mark.parametrize("name", OF_A_LOG)
 def test_no_output_replaces_a_file_of_a_log(folder: Path, name: str) -> None:
     target = folder / name
+    if target.suffix == ".parquet":
+        perdure.write_lives(target, [perdure.read(folder / "lives" / "life-000")])
     before = target.read_bytes() if target.exists() else None
     for verb, *options in (
         ("score", folder, "--json", target),
@@ -392,6 +396,14 @@ def test_no_output_replaces_a_table_that_is_read(folder: Path, tmp_path: Path, g
     with pytest.raises(PerdureError, match="is read here"):
         perdure.write_report(log, table)
     assert table.read_bytes() == before
+
+
+def test_no_output_replaces_a_matrix_that_is_read(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        matrix.save_matrix(tmp_path / f"{name}.json", [[0.9, 0.1], [0.8, 0.9]])
+    before = (tmp_path / "a.json").read_bytes()
+    assert "is read here" in str(run_verb("score", tmp_path, "--json", tmp_path / "a.json").exception)
+    assert (tmp_path / "a.json").read_bytes() == before
 
 
 def test_no_output_replaces_scores_or_a_protocol_that_are_read(folder: Path, tmp_path: Path) -> None:

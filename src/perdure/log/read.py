@@ -240,8 +240,10 @@ def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str | os
         raise LogError(f"lies in the log {within}", "choose a place outside", file=target)
     if not place.is_file():  # nothing there, a folder, or a pipe such as /dev/stdout
         return
-    parts = any((place.parent / part).is_dir() for part in PARTS)
-    if place.parent.name == ".run" or place.name == "perdure.toml" or (place.name == PROTOCOL and parts):
+    of_run = place.name == PROTOCOL and any((place.parent / part).is_dir() for part in PARTS)
+    of_run = of_run or place.parent.name == ".run"
+    of_run = of_run or (place.parent.name in PARTS and (place.parent.parent / PROTOCOL).is_file())
+    if of_run or place.name == "perdure.toml":
         raise LogError("belongs to the logs beside it, and would be overwritten", "choose another file", file=target)
     if any(_is_read(place, given) for given in inputs):
         raise LogError("is read here, and would be overwritten", "choose another file", file=target)
@@ -255,8 +257,10 @@ def _is_read(file: Path, given: str | os.PathLike[str]) -> bool:
         return False
     if top == file or top not in file.parents:
         return top == file
+    if _claimed(file, _DEFAULTS) or _knows(READERS.get("matrix"), file):
+        return True
     folders = [one for one in file.parents if one == top or top in one.parents]
-    return _claimed(file, _DEFAULTS) or (file.suffix not in _NEVER_READ and any(map(_is_known, folders)))
+    return file.suffix not in _NEVER_READ and any(map(_is_known, folders))
 
 
 def _is_known(place: Path) -> bool:
