@@ -119,7 +119,10 @@ def test_a_lifetime_whose_ledger_was_lost_is_usable_when_it_is_continued(tmp_pat
     (tmp_path / "lifetime" / "blocks.jsonl").unlink()
     acknowledged += close_after(tmp_path, 2, len(acknowledged), "a")
     lifetime = assert_all_usable(tmp_path / "lifetime", acknowledged, 0)
-    assert lifetime.notes == ("not verified: 4 of 6 files, whose blocks blocks.jsonl has not closed",)
+    assert lifetime.notes == (
+        "not verified: 4 of 6 files, whose blocks blocks.jsonl has not closed",
+        "not verified: blocks.jsonl has no checksums of the files that describe the log",
+    )
 
 
 def test_a_file_added_to_a_continued_log_is_refused_without_advice_to_remove_it(tmp_path: Path) -> None:

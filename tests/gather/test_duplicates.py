@@ -134,6 +134,13 @@ def test_watch_counts_copies_once(tmp_path: Path, logs: Path) -> None:
     assert said.count("counts once") >= COUNT
 
 
+def test_logs_cannot_be_compared_with_their_copy(tmp_path: Path, logs: Path) -> None:
+    shutil.copytree(logs, tmp_path / "copy")
+    status, said = outcome("compare", logs, tmp_path / "copy")
+    assert status == 2
+    assert f"{COUNT} left out: copy/l0 has the values of logs/l0" in said
+
+
 def test_the_learner_of_a_copy_may_be_unknown(tmp_path: Path, logs: Path) -> None:
     shutil.copytree(logs, tmp_path / "logs")
     for log in sorted(logs.iterdir()):

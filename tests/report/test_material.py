@@ -70,15 +70,16 @@ def test_learners_of_two_run_folders_are_compared_by_their_own_values(two_runs: 
 def test_groups_keep_their_protocols_where_only_these_tell_them_apart(two_runs: Runs) -> None:
     import json
 
+    from perdure.log.write.manifest import rewrite
+
     for number in range(2, 4):
-        manifest = two_runs[0] / "lives" / f"life-{number}" / "manifest.json"
-        facts = json.loads(manifest.read_text())
-        facts["protocol"] = "another"
-        facts["info"] = {"scenario_type": "condensed"}
-        manifest.write_text(json.dumps(facts))
-        info = manifest.with_name("scenario_info.json")
-        if info.exists():
-            info.write_text(json.dumps({**json.loads(info.read_text()), "scenario_type": "condensed"}))
+        log = two_runs[0] / "lives" / f"life-{number}"
+        manifest, info = (json.loads((log / name).read_text()) for name in ("manifest.json", "scenario_info.json"))
+        contents = {
+            "manifest.json": {**manifest, "protocol": "another"},
+            "scenario_info.json": {**info, "scenario_type": "condensed"},
+        }
+        rewrite(log, contents)
     names = {one.group for one in gather([two_runs[0]]).groups}
     assert names == {"keeper · condensed · digest-of-keeper", "keeper · condensed · another"}
 

@@ -11,6 +11,7 @@ from tests.stats.lives import life
 
 from perdure.errors import PerdureError
 from perdure.gather.survey import survey
+from perdure.log.write.manifest import rewrite
 from perdure.metrics.engine.settings import Settings
 from perdure.stats.groups import groups, not_pooled, split
 
@@ -22,9 +23,8 @@ def grouped(*logs: Path, **settings: object) -> dict[str, int]:
 def anonymous(folder: Path, name: str, blocks: object = LIFE) -> Path:
     """A log whose learner nobody noted."""
     path = written(folder, name, blocks)  # type: ignore[arg-type]
-    manifest = path / "manifest.json"
-    facts = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps({**facts, "learner": None, "id": f"{folder.name}-{name}"}))
+    facts = json.loads((path / "manifest.json").read_text())
+    rewrite(path, {"manifest.json": {**facts, "learner": None, "id": f"{folder.name}-{name}"}})
     return path
 
 
@@ -95,6 +95,7 @@ def test_no_task_in_common_is_refused(tmp_path: Path) -> None:
 def test_scores_that_name_another_edition_of_the_definitions_are_refused(tmp_path: Path) -> None:
     facts = survey(written(tmp_path, "one", LIFE)).as_json()
     file = tmp_path / "scores.json"
+    del facts["checksum"]
     file.write_text(json.dumps({**facts, "definitions": 1}))
     with pytest.raises(PerdureError, match=r"scores.json: these .* edition of the definitions \(1; .* again$"):
         survey(file)

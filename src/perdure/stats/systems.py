@@ -126,8 +126,9 @@ def systems_of(survey: Survey) -> tuple[System, ...]:
     if len(places) == 1:
         parts = by_learner(survey)
         if len(parts) < 2:
+            others = f" ({len(survey.left_out)} left out: {survey.left_out[0][1]})" if survey.left_out else ""
             raise PerdureError(
-                f"one learner only ({next(iter(parts), 'not named')}), so there is nothing to compare it with",
+                f"one learner only ({next(iter(parts), 'not named')}), so there is nothing to compare it with{others}",
                 "give a second folder or score file",
                 where=survey.name,
             )
