@@ -130,7 +130,7 @@ def run(
     if json:
         emit_json(found.as_json(), json)
     show_removed(found)
-    raise SystemExit(0 if found.whole else 1)
+    raise SystemExit(0 if found.whole and written else 1)
 
 
 def _as_in_2019(result: RunResult, folder: Path | None, *, quiet: bool) -> bool:

@@ -272,6 +272,8 @@ class Settings(Part):
     """How tables are laid out; null is as their headers tell."""
     unverified: bool
     """Whether logs that are not as their ledgers say were scored."""
+    max_unpacked: float
+    """How many MiB a packed file was allowed to unpack to."""
     group: str | None
     """The pattern by which lifetimes were grouped."""
     pool: bool
