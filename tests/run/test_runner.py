@@ -398,3 +398,17 @@ def test_the_plan_of_a_run_folder_can_be_read_from_it(tmp_path: Path, write_prot
 def test_a_run_into_a_url_is_refused_with_another_way(write_protocol: WriteProtocol) -> None:
     with pytest.raises(ProtocolError, match=r"s3://bucket/run: a run cannot be written to a URL; .*aws s3 sync"):
         run_learner(read_protocol(write_protocol()), "s3://bucket/run")
+
+
+def test_a_module_of_the_same_name_in_another_folder_is_not_taken_for_the_learner(
+    tmp_path: Path, write_protocol: WriteProtocol
+) -> None:
+    lived: list[tuple[str, ...]] = []
+    for reply in ("raise RuntimeError('never')", "return 0"):
+        folder = tmp_path / str(len(lived))
+        folder.mkdir()
+        code = f"class Mine:\n    def __init__(self, seed): pass\n    def act(self, observation): {reply}\n"
+        (folder / "same_name.py").write_text(code)
+        shutil.copy(write_protocol("same_name:Mine"), folder / "protocol.toml")
+        lived.append(run_learner(folder / "protocol.toml", folder / "run", workers=0).lived)
+    assert lived == [(), ("life-000",)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -9,10 +10,12 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from perdure.errors import PerdureError
+from perdure.errors import LogError, PerdureError
+from perdure.files import folder_name
 from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
+from perdure.log.manifest import MANIFEST, object_in
 from perdure.log.places import PARTS, PROTOCOL, as_text
 from perdure.words import listed, plural
 
@@ -124,6 +127,11 @@ def _compared(run: Path, shown: str, parts: Collection[str], logs: Sequence[str]
 
 def _names_in(log: Path) -> frozenset[str]:
     """The ids in a log; none for a file that cannot be read, which is reported when it is scored."""
+    if log.is_dir():
+        with contextlib.suppress(LogError):  # a copy of another lifetime does not become the one that its folder names
+            recorded = object_in(log / MANIFEST).get("id")
+            if isinstance(recorded, str) and folder_name(recorded) != log.name:
+                return frozenset({recorded})
     if log.suffix.lower() != SUFFIX or not log.is_file():
         return frozenset({log.name})
     from perdure.run.folder import names_in

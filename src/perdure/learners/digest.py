@@ -12,7 +12,7 @@ from pathlib import Path
 from perdure import __version__, files
 from perdure.cluster import is_installed
 
-__all__ = ["UNKNOWN", "chained", "code_digest", "continues"]
+__all__ = ["UNKNOWN", "chained", "code_digest", "continues", "is_own"]
 
 UNKNOWN = "unknown"
 """Digest of code that has no file, as in a notebook."""
@@ -28,6 +28,12 @@ def code_digest(modules: Iterable[str]) -> str:
     """
     parts = {_identified(name) for name in modules}
     return ", ".join(sorted(part for part in parts if part)) if None not in parts else UNKNOWN
+
+
+def is_own(module: str) -> bool:
+    """Return whether an imported module is the user's own: it has a file, outside site-packages and Perdure."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is not None and module.partition(".")[0] != "perdure" and not is_installed(Path(file).resolve())
 
 
 def continues(recorded: str | None, digest: str) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from perdure import files
 from perdure.errors import LogError, nearest
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime, Role
+from perdure.log.verify import MANIFEST
 
 __all__ = [
     "DESCRIBING_FILES",
@@ -30,7 +31,6 @@ __all__ = [
 
 LOGGER_INFO = "logger_info.json"
 SCENARIO_INFO = "scenario_info.json"
-MANIFEST = "manifest.json"
 DESCRIBING_FILES = (LOGGER_INFO, SCENARIO_INFO, MANIFEST)
 
 ROLES: Mapping[str, Role] = MappingProxyType(
@@ -74,6 +74,9 @@ def manifest_in(folder: Path) -> dict[str, Any]:
     known = _DESCRIPTION | _PROVENANCE
     for key in manifest.keys() - known:
         raise LogError(f"unknown key {key!r}", nearest(key, sorted(known)), file=file)
+    for key, kind, expected in (("id", str, "text"), ("learner", str, "text"), ("seed", int, "a whole number")):
+        if not isinstance(manifest.get(key), kind | None):
+            raise LogError(f"{key} is {manifest[key]!r}", f"expected {expected}", file=file)
     return manifest
 
 

@@ -294,12 +294,24 @@ def _below(folder: Path, top: Path, linked: set[Path], options: Options) -> Iter
                 linked.add(target)
                 yield child
         elif entry.is_dir():
-            if _is_known(child):
+            if _is_known(child) or _was_log(child):
                 yield child
             else:
                 yield from _below(child, top, linked, options)
-        elif entry.is_file() and _claimed(child, options):
+        elif entry.is_file() and (_claimed(child, options) or _is_damaged(child)):
             yield child
+
+
+def _was_log(folder: Path) -> bool:
+    """Return whether a folder that no reader knows has the ledger of a journal, so that it lost its records."""
+    return (folder / "blocks.jsonl").is_file()
+
+
+def _is_damaged(file: Path) -> bool:
+    """Return whether a packed or binary file with the suffix of a table cannot be opened as one."""
+    from perdure.log.formats.packed import damaged
+
+    return damaged(file)
 
 
 def _claimed(file: Path, options: Options) -> bool:

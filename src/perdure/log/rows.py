@@ -40,6 +40,7 @@ __all__ = [
     "Unparsed",
     "bytes_of",
     "cells",
+    "end_of_records",
     "examine",
     "first_error",
     "header_names",
@@ -210,7 +211,7 @@ def _spans(
                 crc = zlib.crc32(chunk[: length - position], crc)
             data = rest + (chunk if position else chunk.removeprefix(_BYTE_ORDER_MARK))
             position += len(chunk)
-            end = _end_of_records(data)
+            end = end_of_records(data)
             body, rest = data[:end], data[end:]
             if body and not header:
                 cut = _end_of_first(body)
@@ -454,7 +455,7 @@ def _layout(data: bytes, separator: int) -> tuple[Counts, Counts, Counts]:
     return np.concatenate(ends), widths, np.concatenate(lines)
 
 
-def _end_of_records(data: bytes) -> int:
+def end_of_records(data: bytes) -> int:
     """Return where the last whole record ends: behind the last newline that is not inside quotes."""
     end = data.rfind(b"\n") + 1
     while end and data.count(b'"', 0, end) % 2:

@@ -24,6 +24,7 @@ from perdure.log.sources import Source, sources
 
 __all__ = [
     "BLOCKS_FILE",
+    "MANIFEST",
     "Closed",
     "Ledger",
     "Seen",
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 BLOCKS_FILE = "blocks.jsonl"
+MANIFEST = "manifest.json"
 
 _RESTORE = "restore it from a copy"
 _LAST = 1 << 12  # bytes, in which the last line of a ledger usually is
@@ -219,6 +221,8 @@ def compared(ledger: Ledger, found: Mapping[str, Seen]) -> Iterator[Problem]:
 
 def description_problems(ledger: Ledger, place: Path) -> Iterator[Problem]:
     """Yield an error for each file that describes the log and is not as the journal wrote it."""
+    if MANIFEST not in ledger.described and not (place / MANIFEST).exists():
+        yield Problem("error", MANIFEST, None, "missing, though a journal wrote this log", _RESTORE)
     for name, checksums in ledger.described.items():
         try:
             found = zlib.crc32(files.read_bytes(place / name, files.HEADER_LIMIT, within=place))

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from perdure.cluster import is_installed
 from perdure.errors import PerdureError, ProtocolError
 from perdure.learners.find import find_maker
 from perdure.run.folder import RunFolder
@@ -56,13 +57,30 @@ def check_before(
 
 @contextmanager
 def importable(paths: Sequence[Path]) -> Iterator[None]:
-    """Let the user's modules be found while something is done in this process."""
+    """Let the user's modules be found while something is done in this process.
+
+    A module of the same name that an earlier run imported from another folder is forgotten.
+    """
     before = list(sys.path)
-    sys.path[:0] = [str(path.resolve()) for path in paths]
+    folders = [path.resolve() for path in paths]
+    for name in [name for name in tuple(sys.modules) if "." not in name and _is_elsewhere(name, folders)]:
+        for loaded in [loaded for loaded in tuple(sys.modules) if loaded.partition(".")[0] == name]:
+            del sys.modules[loaded]
+    sys.path[:0] = map(str, folders)
     try:
         yield
     finally:
         sys.path[:] = before
+
+
+def _is_elsewhere(name: str, folders: Sequence[Path]) -> bool:
+    """Return whether a loaded module of the user's is not the one that the first of these folders with it has."""
+    file = getattr(sys.modules[name], "__file__", None)
+    if file is None or is_installed(Path(file).resolve()):
+        return False
+    here = (place for folder in folders for place in (folder / f"{name}.py", folder / name / "__init__.py"))
+    found = next((place for place in here if place.is_file()), None)
+    return found is not None and found != Path(file).resolve()
 
 
 def _task_problems(jobs: Sequence[Job]) -> Iterator[PerdureError | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from perdure.log.blocks import in_order
 from perdure.log.formats.column_names import is_bookkeeping, offer
 from perdure.log.formats.row_identity import Counts, Lives
 from perdure.log.model import EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction, Lifetime
-from perdure.log.problem import Note
+from perdure.log.problem import Level, Note
 from perdure.log.read import Options
 from perdure.log.rows import Table
 from perdure.words import plural, some
@@ -47,6 +48,7 @@ _DEFAULTS: Mapping[str, str | None] = {
     "timestamp": None,
 }
 _DISTINCT = 20  # different rows of a lifetime, below which equal halves may be chance
+_TIMES = 10  # that a table may hold every row
 _OWNER = "\0owner"  # whose a row is, while they are sorted; no column of a file is called so
 
 
@@ -54,8 +56,8 @@ def lifetimes(table: Table, whose: Lives, options: Options) -> Iterator[Lifetime
     """The lifetimes of a table under our names, in order of appearance."""
     path = table.parts[0].path
     measures = measures_of(table, path, options, whose.columns)
-    rows, starts = _experiences(table, measures, whose)
-    notes = (*_infinite(table, rows, measures), *_repeated(table, whose))
+    rows, starts, repeated = _experiences(table, measures, whose)
+    notes = (*_infinite(table, rows, measures), *repeated, *_half_numbers(table, options, whose.columns))
     logged = _logged(rows, measures, starts)
     for number, who in enumerate(whose.who):
         own = rows.slice(starts[number], starts[number + 1] - starts[number])
@@ -86,33 +88,55 @@ def _infinite(table: Table, rows: pl.DataFrame, measures: Mapping[str, Direction
             yield table.note(row, "warning", what, "a value that is not finite does not count; it is dropped")
 
 
-def _repeated(table: Table, whose: Lives) -> Iterator[Note]:
-    """Yield a note on the first row that is in the table twice.
+def _repeated(
+    table: Table, given: pl.DataFrame, measures: Mapping[str, Direction], order: Counts, starts: Counts
+) -> Iterator[Note]:
+    """Yield a note on the first row that is in the table again; `order` gives the row of the table for each of `given`.
 
-    Rows with numbers of their own are compared with each other. Other rows may be equal by chance, so that only a
-    lifetime whose rows all appear twice is reported: its second half repeats the first, or each row follows its copy.
+    Rows with numbers of their own are compared with each other. Rows without may be equal by chance, so that only a
+    lifetime is reported whose rows all appear several times, one after the other or all of them again.
     """
-    rows = table.rows.hash_rows().to_numpy()
-    if "exp_num" in table.rows.columns:
-        order = np.argsort(rows, kind="stable")
-        again = order[1:][rows[order[1:]] == rows[order[:-1]]]
-        first = int(again.min()) if again.size else None
-    else:
-        order = np.argsort(whose.of_row, kind="stable")
-        starts = np.searchsorted(whose.of_row[order], np.arange(len(whose.who) + 1))
-        first = None
-        for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-            own, half = rows[order[start:end]], (end - start) // 2
-            if (end - start) % 2 or np.unique(own).size < _DISTINCT:
-                continue
-            if (own[:half] == own[half:]).all():
-                first = int(order[start + half])
-            elif (own[::2] == own[1::2]).all():
-                first = int(order[start + 1])
-            if first is not None:
-                break
-    if first is not None:
-        yield table.note(first, "error", "this row repeats an earlier one", "keep each row once")
+    owner = pl.Series(_OWNER, np.repeat(np.arange(len(starts) - 1), np.diff(starts)))
+    numbered = "exp_num" in table.rows.columns
+    names = ["task_name", "block_type", *measures]
+    if numbered:
+        keys = [*("block_num", "exp_num", "worker_id"), *names]
+        for columns, level, what in (
+            (keys, "error", "this row repeats an earlier one"),
+            (keys[:3], "warning", "an earlier row has the same experience; such rows are averaged"),
+        ):
+            again = ~given.select(columns).with_columns(owner).hash_rows().is_first_distinct()
+            if again.any():
+                row = int(order[again.to_numpy()].min())
+                yield table.note(row, cast("Level", level), what, "number experiences once, and keep each row once")
+                return
+        names.append("exp_num")
+    rows = given.select(names).hash_rows().to_numpy()
+    for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        own = rows[start:end]
+        if np.unique(own).size < _DISTINCT:
+            continue
+        for times in (times for times in range(2, _TIMES + 1) if len(own) % times == 0):
+            whole, each = own.reshape(times, -1), own.reshape(-1, times)
+            if (whole == whole[0]).all() or (each == each[:, :1]).all():
+                first = start + (1 if (each == each[:, :1]).all() else whole.shape[1])
+                yield table.note(int(order[first]), "error", "this row repeats an earlier one", "keep each row once")
+                return
+
+
+def _half_numbers(table: Table, options: Options, identity: tuple[str, ...]) -> Iterator[str]:
+    """Yield a note on each column that holds too few numbers to be a measure."""
+    for name in table.rows.columns if options.measures is None else ():
+        column = table.rows[name]
+        if name in STANDARD_COLUMNS or name in identity or is_bookkeeping(name) or column.dtype != pl.String:
+            continue
+        written = column.len() - column.null_count()
+        numbers = column.cast(pl.Float64, strict=False).count()
+        if numbers > 0 and 10 * numbers >= written > 2 * numbers:
+            yield (
+                f"the column {table.call(name)} is not a measure: only {numbers} of its {written} cells are numbers; "
+                "repair it, or name the measure (--measure)"
+            )
 
 
 def measures_of(table: Table, path: Path, options: Options, identity: tuple[str, ...]) -> dict[str, Direction]:
@@ -139,8 +163,10 @@ def measures_of(table: Table, path: Path, options: Options, identity: tuple[str,
     return found
 
 
-def _experiences(table: Table, measures: Mapping[str, Direction], whose: Lives) -> tuple[pl.DataFrame, Counts]:
-    """The rows of every lifetime, one after the other and each in order, and where each begins."""
+def _experiences(
+    table: Table, measures: Mapping[str, Direction], whose: Lives
+) -> tuple[pl.DataFrame, Counts, tuple[Note, ...]]:
+    """Return the rows of every lifetime, each in order, where each begins, and notes on repeated rows."""
     given = cells.standard(_read(table, measures, whose))
     count = len(whose.who)
     starts = np.concatenate([[0], np.cumsum(np.bincount(whose.of_row, minlength=count))]).astype(np.int64)
@@ -155,13 +181,14 @@ def _experiences(table: Table, measures: Mapping[str, Direction], whose: Lives) 
     if "block_num" not in given.columns:
         number = _runs(given, starts)
         given = given.with_columns(pl.Series("block_num", number, pl.Int64))
+    repeated = tuple(_repeated(table, given, measures, np.argsort(whose.of_row, kind="stable"), starts))
     extras = [name for name in given.columns if name not in STANDARD_COLUMNS and name not in measures]
     given = given.select(*STANDARD_COLUMNS, *measures, *extras)
     if count == 1:
-        return in_order(given), starts
+        return in_order(given), starts, repeated
     if not _rising(given):
         given = given.sort(_OWNER, "block_num", "exp_num", "worker_id", maintain_order=True)
-    return given.drop(_OWNER), starts
+    return given.drop(_OWNER), starts, repeated
 
 
 def _read(table: Table, measures: Mapping[str, Direction], whose: Lives) -> pl.DataFrame:

@@ -22,6 +22,7 @@ __all__ = [
     "SEPARATORS",
     "beginning",
     "content",
+    "damaged",
     "first_line",
     "inner_kind",
     "is_table_name",
@@ -110,6 +111,30 @@ def trouble(path: Path) -> tuple[str, str] | None:
     if head.count(b";") > head.count(SEPARATORS[suffix].encode()):
         return "its first line is divided by semicolons", "write commas or tabs between cells, and points in numbers"
     return None
+
+
+def damaged(path: Path) -> bool:
+    """Return whether a packed table does not unpack, or a Parquet file has no footer."""
+    suffix = kind(path)
+    if suffix == ".parquet":
+        try:
+            with files.opened(path) as file:
+                if not file.seek(0, io.SEEK_END):
+                    return False  # an empty file is nobody's table
+                file.seek(-min(4, file.tell()), io.SEEK_END)
+                return file.read(4) != b"PAR1"
+        except OSError:
+            return False
+    if suffix in SEPARATORS or suffix not in _TEXTS:
+        return False
+    try:
+        with _opened(path) as (stream, _):
+            stream.readline(_GLANCE)
+    except LogError:
+        return False  # a zip without a table, or with several
+    except _BROKEN:
+        return True
+    return False
 
 
 def table(path: Path, notes: list[str], limit: float) -> Table | None:

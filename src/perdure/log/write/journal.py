@@ -113,7 +113,7 @@ class Journal:
                 write_text(self.path / file, text)
             describe(self.path, texts)
         else:
-            self._join()
+            self._join(manifest)
         if mirror is not None:
             from perdure.log.write.trackers import Mirror
 
@@ -290,7 +290,7 @@ class Journal:
             raise LogError(f"cannot be made: {problem.strerror}", "choose another place", file=self.path) from problem
         return True
 
-    def _join(self) -> None:
+    def _join(self, given: Mapping[str, Any]) -> None:
         patience = time.monotonic() + _JOIN_PATIENCE_S
         while not (self.path / MANIFEST).exists():  # another process is making this folder right now
             if time.monotonic() > patience:
@@ -300,7 +300,12 @@ class Journal:
                     file=self.path,
                 )
             time.sleep(0.01)
-        theirs = measures_of(self.path, object_in(self.path / MANIFEST))
+        manifest = object_in(self.path / MANIFEST)
+        for name in ("learner", "seed", "role"):
+            if given[name] not in (None, "life") and given[name] != manifest.get(name):
+                what = f"this lifetime has the {name} {manifest.get(name)!r}, not {given[name]!r}"
+                raise LogError(what, "give the one that it has, or another name", file=self.path)
+        theirs = measures_of(self.path, manifest)
         if theirs != self.measures:
             raise LogError(
                 f"this lifetime has the measures {theirs}, not {self.measures}",

@@ -15,7 +15,7 @@ from typing import TypeVar
 from perdure import files
 from perdure.errors import LogError, RecordError, WriteError
 from perdure.log.model import STANDARD_COLUMNS
-from perdure.log.rows import header_of, records_in
+from perdure.log.rows import end_of_records, header_of, records_in
 from perdure.log.sources import DATA_FILE
 from perdure.log.verify import append_event, ledger_of
 from perdure.log.write.columns import Part
@@ -239,7 +239,7 @@ class Stream:
     def _continue_file(self) -> None:
         """Take up a file that is there already; a torn last line is cut off and kept in the ledger."""
         content = files.read_bytes(self._file)
-        whole = content.rfind(b"\n") + 1
+        whole = end_of_records(content)
         if whole < len(content):
             fragment = content[whole:].decode("utf-8", "replace")
             self._note({"event": "torn", "worker": self._worker, "file": self._relative(), "cut": fragment})
@@ -264,8 +264,8 @@ class Stream:
         block_num, _, kind, file = max(numbered)
         _, start = header_of(file)
         body = files.read_bytes(file)[start:]
-        whole = body[: body.rfind(b"\n") + 1]  # a torn last line says nothing
-        last = whole.rstrip(b"\n").rpartition(b"\n")[2].split(b"\t")
+        whole = body[: end_of_records(body)]  # a torn last line says nothing
+        last = whole[end_of_records(whole[:-1]) :].split(b"\t")
         if len(last) > 1 and last[1].isdigit():
             self._last_experience = int(last[1])
         self._last_block, self._last_type = block_num, kind
