@@ -45,7 +45,7 @@ def test_tables_are_found_in_folders_in_the_order_of_their_paths(tmp_path: Path)
     ]
 
 
-def test_what_only_looks_like_a_table_is_passed_by(tmp_path: Path) -> None:
+def test_what_only_looks_like_a_table_is_passed_by_unless_it_is_damaged(tmp_path: Path) -> None:
     put(tmp_path / "runs.csv")
     put(tmp_path / "results.csv", "name,value\nx,1\n")
     put(tmp_path / "config.tsv", "a\tb\n")
@@ -58,7 +58,7 @@ def test_what_only_looks_like_a_table_is_passed_by(tmp_path: Path) -> None:
         put(tmp_path / "torn" / name, TEXT.replace(",", "\t"))
     (tmp_path / "link.csv").symlink_to(tmp_path / "runs.csv")
     os.mkfifo(tmp_path / "pipe.csv")
-    assert found(tmp_path) == ["runs.csv"]
+    assert found(tmp_path) == ["broken.parquet", "runs.csv"]  # what is damaged is found, and left out with a reason
 
 
 def test_our_own_outputs_are_no_logs_even_where_their_columns_are_mapped(tmp_path: Path) -> None:

@@ -100,7 +100,8 @@ def check_lines(place: Path, options: Options | None = None) -> Check:
     measures: Sequence[str] = ()
     with contextlib.suppress(LogError):  # said by _check_facts
         measures = tuple((options and options.measures) or measures_of(place, {}))
-    ledger = ledger_of(place) or Ledger()  # before the files, which only grow
+    written = ledger_of(place)  # before the files, which only grow
+    ledger = written or Ledger()
     try:
         found = sources(place)
     except LogError as problem:
@@ -136,7 +137,7 @@ def check_lines(place: Path, options: Options | None = None) -> Check:
     problems.extend(_capped(within(tables, measures)))
     problems.extend(_capped(across(tables)))
     problems.extend(_capped(repeated(tables)))
-    problems.extend(description_problems(ledger, place))
+    problems.extend(description_problems(written, place) if written else ())
     problems.extend(compared(ledger, seen))
     return Check(sum(table.height for _, table in tables), tuple(problems))
 
