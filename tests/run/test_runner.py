@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -412,3 +413,23 @@ def test_a_module_of_the_same_name_in_another_folder_is_not_taken_for_the_learne
         shutil.copy(write_protocol("same_name:Mine"), folder / "protocol.toml")
         lived.append(run_learner(folder / "protocol.toml", folder / "run", workers=0).lived)
     assert lived == [(), ("life-000",)]
+
+
+def test_the_code_that_a_learners_module_imports_is_part_of_its_digest(
+    tmp_path: Path, write_protocol: WriteProtocol
+) -> None:
+    digests = []
+    for number in range(2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        code = f"class Learner:\n    def __init__(self, seed): pass\n    def act(self, observation): return {number}\n"
+        (folder / "implementation.py").write_text(code)
+        (folder / "factory.py").write_text(
+            "import implementation\n\n\ndef make(seed): return implementation.Learner(seed)\n"
+        )
+        shutil.copy(write_protocol("factory:make"), folder / "protocol.toml")
+        run_learner(folder / "protocol.toml", folder / "run", workers=0)
+        manifest = json.loads((folder / "run" / "lives" / "life-000" / "manifest.json").read_text())
+        digests.append(manifest["protocol"]["learner_digest"])
+    assert digests[0] != digests[1]
+    assert all(digest.startswith("factory@") and "implementation@" in digest for digest in digests)

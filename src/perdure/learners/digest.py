@@ -8,11 +8,12 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
+from types import ModuleType
 
 from perdure import __version__, files
 from perdure.cluster import is_installed
 
-__all__ = ["UNKNOWN", "chained", "code_digest", "continues", "is_own"]
+__all__ = ["UNKNOWN", "chained", "code_digest", "continues"]
 
 UNKNOWN = "unknown"
 """Digest of code that has no file, as in a notebook."""
@@ -24,13 +25,30 @@ def code_digest(modules: Iterable[str]) -> str:
 
     A module outside site-packages is identified by its source and all .py files of its package, an installed
     one by the version of its distribution. Perdure itself is identified by its version wherever it is stored:
-    an edit of Perdure's own source does not change the digest.
+    an edit of Perdure's own source does not change the digest. Modules of the user's own that these modules
+    import at their top level count as well: a base class, or the class that a function returns, may be there.
     """
-    parts = {_identified(name) for name in modules}
+    parts = {_identified(name) for name in _with_imports(modules)}
     return ", ".join(sorted(part for part in parts if part)) if None not in parts else UNKNOWN
 
 
-def is_own(module: str) -> bool:
+def _with_imports(modules: Iterable[str]) -> list[str]:
+    """Return the modules, and the user's own ones that their top level imports, directly or not."""
+    found: list[str] = []
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.append(name)
+        for value in vars(sys.modules[name]).values() if _is_own(name) else ():
+            other = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            if isinstance(other, str) and _is_own(other):
+                waiting.append(other)
+    return found
+
+
+def _is_own(module: str) -> bool:
     """Return whether an imported module is the user's own: it has a file, outside site-packages and Perdure."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return file is not None and module.partition(".")[0] != "perdure" and not is_installed(Path(file).resolve())

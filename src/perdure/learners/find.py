@@ -13,7 +13,7 @@ from typing import Any
 
 from perdure.errors import MissingExtra, UnknownName, nearest
 from perdure.learners.batched import names as batched
-from perdure.learners.digest import code_digest, is_own
+from perdure.learners.digest import code_digest
 from perdure.learners.interface import LearnerError, Maker, SelfLed
 from perdure.learners.torch import METHODS
 from perdure.learners.torch import __name__ as METHODS_HOME  # noqa: N812
@@ -111,10 +111,7 @@ def learner_digest(name: str) -> str:
         while isinstance(made_by, partial):
             made_by = made_by.func
         named = [name.partition(":")[0]] if ":" in name and not name.startswith((_TORCH, _SB3)) else []
-        # A base class may hold `act`. The class that a function returns is not known before it is called.
-        bases = made_by.__mro__[1:-1] if isinstance(made_by, type) else ()
-        own = [base.__module__ for base in bases if is_own(base.__module__)]
-        _DIGESTS[name] = maker, code_digest([str(getattr(made_by, "__module__", "")), *own, *named])
+        _DIGESTS[name] = maker, code_digest([str(getattr(made_by, "__module__", "")), *named])
     return _DIGESTS[name][1]
 
 
