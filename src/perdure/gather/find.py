@@ -117,7 +117,7 @@ _Log = TypeVar("_Log", Found, OwnExpert)
 
 
 def _planned(logs: Sequence[_Log], surplus: Mapping[str, frozenset[str]]) -> list[_Log]:
-    """Those of the logs that are planned, or hold lifetimes that are."""
+    """Return the logs that are planned, or that hold planned lifetimes."""
     if not surplus:
         return list(logs)
     more = [(one, surplus.get(os.path.abspath(one.path), frozenset[str]())) for one in logs]

@@ -30,14 +30,14 @@ _MOST_NAMES = 5  # that a message lists
 
 @frozen
 class Comparison:
-    """How the logs in run folders differ from what their protocols plan."""
+    """Differences between run folders and their protocols."""
 
     surplus: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Absolute path of each log that is not planned → its ids, which are several in a file of several lifetimes."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Run folder, and what is missing there or not planned."""
     notes: tuple[str, ...] = ()
-    """What is missing and need not be there yet."""
+    """Notes on planned lifetimes that need not be there yet."""
 
 
 def compare_with_plans(places: Iterable[Path], logs: Iterable[Path]) -> Comparison:

@@ -50,7 +50,7 @@ _OF_REPORTS = frozenset(
         "title", "leads", "verdicts", "rule", "tally", "comparisons", "checklist", "notes", "methods", "provenance",
     }
 )  # fmt: skip
-"""What `perdure report --json` writes beside scores."""
+"""Keys that `perdure report --json` adds to the scores."""
 _UNITS, _VARIANTS, _MODES, _SUBTYPES = (get_args(one) for one in (Unit, Variants, BlockMode, Subtype))
 _COMPLETE = {"true": True, "false": False}
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}

@@ -120,7 +120,7 @@ def damaged(path: Path) -> bool:
         try:
             with files.opened(path) as file:
                 if not file.seek(0, io.SEEK_END):
-                    return False  # an empty file is nobody's table
+                    return False  # an empty file holds no table
                 file.seek(-min(4, file.tell()), io.SEEK_END)
                 return file.read(4) != b"PAR1"
         except OSError:
