@@ -42,8 +42,8 @@ $(VENV)/installed-extras: $(VENV)/installed-dev constraints-cpu.txt
 
 test-extras: $(VENV)/installed-extras  ## Run the tests that need PyTorch, Stable-Baselines3 or Ray
 	@$(BIN)/python -m pytest tests/faults/test_ray.py tests/gather/test_on_ray.py  # by themselves: Ray forks, and JAX's threads do not survive that
-	@$(BIN)/python -m pytest -k 's3 or ppo or sb3 or torch' tests/run tests/learners tests/matrix tests/log tests/tasks tests/test_docs.py
-	@$(BIN)/python -m pytest tests/run/test_runner.py -k ray
+	@$(BIN)/python -m pytest -k 's3 or ppo or sb3 or torch' tests/runner tests/learners tests/classic/matrix tests/log tests/tasks tests/test_docs.py
+	@$(BIN)/python -m pytest tests/runner/test_runner.py -k ray
 
 OLD := .venv-old-tools
 $(OLD)/installed: $(VENV)/installed-dev old-tools.txt
@@ -54,7 +54,7 @@ $(OLD)/installed: $(VENV)/installed-dev old-tools.txt
 	  || echo "The old tools cannot be had here; their tests will be skipped."
 
 test-old-tools: $(OLD)/installed  ## Run the tests beside l2metrics, l2logger and tella themselves
-	@$(BIN)/python -m pytest -rs tests/compat tests/test_docs.py -k 'compat or l2 or tella'
+	@$(BIN)/python -m pytest -rs tests/classic tests/integrations tests/test_docs.py -k 'classic or integrations or l2 or tella'
 
 AVALANCHE := .venv-avalanche
 $(AVALANCHE)/installed: pyproject.toml constraints.txt avalanche.txt
@@ -66,7 +66,7 @@ $(AVALANCHE)/installed: pyproject.toml constraints.txt avalanche.txt
 	  || echo "Avalanche cannot be had here; its tests will be skipped."
 
 test-avalanche: $(AVALANCHE)/installed  ## Run the tests that need Avalanche
-	@$(AVALANCHE)/bin/python -m pytest -rs tests/compat/test_avalanche.py
+	@$(AVALANCHE)/bin/python -m pytest -rs tests/integrations/test_avalanche.py
 
 kill-nodes: $(VENV)/installed-extras  ## Kill nodes of a Ray cluster fifty times, and compare the records (a quarter of an hour)
 	@$(BIN)/python bench/kill_nodes.py 50

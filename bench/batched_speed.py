@@ -28,7 +28,7 @@ from statistics import NormalDist
 from typing import Any
 
 import perdure
-from perdure.run.protocol import Protocol, parse_protocol
+from perdure.runner.protocol import Protocol, parse_protocol
 
 EXPERTS = 5
 
@@ -44,7 +44,7 @@ def protocol(lives: int, use: str, params: dict[str, Any]) -> Protocol:
 def live(given: argparse.Namespace) -> dict[str, float]:
     """The living legs; what is lived lies in `--out`, as a run folder."""
     start = time.monotonic()
-    from perdure.run.batched.__main__ import lived
+    from perdure.batched.__main__ import lived
 
     asked = protocol(given.lives, given.learner, json.loads(given.params))
     seconds = lived(asked, given.out, given.lives_at_once)
@@ -66,10 +66,10 @@ def live(given: argparse.Namespace) -> dict[str, float]:
 
 def score(given: argparse.Namespace) -> dict[str, float]:
     """The legs that need Polars."""
+    from perdure.batched.engine import convert
     from perdure.gather.survey import survey
-    from perdure.run.engines.batched import convert
-    from perdure.run.folder import RunFolder
-    from perdure.run.plan import Plan
+    from perdure.runner.folder import RunFolder
+    from perdure.runner.plan import Plan
     from perdure.stats.groups import groups
 
     if given.packed is not None:
@@ -144,7 +144,7 @@ def _processor() -> float:
 
 def ordinary(given: argparse.Namespace) -> float:
     """Seconds per life of the ordinary engine, two at a time; its learner is the one that batched:q stands for."""
-    from perdure.run.runner import run_learner
+    from perdure.runner.runner import run_learner
 
     asked = protocol(given.ordinary_lives, "forgetful-q", {}).with_experts(0)
     with tempfile.TemporaryDirectory() as place:

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.faults.ill import records, write_protocol
 from tests.faults.nodes import cluster, disturbed
 
-from perdure.run.runner import run_learner
+from perdure.runner.runner import run_learner
 
 _IN_ONE_RUN = 5  # more, and the nodes that take their place begin nothing but the next death
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from perdure.log.model import Lifetime
 from perdure.log.read import find, read
-from perdure.run.runner import run_learner
+from perdure.runner.runner import run_learner
 
 __all__ = ["LivedGroup", "lived_groups"]
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from perdure.run.lifetime import live
-from perdure.run.protocol import parse_protocol
-from perdure.run.runner import cores, run_learner
+from perdure.runner.lifetime import live
+from perdure.runner.protocol import parse_protocol
+from perdure.runner.runner import cores, run_learner
 from perdure.scenario.compose import single
 from perdure.scenario.model import Task
 from perdure.tasks.resolve import task_kind

@@ -55,7 +55,7 @@ def _timed(life: perdure.Lifetime, seconds: float) -> perdure.Lifetime:
 def gallery() -> tuple[str, dict[str, bytes]]:
     """The page, and its pictures by file name."""
     import perdure
-    from perdure.report.material import gather
+    from perdure.reports.material import gather
 
     parts, pictures = [_HEAD], {}
     with TemporaryDirectory() as temporary:

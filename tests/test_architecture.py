@@ -30,13 +30,13 @@ MAY_IMPORT = {
     "log": {"scenario"},
     "tasks": {"scenario", "log"},
     "learners": {"scenario", "log", "tasks"},
-    "run": {"scenario", "log", "tasks", "learners"},
+    "runner": {"scenario", "log", "tasks", "learners"},
     "curves": {"scenario", "log"},
     "metrics": {"scenario", "log", "curves"},
-    "gather": {"scenario", "log", "curves", "metrics", "run"},  # run: what a folder's protocol plans
+    "gather": {"scenario", "log", "curves", "metrics", "runner"},  # runner: what a folder's protocol plans
     "stats": {"scenario", "log", "curves", "metrics", "gather"},
-    "report": {"scenario", "log", "curves", "metrics", "gather", "stats"},
-    "watch": {"scenario", "log", "curves", "metrics", "gather", "stats", "report"},
+    "reports": {"scenario", "log", "curves", "metrics", "gather", "stats"},
+    "watch": {"scenario", "log", "curves", "metrics", "gather", "stats", "reports"},
 }
 EVERYONES = {
     "arguments",
@@ -53,9 +53,10 @@ EVERYONES = {
     "stopping",
     "words",
 }
-PUBLIC = {"compat", "learners", "log", "matrix", "metrics", "report", "scenario", "simulate", "tasks", "testing"}
+EXTENSIONS = ("classic", "batched", "integrations")
+PUBLIC = {*EXTENSIONS, "learners", "log", "metrics", "reports", "scenario", "simulate", "tasks", "testing"}
 """Beside `perdure` itself, where pages and examples may import from: contracts of plug-ins, and whole rooms."""
-DEEPER = ("perdure.compat.", "perdure.learners.batched", "perdure.tasks.batched")
+DEEPER = ("perdure.classic.", "perdure.integrations.", "perdure.batched.learners", "perdure.batched.tasks")
 ROOT = Path(__file__).parent.parent
 SHOWN = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.py"), *ROOT.glob("examples/**/*.md"), ROOT / "README.md"]
 MODULES = [name for _, name, _ in pkgutil.walk_packages([str(SOURCE)], "perdure.") if not name.endswith("__main__")]
@@ -82,11 +83,21 @@ def test_a_stage_imports_only_what_comes_before_it(stage: str) -> None:
         assert not strangers, f"{file.relative_to(SOURCE)} imports {strangers}"
 
 
+def test_only_the_api_and_the_command_line_import_an_extension() -> None:
+    may = {*EXTENSIONS, "cli", "verbs"}
+    found = {
+        file.relative_to(SOURCE).as_posix()
+        for file in SOURCE.rglob("*.py")
+        if file.relative_to(SOURCE).parts[0] not in may and imported(file) & set(EXTENSIONS)
+    }
+    assert not found
+
+
 def module_called(name: str) -> ModuleType:
     """The module; one that cannot be had without an extra is skipped where that is absent."""
     if name.startswith("perdure.learners.torch."):
         pytest.importorskip("torch", reason="torch is an extra")
-    if name == "perdure.compat.sb3":
+    if name == "perdure.integrations.sb3":
         pytest.importorskip("stable_baselines3", reason="stable-baselines3 is an extra")
     try:
         return importlib.import_module(name)
@@ -173,9 +184,9 @@ WORDS = {"fix", "flag", "message", "note", "problem", "reason", "said", "warning
 TAKEN_APART = {"endswith", "partition", "removeprefix", "removesuffix", "rpartition", "split", "startswith"}
 THEIRS = {
     "files.py": "Python's reader of TOML says the line in its message alone, before 3.14",
-    "run/batched/trouble.py": "JAX says in its message alone that memory does not suffice",
-    "run/lead.py": "NumPy says in its message alone that an array is read-only",
-    "run/last_words.py": "what a process that crashed printed",
+    "batched/trouble.py": "JAX says in its message alone that memory does not suffice",
+    "runner/lead.py": "NumPy says in its message alone that an array is read-only",
+    "runner/last_words.py": "what a process that crashed printed",
 }
 
 
@@ -261,7 +272,7 @@ def test_every_error_says_what_to_do() -> None:
     assert not found, f"say what a user can do about it, as fix: {found}"
 
 
-OF_METRICS = ("metrics", "matrix", "compat")
+OF_METRICS = ("metrics", "classic")
 """Where metrics are declared, S002's own functions, and what other tools call them."""
 ALSO_WORDS = {
     "cli/demo.py": {"forward_transfer"},  # its closing sentence is about the pairs of this one
@@ -269,7 +280,8 @@ ALSO_WORDS = {
     "gather/score_files.py": {"saturation", "experiences_to_saturation"},  # the same, read
     "log/formats/table.py": {"experiences_to_saturation"},  # what tells blocks.tsv from a log
     "log/formats/triplets.py": {"forgetting", "bwt", "fwt"},  # columns of Avalanche's
-    "report/formats/pictures.py": {"forgetting"},  # the name of a figure
+    "reports/formats/pictures.py": {"forgetting"},  # the name of a figure
+    "stats/capabilities.py": {"ste_relative", "ste_forward_transfer", "ste_reverse_transfer"},  # what S003 averages
     "simulate/learner.py": {"saturation", "forgetting"},  # traits of an idealised learner
 }
 """What is called like a metric and is something else, or is about this very one."""

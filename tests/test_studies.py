@@ -17,8 +17,8 @@ from perdure.gather.survey import survey
 from perdure.log.model import Lifetime
 from perdure.log.read import lifetimes
 from perdure.metrics.engine.settings import Settings
-from perdure.run.protocol import parse_protocol
-from perdure.run.runner import run_learner
+from perdure.runner.protocol import parse_protocol
+from perdure.runner.runner import run_learner
 from perdure.stats.groups import groups
 from perdure.stats.priors import PRIORS
 

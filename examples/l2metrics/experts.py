@@ -6,7 +6,7 @@ runs (it needs its pandas and nothing of Perdure), on a store that you trust:
     python experts.py [L2DATA]
 
 `$L2DATA/taskinfo/TASK.pickle` becomes `$L2DATA/taskinfo/experts/TASK/0001`, `0002`, …, the newest last; the pickles
-stay. `python -m perdure.compat.l2metrics` finds the logs there, `perdure score LOG --experts` takes the folder.
+stay. `python -m perdure.classic.l2metrics` finds the logs there, `perdure score LOG --experts` takes the folder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 __version__: str
 __all__: list[str]
 
+from perdure.classic.learnkit.writer import write_learnkit as write_learnkit
 from perdure.curves.model import Curve as Curve
 from perdure.curves.model import Prep as Prep
 from perdure.curves.prepare import smooth as smooth
@@ -22,7 +23,6 @@ from perdure.log.read import lifetimes as lifetimes
 from perdure.log.read import read as read
 from perdure.log.write.bulk import write_lives as write_lives
 from perdure.log.write.journal import Journal as Journal
-from perdure.log.write.learnkit import write_learnkit as write_learnkit
 from perdure.log.write.recorder import Recorder as Recorder
 from perdure.metrics import METRICS as METRICS
 from perdure.metrics.engine.declare import metric as metric
@@ -31,17 +31,17 @@ from perdure.metrics.engine.metric import NoValue as NoValue
 from perdure.metrics.engine.metric import Value as Value
 from perdure.metrics.engine.score import Score as Score
 from perdure.metrics.engine.settings import settings_for as settings_for
-from perdure.report.draw import KINDS, save
-from perdure.report.draw import View as View
-from perdure.report.draw import draw as draw
-from perdure.report.draw.svg.paper import Figure as Figure
-from perdure.report.material import Material as Material
-from perdure.report.model import Report as Report
-from perdure.report.write import write_report as write_report
-from perdure.run.lifetime import Life as Life
-from perdure.run.lifetime import live as live
-from perdure.run.runner import PreparedRun as PreparedRun
-from perdure.run.runner import RunResult as RunResult
+from perdure.reports.draw import KINDS, save
+from perdure.reports.draw import View as View
+from perdure.reports.draw import draw as draw
+from perdure.reports.draw.svg.paper import Figure as Figure
+from perdure.reports.material import Material as Material
+from perdure.reports.model import Report as Report
+from perdure.reports.write import write_report as write_report
+from perdure.runner.lifetime import Life as Life
+from perdure.runner.lifetime import live as live
+from perdure.runner.runner import PreparedRun as PreparedRun
+from perdure.runner.runner import RunResult as RunResult
 from perdure.scenario.compose import compose as compose
 from perdure.scenario.compose import single_of as single_of
 from perdure.scenario.lint import LintReport as LintReport

@@ -91,7 +91,7 @@ def _p(one: Estimate) -> str:
 
 
 def _comparisons(found: Comparisons) -> Iterator[str]:
-    from perdure.report.tables import comparison
+    from perdure.reports.tables import comparison
     from perdure.stats.sentences import sentence
 
     for one in found.comparisons:

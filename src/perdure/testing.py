@@ -2,7 +2,7 @@
 
 from perdure.log.contract import check_reader, require
 from perdure.metrics.engine.contract import check_metric
-from perdure.run.contract import BATCHES, check_learner
+from perdure.runner.contract import BATCHES, check_learner
 from perdure.tasks.contract import check_task
 
 __all__ = ["BATCHES", "check_learner", "check_metric", "check_reader", "check_task", "require"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from perdure.report.palette import COLOURS
+from perdure.reports.palette import COLOURS
 
 __all__ = ["bars", "dots", "lines"]
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from perdure.run.batched.devices import compiled, prepare_devices
-from perdure.run.plan import Job, Plan
-from perdure.run.protocol import Protocol
+from perdure.batched.devices import compiled, prepare_devices
+from perdure.runner.plan import Job, Plan
+from perdure.runner.protocol import Protocol
 
 __all__ = ["Lived", "live_all"]
 
@@ -39,7 +39,7 @@ def live_all(protocol: Protocol, size: int) -> tuple[dict[str, Lived], np.ndarra
     """Every layout's lives by name; what experts learned, tasks × experts × experiences; and how long it took."""
     prepare_devices()
     start = time.monotonic()
-    from perdure.run.batched.program import Program
+    from perdure.batched.program import Program
 
     plan = Plan(protocol)
     program = Program(plan)
@@ -69,8 +69,8 @@ def _chunk(program: Any, jobs: Sequence[Job], size: int, seconds: dict[str, floa
     """Lives of one kind, filled up to `size`, block after block."""
     import jax
 
-    from perdure.run.batched.block import begin_lives, block_of, unsound
-    from perdure.run.batched.program import is_learned
+    from perdure.batched.block import begin_lives, block_of, unsound
+    from perdure.batched.program import is_learned
 
     def ready(which: bool | str, made: Any, *arguments: Any) -> Any:
         if which not in program.ready:

@@ -44,7 +44,7 @@ def live_one(family: str, learner: str, out: Path, lives: int | None, size: int)
     from living import live_all
     from summaries import summaries
 
-    from perdure.run.protocol import parse_protocol
+    from perdure.runner.protocol import parse_protocol
 
     document = document_of(family, learner, lives)
     (task,) = document["tasks"].values()

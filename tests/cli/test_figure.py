@@ -10,7 +10,7 @@ from tests.cli.verbs import run_verb
 
 from perdure.cli.figure import EXAMPLE
 from perdure.errors import PerdureError, UnknownName
-from perdure.report.draw import KINDS
+from perdure.reports.draw import KINDS
 
 
 def test_a_figure_is_written_where_asked(life: Path, tmp_path: Path) -> None:

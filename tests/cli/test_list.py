@@ -11,7 +11,7 @@ from tests.cli.verbs import run_verb
 
 from perdure.cli import list as listing
 from perdure.errors import UnknownName
-from perdure.learners.batched.names import CORES, METHODS
+from perdure.learners.batched_names import CORES, METHODS
 from perdure.learners.find import REFERENCE
 from perdure.metrics import METRICS
 from perdure.metrics.engine.presets import PRESETS

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.verbs import run_verb
-from tests.report.conftest import write_life
+from tests.reports.conftest import write_life
 
 from perdure.errors import PerdureError
-from perdure.report.write import REPORTS
+from perdure.reports.write import REPORTS
 
 
 @pytest.mark.parametrize("suffix", REPORTS.names())

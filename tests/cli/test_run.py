@@ -20,9 +20,9 @@ from perdure.cli import running
 from perdure.cli.run import EXAMPLE
 from perdure.errors import ProtocolError
 from perdure.metrics.engine.settings import settings_for
-from perdure.run.engines.work import Event
-from perdure.run.plan import Plan
-from perdure.run.protocol import read_protocol, read_protocols
+from perdure.runner.engines.work import Event
+from perdure.runner.plan import Plan
+from perdure.runner.protocol import read_protocol, read_protocols
 
 PROTOCOL = """
 name = "small"

@@ -12,7 +12,7 @@ from tests.cli.verbs import run_verb
 from typer.testing import Result
 
 import perdure
-from perdure import matrix
+from perdure.classic import matrix
 from perdure.errors import PerdureError, ProtocolError, RecordError
 
 PROTOCOL = """

@@ -1,4 +1,4 @@
-"""S002, the accuracy-matrix page: its own listings are run and held against `perdure.matrix` and `perdure score`."""
+"""S002, the accuracy-matrix page: its listings run, beside `perdure.classic.matrix` and `perdure score`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from tests.documents.by_hand import cli, document, listings, log, mean, spoken
 
-import perdure.matrix
-from perdure.matrix import ContinualLearningMetrics
+import perdure.classic.matrix
+from perdure.classic.matrix import ContinualLearningMetrics
 
 # The matrix that the page prints, in the page's orientation: a row is a task, a column a training.
 PRINTED: list[list[float | None]] = [
@@ -179,10 +179,10 @@ def test_the_four_combinations_are_called_what_the_page_calls_them(
 def test_intransigence_and_omega_come_from_a_joint_run(how: str, tmp_path: Path) -> None:
     matrix: list[list[float | None]] = [[90.0, 80.0, 70.0], [None, 85.0, 75.0], [None, None, 88.0]]
     last = [92.0, 91.0, 93.0]
-    perdure.matrix.save_matrix(tmp_path / "runs" / "mine" / "a.json", matrix, learner="mine")
+    perdure.classic.matrix.save_matrix(tmp_path / "runs" / "mine" / "a.json", matrix, learner="mine")
     joint: list[list[float | None]] = [[91.0, 91.5, last[0]], [None, 90.0, last[1]], [None, None, last[2]]]
     place = tmp_path / ("runs" if how == "found by itself" else "aside") / "joint" / "seed0.json"
-    perdure.matrix.save_matrix(place, joint, learner="joint")
+    perdure.classic.matrix.save_matrix(place, joint, learner="joint")
     told = {"numbers": ("--joint", "92,91,93"), "place": ("--joint", place.parent), "found by itself": ()}[how]
     lives = cli("score", tmp_path / "runs", *told)["lifetimes"]
     found = next(one for one in lives if one["learner"] == "mine")["metrics"]
@@ -224,26 +224,26 @@ def train(model: Model, loader: Any, epochs: int, device: Any) -> None:
 def test_the_procedures_give_the_matrix_that_the_pages_give(page: dict[str, Any]) -> None:
     tests = loaders(4)
     theirs = page["evaluate_continual_learning"](Model(), tests, tests, train, 1, None)
-    ours = perdure.matrix.evaluate_continual_learning(Model(), tests, tests, train, 1, None)
+    ours = perdure.classic.matrix.evaluate_continual_learning(Model(), tests, tests, train, 1, None)
     assert np.nan_to_num(ours) == pytest.approx(theirs), "what they leave 0 is NaN here"
     assert np.isnan(ours[np.tril_indices(4, -1)]).all()
     known = Model()
     train(known, tests[2], 1, None)
     for loader in tests:
         expected = page["evaluate_single_task"](known, loader, None)
-        assert perdure.matrix.evaluate_single_task(known, loader) == pytest.approx(expected)
+        assert perdure.classic.matrix.evaluate_single_task(known, loader) == pytest.approx(expected)
 
 
 def test_runs_are_summed_up_as_the_page_sums_them_up_with_only_the_class_imported(page: dict[str, Any]) -> None:
     stack = [zero_filled(drawn(seed, 3)) for seed in range(5)]
     theirs = page["evaluate_with_confidence"](iter(stack).__next__, 5)
-    # The same listing, with `from perdure.matrix import ContinualLearningMetrics` in place of its own class.
+    # The same listing, with `from perdure.classic.matrix import ContinualLearningMetrics` in place of its own class.
     listing = next(one for one in listings(2) if "def evaluate_with_confidence" in one)
     names = {"np": np, "torch": torch(), "ContinualLearningMetrics": ContinualLearningMetrics}
     exec(compile(listing, "S002", "exec"), names)
     changed: Any = names["evaluate_with_confidence"]
     assert changed(iter(stack).__next__, 5) == pytest.approx(theirs)
-    ours = perdure.matrix.evaluate_with_confidence(iter(stack).__next__, 5)
+    ours = perdure.classic.matrix.evaluate_with_confidence(iter(stack).__next__, 5)
     assert {key: value for key, value in ours.items() if key.endswith(("_mean", "_std"))} == pytest.approx(theirs)
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.documents.by_hand import Values, cli, document, listings, log, mean, spoken, tree
 
 import perdure
-from perdure.compat.l2metrics2019 import (
+from perdure.classic.l2metrics2019 import (
     AgentMetric,
     AgentMetricsReport,
     ClassificationMetric,

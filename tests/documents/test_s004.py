@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.documents.by_hand import Values, cli, document, listings, mean, spoken, tree
 
-from perdure.compat.l2metrics2019 import AgentMetric, AgentMetricsReport, parse_blocks, read_log_data
+from perdure.classic.l2metrics2019 import AgentMetric, AgentMetricsReport, parse_blocks, read_log_data
 from perdure.errors import PerdureError
 
 SYLLABUS = Path(__file__).parents[2] / "examples" / "syllabi" / "s004-minigrid-continual.json"
@@ -47,7 +47,7 @@ def test_saturation_is_the_best_rolling_average_over_a_tenth_of_the_block(data: 
 
 def test_the_output_has_the_names_of_figure_4_1(data: Path) -> None:
     name = tree(data, "log", BLOCKS)
-    call = [sys.executable, "-m", "perdure.compat.l2metrics2019", "-syllabus_subtype=CL", f"-log_dir={name}"]
+    call = [sys.executable, "-m", "perdure.classic.l2metrics2019", "-syllabus_subtype=CL", f"-log_dir={name}"]
     said = subprocess.run(call, capture_output=True, text=True, check=True).stdout
     shown = dict(re.findall(r"'(\w+)': ([\d.eE+-]+)", said))
     # "An average of the scores achieved is reported in each phase/block": over all blocks, eleven at a time.

@@ -45,7 +45,7 @@ def test_lightning_batches_are_experiences_and_validations_evaluations(tmp_path:
     import torch
     from torch.utils.data import DataLoader, TensorDataset
 
-    from perdure.compat.lightning import PerdureCallback
+    from perdure.integrations.lightning import PerdureCallback
 
     class Module(lightning.LightningModule):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -86,7 +86,7 @@ def test_hugging_face_logs_are_experiences_and_evaluations_by_their_datasets(tmp
     transformers: Any = pytest.importorskip("transformers", reason="transformers is not installed")
     import torch
 
-    from perdure.compat.huggingface import PerdureCallback
+    from perdure.integrations.huggingface import PerdureCallback
 
     class Model(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:

@@ -71,7 +71,7 @@ def cluster(home: Path, count: int = NODES) -> Iterator[Nodes]:
 
 DRIVER = """
 import sys
-from perdure.run.runner import run_learner
+from perdure.runner.runner import run_learner
 told = lambda event: event.kind == "waiting" and print(event.why, flush=True)
 result = run_learner(sys.argv[1], sys.argv[2], engine="ray", address=sys.argv[3], tell=told)
 sys.exit(str(result.failed) if result.failed else 0)

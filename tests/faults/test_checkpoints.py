@@ -14,9 +14,9 @@ from tests.faults.ill import Run, records, until, write_protocol
 
 import perdure
 from perdure.errors import PerdureError, ProtocolError
-from perdure.run.engines.work import Event
-from perdure.run.resume import States
-from perdure.run.runner import RunResult, run_learner
+from perdure.runner.engines.work import Event
+from perdure.runner.resume import States
+from perdure.runner.runner import RunResult, run_learner
 
 Damage = Callable[[Path], object]
 

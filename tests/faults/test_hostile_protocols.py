@@ -13,8 +13,8 @@ import pytest
 
 from perdure.errors import PerdureError, ProtocolError
 from perdure.log.write.manifest import object_text
-from perdure.run.plan import Plan
-from perdure.run.protocol import parse_protocol, read_protocol
+from perdure.runner.plan import Plan
+from perdure.runner.protocol import parse_protocol, read_protocol
 
 PROTOCOL = """
 name = "x"

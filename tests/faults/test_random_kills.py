@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from tests.faults.ill import Run, children_of, records, write_protocol
 
-from perdure.run.folder import RunFolder
-from perdure.run.plan import Plan
-from perdure.run.protocol import read_protocol
-from perdure.run.runner import run_learner
+from perdure.runner.folder import RunFolder
+from perdure.runner.plan import Plan
+from perdure.runner.protocol import read_protocol
+from perdure.runner.runner import run_learner
 
 DRIVER = (
     "import sys; from perdure.stopping import stop_on_signals; stop_on_signals()\n"
-    "from perdure.run.runner import run_learner; run_learner(sys.argv[1], sys.argv[2], workers=2)"
+    "from perdure.runner.runner import run_learner; run_learner(sys.argv[1], sys.argv[2], workers=2)"
 )
 
 

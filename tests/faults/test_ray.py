@@ -14,9 +14,9 @@ from tests.faults.ill import Run, records, until, write_protocol
 from tests.faults.nodes import Nodes, cluster, disturbed
 
 from perdure.errors import PerdureError
-from perdure.run.engines.work import Event
-from perdure.run.folder import RunFolder
-from perdure.run.runner import run_learner
+from perdure.runner.engines.work import Event
+from perdure.runner.folder import RunFolder
+from perdure.runner.runner import run_learner
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray's own

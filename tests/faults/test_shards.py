@@ -8,11 +8,11 @@ import pytest
 from tests.faults.ill import Run, records, until, write_protocol
 
 from perdure.errors import ProtocolError
-from perdure.run.folder import RunFolder
-from perdure.run.plan import Plan
-from perdure.run.protocol import read_protocol
-from perdure.run.runner import run_learner
-from perdure.run.shard import Shard
+from perdure.runner.folder import RunFolder
+from perdure.runner.plan import Plan
+from perdure.runner.protocol import read_protocol
+from perdure.runner.runner import run_learner
+from perdure.runner.shard import Shard
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
@@ -67,7 +67,7 @@ def test_shards_at_once_are_killed_and_run_again_to_the_records_of_one_run(tmp_p
 
 
 def test_who_would_live_the_same_lives_at_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.run.lock._PATIENCE_S", 0.1)
+    monkeypatch.setattr("perdure.runner.lock._PATIENCE_S", 0.1)
     file, into = write_protocol(tmp_path, lifetimes=4), tmp_path / "run"
     folder = RunFolder(into)
 
@@ -106,5 +106,5 @@ def test_a_drive_without_locks_is_used_all_the_same(tmp_path: Path, monkeypatch:
     def unknown(descriptor: int, how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr("perdure.run.lock.fcntl.flock", unknown)
+    monkeypatch.setattr("perdure.runner.lock.fcntl.flock", unknown)
     assert run_learner(write_protocol(tmp_path), tmp_path / "run", workers=0, shard=Shard(1, 1)).lived == ("life-000",)

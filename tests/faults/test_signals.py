@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.faults.ill import Run, gone, records, until, write_protocol
 
-from perdure.run.runner import run_learner
+from perdure.runner.runner import run_learner
 
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 SIGNALS = [pytest.param(signal.SIGINT, id="ctrl-c"), pytest.param(signal.SIGTERM, id="sigterm")]

@@ -13,9 +13,9 @@ from tests.faults.ill import Run, children_of, gone, until, write_protocol
 
 import perdure
 from perdure.errors import ProtocolError
-from perdure.run.engines.work import Event
-from perdure.run.folder import RunFolder
-from perdure.run.runner import run_learner
+from perdure.runner.engines.work import Event
+from perdure.runner.folder import RunFolder
+from perdure.runner.runner import run_learner
 
 
 def marked(folder: Path) -> list[int]:
@@ -193,7 +193,7 @@ def test_workers_end_and_free_the_folder_when_their_driver_is_killed(tmp_path: P
 
 
 def test_the_lock_names_who_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.run.lock._PATIENCE_S", 0.1)
+    monkeypatch.setattr("perdure.runner.lock._PATIENCE_S", 0.1)
     folder = RunFolder(tmp_path / "run")
     with folder.locked(), pytest.raises(ProtocolError, match=rf"active here \(process {os.getpid()} on \S+, since 2"):
         run_learner(write_protocol(tmp_path), tmp_path / "run", workers=0)

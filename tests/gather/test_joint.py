@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import perdure
+from perdure.classic.matrix import save_matrix
 from perdure.errors import PerdureError
-from perdure.matrix import save_matrix
 from perdure.metrics.engine.presets import preset
 from perdure.settings import Settings
 

@@ -12,7 +12,7 @@ from tests.faults.nodes import Nodes, cluster
 import perdure
 from perdure.errors import PerdureError
 from perdure.metrics.engine import declare
-from perdure.run.runner import run_learner
+from perdure.runner.runner import run_learner
 from perdure.settings import Settings
 
 pytest.importorskip("ray")

@@ -10,8 +10,8 @@ import pytest
 
 import perdure
 from perdure.learners.find import REFERENCE, make_learner
-from perdure.run.lead import lead
-from perdure.run.lifetime import live
+from perdure.runner.lead import lead
+from perdure.runner.lifetime import live
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario, Task
 

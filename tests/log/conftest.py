@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.log.learnkit_trees import line, put
+from tests.classic.learnkit.trees import line, put
 
 
 @pytest.fixture

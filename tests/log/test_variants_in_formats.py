@@ -12,6 +12,7 @@ import pytest
 from tests.log.variant_lives import blocks, life, rewarded
 
 import perdure
+from perdure.classic.learnkit.writer import write_learnkit
 from perdure.curves.build import curves
 from perdure.curves.experts import Experts
 from perdure.curves.model import Prep
@@ -19,7 +20,6 @@ from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.log.variants import settle
 from perdure.log.write.journal import Journal
-from perdure.log.write.learnkit import write_learnkit
 from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.scorer import Scorer

@@ -12,9 +12,9 @@ import perdure
 from perdure.log.formats.matrix import matrix_lifetime
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.settings import settings_for
-from perdure.report.draw.data.groups import shown_metrics
-from perdure.report.draw.data.view import View
-from perdure.report.material import gather
+from perdure.reports.draw.data.groups import shown_metrics
+from perdure.reports.draw.data.view import View
+from perdure.reports.material import gather
 from perdure.settings import Settings
 
 # As the documents abbreviate them: S002 the first seven, S000 and S001 the others.

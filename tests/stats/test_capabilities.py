@@ -12,9 +12,9 @@ import perdure
 from perdure.gather.model import Survey
 from perdure.gather.survey import survey
 from perdure.metrics.engine.presets import preset
-from perdure.report.draw.data.capabilities import capabilities as drawn
-from perdure.report.material import material
-from perdure.report.tables import capabilities as table
+from perdure.reports.draw.data.capabilities import capabilities as drawn
+from perdure.reports.material import material
+from perdure.reports.tables import capabilities as table
 from perdure.settings import Settings
 from perdure.stats.capabilities import CAPABILITIES, Capability, capabilities
 

@@ -72,7 +72,7 @@ def test_what_sb3_learns_is_logged_by_its_callback_vector_environments_too(tmp_p
     sb3 = pytest.importorskip("stable_baselines3", reason="stable-baselines3 is an extra")
     from stable_baselines3.common.env_util import make_vec_env
 
-    from perdure.compat.sb3 import PerdureCallback
+    from perdure.integrations.sb3 import PerdureCallback
 
     with perdure.Journal(tmp_path, "life", measures=["reward"], learner="ppo", seed=1) as journal:
         env = make_vec_env(lambda: Counting(4), n_envs=2)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.report.conftest import run_folder, told, two_runs
+from tests.reports.conftest import run_folder, told, two_runs
 
 import perdure
 from perdure.errors import PerdureError

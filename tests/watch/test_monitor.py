@@ -23,7 +23,7 @@ from perdure.log.formats.l2logger import L2Logger
 from perdure.log.read import Options
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
-from perdure.report.material import gather
+from perdure.reports.material import gather
 from perdure.watch.live_log import QUIET_S
 from perdure.watch.monitor import Monitor
 from perdure.watch.page import Page, facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.report.conftest import write_life
+from tests.reports.conftest import write_life
 from tests.watch.conftest import Clock, Writer
 
 from perdure.watch.monitor import Monitor

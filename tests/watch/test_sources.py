@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.report.conftest import write_life
+from tests.reports.conftest import write_life
 from tests.watch.conftest import Clock
 
 import perdure
-from perdure.gather.l2data import write_trees
+from perdure.classic.l2data import write_trees
 from perdure.gather.survey import survey
 from perdure.scenario.model import Block, Scenario
 from perdure.watch.monitor import Monitor

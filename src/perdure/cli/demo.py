@@ -77,7 +77,7 @@ def _content(name: str, lifetimes: int, seed: int) -> dict[str, Any]:
     import tomllib
     from importlib.resources import files
 
-    content = tomllib.loads((files("perdure.run") / "embedded" / f"{name}.toml").read_text(encoding="utf-8"))
+    content = tomllib.loads((files("perdure.runner") / "embedded" / f"{name}.toml").read_text(encoding="utf-8"))
     del content["learner"]
     learners = [{"use": learner, "params": params} for learner, params in _RIVALS[name]]
     return {**content, "seed": seed, "lifetimes": lifetimes, "learners": learners}

@@ -12,7 +12,7 @@ from perdure.cli.terminal import echo
 from perdure.words import plural
 
 if TYPE_CHECKING:
-    from perdure.gather.l2data import Written
+    from perdure.classic.l2data import Written
     from perdure.settings import Settings
 
 __all__ = ["EXAMPLE", "export", "told"]
@@ -97,7 +97,7 @@ def _into_tracker(log: Path, settings: Settings, to: str, json: str | None, quie
 
 
 def _into_data_folder(log: Path, settings: Settings, to: str, into: Path | None, json: str | None, quiet: bool) -> None:
-    from perdure.gather.l2data import write_experts, write_trees
+    from perdure.classic.l2data import write_experts, write_trees
     from perdure.log.places import data_folder
 
     folder = into or data_folder()

@@ -12,7 +12,7 @@ from perdure.cli.scoring import LOG_HELP, Experts, leave, settings_facts, survey
 from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from perdure.report.material import Material
+    from perdure.reports.material import Material
     from perdure.settings import Settings
 
 __all__ = ["EXAMPLE", "figure"]
@@ -69,8 +69,8 @@ def figure(
     from functools import partial
 
     from perdure.errors import PerdureError
-    from perdure.report.draw import kind_called, paper_of, save, style_of, view_of
-    from perdure.report.material import material, sketched
+    from perdure.reports.draw import kind_called, paper_of, save, style_of, view_of
+    from perdure.reports.material import material, sketched
 
     if kind == "list":
         _list(json)
@@ -90,7 +90,7 @@ def figure(
 
 
 def _facts(kind: str, target: Path, found: Material, data: object, settings: Settings) -> dict[str, Any]:
-    from perdure.report.draw.data.view import plain_data
+    from perdure.reports.draw.data.view import plain_data
 
     left_out = [{"path": path, "why": why} for path, why in found.survey.left_out]
     facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lives], "left_out": left_out}
@@ -98,7 +98,7 @@ def _facts(kind: str, target: Path, found: Material, data: object, settings: Set
 
 
 def _list(json: str | None) -> None:
-    from perdure.report.draw import KINDS
+    from perdure.reports.draw import KINDS
 
     if json:
         emit_json({"figures": [{"name": one.name, "summary": one.summary} for one in KINDS.values()]}, json)

@@ -16,7 +16,7 @@ __all__ = ["show_over_time"]
 
 def show_over_time(scores: Survey, metrics: Sequence[str] = ()) -> None:
     """Print every value behind the metrics, and the block at which it is known, as `--json` and `--out` count them."""
-    from perdure.report.draw.data.places import shown_over_time
+    from perdure.reports.draw.data.places import shown_over_time
 
     for score in scores.scores:
         rows = [

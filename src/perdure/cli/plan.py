@@ -126,8 +126,8 @@ def _draw(made: Plan, file: Path) -> None:
     """Draw the power curve as `perdure figure power` draws one."""
     import numpy as np
 
-    from perdure.report.draw import kind_called, paper_of, save
-    from perdure.report.draw.data.groups import PowerCurve, PowerData, PowerPanel
+    from perdure.reports.draw import kind_called, paper_of, save
+    from perdure.reports.draw.data.groups import PowerCurve, PowerData, PowerPanel
 
     effect = f"{made.k:g} sd"
     lifetimes, reached = zip(*made.curve, strict=True)

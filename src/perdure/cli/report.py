@@ -57,7 +57,7 @@ def report(
 
     from perdure.cli.answer import say
     from perdure.log.places import as_text
-    from perdure.report.write import form_of, write_report
+    from perdure.reports.write import form_of, write_report
 
     with progress_bar(quiet) as progress:
         made = write_report(

@@ -11,7 +11,7 @@ from perdure.cli.options import Address, Json, Quiet, emit_json
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
-    from perdure.run.runner import RunResult
+    from perdure.runner.runner import RunResult
     from perdure.verbs.run import Evaluation
 
 __all__ = ["EXAMPLE", "run"]
@@ -135,10 +135,10 @@ def run(
 
 def _as_in_2019(result: RunResult, folder: Path | None, *, quiet: bool) -> bool:
     """Write lifetimes as trees, and what their experts achieve, if a folder is given; return whether all was."""
+    from perdure.classic.l2data import write_run
     from perdure.cli.export import told
     from perdure.cli.terminal import echo
     from perdure.errors import LogError
-    from perdure.gather.l2data import write_run
 
     if folder is None or not result.finished_lives:
         return True

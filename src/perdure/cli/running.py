@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from perdure.cli.console import Console
-    from perdure.run.engines.work import Event
-    from perdure.run.plan import Job, Plan
-    from perdure.run.runner import PreparedRun, RunResult
+    from perdure.runner.engines.work import Event
+    from perdure.runner.plan import Job, Plan
+    from perdure.runner.runner import PreparedRun, RunResult
     from perdure.stats.model import Estimate, Group
     from perdure.verbs.run import Evaluation, PreparedProtocol
 
@@ -90,7 +90,7 @@ def _show_result(console: Console, result: RunResult) -> None:
 
 def show_removed(found: Evaluation) -> None:
     """Say on stderr which lifetimes were removed after their learner's run, as while the next learner ran."""
-    from perdure.run.runner import gone_after_its_end
+    from perdure.runner.runner import gone_after_its_end
 
     for run in found if not found.prepared.in_part else ():
         if run.stopped is None:

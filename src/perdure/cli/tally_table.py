@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from perdure.cli.console import Console
-    from perdure.report import tables
+    from perdure.reports import tables
     from perdure.stats.tally import Tally
 
 __all__ = ["show_tally"]
@@ -17,7 +17,7 @@ __all__ = ["show_tally"]
 def show_tally(console: Console, tally: Tally) -> None:
     """Print both tables, and what they come to."""
     from perdure.cli.tables import widest
-    from perdure.report.tables import tallied
+    from perdure.reports.tables import tallied
 
     for given in tallied(tally):
         console.print(widest(console, (_table(given, whole=whole) for whole in (True, False))))

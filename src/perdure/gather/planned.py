@@ -73,8 +73,8 @@ def planned_names(run: Path) -> Planned:
 
 @lru_cache(maxsize=64)
 def _planned_names(run: Path, _changed: int) -> Planned:
-    from perdure.run.folder import RunFolder  # most logs are not in a run folder, and do without
-    from perdure.run.plan import Plan
+    from perdure.runner.folder import RunFolder  # most logs are not in a run folder, and do without
+    from perdure.runner.plan import Plan
 
     return Plan(RunFolder(run).protocol()).names
 
@@ -134,7 +134,7 @@ def _names_in(log: Path) -> frozenset[str]:
                 return frozenset({recorded})
     if log.suffix.lower() != SUFFIX or not log.is_file():
         return frozenset({log.name})
-    from perdure.run.folder import names_in
+    from perdure.runner.folder import names_in
 
     try:
         return names_in(log)
@@ -146,7 +146,7 @@ def _names_in(log: Path) -> frozenset[str]:
 
 def _excused(run: Path, planned: Planned) -> tuple[str, frozenset[str]]:
     """Return why planned ids need not be there, and which."""
-    from perdure.run.lock import is_held, shards_of
+    from perdure.runner.lock import is_held, shards_of
 
     everything = [name for part in PARTS for name in planned[part]]
     if is_held(run):

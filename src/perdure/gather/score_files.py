@@ -23,7 +23,6 @@ from perdure.metrics.engine.metric import Bar, Metric
 from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.metrics.engine.scorer import deciding
-from perdure.metrics.l2metrics31 import NAMES
 from perdure.results import CHECKSUM, checksum_of
 from perdure.scenario.model import Block, Subtype
 from perdure.scenario.model import Mode as BlockMode
@@ -73,6 +72,11 @@ class ScoreFile:
         return self.scores[0].preset if self.scores else STANDARD
 
 
+def _their_names() -> Mapping[str, str]:
+    """Return what l2metrics calls each metric, with our id of it."""
+    return PRESETS.get(L2METRICS_31).names
+
+
 def is_score_file(path: Path) -> bool:
     """Whether `path` holds scores rather than a log: a JSON of `perdure score`, or a table or JSON of metrics."""
     if path.suffix not in (".json", ".tsv", ".csv") or not path.is_file():
@@ -82,9 +86,9 @@ def is_score_file(path: Path) -> bool:
     if path.suffix == ".json":
         start = head.lstrip()[:_GLANCE]
         ours = '"lifetimes"' in start or ('"perdure"' in start and '"preset"' in start)
-        return (start.startswith("{") and ours) or any(f'"{name}"' in start for name in NAMES)
+        return (start.startswith("{") and ours) or any(f'"{name}"' in start for name in _their_names())
     names = set(cells(head, _SEPARATORS[path.suffix]))
-    if "run_id" in names and names & NAMES.keys():
+    if "run_id" in names and names & _their_names().keys():
         return True
     return "lifetime" in names and (names >= _OURS or bool(names & _known_metrics()))
 
@@ -149,7 +153,7 @@ def _from_json(path: Path, text: str) -> ScoreFile:
         facts = parse_json(text)
         if isinstance(facts, list) or "lifetimes" not in facts:
             theirs = facts if isinstance(facts, list) else [facts]
-            if not any(name in one for one in theirs for name in NAMES):
+            if not any(name in one for one in theirs for name in _their_names()):
                 raise KeyError("lifetimes")
             return ScoreFile(tuple(_l2metrics_life(path, at, one) for at, one in enumerate(theirs)))
         notes = _verify(path, facts)
@@ -298,7 +302,7 @@ def _l2metrics_life(path: Path, at: int, one: Mapping[str, Any]) -> Score:
         ),
         metrics={
             ours: _measured(_number(path, name, theirs, one[theirs]), path)
-            for theirs, ours in NAMES.items()
+            for theirs, ours in _their_names().items()
             if theirs in one
         },
         preset=L2METRICS_31,
@@ -342,7 +346,7 @@ def _from_table(path: Path, text: str) -> tuple[Score, ...]:
         )
     theirs = name_column == "run_id"
     how = "" if theirs else _settings_beside(path)
-    metrics = [one for one in names if one not in _DESCRIBING and (not theirs or one in NAMES)]
+    metrics = [one for one in names if one not in _DESCRIBING and (not theirs or one in _their_names())]
     for line, row in lines:
         if len(row) != len(names):
             raise PerdureError(
@@ -356,7 +360,7 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
     seed = row.get("seed", "")
     complete = _word(row.get("complete", "").lower() or None, [*_COMPLETE], "complete", path, line=number)
     _refuse_other_edition(path, row.get("definitions") or DEFINITIONS, number)
-    values = {NAMES.get(one, one) if theirs else one: _cell(path, number, one, row[one]) for one in metrics}
+    values = {_their_names().get(one, one) if theirs else one: _cell(path, number, one, row[one]) for one in metrics}
     try:
         bounds = _bounds(parse_json(row.get("bounds") or "{}"))
     except (ValueError, KeyError, TypeError, AttributeError) as problem:

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from perdure.errors import MissingExtra, UnknownName, nearest
-from perdure.learners.batched import names as batched
+from perdure.learners import batched_names as batched
 from perdure.learners.digest import code_digest
 from perdure.learners.interface import LearnerError, Maker, SelfLed
 from perdure.learners.torch import METHODS

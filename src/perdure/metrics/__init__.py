@@ -6,7 +6,6 @@ Importing this package registers them all, in the order in which tables show the
 # isort: off
 from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, general, twin
 from perdure.metrics.matrix import common, cited
-from perdure.metrics import framework2019, transfer2019
 
 # isort: on
 from perdure.metrics.engine.declare import METRICS, Preset, declaring, metric
@@ -27,13 +26,30 @@ __all__ = [
     "cost",
     "declaring",
     "efficiency",
-    "framework2019",
     "general",
     "learning",
     "maintenance",
     "metric",
     "recovery",
     "transfer",
-    "transfer2019",
     "twin",
 ]
+
+for _name in (
+    "global_perf",
+    "time_to_saturation",
+    "maintenance_on_test",
+    "maintenance_on_test_time",
+    "maintenance_on_test_mean",
+    "ste_relative",
+):
+    METRICS.add_later(_name, f"perdure.classic.framework2019:{_name}")
+for _name in (
+    "ste_forward_transfer",
+    "ste_reverse_transfer",
+    "time_to_learn_gain",
+    "transfer_of_recovery",
+    "transfer_of_maintenance",
+    "transfer_of_continual_learning",
+):
+    METRICS.add_later(_name, f"perdure.classic.transfer2019:{_name}")

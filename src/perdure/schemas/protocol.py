@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from perdure.run.document import MOST_LIVES
-from perdure.run.protocol import EXPERTS
+from perdure.runner.document import MOST_LIVES
+from perdure.runner.protocol import EXPERTS
 from perdure.scenario.layouts import LAYOUTS
 from perdure.schemas.structs import Count, Name, Part, Positive
 from perdure.settings import OPTIONS

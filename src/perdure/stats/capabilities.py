@@ -14,11 +14,11 @@ from typing import Any
 
 from perdure.frozen import frozen
 from perdure.gather.model import Survey
+from perdure.metrics.engine.metric import ADAPTING, CONTINUAL
 from perdure.metrics.engine.presets import preset
 from perdure.metrics.engine.score import Score
-from perdure.metrics.framework2019 import ADAPTING, CONTINUAL, PRESET, ste_relative
-from perdure.metrics.transfer2019 import ste_forward_transfer, ste_reverse_transfer
 from perdure.scenario.model import Task
+from perdure.settings.presets import FRAMEWORK_2019
 
 __all__ = ["CAPABILITIES", "Answer", "Capability", "SyllabusScore", "capabilities"]
 
@@ -31,7 +31,7 @@ CAPABILITIES: Mapping[str, str] = {
 }
 """Capability → what a learner with it does, after S003 App. A."""
 
-_RATIOS = tuple(one.name for one in (ste_relative, ste_forward_transfer, ste_reverse_transfer))
+_RATIOS = ("ste_relative", "ste_forward_transfer", "ste_reverse_transfer")
 
 
 @frozen
@@ -87,7 +87,7 @@ class Capability:
 
 def capabilities(found: Survey) -> tuple[Capability, ...]:
     """Every learner's score in every Core Capability; nothing unless lifetimes were scored as in 2019."""
-    if found.preset != PRESET:
+    if found.preset != FRAMEWORK_2019:
         return ()
     learners: dict[str, list[Score]] = {}
     for one in found.scores:
@@ -121,7 +121,7 @@ def _capability(learner: str, name: str, scores: Sequence[Score]) -> Capability:
 
 def _questions(capability: str) -> Iterator[tuple[str, str]]:
     """The metrics that answer for it, with the question of each; for one that none declares, all of them answer."""
-    declared = preset(PRESET).metrics
+    declared = preset(FRAMEWORK_2019).metrics
     known = any(capability in one.answers for one in declared.values())
     for name, one in declared.items():
         if one.answers and (not known or capability in one.answers):

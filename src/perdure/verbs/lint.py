@@ -94,7 +94,7 @@ def lint_protocol(
     path: str | os.PathLike[str], settings: Settings | None = None, *, kind: str | None = None
 ) -> ProtocolLint:
     """Whether each syllabus of a protocol is sound, which metrics it can answer, and whether experts suffice."""
-    from perdure.run.protocol import read_protocols
+    from perdure.runner.protocol import read_protocols
 
     protocol, *_ = read_protocols(os.fspath(path))  # its learners share all that is looked at
     gap = few_experts(protocol, settings_of(protocol))

@@ -104,8 +104,8 @@ def with_cost(
 
     `experts` per task are the protocol's unless given. How long it takes is known by the timestamps of a `pilot`.
     """
-    from perdure.run.plan import Plan as Jobs
-    from perdure.run.protocol import read_protocols
+    from perdure.runner.plan import Plan as Jobs
+    from perdure.runner.protocol import read_protocols
     from perdure.stats.pace import pace_of
     from perdure.stats.plan import Cost
 
@@ -120,7 +120,7 @@ def with_cost(
 
 def experts_in(path: str | os.PathLike[str]) -> int:
     """How many experts a protocol has for each task variant."""
-    from perdure.run.protocol import read_protocols
+    from perdure.runner.protocol import read_protocols
 
     return read_protocols(os.fspath(path))[0].experts
 

@@ -10,8 +10,8 @@ from perdure.settings.presets import STANDARD
 from perdure.words import plural
 
 if TYPE_CHECKING:
-    from perdure.run.plan import Plan as Jobs
-    from perdure.run.protocol import Protocol
+    from perdure.runner.plan import Plan as Jobs
+    from perdure.runner.protocol import Protocol
 
 __all__ = ["few_experts", "settings_of", "unanswered"]
 

@@ -12,10 +12,10 @@ from perdure.errors import ProtocolError
 from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.results import Tabular
-from perdure.run.engines.work import Tell
-from perdure.run.protocol import Protocol, parse_protocols, read_protocols
-from perdure.run.runner import PreparedRun, RunResult, prepare_run
-from perdure.run.shard import Shard
+from perdure.runner.engines.work import Tell
+from perdure.runner.protocol import Protocol, parse_protocols, read_protocols
+from perdure.runner.runner import PreparedRun, RunResult, prepare_run
+from perdure.runner.shard import Shard
 from perdure.settings import Settings
 from perdure.verbs.protocol import few_experts, settings_of, unanswered
 from perdure.words import listed, plural
@@ -90,7 +90,7 @@ class PreparedProtocol(Tabular):
         if self.in_part or not score or not finished:
             return Evaluation(self, tuple(results))
         from perdure.gather.survey import survey
-        from perdure.report import sketched
+        from perdure.reports import sketched
         from perdure.stats.groups import groups
         from perdure.stats.scored import Grouped
 
@@ -100,7 +100,7 @@ class PreparedProtocol(Tabular):
 
     def _reported(self, found: Survey, *, new: bool) -> str:
         """Return where the report is; it is written where lifetimes are new, or there is none."""
-        from perdure.report import write_report
+        from perdure.reports import write_report
 
         page = Path(self.into) / _REPORT
         if new or not page.exists():

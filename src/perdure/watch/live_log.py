@@ -22,7 +22,7 @@ from perdure.log.sources import DATA_FILE
 from perdure.log.verify import BLOCKS_FILE, ended, ledger_of
 from perdure.metrics.engine.metric import Metric
 from perdure.metrics.engine.score import Score
-from perdure.report.sketch import Sketch
+from perdure.reports.sketch import Sketch
 from perdure.stats.decide import decide
 from perdure.stats.model import Verdict
 from perdure.watch.progress import Progress, planned_scenario, waits_for

@@ -28,8 +28,8 @@ from perdure.metrics.engine.metric import Metric
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
-from perdure.report.material import Material, material
-from perdure.report.sketch import Sketch, sketched
+from perdure.reports.material import Material, material
+from perdure.reports.sketch import Sketch, sketched
 from perdure.stats.answer import answer, answers, keeping
 from perdure.stats.groups import alone
 from perdure.watch.live_log import LiveLog

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from perdure.gather.model import Life, Survey
-from perdure.report.draw.data.lives import LifetimeData, lifetime_of
-from perdure.report.draw.svg.lives import lifetime
-from perdure.report.draw.svg.paper import Paper
-from perdure.report.formats.html import body, html, template
-from perdure.report.formats.pictures import picture_of
-from perdure.report.material import Material
-from perdure.report.model import report_of
-from perdure.report.palette import looks
+from perdure.reports.draw.data.lives import LifetimeData, lifetime_of
+from perdure.reports.draw.svg.lives import lifetime
+from perdure.reports.draw.svg.paper import Paper
+from perdure.reports.formats.html import body, html, template
+from perdure.reports.formats.pictures import picture_of
+from perdure.reports.material import Material
+from perdure.reports.model import report_of
+from perdure.reports.palette import looks
 from perdure.watch.monitor import Monitor
 from perdure.watch.progress import (
     headline,

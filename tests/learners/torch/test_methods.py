@@ -14,7 +14,7 @@ from perdure.learners import find
 from perdure.learners.find import find_maker, make_learner, torch_learners
 from perdure.learners.interface import Answer, LearnerError, Situation
 from perdure.learners.torch import METHODS
-from perdure.run.contract import check_learner
+from perdure.runner.contract import check_learner
 from perdure.scenario.model import Task
 from perdure.tasks.interface import settled
 from perdure.tasks.streams import drawn_digits

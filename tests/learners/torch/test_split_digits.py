@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import perdure
-from perdure.run.protocol import read_protocols
+from perdure.runner.protocol import read_protocols
 
 FILE = Path(__file__).parents[3] / "examples" / "protocols" / "split-digits.toml"
 

@@ -188,7 +188,7 @@ def test_what_a_value_is_held_against_is_said_in_one_way() -> None:
     ("text", "said"),
     [
         ("x = 1", "declares no metric"),
-        ("from l2metrics.core import Metric", "import Metric and declared from perdure.compat.l2metrics"),
+        ("from l2metrics.core import Metric", "import Metric and declared from perdure.classic.l2metrics"),
         ("import nowhere_at_all", "ModuleNotFoundError"),
         ("def broken(:", "SyntaxError"),
         (MINE.replace("spread", "saturation"), "there is a metric 'saturation' already"),

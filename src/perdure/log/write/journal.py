@@ -332,7 +332,7 @@ class Journal:
         self._streams[worker] = stream
         return stream
 
-    # Scripts written for l2logger may put training and testing into one block; see perdure.compat.
+    # Scripts written for l2logger may put training and testing into one block; see perdure.classic.
     _one_type_per_block = True
 
     def _now(self) -> str:

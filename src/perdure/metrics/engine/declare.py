@@ -190,6 +190,8 @@ class Preset:
     """Whether a metric's declared margin counts; the papers knew none."""
     taskinfo: bool = False
     """Whether `$L2DATA/taskinfo/info.json` stands for experts where there are no others."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What the tool behind it calls a metric → its id here, in the order of that tool's table."""
 
     @property
     def metrics(self) -> Mapping[str, Metric]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perdure.metrics.engine.declare import Departure
 
-__all__ = ["BAKER_2023", "FRAMEWORK_2019", "L2METRICS_31", "NEW_2022", "STANDARD"]
+__all__ = ["BAKER_2023", "NEW_2022", "STANDARD"]
 
 _WINDOW = Departure(
     "smoothing",
@@ -185,47 +185,4 @@ BAKER_2023 = (
         "of the sample (n − 1), everywhere",
         "it is what the t test takes",
     ),
-)
-
-L2METRICS_31 = (
-    Departure(
-        "verdict",
-        "no test; the threshold alone",
-        "a one-tailed t, as Baker et al. 2023 have it",
-        "a mean over few lifetimes lies above a threshold by chance; the values themselves agree to the last digit",
-    ),
-)
-
-FRAMEWORK_2019 = (
-    Departure(
-        "moving average",
-        "not said where a block is shorter than its window",
-        "the block's plain mean",
-        "all of its values would be edges, which are discarded",
-    ),
-    Departure(
-        "recovery_time",
-        "not said where a block never recovers",
-        "one more than the block's length, flagged",
-        "leaving it out would count only those who recover",
-    ),
-    Departure(
-        "maintenance_on_test",
-        "every metric of training, compared with testing",
-        "saturation, the time to it and the mean, of the same task and parameters; not the integral",
-        "by the integral, it says itself, only training phases can be compared",
-    ),
-    Departure(
-        "ste_relative",
-        "the expert's saturation from `taskinfo/info.json`",
-        "or from the log of an expert; without either, no value",
-        "a log says the same, and a missing expert is no ratio of 1",
-    ),
-    Departure(
-        "score of a syllabus",
-        "an average of the scores achieved",
-        "the mean of the ratios to experts; every other value stands beside the question it answers",
-        "rewards and numbers of episodes have no common mean",
-    ),
-    Departure("verdict", "no thresholds", "values as measured, no verdict", "the document decides nothing"),
 )

@@ -16,7 +16,7 @@ from perdure.stopping import Stopped
 __all__ = ["chosen", "from_file"]
 
 _L2METRICS = (
-    "of a class written for l2metrics, import Metric and declared from perdure.compat.l2metrics, "
+    "of a class written for l2metrics, import Metric and declared from perdure.classic.l2metrics, "
     "and end the file with declared(YourClass(…))"
 )
 

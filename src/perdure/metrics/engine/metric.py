@@ -21,6 +21,8 @@ from perdure.settings.presets import STANDARD
 
 __all__ = [
     "ADAPTERS",
+    "ADAPTING",
+    "CONTINUAL",
     "NO_TWIN",
     "Adapter",
     "Aggregate",
@@ -37,6 +39,9 @@ __all__ = [
     "Value",
     "parameters",
 ]
+
+CONTINUAL, ADAPTING = "continual learning", "adapting to new tasks"
+"""The two Core Capabilities that syllabi of 2019 ask about."""
 
 Aggregate = Literal["mean", "median"]
 Combine = Callable[[Sequence[Sequence[float]], Aggregate], "float | Value"]

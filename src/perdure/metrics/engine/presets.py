@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.curves.model import Prep
-from perdure.metrics import METRICS, framework2019, l2metrics31, papers, transfer2019
+from perdure.metrics import METRICS, papers
 from perdure.metrics.engine import departures
 from perdure.metrics.engine.blocks import summaries
 from perdure.metrics.engine.declare import Preset
@@ -16,11 +16,6 @@ __all__ = ["PRESETS", "headline", "preset"]
 
 def _standard() -> dict[str, Metric]:
     return {one.name: one for one in METRICS if one.preset == STANDARD}
-
-
-def _framework_2019() -> dict[str, Metric]:
-    both = (vars(framework2019), vars(transfer2019))
-    return {name: one for names in both for name, one in names.items() if isinstance(one, Metric)}
 
 
 PRESETS: Registry[Preset] = Registry("preset", "perdure.presets")
@@ -56,31 +51,10 @@ for _one in (
         papers.FIXES,
         departures=departures.BAKER_2023,
     ),
-    Preset(
-        L2METRICS_31,
-        "The reference implementation to the last digit, quirks included, for checking old results.",
-        l2metrics31.PREP,
-        lambda: l2metrics31.L2METRICS_31,
-        l2metrics31.summaries,
-        "l2metrics 3.1.0",
-        refuses=l2metrics31.refuses,
-        departures=departures.L2METRICS_31,
-    ),
-    Preset(
-        FRAMEWORK_2019,
-        "The metrics of December 2019, on values as measured: each curve a moving average over eleven experiences.",
-        framework2019.PREP,
-        _framework_2019,
-        framework2019.summaries,
-        "Metrics Framework, 5 Dec 2019",
-        framework2019.FIXES,
-        framework2019.refuses,
-        departures.FRAMEWORK_2019,
-        decides=False,
-        taskinfo=True,
-    ),
 ):
     PRESETS.add(_one.name, _one)
+PRESETS.add_later(L2METRICS_31, "perdure.classic.presets:L2METRICS_31")
+PRESETS.add_later(FRAMEWORK_2019, "perdure.classic.presets:FRAMEWORK_2019")
 
 
 def headline() -> tuple[str, ...]:

@@ -1,0 +1,104 @@
+"""`python -m perdure.batched protocol.toml --into DIR`: live where there is JAX and NumPy, and nothing else.
+
+DIR is then copied to where the rest of Perdure is; `perdure run protocol.toml --engine batched --into DIR` finds all
+lived, makes lifetimes of it, and scores them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from perdure import files
+from perdure.batched.devices import prepare_devices
+from perdure.errors import PerdureError
+from perdure.runner.plan import Job, Plan
+from perdure.runner.protocol import Protocol, read_protocol
+
+__all__ = ["lived", "main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Live what a protocol plans; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m perdure.batched", description=__doc__.splitlines()[0])
+    parser.add_argument("protocol", type=Path, help="a protocol in TOML")
+    parser.add_argument("--into", type=Path, required=True, metavar="DIR", help="the run folder")
+    parser.add_argument("--lives-at-once", type=int, metavar="N", help="on each device; else by the protocol or device")
+    parser.add_argument(
+        "--accept-changed-learner",
+        action="store_true",
+        help="continue lifetimes although the learner's code changed",
+    )
+    given = parser.parse_args(arguments)
+    try:
+        protocol = read_protocol(given.protocol)
+        protocol = protocol if "experts" in protocol.document else protocol.with_experts(protocol.experts)
+        lived(protocol, given.into, given.lives_at_once, accept_changed_learner=given.accept_changed_learner)
+    except (PerdureError, OSError) as problem:
+        print(f"perdure: {problem}", file=sys.stderr)  # noqa: T201
+        return 2
+    return 0
+
+
+def lived(
+    protocol: Protocol, into: Path, size: int | None = None, *, accept_changed_learner: bool = False
+) -> dict[str, float]:
+    """Live all of a protocol into a run folder; the seconds of planning, starting, compiling, living and writing."""
+    start = time.monotonic()
+    prepare_devices()
+    plan = Plan(protocol)
+    jobs = plan.jobs
+    planned = time.monotonic()
+    from perdure.batched.live import live
+    from perdure.batched.program import Program
+
+    held = into / "protocol.json"
+    if held.exists() and json.loads(files.read_bytes(held)) != protocol.document:
+        raise PerdureError("holds another protocol", "choose another folder", file=into)
+    into.mkdir(parents=True, exist_ok=True)
+    files.write(held, json.dumps(protocol.document, indent=2).encode())
+    told = _Told(plan)
+    program = Program(plan)
+    _ = program.learner
+    seconds = {"plan": planned - start, "start": time.monotonic() - planned}
+    living = live(
+        program,
+        jobs,
+        into / ".run" / "batched",
+        size=size,
+        tell=told,
+        note=_note,
+        accept_changed_learner=accept_changed_learner,
+    )
+    for note in living.notes:
+        _note(note)
+    return {**seconds, **living.seconds}
+
+
+def _note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)  # noqa: T201
+
+
+class _Told:
+    """How far it is, and how long the rest will take, a line at a time."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._start = time.monotonic()
+        self._total = sum(job.experiences for job in plan.jobs)
+        self._done: dict[str, int] = {}
+
+    def __call__(self, jobs: Sequence[Job], blocks: int) -> None:
+        for job in jobs:
+            self._done[job.id] = sum(block.length or 0 for block in job.syllabus.scenario.blocks[:blocks])
+        done, passed = sum(self._done.values()), time.monotonic() - self._start
+        left = passed / done * (self._total - done) if done else 0.0
+        so_far = f"{done / self._total:.0%} of all, {passed:.0f} s, about {left:.0f} s left"
+        print(f"{len(jobs)} lifetimes, block {blocks}: {so_far}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    sys.exit(main())

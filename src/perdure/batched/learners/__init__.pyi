@@ -1,0 +1,3 @@
+__all__: list[str]
+
+from perdure.batched.learners.interface import Core as Core

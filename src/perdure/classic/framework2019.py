@@ -1,0 +1,323 @@
+"""The metrics of the 2019 framework, on values as measured.
+
+Every curve is a moving average over eleven experiences, another odd number, or a share of the block (`--width`),
+whose edges are discarded; a block shorter than that is its plain mean. The score of a syllabus is the mean over its
+blocks. An error is compared as one, and shown as it was measured.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perdure.classic import sites2019
+from perdure.curves.arrays import Array
+from perdure.curves.model import Curve, Curves, Expert, Prep
+from perdure.curves.prepare import window_means
+from perdure.metrics.engine.arithmetic import ratio
+from perdure.metrics.engine.blocks import BlockSummary
+from perdure.metrics.engine.combine import flat
+from perdure.metrics.engine.declare import metric
+from perdure.metrics.engine.metric import ADAPTING, CONTINUAL, NoValue, Value
+from perdure.scenario import sites
+from perdure.scenario.sites import Site
+from perdure.settings import Settings
+from perdure.settings.presets import FRAMEWORK_2019
+
+__all__ = [
+    "FIXES",
+    "PREP",
+    "PRESET",
+    "SOURCE",
+    "better_than",
+    "moving_average",
+    "recovered",
+    "refuses",
+    "saturated",
+    "stated",
+    "summaries",
+]
+
+PREP = Prep(window="none", scale="none", recorded_bounds=False)
+
+PRESET = FRAMEWORK_2019
+SOURCE = "Metrics Framework, 5 Dec 2019"
+_ALPHA = 11
+_WITHIN = 0.02
+_ERROR = ("an error: lower is better",)
+
+_AS_MEASURED = "it speaks of values as measured"
+FIXES = {
+    "window": "its moving average is flat; --width sets how long",
+    "smooth_evaluation": "it averages evaluations as it does learning",
+    "clamp": _AS_MEASURED,
+    "scale": _AS_MEASURED,
+    "bounds": _AS_MEASURED,
+    "aggregate": "the score of a syllabus is a mean",
+}
+
+
+def refuses(_settings: Settings, prep: Prep) -> str | None:
+    """A moving average of an even length has no middle."""
+    if prep.width is not None and prep.width >= 1 and prep.width % 2 == 0:
+        return f"--width {prep.width} is even; its moving average has a middle, so give an odd number of experiences"
+    return None
+
+
+def _alpha(length: int, width: float | None) -> int:
+    """How many values one mean is of: eleven, the width, or that share of the block."""
+    if width is None:
+        return _ALPHA
+    return int(width) if width >= 1 else max(1, int(width * length))
+
+
+def moving_average(values: Array, width: float | None = None) -> Array:
+    """The mean of each `width` values in a row (eleven), edges discarded; the plain mean where there are fewer."""
+    alpha = _alpha(len(values), width)
+    if len(values) < alpha:
+        return np.array([values.mean()])
+    means: Array = window_means(values[np.newaxis, :], alpha)[0]
+    return means
+
+
+def saturated(curve: Curve, life: Curves) -> float:
+    """The best moving average, higher is better."""
+    return float(moving_average(curve.values, life.prep.width).max())
+
+
+def _time(curve: Curve, life: Curves) -> int:
+    """The step of the moving average, counted from 1, at which it is best."""
+    return int(moving_average(curve.values, life.prep.width).argmax()) + 1
+
+
+def recovered(previous: Curve, later: Curve, life: Curves) -> int | None:
+    """The step of the moving average of `later`, from 0, that comes within 2 % of the saturation of `previous`."""
+    before = saturated(previous, life)
+    reached = moving_average(later.values, life.prep.width) >= before - _WITHIN * abs(before)
+    index = int(reached.argmax())
+    return index if reached[index] else None
+
+
+def _shown(value: float, site: Site, life: Curves) -> Value:
+    """A level or a difference of levels, as it was measured: an error is not shown negated."""
+    lower = site.task is not None and life.sign(site.task) < 0
+    return Value(-value + 0.0, _ERROR) if lower else Value(value)
+
+
+def better_than(own: float, other: float, life: Curves, task: str | None, extent: float) -> float:
+    """`own / other`, both such that higher is better; of errors `other / own` of what was measured."""
+    if task is not None and life.sign(task) < 0:
+        return ratio(-other, -own, extent)
+    return ratio(own, other, extent)
+
+
+def stated(expert: Expert, life: Curves) -> float:
+    """An expert's saturation, as `taskinfo/info.json` states it or its log shows it; higher is better."""
+    return saturated(expert.all_learning, life) if expert.saturation is None else expert.saturation
+
+
+@metric(
+    sites2019.every_block,
+    combine=flat,
+    unit="as measured",
+    capability=CONTINUAL,
+    source=SOURCE,
+    preset=PRESET,
+    aliases=("GlobalMean",),
+)
+def global_perf(life: Curves) -> Value:
+    r"""The mean of everything that was measured, in learning and in evaluation.
+
+    $$\frac{1}{N} \sum_{k=1}^{N} x_k$$
+
+    Weakness: tasks with rewards of different size, learning and evaluation are in one mean.
+    """
+    ways = set(life.directions.values())
+    if len(ways) > 1:
+        raise NoValue("errors and rewards have no common mean")
+    return Value(float(life.as_logged.mean()), _ERROR if ways == {"lower"} else ())
+
+
+@metric(
+    sites.each_learning_block,
+    combine=flat,
+    unit="as measured",
+    capability=CONTINUAL,
+    source=SOURCE,
+    preset=PRESET,
+    answers=dict.fromkeys((CONTINUAL, ADAPTING), "How well does it do at its best while it learns?"),
+    register=False,
+)
+def saturation(learned: Curve, site: Site, life: Curves) -> Value:
+    r"""The highest moving average of a learning block; of an error the lowest.
+
+    $$\mathrm{sat}(\text{learned}) = \max_k s_k$$
+
+    Weakness: the highest of noisy values lies above their level, the further the longer the block.
+    """
+    return _shown(saturated(learned, life), site, life)
+
+
+@metric(
+    sites.each_learning_block,
+    combine=flat,
+    unit="experiences",
+    better="lower",
+    capability=CONTINUAL,
+    source=SOURCE,
+    preset=PRESET,
+    answers={CONTINUAL: "How soon is it at its best?"},
+)
+def time_to_saturation(learned: Curve, life: Curves) -> float:
+    r"""How many steps of the moving average it takes to reach its highest value, counted from 1.
+
+    $$\operatorname{argmax}_k s_k$$
+
+    Weakness: on a noisy plateau the highest value lies anywhere.
+    """
+    return _time(learned, life)
+
+
+@metric(
+    sites.each_learning_block,
+    combine=flat,
+    unit="as measured",
+    capability=CONTINUAL,
+    source=SOURCE,
+    preset=PRESET,
+    answers={CONTINUAL: "How fast does it learn?"},
+    register=False,
+)
+def normalized_integral(learned: Curve, site: Site, life: Curves) -> Value:
+    r"""The sum of a block's moving average, divided by the block's length in experiences.
+
+    $$\frac{1}{n} \sum_k s_k$$
+
+    The edges are discarded and the length is the block's own, as the document has it, so a constant
+    block of 20 values gives half of its value. Blocks shorter than the window give their mean.
+
+    Weakness: short blocks read too low, because the edges of the moving average are missing and their length is
+    not.
+    """
+    smoothed = moving_average(learned.values, life.prep.width)
+    whole = len(learned) >= _alpha(len(learned), life.prep.width)
+    return _shown(float(smoothed.sum()) / (len(learned) if whole else 1), site, life)
+
+
+@metric(
+    sites2019.learned_again,
+    combine=flat,
+    unit="experiences",
+    better="lower",
+    capability=CONTINUAL,
+    source=SOURCE,
+    preset=PRESET,
+    answers={CONTINUAL: "Does it adjust to a change of its environment, and how soon?"},
+    register=False,
+)
+def recovery_time(previous: Curve, later: Curve, life: Curves) -> Value:
+    r"""How many steps it takes, when a task is learned again, to come within 2 % of its earlier saturation.
+
+    $$\min \lbrace k \ge 0 : s_k \ge \mathrm{sat}(\text{previous}) - 0.02\,|\mathrm{sat}(\text{previous})| \rbrace$$
+
+    Learned again is a task with other parameters, too.
+
+    Weakness: a noisy curve touches the target by chance before it has recovered; one that never does is cut off at
+    the block's length.
+    """
+    index = recovered(previous, later, life)
+    if index is not None:
+        return Value(index)
+    return Value(len(later) + 1, ("never recovered, counted as one more than the block's length",))
+
+
+@metric(
+    sites2019.tested_after_learning,
+    combine=flat,
+    unit="as measured",
+    capability=CONTINUAL,
+    source=SOURCE,
+    preset=PRESET,
+    answers={
+        CONTINUAL: "Does it keep earlier parameters after it was trained on new ones?",
+        ADAPTING: "Does it keep earlier tasks after it was trained on new ones?",
+    },
+)
+def maintenance_on_test(test: Curve, train: Curve, site: Site, life: Curves) -> Value:
+    r"""How much higher a task saturates in evaluation than when it was learned with the same parameters.
+
+    $$\mathrm{sat}(\text{test}) - \mathrm{sat}(\text{train})$$
+
+    Weakness: a test is shorter than a training, and the highest of few values lies lower than that of many: what is
+    kept in full reads as a loss.
+    """
+    return _shown(saturated(test, life) - saturated(train, life), site, life)
+
+
+@metric(
+    sites2019.tested_after_learning,
+    combine=flat,
+    unit="experiences",
+    better="lower",
+    capability=CONTINUAL,
+    source=SOURCE,
+    preset=PRESET,
+)
+def maintenance_on_test_time(test: Curve, train: Curve, life: Curves) -> float:
+    r"""How many steps more a task takes to saturate in evaluation than when it was learned with the same parameters.
+
+    $$\operatorname{argmax}_k s_k(\text{test}) - \operatorname{argmax}_k s_k(\text{train})$$
+
+    Weakness: a short test cannot take long.
+    """
+    return _time(test, life) - _time(train, life)
+
+
+@metric(
+    sites2019.tested_after_learning,
+    combine=flat,
+    unit="as measured",
+    capability=CONTINUAL,
+    source=SOURCE,
+    preset=PRESET,
+)
+def maintenance_on_test_mean(test: Curve, train: Curve, site: Site, life: Curves) -> Value:
+    r"""How much higher the mean of a task is in evaluation than when it was learned with the same parameters.
+
+    $$\overline{\text{test}} - \overline{\text{train}}$$
+
+    Weakness: the training includes the time before anything was learned, so that a gain is no sign of keeping.
+    """
+    return _shown(test.mean - train.mean, site, life)
+
+
+@metric(
+    sites.each_learning_block,
+    combine=flat,
+    unit="ratio",
+    threshold=1,
+    capability=CONTINUAL,
+    source=SOURCE,
+    preset=PRESET,
+    answers=dict.fromkeys((CONTINUAL, ADAPTING), "How does it compare with a learner of that task alone?"),
+)
+def ste_relative(learned: Curve, expert: Expert, site: Site, life: Curves) -> float:
+    r"""How high a learning block saturates, relative to the expert of its task (`taskinfo/info.json`, or a log).
+
+    $$\frac{\mathrm{sat}(\text{learned})}{\mathrm{sat}(\text{expert})}$$
+
+    Weakness: experts count as known exactly, and a longer block saturates higher by chance. It depends on where the
+    measure's zero lies.
+    """
+    return better_than(saturated(learned, life), stated(expert, life), life, site.task, learned.range)
+
+
+def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
+    """Every block's mean, end and saturation, as measured; evaluations saturate too."""
+    found: list[BlockSummary] = []
+    for index, block in enumerate(curves.scenario.blocks):
+        curve, sign = curves.over((index,)), curves.sign(block.task)
+        best, steps = sign * saturated(curve, curves), _time(curve, curves)
+        squares, lagged = curve.raw_deviations if block.mode == "evaluate" else (None, None)
+        end = curve.terminal if block.mode == "learn" else curve.mean
+        found.append(BlockSummary(index, block, sign * curve.mean, sign * end, best, steps, squares, lagged))
+    return tuple(found)

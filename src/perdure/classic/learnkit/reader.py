@@ -1,0 +1,326 @@
+"""The 2019 learnkit tree, `<worker>/<phase>/<task>/{block-report,data-log}.tsv`, as a lifetime."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perdure.classic.learnkit.tree import BLOCK_REPORT, BOOKKEEPING, SPACES, Phase
+from perdure.errors import LogError, nearest
+from perdure.lazy import pl
+from perdure.log import cells
+from perdure.log.blocks import in_order
+from perdure.log.manifest import MANIFEST, direction_of, manifest_in, role_of
+from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.parameters import parameters
+from perdure.log.places import as_text
+from perdure.log.read import Options
+from perdure.log.rows import Table, tables
+from perdure.log.sources import DATA_FILE, sources
+from perdure.words import some
+
+__all__ = ["LEARNKIT"]
+
+# Working columns. No header can hold such a name, because a NUL byte in text is refused.
+_FOLDER, _RANK, _BLOCK, _REPORTED = "\0folder", "\0rank", "\0block", "\0reported"
+_WORKING = (_FOLDER, _RANK, _BLOCK, _REPORTED)
+_RENAMED = ("timestamp", "class_name", "worker", "block", "task", "termination_status", "block_subtype", "task_params")
+
+
+class _Learnkit:
+    name = "learnkit"
+    summary = "a folder with <worker>/<phase>/<task>/data-log.tsv, phases named like 1.train"
+
+    def recognises(self, path: Path) -> bool:
+        """By the first data file that lies where the tree has its data files."""
+        try:
+            return any(
+                os.path.isfile(os.path.join(task, DATA_FILE))
+                for worker in _folders(path)
+                for phase in _folders(worker)
+                if Phase.parse(os.path.basename(phase))
+                for task in _folders(phase)
+            )
+        except OSError:
+            return False
+
+    def read(self, path: Path, options: Options) -> Lifetime:
+        """The lifetime in this tree; a sub-episode that is not DONE is an incomplete row."""
+        notes: list[str] = []
+        found = [table for table in _tables(path, DATA_FILE, notes) if table.rows.height]
+        if not found:
+            raise LogError(
+                f"no record in any {DATA_FILE} ({'; '.join(notes) or 'headers only, or no file'})",
+                "give a tree that holds records",
+                file=path,
+            )
+        reports = [table for table in _tables(path, BLOCK_REPORT, notes) if table.rows.height]
+        manifest = manifest_in(path)
+        for table in found:
+            _require(table, ("class_name", "block", "task"))
+        for table in reports:
+            _require(table, ("class_name", "block", "params"))
+        measurable = _inferred(found, reports)
+        measures = dict(options.measures or _declared(manifest, path / MANIFEST) or measurable)
+        if not measures:
+            columns = dict.fromkeys(name for table in found for name in table.rows.columns if name != _FOLDER)
+            raise LogError(
+                f"no measure: no reward, and no other column of numbers (found: {some([*columns])})",
+                "log a column of numbers",
+                file=path,
+            )
+        for table in found:
+            _require(table, tuple(measures))
+        # Our own writer puts every parameter into the block report; what else it writes was logged beside them.
+        told = [] if manifest else _parameters(found, {*measures, *measurable})
+        return Lifetime(
+            id=str(manifest.get("id") or as_text(path.resolve().name)),
+            experiences=_experiences(found, reports, measures, told, written_by_us=bool(manifest)),
+            measures=measures,
+            learner=manifest.get("learner"),
+            seed=manifest.get("seed"),
+            role=role_of(manifest.get("role"), path / MANIFEST),
+            complete=manifest.get("complete"),
+            path=path,
+            manifest=manifest,
+            notes=tuple(notes),
+            variants="params",  # S003 App. A: a block is a unique combination of task and parameters
+        )
+
+
+def _folders(path: str | Path) -> list[str]:
+    with os.scandir(path) as entries:
+        return sorted(entry.path for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _tables(root: Path, name: str, notes: list[str]) -> list[Table]:
+    """The files called `name`, with worker and phase from their folders where no column says them."""
+    if not root.is_dir():
+        raise LogError("no such folder", f"expected <worker>/<phase>/<task>/{DATA_FILE} below it", file=root)
+    found = sources(root, name)
+    for source in found:
+        if source.relative.count("/") != 3:
+            what = f"not at <worker>/<phase>/<task>/{name}"
+            raise LogError(what, "move it there, or out of this log", file=source.name)
+    return [_placed(table, root) for table in tables(found, "\t", notes)]
+
+
+def _placed(table: Table, root: Path) -> Table:
+    heights = np.diff([*(part.start for part in table.parts), table.rows.height])
+    owner = np.repeat(np.arange(len(table.parts)), heights)
+    places = [part.path.relative_to(root).parts for part in table.parts]
+    worker = pl.Series("worker", [place[0] for place in places], pl.String).gather(owner)
+    phase = pl.Series("phase", [place[1] for place in places], pl.String).gather(owner)
+    missing = [column for column in (worker, phase) if column.name not in table.rows.columns]
+    return replace(table, rows=table.rows.with_columns(*missing, phase.alias(_FOLDER)))
+
+
+def _require(table: Table, columns: Sequence[str]) -> None:
+    present = [name for name in table.rows.columns if name != _FOLDER]
+    for name in columns:
+        if name not in present:
+            raise LogError(
+                f"no column {name!r} (found: {some(present)})",
+                nearest(name, present),
+                file=table.parts[0].path,
+                line=1,
+            )
+
+
+def _declared(manifest: Mapping[str, Any], file: Path) -> Mapping[str, Direction] | None:
+    """What our writer noted beside the tree; the tree itself has no place for it."""
+    declared = manifest.get("measures")
+    if not (isinstance(declared, dict) and declared):
+        return None
+    return {name: direction_of(name, direction, file) for name, direction in declared.items()}
+
+
+def _inferred(found: Sequence[Table], reports: Sequence[Table]) -> dict[str, Direction]:
+    """Reward where it was logged; else every column of numbers that is neither bookkeeping nor a parameter."""
+    columns = dict.fromkeys(name for table in found for name in table.rows.columns if name != _FOLDER)
+    if "reward" in columns:
+        return {"reward": "higher"}
+    # In the figure what follows the observation space are parameters; numbers elsewhere are measures.
+    parameters = {
+        name
+        for names in (table.rows.columns for table in found)
+        if SPACES[-1] in names
+        for name in names[names.index(SPACES[-1]) + 1 :]
+    }
+    for report in reports:
+        for text in cells.objects(report, "params").unique():
+            parameters.update(json.loads(text))
+    measurable = [
+        name
+        for name in columns
+        if name not in BOOKKEEPING | parameters
+        and any(name in table.rows.columns and cells.is_measurable(table.rows[name]) for table in found)
+    ]
+    return {name: "lower" if "error" in name.lower() else "higher" for name in measurable}
+
+
+def _parameters(found: Sequence[Table], measures: Collection[str]) -> list[str]:
+    """The columns that hold a task's parameters: all that are neither bookkeeping, space nor measure."""
+    names = dict.fromkeys(name for table in found for name in table.rows.columns)
+    return [name for name in names if name not in {*BOOKKEEPING, *STANDARD_COLUMNS, *measures, *_WORKING}]
+
+
+def _experiences(
+    found: Sequence[Table],
+    reports: Sequence[Table],
+    measures: Mapping[str, Direction],
+    told: Sequence[str],
+    *,
+    written_by_us: bool,
+) -> pl.DataFrame:
+    phases = _phases([*found, *reports])
+    rows = pl.concat([_standard(table, phases, measures) for table in found], how="diagonal")
+    rows = _with_block_numbers(_with_parameters(rows, reports, phases, told))
+    rows = in_order(rows) if written_by_us else _with_batches_apart(in_order(rows))
+    extras = [name for name in rows.columns if name not in (*STANDARD_COLUMNS, *measures, *_WORKING)]
+    extras = [name for name in extras if name not in BOOKKEEPING or rows[name].null_count() < rows.height]
+    rows = rows.with_columns(cells.typed(rows[name]) for name in extras)
+    return _by_sub_episode(cells.standard(rows.select(*STANDARD_COLUMNS, *measures, *extras)))
+
+
+def _phases(some: Sequence[Table]) -> dict[str, tuple[int, str]]:
+    """Rank and mode of every phase that occurs, by its text."""
+    known: dict[str, Phase] = {}
+    for table in some:
+        texts = cells.names(table, "phase")
+        for text, folder in table.rows.select("phase", _FOLDER).unique(maintain_order=True).rows():
+            phase, place = Phase.parse(text), Phase.parse(folder)
+            if phase is None:
+                cells.refuse(table, "phase", texts == text, "a phase such as 1.train, 1.test or 2-1.test")
+                continue
+            known[text] = phase
+            if place and (place.number, place.mode) != (phase.number, phase.mode):
+                here = (texts == text) & (table.rows[_FOLDER] == folder)
+                cells.refuse(table, "phase", here, f"the phase of its folder, {folder}")
+    ranks = Phase.ranks(known.values())
+    return {text: (ranks[phase], phase.mode) for text, phase in known.items()}
+
+
+def _key(table: Table, phases: Mapping[str, tuple[int, str]]) -> dict[str, pl.Series]:
+    """What names a block in the tree, the same in a data log and in a block report."""
+    ranks = {text: rank for text, (rank, _) in phases.items()}
+    return {
+        _RANK: table.rows["phase"].replace_strict(ranks, return_dtype=pl.Int64),
+        "worker_id": cells.names(table, "worker"),
+        "task_name": cells.names(table, "class_name").str.to_lowercase(),
+        _BLOCK: cells.counts(table, "block"),
+    }
+
+
+def _standard(table: Table, phases: Mapping[str, tuple[int, str]], measures: Mapping[str, Direction]) -> pl.DataFrame:
+    """One table in our columns; what is not ours is kept as text."""
+    given = table.rows
+    modes = {text: mode for text, (_, mode) in phases.items()}
+    columns: dict[str, pl.Series | pl.Expr] = {
+        **_key(table, phases),
+        "exp_num": cells.counts(table, "task"),
+        "block_type": given["phase"].replace_strict(modes, return_dtype=STANDARD_COLUMNS["block_type"]),
+        "block_subtype": pl.lit("wake", STANDARD_COLUMNS["block_subtype"]),
+        "task_params": pl.lit(None, pl.String()),
+        "exp_status": pl.lit("complete", STANDARD_COLUMNS["exp_status"]),
+        "timestamp": pl.lit(None, pl.String()),
+    }
+    columns |= {name: cells.numbers(table, name) for name in measures}
+    if "block_subtype" in given.columns:
+        columns["block_subtype"] = cells.words(table, "block_subtype", {"wake": "wake", "sleep": "sleep"}, "wake")
+    if "task_params" in given.columns:
+        columns["task_params"] = cells.objects(table, "task_params")
+    if "termination_status" in given.columns:
+        done = pl.col("termination_status").str.strip_chars().str.to_uppercase() == "DONE"
+        status = pl.when(done.fill_null(False)).then(pl.lit("complete")).otherwise(pl.lit("incomplete"))
+        columns["exp_status"] = status.cast(STANDARD_COLUMNS["exp_status"])
+    if "timestamp" in given.columns:
+        columns["timestamp"] = pl.col("timestamp")
+    kept = [name for name in given.columns if name not in (*_RENAMED, *measures, *_WORKING)]
+    return given.select(
+        *(pl.col(name).alias(f"{name}_in_file" if name in STANDARD_COLUMNS else name) for name in kept),
+        *(column.alias(name) for name, column in columns.items()),
+    )
+
+
+def _with_parameters(
+    rows: pl.DataFrame, reports: Sequence[Table], phases: Mapping[str, tuple[int, str]], columns: Sequence[str]
+) -> pl.DataFrame:
+    """`task_params` from the row itself where it says them, else from the block report and the row's columns.
+
+    What the block report says of a parameter that is also a column stands.
+    """
+    key = (_RANK, "worker_id", "task_name", _BLOCK)
+    said: list[pl.DataFrame] = []
+    for report in reports:
+        blocks = pl.DataFrame({**_key(report, phases), _REPORTED: cells.objects(report, "params")})
+        again = blocks.select((pl.col(_REPORTED) != pl.col(_REPORTED).first().over(key)).alias("again"))["again"]
+        cells.refuse(report, "params", again, "the parameters this block was first reported with")
+        said.append(blocks)
+    if said:
+        rows = rows.join(pl.concat(said).unique(key), on=key, how="left", maintain_order="left")
+        reported = rows[_REPORTED].fill_null("{}")
+    else:
+        reported = pl.repeat("{}", rows.height, dtype=pl.String, eager=True)
+    together = _joined(reported, [rows[name] for name in columns]) if columns else reported
+    return rows.with_columns(rows["task_params"].fill_null(together).alias("task_params"))
+
+
+def _joined(reported: pl.Series, columns: Sequence[pl.Series]) -> pl.Series:
+    """What was reported of each row's block, and its cells beside that, as one JSON object."""
+    known = {text: parameters(text) for text in reported.unique()}
+    pieces: list[pl.Series] = []
+    for column in columns:
+        silent = [text for text, said in known.items() if column.name not in said]
+        cell = cells.as_json(column)
+        # An absent parameter is the same as null, so a blank cell says nothing.
+        piece = pl.lit(json.dumps(column.name) + ":") + pl.lit(cell)
+        shown = pl.when(pl.lit(reported.is_in(silent)) & pl.lit(cell.is_not_null())).then(piece)
+        pieces.append(pl.select(shown.alias(column.name)).to_series())
+    rest = reported.str.strip_chars().str.slice(1).str.strip_suffix("}").str.strip_chars().replace("", None)
+    inner = pl.concat_str(*(pl.lit(one) for one in (rest, *pieces)), separator=",", ignore_nulls=True)
+    return pl.select(pl.lit("{") + inner + pl.lit("}")).to_series()
+
+
+def _with_block_numbers(rows: pl.DataFrame) -> pl.DataFrame:
+    """`block_num` as logged where it rises from phase to phase; else numbered anew, the old number kept as `block`."""
+    blocks = rows.select(_RANK, _BLOCK).unique().sort(_RANK, _BLOCK)
+    if (blocks[_BLOCK].diff().drop_nulls() > 0).all():
+        return rows.with_columns(pl.col(_BLOCK).alias("block_num"))
+    numbered = blocks.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("block_num"))
+    rows = rows.join(numbered, on=(_RANK, _BLOCK), how="left", maintain_order="left")
+    return rows.with_columns(pl.col(_BLOCK).cast(pl.String).alias("block"))
+
+
+def _with_batches_apart(rows: pl.DataFrame) -> pl.DataFrame:
+    """A batch is an experience: where one dataset ("task") holds several, they are numbered through."""
+    if "batch_id" not in rows.columns:
+        return rows
+    batches = rows.select("block_num", "exp_num", "batch_id").unique(maintain_order=True)
+    if not batches.select("block_num", "exp_num").is_duplicated().any():
+        return rows
+    batches = batches.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("number"))
+    key = ("block_num", "exp_num", "batch_id")
+    rows = rows.with_columns(pl.col("exp_num").cast(pl.String).alias("task"))
+    rows = rows.join(batches, on=key, how="left", maintain_order="left", nulls_equal=True)
+    return in_order(rows.with_columns(pl.col("number").alias("exp_num")).drop("number"))
+
+
+def _by_sub_episode(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of one experience by their sub-episode, so that the order of files decides nothing."""
+    if "sub_task" not in rows.columns or not rows["sub_task"].dtype.is_integer():
+        return rows
+    key = ("block_num", "exp_num", "worker_id")
+    same = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in key)
+    if not rows.select((same & (pl.col("sub_task").diff() < 0)).any()).item():
+        return rows
+    return rows.sort(*key, "sub_task", maintain_order=True)
+
+
+LEARNKIT = _Learnkit()

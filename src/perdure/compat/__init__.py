@@ -1,1 +1,0 @@
-"""Drop-ins: change one import, and a script written for another tool logs with Perdure."""

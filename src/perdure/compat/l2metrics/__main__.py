@@ -1,8 +1,0 @@
-"""`python -m perdure.compat.l2metrics`: the command of l2metrics."""
-
-import sys
-
-from perdure.compat.l2metrics.command import main
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,0 @@
-"""`python -m perdure.compat.tella SCRIPT`: a script written for tella, as it is."""
-
-import sys
-
-from perdure.compat.tella.standing import main
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,3 +1,0 @@
-__all__: list[str]
-
-from perdure.learners.batched.interface import Core as Core

@@ -1,0 +1,132 @@
+"""LifeBlock: one block while it is lived, as episodes, as a dataset, or as one environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from perdure.learners.interface import LearnerError, Situation
+from perdure.runner.episode import BlockEnv, LivedEpisode
+from perdure.runner.seeds import seed_for
+from perdure.scenario.distributions import episodes as parameters
+from perdure.tasks.datasets import Answered, Dataset
+from perdure.tasks.episodes import Episode
+from perdure.tasks.interface import BatchTask
+
+if TYPE_CHECKING:
+    from perdure.runner.lifetime import Life
+
+__all__ = ["LifeBlock"]
+
+
+class LifeBlock:
+    """A block at hand. `length` counts experiences, and is None where the block is measured in `steps`."""
+
+    def __init__(self, life: Life, index: int) -> None:
+        block = life.scenario.blocks[index]
+        self.index = index
+        self.mode = block.mode
+        self.task = block.task
+        self.subtype = block.subtype
+        self.length = block.length
+        self.steps = life.syllabus.steps[index]
+        self.learning = block.mode == "learn" and not life.syllabus.infos[index].get("disable_updates", False)
+        """Whether anything may be learned; rewards and labels are withheld where not."""
+        self.where = f"block {index} ({self.mode} {self.task})"
+        self.kind = life.kinds[self.task]
+        self._block = block
+        self._life = life
+        self._lived = 0
+        self._steps_used = 0
+        self._episode: LivedEpisode | None = None
+        self._taken = False
+
+    @property
+    def is_batches(self) -> bool:
+        """Whether this block is lived in batches rather than in episodes."""
+        return isinstance(self.kind, BatchTask)
+
+    @property
+    def begun(self) -> bool:
+        """Whether an experience of this block was taken."""
+        return self._lived > 0 or self._episode is not None
+
+    @property
+    def situation(self) -> Situation:
+        """What a learner may know of this block."""
+        if self.is_batches:
+            return Situation(self.index, self.mode, self.task, self.learning)
+        opened = self._life.episodes_of(self.task)
+        return Situation(self.index, self.mode, self.task, self.learning, opened.observation_space, opened.action_space)
+
+    def episodes(self) -> Iterator[LivedEpisode]:
+        """Each episode in turn, a Gymnasium environment to be reset once and stepped to its end.
+
+        In a block measured in steps, episodes begin as long as steps are left; the last one runs to its end.
+        """
+        self._take()
+        opened = self._life.episodes_of(self.task)
+        for params, seed in self._experiences():
+            self._episode = LivedEpisode(opened.begin(params, seed), self.learning, self.where, self._log_episode)
+            yield self._episode
+            self._episode.leave()
+            self._episode = None
+
+    def env(self) -> BlockEnv:
+        """The whole block as one environment, in which each reset is the next episode."""
+        return BlockEnv(self.episodes(), self.situation)
+
+    def dataset(self) -> Dataset:
+        """The block's batches, as S003's loop takes them."""
+        self._take()
+        dataset = Dataset(self._life.tasks[self.task], self._experiences(), self.mode, self._log_batch)
+        dataset.updates = self.learning
+        return dataset
+
+    def finish(self) -> None:
+        """Check that all of it was lived; Perdure calls this when the learner goes on to the next block."""
+        if self._episode is not None:
+            self._episode.leave()
+        if self._has_more(self._lived):
+            unit = "batches" if self.is_batches else "episodes"
+            of = f"{self.length} {unit}" if self.length is not None else f"{self.steps} steps"
+            done = self._lived if self.length is not None else self._steps_used
+            raise LearnerError(
+                f"left after {done} of {of}",
+                "a lifetime has to be run in full, so go through all of "
+                f"{'dataset.next_batch()' if self.is_batches else 'block.episodes()'}",
+                file=self.where,
+            )
+
+    def _take(self) -> None:
+        if self._taken:
+            raise LearnerError("taken twice", "go through its episodes or its dataset once", file=self.where)
+        self._taken = True
+
+    def _experiences(self) -> Iterator[tuple[Mapping[str, Any], int]]:
+        """Parameters and seed of each experience, both by key, so that none depends on those before."""
+        root = self._life.seeds.environment
+        for number, params in enumerate(parameters(self._block, self.index, self._life.seeds.scenario)):
+            if not self._has_more(number):
+                return
+            # Gymnasium's generators and old ones take 31 bits without complaint.
+            yield params, seed_for(root, "block", self.index, "experience", number) % 2**31
+
+    def _has_more(self, number: int) -> bool:
+        if self.length is not None:
+            return number < self.length
+        used = number if self.is_batches else self._steps_used
+        return used < (self.steps or 0)
+
+    def _log_episode(self, episode: Episode, complete: bool) -> None:
+        over = self._episode is None or self._episode.over
+        if over:
+            self._lived += 1
+        self._steps_used += episode.end.steps
+        if complete:
+            self._life.note_end(self.task, cut=episode.cut)
+        self._life.log(self, episode.given, episode.log_info(), complete=complete, last=over)
+
+    def _log_batch(self, answered: Answered) -> None:
+        self._lived += 1
+        self._life.log(self, answered.given, answered.values, complete=True, last=True)

@@ -1,0 +1,151 @@
+"""check_learner: the contract that a learner of one's own is held to; each breach is an AssertionError in words."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from perdure.errors import PerdureError
+from perdure.lazy import pl
+from perdure.learners.find import make_learner
+from perdure.learners.interface import Fingerprinted, Maker, Saved, SelfLed
+from perdure.log.read import read
+from perdure.runner.lead import lead
+from perdure.runner.lifetime import live
+from perdure.scenario.compose import compose
+from perdure.scenario.model import Task
+from perdure.scenario.syllabus import Syllabus
+
+__all__ = ["BATCHES", "EPISODES", "check_learner"]
+
+EPISODES = (
+    Task("pong", "wide", params={"bot/paddle/width": 0.4, "points": 1, "steps": 40}),
+    Task("pong", "narrow", params={"bot/paddle/width": 0.2, "points": 1, "steps": 40}),
+)
+"""Two tasks for learners that act: seven numbers to see, three things to do."""
+
+BATCHES = (Task("digits", "upright"), Task("digits", "tilted", params={"rotation": 40}))
+"""Two tasks for learners that classify: pictures of 12 × 12, ten classes."""
+
+
+class _Stopped(Exception):
+    """Breaks a life off, as a power cut would."""
+
+
+def check_learner(
+    learner: str | Maker,
+    tasks: Sequence[Task | str] = EPISODES,
+    *,
+    params: Mapping[str, Any] | None = None,
+    seed: int = 3,
+) -> None:
+    """Hold a learner to its contract: by registered name, by import path, or by its class.
+
+    It is made a few times and taken through small lives of `tasks` (EPISODES, or BATCHES for one that
+    classifies): it must come through, do the same again from the same seed, stay unchanged while it is
+    evaluated, and, where it can be saved, go on after a break as if there had been none.
+    """
+    name = learner if isinstance(learner, str) else getattr(learner, "__name__", type(learner).__name__)
+    make = _maker(name, learner, dict(params or {}))
+    made = make(seed)
+    _require(
+        isinstance(made, SelfLed) or callable(getattr(made, "act", None)),
+        f"{name}: has neither act(observation) nor live(life); a learner needs one of them",
+    )
+    _check_optional(name, made)
+    syllabus = compose("condensed", tasks, learn=4, evaluate=2, seed=seed)
+    with tempfile.TemporaryDirectory() as folder:
+        first = _lived(name, make(seed), syllabus, Path(folder), "first", seed)
+        second = _lived(name, make(seed), syllabus, Path(folder), "second", seed)
+        _require(
+            first.equals(second),
+            f"{name}: two lifetimes from seed {seed} differ, first at experience {_first_difference(first, second)}; "
+            "let every random number come from the seed that the learner is made with",
+        )
+        if isinstance(made, Saved):
+            _check_saving(name, make, syllabus, Path(folder), seed, first)
+
+
+def _maker(name: str, learner: str | Maker, params: dict[str, Any]) -> Callable[[int], Any]:
+    def make(seed: int) -> Any:
+        try:
+            return make_learner(learner, seed, params) if isinstance(learner, str) else learner(seed=seed, **params)
+        except (TypeError, PerdureError) as problem:
+            _broken(f"{name}: cannot be made with seed={seed} and {params}: {problem}", problem)
+
+    return make
+
+
+def _check_optional(name: str, made: Any) -> None:
+    for one, other in (("save", "restore"), ("restore", "save")):
+        if callable(getattr(made, one, None)):
+            _require(callable(getattr(made, other, None)), f"{name}: has {one} and no {other}; it needs both or none")
+    if isinstance(made, Fingerprinted):
+        first, second = made.fingerprint(), made.fingerprint()
+        _require(isinstance(first, str), f"{name}: fingerprint gave {type(first).__name__}; expected text")
+        _require(first == second, f"{name}: fingerprint differs between two calls with nothing in between")
+
+
+def _lived(
+    name: str, learner: Any, syllabus: Syllabus, folder: Path, life: str, seed: int, states: Path | None = None
+) -> pl.DataFrame:
+    """The records of a life; what breaks the rules there is told as a breach."""
+    try:
+        lead(live(syllabus, folder, life, seed, learner=learner, states=states), learner)
+    except PerdureError as problem:
+        _broken(f"{name}: {problem}", problem)
+    return read(folder / life).experiences.drop("timestamp")
+
+
+def _check_saving(
+    name: str, make: Callable[[int], Any], syllabus: Syllabus, folder: Path, seed: int, whole: pl.DataFrame
+) -> None:
+    before = make(seed)
+    place = folder / "saved"
+    place.mkdir()
+    lead(live(syllabus, folder, "saved-life", seed, learner=before), before)
+    before.save(place)
+    after = make(seed + 1)
+    after.restore(place)
+    if isinstance(before, Fingerprinted) and isinstance(after, Fingerprinted):
+        _require(
+            after.fingerprint() == before.fingerprint(),
+            f"{name}: restore gives another fingerprint than the learner was saved with; "
+            "save everything that the fingerprint covers",
+        )
+    broken, states = make(seed), folder / "states"
+    stop = sum(block.length or 0 for block in syllabus.scenario.blocks[:-3]) + 1
+    with contextlib.suppress(_Stopped):
+        lead(live(syllabus, folder, "broken", seed, learner=broken, states=states, progress=_stop_at(stop)), broken)
+    resumed = _lived(name, make(seed), syllabus, folder, "broken", seed, states)
+    _require(
+        resumed.equals(whole),
+        f"{name}: a lifetime resumed from the saved state differs from an uninterrupted one, "
+        f"first at experience {_first_difference(whole, resumed)}; save everything that decides what comes next, "
+        "the state of random numbers included",
+    )
+
+
+def _stop_at(count: int) -> Callable[[int], None]:
+    def told(done: int) -> None:
+        if done >= count:
+            raise _Stopped
+
+    return told
+
+
+def _first_difference(one: pl.DataFrame, other: pl.DataFrame) -> int:
+    pairs = zip(one.iter_rows(), other.iter_rows(), strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(one.height, other.height))
+
+
+def _require(truth: bool, message: str) -> None:
+    if not truth:
+        raise AssertionError(message)
+
+
+def _broken(message: str, problem: Exception) -> NoReturn:
+    raise AssertionError(message) from problem

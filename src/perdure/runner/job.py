@@ -1,0 +1,198 @@
+"""Living one job of a plan: make the learner, take it through, leave nothing half done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from perdure.errors import LogError, OutOfTime, WriteError
+from perdure.learners.digest import chained, continues
+from perdure.learners.find import learner_digest, make_learner
+from perdure.learners.interface import LearnerError, Saved
+from perdure.log.manifest import MANIFEST, object_in
+from perdure.log.write.manifest import rewrite
+from perdure.runner.folder import RunFolder
+from perdure.runner.lead import lead
+from perdure.runner.lifetime import Life, live
+from perdure.runner.plan import PRE_DEPLOYMENT, Job
+from perdure.runner.protocol import Protocol
+from perdure.runner.resume import Checkpoint, refuse_gone_parts, restored
+from perdure.runner.stateless import Stateless
+
+__all__ = ["OutOfTime", "live_job", "out_of_time"]
+
+
+def live_job(
+    protocol: Protocol,
+    job: Job,
+    folder: RunFolder,
+    progress: Callable[[int], None],
+    note: Callable[[str], None],
+    *,
+    accept_changed_learner: bool = False,
+) -> tuple[str, ...]:
+    """Live `job` to its end, from where its learner was kept, or else from its seed; a finished one is left alone.
+
+    What comes back is what is odd about the life, in words. `note` is called at once if the learner's code changed
+    since the lifetime began: it then starts again from its seed, or continues if `accept_changed_learner`.
+    """
+    if folder.is_finished(job):
+        return ()
+    folder.refuse_gone()
+    folder.clear_failure(job)
+    limited = _limited(protocol, job, progress)
+    learner, life, again = _begun(protocol, job, folder, limited, note, accept=accept_changed_learner)
+    lead(life, learner)
+    refuse_gone_parts(folder.place(job), life.rows)
+    if job.id == PRE_DEPLOYMENT:
+        _keep_pre_deployed(job, folder, learner, life.learner_digest)
+    folder.states(job).forget()
+    return (*again, *life.notes)
+
+
+def out_of_time(job: Job, limit: float, done: int) -> OutOfTime:
+    """The error of a life that took longer than its protocol allows."""
+    return OutOfTime(
+        f"took longer than seconds_per_life = {limit:g}, after {done} of {job.experiences} experiences",
+        "raise the limit, or shorten the scenario",
+        where=job.id,
+    )
+
+
+def _begun(
+    protocol: Protocol,
+    job: Job,
+    folder: RunFolder,
+    progress: Callable[[int], None],
+    note: Callable[[str], None],
+    *,
+    accept: bool,
+) -> tuple[Any, Life, tuple[str, ...]]:
+    """A learner and its life, taken up or begun, and why what there was of it was not taken up."""
+    place, states, digest = folder.place(job), folder.states(job), learner_digest(protocol.learner)
+    notes = [f"{job.id} did not go on from {name}, which was damaged" for name in states.drop_unread()]
+    while place.exists() and (kept := states.latest()) is not None:
+        before, blocks = kept[0].learner_digest, kept[0].blocks
+        changed = f"its learner changed after {blocks} blocks (from {before} to {digest})"
+        if not continues(before, digest) and not accept:
+            note(f"{job.id} started again from its seed: {changed}; --accept-changed-learner continues instead")
+            break
+        try:
+            learner, life = _opened(protocol, job, folder, progress, chained(before, digest))
+        except WriteError:
+            raise
+        except LogError as problem:
+            # Each try has a fresh learner: one that was restored in part is neither the one nor the other.
+            notes.append(f"{job.id} did not go on from its state after {blocks} blocks: {problem}")
+            states.drop_latest()
+            continue
+        if not continues(before, digest):
+            _record_digest(place, chained(before, digest))
+            note(f"{job.id} continued although {changed}")
+        return learner, life, tuple(notes)
+    if notes:
+        notes.append(f"{job.id} was run again from its seed")
+    elif job.id == PRE_DEPLOYMENT and place.exists() and folder.pre_deployed.latest() is not None:
+        notes.append(f"{job.id} was run again: its saved state was altered")
+    before = _pre_deployed_digest(protocol, job, folder)
+    if not continues(before, digest):
+        changed = f"pre-deployment was run by a learner that changed since (from {before} to {digest})"
+        if not accept:
+            raise LearnerError(
+                changed, "choose another folder, or continue from it with --accept-changed-learner", file=folder.path
+            )
+        note(f"{job.id} was run although {changed}")
+    if place.exists():
+        folder.start_again(job)
+    return (*_opened(protocol, job, folder, progress, chained(before, digest)), tuple(notes))
+
+
+def _pre_deployed_digest(protocol: Protocol, job: Job, folder: RunFolder) -> str | None:
+    """Return the digest of the code that pre-deployment ended with, None if `job` does not start from it."""
+    if protocol.pre_deployment is None or job.id == PRE_DEPLOYMENT:
+        return None
+    kept = folder.pre_deployed.latest()
+    return None if kept is None else kept[0].learner_digest
+
+
+def _record_digest(life: Path, digest: str) -> None:
+    """Record in the manifest of a lifetime that it continues with other code."""
+    manifest = object_in(life / MANIFEST)
+    rewrite(life, {MANIFEST: {**manifest, "protocol": {**(manifest.get("protocol") or {}), "learner_digest": digest}}})
+
+
+def _opened(
+    protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None], digest: str
+) -> tuple[Any, Life]:
+    place = folder.place(job)
+
+    def made() -> Any:
+        learner = make_learner(protocol.learner, job.seeds.learner, protocol.params)
+        if not (place.exists() and job.role != "twin") and protocol.pre_deployment is not None:
+            _pre_deploy(protocol, job, folder, learner)
+        return learner
+
+    learner = Stateless(made) if job.role == "twin" else made()
+    life = live(
+        job.syllabus,
+        place.parent,
+        place.name,
+        job.seed,
+        learner=learner,
+        title=protocol.title,
+        seeds=job.seeds,
+        role=job.role,
+        protocol={
+            "name": protocol.name,
+            "digest": protocol.digest,
+            "scenario": job.scenario,
+            "learner_digest": digest,
+        },
+        step_limit=protocol.limits.steps_per_episode,
+        states=folder.states(job).folder if job.role != "twin" else None,  # it has no state to go on from
+        progress=progress,
+    )
+    return learner, life
+
+
+def _pre_deploy(protocol: Protocol, job: Job, folder: RunFolder, learner: Any) -> None:
+    """Make a fresh learner a clone of the pre-deployed one, with random numbers of its own."""
+    if not isinstance(learner, Saved):
+        raise LearnerError(
+            "pre-deployment needs a learner with save(folder) and restore(folder)",
+            "add them, or remove [pre_deployment]",
+            file=protocol.learner,
+        )
+    if job.id == PRE_DEPLOYMENT:
+        return
+    found = folder.pre_deployed.latest()
+    if found is None:
+        raise LearnerError("the pre-deployed learner is missing", "run pre-deployment first", file=folder.path)
+    checkpoint, place = found
+    restored(learner, place, checkpoint.fingerprint)
+    reseed = getattr(learner, "reseed", None)
+    if callable(reseed):
+        reseed(job.seeds.learner)
+
+
+def _keep_pre_deployed(job: Job, folder: RunFolder, learner: Any, digest: str | None) -> None:
+    ask = getattr(learner, "fingerprint", None)
+    fingerprint = str(ask()) if callable(ask) else None
+    blocks = len(job.syllabus.scenario.blocks)
+    folder.pre_deployed.keep(learner, Checkpoint(job.id, blocks, job.experiences, 0, fingerprint, job.seeds, digest))
+
+
+def _limited(protocol: Protocol, job: Job, progress: Callable[[int], None]) -> Callable[[int], None]:
+    limit = protocol.limits.seconds_per_life
+    if limit is None:
+        return progress
+    end = time.monotonic() + limit
+
+    def told(done: int) -> None:
+        if time.monotonic() > end:
+            raise out_of_time(job, limit, done)
+        progress(done)
+
+    return told

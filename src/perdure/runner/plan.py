@@ -1,0 +1,160 @@
+"""Plan: the lives and experts of a protocol, each with its syllabus and its seeds, by id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from perdure.errors import UnknownName
+from perdure.files import folder_name, name_fault
+from perdure.frozen import frozen
+from perdure.runner.protocol import Protocol, ScenarioPlan
+from perdure.runner.seeds import Seeds, seed_for
+from perdure.scenario.compose import single_of
+from perdure.scenario.syllabus import Syllabus
+
+if TYPE_CHECKING:
+    from perdure.log.model import Role
+
+__all__ = ["PRE_DEPLOYMENT", "Job", "Plan"]
+
+PRE_DEPLOYMENT = "pre-deployment"
+_FOLDERS: Mapping[Role, str] = {"life": "lives", "expert": "experts", "twin": "twins"}
+
+
+@frozen
+class Job:
+    """One life, expert or twin, to be lived: where it goes, through what, from which seeds."""
+
+    id: str
+    role: Role
+    scenario: str
+    syllabus: Syllabus = field(hash=False, repr=False)
+    seed: int
+    seeds: Seeds
+
+    @property
+    def folder(self) -> str:
+        """The part of the run folder that it belongs to."""
+        if self.id == PRE_DEPLOYMENT:
+            return ".run"
+        return _FOLDERS[self.role]
+
+    @property
+    def experiences(self) -> int:
+        """How many experiences it has; a block measured in steps counts as one."""
+        return sum(1 if block.length is None else block.length for block in self.syllabus.scenario.blocks)
+
+
+@frozen
+class Plan:
+    """What a protocol comes to. Ids and seeds depend on keys alone: life 7 is the same life in any plan."""
+
+    protocol: Protocol
+
+    @cached_property
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """The ids of lifetimes, experts and twins, by their part of the run folder; nothing is composed for them."""
+        lives = tuple(f"life-{at:03d}" for at in range(self.protocol.lifetimes * len(self.protocol.scenarios)))
+        return {
+            "lives": lives,
+            "experts": tuple(
+                _expert(label, number) for label in self._learned for number in range(self.protocol.experts)
+            ),
+            "twins": tuple(f"{name}-twin" for name in lives if self.protocol.twin),
+        }
+
+    @cached_property
+    def lives(self) -> tuple[Job, ...]:
+        """Round after round, one life of each scenario; more lifetimes only add further rounds."""
+        scenarios = self.protocol.scenarios
+        return tuple(
+            self._job(self.names["lives"][turn * len(scenarios) + at], "life", plan, turn)
+            for turn in range(self.protocol.lifetimes)
+            for at, plan in enumerate(scenarios)
+        )
+
+    @cached_property
+    def experts(self) -> tuple[Job, ...]:
+        """For each learned task variant, as many as asked for, each as long as the longest life learns it."""
+        return tuple(
+            self._job(_expert(label, number), "expert", ScenarioPlan(f"{label}-expert", syllabus), number)
+            for label, syllabus in self._learned.items()
+            for number in range(self.protocol.experts)
+        )
+
+    @cached_property
+    def _learned(self) -> Mapping[str, Syllabus]:
+        """The syllabus of an expert of each learned task variant; empty if no experts are planned."""
+        longest: dict[str, tuple[int, Syllabus]] = {}
+        for plan in self.protocol.scenarios if self.protocol.experts else ():
+            syllabus = plan.syllabus(0)
+            for label in dict.fromkeys(block.task for block in syllabus.scenario.blocks if block.mode == "learn"):
+                length = _length(syllabus, label)
+                if length and (label not in longest or length > longest[label][0]):
+                    longest[label] = (length, single_of(syllabus, label))
+        return {label: syllabus for label, (_, syllabus) in longest.items()}
+
+    @cached_property
+    def twins(self) -> tuple[Job, ...]:
+        """Each life once more, by a learner that starts anew in every block; where the protocol asks for it."""
+        lives = self.lives if self.protocol.twin else ()
+        return tuple(replace(job, id=name, role="twin") for job, name in zip(lives, self.names["twins"], strict=True))
+
+    @cached_property
+    def pre_deployment(self) -> Job | None:
+        """What the learner goes through once, before all lives."""
+        plan = self.protocol.pre_deployment
+        return None if plan is None else self._job(PRE_DEPLOYMENT, "life", plan, 0)
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """Lives, experts and twins, in the order in which they are begun: the first results of each come early."""
+        return (*self.lives, *self.experts, *self.twins)
+
+    def job(self, identity: str) -> Job:
+        """The job of this id."""
+        if self.pre_deployment is not None and identity == PRE_DEPLOYMENT:
+            return self.pre_deployment
+        by_id = {job.id: job for job in self.jobs}
+        if identity not in by_id:
+            raise UnknownName(f"lifetime of {self.protocol.name}", identity, by_id)
+        return by_id[identity]
+
+    def chosen(self, patterns: tuple[str, ...]) -> tuple[Job, ...]:
+        """The jobs whose id is one of `patterns`, or fits one (`life-00*`); all of them where none is given.
+
+        Pre-deployment comes before any of them, and may be all that is asked for.
+        """
+        if not patterns:
+            return self.jobs
+        for pattern in patterns:
+            if pattern == PRE_DEPLOYMENT and self.pre_deployment is not None:
+                continue
+            if not any(fnmatchcase(job.id, pattern) for job in self.jobs):
+                raise UnknownName(f"lifetime of {self.protocol.name}", pattern, [job.id for job in self.jobs])
+        return tuple(job for job in self.jobs if any(fnmatchcase(job.id, pattern) for pattern in patterns))
+
+    def _job(self, identity: str, role: Role, plan: ScenarioPlan, number: int) -> Job:
+        key: tuple[Any, ...] = (role if identity != PRE_DEPLOYMENT else identity, plan.name, number)
+        seeds = self.protocol.seeds.under(*key)
+        seed = seed_for(self.protocol.seed, *key) % 2**31
+        return Job(identity, role, plan.name, plan.syllabus(seeds.scenario), seed, seeds)
+
+
+def _expert(label: str, number: int) -> str:
+    """Return the id of an expert; a task whose name cannot name a folder, as ALE/Pong-v5, has it encoded."""
+    safe = folder_name(label) if "%" in label or name_fault(f"{label}-000000") else label
+    return f"{safe}-{number:02d}"
+
+
+def _length(syllabus: Syllabus, label: str) -> int:
+    """How long a task is learned awake, in experiences or in steps."""
+    return sum(
+        (steps or 0) if block.length is None else block.length
+        for block, steps in zip(syllabus.scenario.blocks, syllabus.steps, strict=True)
+        if block.mode == "learn" and block.task == label and block.subtype == "wake"
+    )

@@ -1,0 +1,77 @@
+"""A little protocol for the batched engine, and what its lives came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perdure.runner.plan import Plan
+from perdure.runner.protocol import parse_protocol
+
+LITTLE: dict[str, Any] = {
+    "name": "little",
+    "seed": 1,
+    "lifetimes": 3,
+    "experts": 2,
+    "learner": {"use": "batched:q"},
+    "limits": {"lives_at_once": 8},
+    "scenarios": [
+        {"layout": "condensed", "tasks": ["pong:plain", "pong:inverted", "breakout"], "learn": 6, "evaluate": 3},
+        {
+            "layout": "dispersed",
+            "tasks": ["pong:plain", "pong:inverted", "breakout"],
+            "learn": 5,
+            "evaluate": 3,
+            "superblocks": 2,
+        },
+    ],
+    "tasks": {
+        "pong": {
+            "bounds": [-2, 2],
+            "params": {"points": 2, "steps": 25},
+            "variants": {"plain": {}, "inverted": {"controls/inverted": True}},
+        },
+        "breakout": {"params": {"steps": 25, "ball/speed": {"$uniform": [0.04, 0.06]}}},
+    },
+}
+
+DIGITS: dict[str, Any] = {
+    "name": "little-digits",
+    "seed": 1,
+    "lifetimes": 2,
+    "experts": 1,
+    "learner": {"use": "batched:softmax", "params": {"hidden": 16}},
+    "limits": {"lives_at_once": 4},
+    "scenarios": [{"layout": "condensed", "tasks": ["zero-one", "two-three"], "learn": 12, "evaluate": 4}],
+}
+
+
+def plan(document: Mapping[str, Any] = LITTLE, **changes: Any) -> Plan:
+    """The plan of a little protocol."""
+    return Plan(parse_protocol({**document, **changes}))
+
+
+def lives(chunks: Iterable[Any]) -> dict[str, dict[str, np.ndarray]]:
+    """What each life recorded, one block behind the other."""
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for chunk in chunks:
+        facts = chunk.facts
+        blocks = [chunk.records(at) for at in range(facts.blocks)]
+        for row, identity in enumerate(facts.jobs):
+            found[identity] = {
+                name: np.concatenate([one[name][row].reshape(-1) for one in blocks]) for name in blocks[0]
+            }
+    return found
+
+
+def same(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bool:
+    """Whether two lives are one, bit for bit."""
+    return all(one[name].tobytes() == other[name].tobytes() for name in one)
+
+
+def arrays_of(folder: Path) -> Path:
+    """Where a run folder keeps what was lived."""
+    return folder / ".run" / "batched"

@@ -1,0 +1,109 @@
+"""A run that is killed goes on from the last state that was kept, and comes to the same lives."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+from tests.batched.engine.little import LITTLE, arrays_of, lives, same
+
+from perdure.batched.__main__ import main
+from perdure.batched.arrays import Chunk, Facts, chunks_in
+from perdure.batched.live import live
+from perdure.batched.program import Program
+from perdure.errors import LogError
+
+FACTS = Facts("digest", ("life-000",), 3, 8, 1, "cpu: cpu", {"jax": "0"})
+
+
+def written(folder: Path, document: dict[str, Any]) -> Path:
+    """A protocol as a file."""
+    file = folder / "little.toml"
+    file.write_text("\n".join(f"{key} = {_inline(value)}" for key, value in document.items()))
+    return file
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_inline(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    return json.dumps(value)
+
+
+def test_a_run_killed_in_the_middle_of_a_life_goes_on_to_the_same_lives(
+    program: Program, together: dict[str, Any], tmp_path: Path
+) -> None:
+    into, source = tmp_path / "run", str(Path(__file__).parents[3] / "src")
+    command = [sys.executable, "-m", "perdure.batched", str(written(tmp_path, LITTLE)), "--into", str(into)]
+    one = "--xla_force_host_platform_device_count=1"  # as here, where JAX is loaded: a chunk is of one kind of machine
+    environment = {**os.environ, "PYTHONPATH": source, "XLA_FLAGS": one}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if b"block 6" in line:
+                process.send_signal(signal.SIGKILL)
+                break
+        process.stderr.read()
+    assert process.returncode == -signal.SIGKILL
+    (begun,) = chunks_in(arrays_of(into))
+    kept = begun.state()
+    assert kept is not None
+    assert 0 < kept[0] <= begun.lived < begun.facts.blocks
+    told: list[int] = []
+    found = live(program, program.plan.jobs, arrays_of(into), tell=lambda _, blocks: told.append(blocks))
+    assert told[0] == kept[0] + 1  # not from the beginning
+    again = lives(found.chunks)
+    assert again.keys() == together.keys()
+    assert all(same(again[identity], together[identity]) for identity in again)
+
+
+def test_records_are_written_before_the_state_that_follows_from_them(tmp_path: Path) -> None:
+    chunk = Chunk.begun(tmp_path, FACTS)
+    chunk.keep(0, {"reward": np.zeros((1, 2))}, [np.arange(3), np.ones(2)])
+    chunk.keep(1, {"reward": np.ones((1, 2))}, None)
+    assert (chunk.lived, chunk.is_whole) == (2, False)
+    kept = chunk.state()
+    assert kept is not None
+    assert kept[0] == 1
+    assert [leaf.tolist() for leaf in kept[1]] == [[0, 1, 2], [1.0, 1.0]]
+    chunk.back_to(kept[0])
+    assert chunk.lived == 1
+    chunk.back_to(0)
+    assert chunk.state() is None  # a state whose records are gone is none to go on from
+
+
+def test_a_torn_state_is_not_gone_on_from(tmp_path: Path) -> None:
+    chunk = Chunk.begun(tmp_path, FACTS)
+    chunk.keep(0, {"reward": np.zeros((1, 2))}, [np.arange(3)])
+    state = chunk.folder / "state.npz"
+    state.write_bytes(state.read_bytes()[:-20])
+    assert chunk.state() is None
+
+
+def test_a_chunk_of_another_size_is_another_chunk(tmp_path: Path) -> None:
+    one, again = Chunk.begun(tmp_path, FACTS), Chunk.begun(tmp_path, FACTS)
+    other = Chunk.begun(tmp_path, Facts("digest", ("life-000",), 3, 16, 1, "cpu: cpu", {"jax": "0"}))
+    assert one.folder == again.folder != other.folder
+    assert one.facts == FACTS
+    (one.folder / "chunk.json").write_text("{")
+    with pytest.raises(LogError, match="not a chunk of lifetimes"):
+        _ = one.facts
+
+
+def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "absent.toml"), "--into", str(tmp_path / "run")]) == 2
+    assert "absent.toml: cannot be read" in capsys.readouterr().err
+    file = written(tmp_path, {**LITTLE, "learner": {"use": "forgetful-q"}})
+    assert main([str(file), "--into", str(tmp_path / "run")]) == 2
+    assert "batched:q" in capsys.readouterr().err

@@ -1,0 +1,70 @@
+"""Environments of gymnax as families: their numbers are parameters, and their time is a cut rather than an end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+gymnax: Any = pytest.importorskip("gymnax")
+import jax.numpy as jnp  # noqa: E402
+from tests.batched.engine.little import lives, plan  # noqa: E402
+
+from perdure.batched.live import live  # noqa: E402
+from perdure.batched.program import Program  # noqa: E402
+from perdure.batched.tasks.gymnax import gymnax_family  # noqa: E402
+from perdure.errors import LearnerError, TaskError  # noqa: E402
+
+CARTS: dict[str, Any] = {
+    "name": "carts",
+    "seed": 1,
+    "lifetimes": 2,
+    "experts": 0,
+    "learner": {"use": "batched:q", "params": {"form": "network", "hidden": 8}},
+    "limits": {"lives_at_once": 2},
+    "scenarios": [{"layout": "condensed", "tasks": ["cart:light", "cart:heavy"], "learn": 4, "evaluate": 2}],
+    "tasks": {
+        "cart": {
+            "env": "gymnax:CartPole-v1",
+            "params": {"max_steps_in_episode": 30},
+            "variants": {"light": {}, "heavy": {"gravity": 20.0}},
+        }
+    },
+}
+
+
+def test_the_environment_takes_its_own_course_with_the_numbers_given() -> None:
+    family = gymnax_family("gymnax:CartPole-v1", [])
+    assert family.reset is not None
+    assert family.step is not None
+    key, vector = jnp.array([1, 2], jnp.uint32), jnp.asarray(family.numbers({"gravity": 20.0}, "cart"))
+    state, seen = family.reset(key, vector)
+    env, params = gymnax.make("CartPole-v1")
+    params = params.replace(gravity=20.0)
+    theirs, other = env.reset_env(jax.random.wrap_key_data(key), params)
+    assert np.array_equal(seen, theirs)
+    for number in range(20):
+        state, seen, reward, terminated, truncated = family.step(key, state, number % 2, vector)
+        theirs, other, gained, done, _ = env.step_env(jax.random.wrap_key_data(key), other, number % 2, params)
+        np.testing.assert_allclose(seen, theirs, rtol=1e-6)
+        assert (float(reward), bool(terminated | truncated)) == (float(gained), bool(done))
+
+
+def test_variants_are_lived_and_an_episode_is_cut_when_its_time_is_up(tmp_path: Path) -> None:
+    program = Program(plan(CARTS))
+    found = lives(live(program, program.plan.jobs, tmp_path).chunks)
+    assert len(found) == 2
+    assert all((one["steps"] <= 30).all() and (one["reward"] == one["steps"]).all() for one in found.values())
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(TaskError, match="did you mean 'CartPole-v1'"):
+        gymnax_family("gymnax:CartPol-v1", [])
+    with pytest.raises(TaskError, match="no discrete actions"):
+        gymnax_family("gymnax:Pendulum-v1", [])
+    pixels = plan(CARTS, learner={"use": "batched:q"}, tasks={"cart": {"env": "gymnax:Breakout-MinAtar"}})
+    with pytest.raises(LearnerError, match=r"up to 12 numbers, and an observation has 400.*form = .network"):
+        _ = Program(pixels).learner

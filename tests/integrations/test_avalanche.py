@@ -1,0 +1,148 @@
+"""A strategy of Avalanche is logged batch by batch, and what Avalanche itself writes is read."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import perdure
+from perdure.integrations.avalanche import PerdureLogger
+
+
+def strategy(experience: int, score: float = 0.5) -> Any:
+    return SimpleNamespace(experience=SimpleNamespace(current_experience=experience), score=score)
+
+
+def test_a_block_is_an_experience_and_a_row_a_batch(tmp_path: Path) -> None:
+    with PerdureLogger(tmp_path, "life", "naive", 3, score=lambda one: one.score) as logger:
+        for experience in range(2):
+            for tested in range(2):
+                logger.before_eval_exp(strategy(tested), [])
+                logger.after_eval_forward(strategy(tested, 0.1 * experience), [])
+            logger.before_training_exp(strategy(experience))
+            for batch in range(3):
+                logger.after_forward(strategy(experience, batch / 10))
+    life = perdure.read(tmp_path / "life")
+    assert (life.learner, life.seed, life.complete) == ("naive", 3, True)
+    assert [(block.mode, block.task, block.length) for block in life.scenario.blocks] == [
+        ("evaluate", "exp0", 1),
+        ("evaluate", "exp1", 1),
+        ("learn", "exp0", 3),
+        ("evaluate", "exp0", 1),
+        ("evaluate", "exp1", 1),
+        ("learn", "exp1", 3),
+    ]
+
+
+def test_an_evaluation_amid_learning_divides_it(tmp_path: Path) -> None:
+    with PerdureLogger(tmp_path, "life", score=lambda one: one.score) as logger:
+        logger.before_training_exp(strategy(0))
+        logger.after_forward(strategy(0))
+        logger.before_eval_exp(strategy(0))
+        logger.after_eval_forward(strategy(0))
+        logger.after_forward(strategy(0))
+    assert [block.mode for block in perdure.read(tmp_path / "life").scenario.blocks] == ["learn", "evaluate", "learn"]
+
+
+# --- with Avalanche itself, where make test-avalanche runs this ---------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A naive strategy over three tasks of made-up numbers, logged by Avalanche and by us."""
+    torch: Any = pytest.importorskip("torch", reason="make test-avalanche installs it")
+    if import_module("importlib.util").find_spec("avalanche") is None:
+        pytest.skip("Avalanche is not here; make test-avalanche installs it")
+    _import_torchvision(torch)
+    folder = tmp_path_factory.mktemp("avalanche")
+    return folder, _live(folder, torch)
+
+
+def _import_torchvision(torch: Any) -> None:
+    """Its build for CUDA does not import beside a torch without CUDA, for want of two operators that nobody calls."""
+    try:
+        import_module("torchvision")
+    except RuntimeError:
+        for name in [one for one in sys.modules if one.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        for name in ("nms", "qnms"):
+            torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+
+def _live(folder: Path, torch: Any) -> dict[str, Any]:
+    module: Any = import_module
+    torch.manual_seed(0)
+
+    def tasks() -> list[Any]:
+        drawn = [torch.randn(120, 8) for _ in range(3)]
+        return [(inputs, (inputs[:, at] > 0).long()) for at, inputs in enumerate(drawn)]
+
+    benchmark = module("avalanche.benchmarks").tensors_benchmark(
+        train_tensors=tasks(), test_tensors=tasks(), task_labels=[0, 0, 0]
+    )
+    metrics = module("avalanche.evaluation.metrics")
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2))
+    with PerdureLogger(folder / "logs", "naive-0", "naive", 0) as logger:
+        evaluator = module("avalanche.training.plugins").EvaluationPlugin(
+            metrics.accuracy_metrics(epoch=True, experience=True),
+            metrics.loss_metrics(experience=True),
+            metrics.forgetting_metrics(experience=True),
+            loggers=[module("avalanche.logging").CSVLogger(log_folder=str(folder / "csv")), logger],
+        )
+        naive = module("avalanche.training").Naive(
+            model=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            criterion=torch.nn.CrossEntropyLoss(),
+            train_mb_size=12,
+            train_epochs=3,
+            eval_mb_size=40,
+            evaluator=evaluator,
+        )
+        naive.eval(benchmark.test_stream)
+        for experience in benchmark.train_stream:
+            naive.train(experience)
+            naive.eval(benchmark.test_stream)
+    found: dict[str, Any] = evaluator.get_all_metrics()
+    (folder / "all.json").write_text(json.dumps(found))
+    return found
+
+
+def accuracies(found: dict[str, Any]) -> list[list[float]]:
+    """As Avalanche keeps them: of each task, before learning and after each experience."""
+    return [found[f"Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp{at:03}"][1] for at in range(3)]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_our_log_has_the_accuracies_of_avalanche(lived: tuple[Path, dict[str, Any]]) -> None:
+    folder, found = lived
+    life = perdure.read(folder / "logs" / "naive-0")
+    passage = life.passage()
+    seen: dict[str, list[float]] = {}
+    for index, block in enumerate(passage.scenario.blocks):
+        values = passage.values[passage.starts[index] : passage.starts[index + 1]]
+        if block.mode == "evaluate":
+            assert block.length == 120 / 40
+            seen.setdefault(block.task, []).append(float(values.mean()))
+        else:
+            assert block.length == 3 * 120 / 12
+    assert [seen[f"exp{at}"] for at in range(3)] == [pytest.approx(one, abs=1e-6) for one in accuracies(found)]
+    assert perdure.score(folder / "logs" / "naive-0")["performance_maintenance"] is not None
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("file", ["csv/eval_results.csv", "all.json"])
+def test_what_avalanche_wrote_is_the_matrix_that_it_measured(lived: tuple[Path, dict[str, Any]], file: str) -> None:
+    folder, found = lived
+    first = accuracies(found)
+    made = perdure.score(folder / file)
+    assert (made.measure, made.identity.unit) == ("accuracy", "fraction")
+    # After the last experience; and each task after its own, against that.
+    assert made["average_accuracy"] == pytest.approx(sum(one[-1] for one in first) / 3, abs=1e-4)
+    lost = sum(one[-1] - one[at + 1] for at, one in enumerate(first[:-1])) / 2
+    assert made["bwt"] == pytest.approx(lost, abs=1e-4)

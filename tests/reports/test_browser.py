@@ -1,0 +1,319 @@
+"""The report in a real browser, opened from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perdure.reports import write_report
+from perdure.reports.material import Material
+
+Tell = Callable[..., Material]
+
+
+@pytest.fixture
+def written(tmp_path: Path, told: Tell) -> tuple[Path, Material]:
+    material = told(3, 3)
+    run = Path(material.lives[0].score.identity.source).parents[1]
+    return tmp_path / "report.html", write_report(run, tmp_path / "report.html").material
+
+
+def watched(browser: Any, target: Path, **how: Any) -> Any:
+    """The page open in a tab that remembers what it asked for and what it complained about."""
+    opened = browser.new_page(**{"viewport": {"width": 1300, "height": 1000}, **how})
+    opened.complaints = []
+    opened.asked = []
+    opened.on("console", lambda message: opened.complaints.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda problem: opened.complaints.append(str(problem)))
+    opened.on("request", lambda request: opened.asked.append(request.url))
+    opened.goto(target.as_uri())
+    opened.wait_for_selector("svg.figure")
+    return opened
+
+
+@pytest.fixture
+def page(browser: Any, written: tuple[Path, Material]) -> Iterator[Any]:
+    opened = watched(browser, written[0])
+    yield opened
+    opened.close()
+
+
+def unfold(page: Any) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    page.wait_for_function("() => document.querySelectorAll('details[open] .tables:empty').length === 0")
+
+
+def test_it_opens_offline_without_a_request_or_a_complaint(page: Any, written: tuple[Path, Material]) -> None:
+    unfold(page)
+    for at in range(0, page.evaluate("document.body.scrollHeight"), 1500):
+        page.evaluate(f"scrollTo(0, {at})")
+    assert page.asked == [written[0].as_uri()]
+    assert page.complaints == []
+
+
+def test_the_answer_stands_on_two_screens_and_in_few_words(page: Any) -> None:
+    assert page.evaluate("document.documentElement.scrollHeight") <= 2000
+    assert len(page.inner_text("body").split()) <= 600
+    first = page.evaluate(
+        """() => ['h1', '.answer', '.better', 'table.grid', 'svg.figure']
+            .map(one => document.querySelector(one).getBoundingClientRect().bottom)"""
+    )
+    assert max(first) <= 1000
+    assert page.locator("#answer .better").first.inner_text().startswith("keeper keeps")
+
+
+def test_everything_is_readable_without_a_script(browser: Any, written: tuple[Path, Material]) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    opened = context.new_page()
+    opened.goto(written[0].as_uri())
+    assert opened.locator("table.grid svg.tiny").count() > 5
+    assert opened.locator("#answer svg.figure").count() == 2
+    context.close()
+
+
+def test_a_task_is_toggled_in_every_figure_by_mouse_and_by_key(page: Any) -> None:
+    hidden = """() => [...document.querySelectorAll('svg [data-task="1"]')]
+        .map(one => getComputedStyle(one).display === 'none')"""
+    assert set(page.evaluate(hidden)) == {False}
+    button = page.locator("button.task", has_text="task01")
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert set(page.evaluate(hidden)) == {True}
+    button.press("Enter")
+    assert set(page.evaluate(hidden)) == {False}
+
+
+def test_pointing_at_an_evaluation_says_its_value(page: Any, written: tuple[Path, Material]) -> None:
+    mark = page.locator("#answer svg.figure [data-task] circle").first
+    mark.hover()
+    said = page.locator("#tip").inner_text()
+    assert said.startswith("task00, evaluated: ")
+    means = [one.mean for life in written[1].lives for one in life.sketch.stretches if one.block.mode == "evaluate"]
+    shown = float(said.split(": ")[1].split(",")[0].replace("−", "-"))
+    assert min(abs(shown - one) for one in means) < 1e-3
+
+
+def test_pointing_at_a_curve_says_where_it_is_to_a_thousandth_of_the_axis(page: Any) -> None:
+    place = page.evaluate(
+        """() => { const line = document.querySelectorAll('#answer svg.figure [data-task="1"] path.line')[1];
+            const at = line.getPointAtLength(line.getTotalLength() / 2).matrixTransform(line.getScreenCTM());
+            const [x0, x1, xa, xb, y0, y1, ya, yb] = line.closest('.panel').dataset.frame.split(' ').map(Number);
+            const own = line.getPointAtLength(line.getTotalLength() / 2);
+            return [at.x, at.y, ya + (own.y / 10 - y0) / (y1 - y0) * (yb - ya), yb - ya]; }"""
+    )
+    page.mouse.move(place[0], place[1])
+    said = page.locator("#tip").inner_text()
+    assert said.startswith("task01, ")
+    assert abs(float(said.rpartition(": ")[2].replace("−", "-")) - place[2]) < 0.05 * place[3]
+
+
+def test_pointing_at_an_answer_says_its_interval_and_its_test(page: Any) -> None:
+    page.locator("table.grid tbody tr td").first.hover()
+    said = page.locator("#tip").inner_text()
+    assert "performance maintenance" in said
+    assert "95 % interval" in said
+    assert "against" in said
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 900, 1300])
+def test_nothing_scrolls_sideways_and_nothing_is_cut(
+    browser: Any, written: tuple[Path, Material], width: int, scheme: str
+) -> None:
+    opened = watched(browser, written[0], viewport={"width": width, "height": 844}, color_scheme=scheme)
+    unfold(opened)
+    assert opened.evaluate("document.documentElement.scrollWidth") == width
+    cut = opened.evaluate(
+        """() => [...document.querySelectorAll('main *, header *')].filter(one => {
+              const box = one.getBoundingClientRect();
+              return box.width && box.right > innerWidth + 1 && !one.closest('.scroll, svg');
+            }).map(one => one.outerHTML.slice(0, 90))"""
+    )
+    assert cut == []
+    small = opened.evaluate(
+        """() => [...document.querySelectorAll('#answer svg.figure text')]
+            .filter(one => getComputedStyle(one).display !== 'none')
+            .map(one => one.getBoundingClientRect().height).filter(high => high > 0 && high < 9).length"""
+    )
+    assert small == 0
+    opened.close()
+
+
+def test_words_of_a_figure_do_not_lie_on_one_another(browser: Any, written: tuple[Path, Material]) -> None:
+    for width in (390, 1300):
+        opened = watched(browser, written[0], viewport={"width": width, "height": 900})
+        unfold(opened)
+        overlapping = opened.evaluate(
+            """() => [...document.querySelectorAll('svg.figure')].flatMap(svg => {
+                  const words = [...svg.querySelectorAll('text:not([transform])')]
+                    .filter(one => getComputedStyle(one).display !== 'none' && one.textContent.length > 1)
+                    .map(one => [one.textContent, one.getBoundingClientRect()]);
+                  return words.flatMap(([name, a], at) => words.slice(at + 1)
+                    .filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3
+                      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 0.5 * Math.min(a.height, b.height))
+                    .map(([other]) => `${name} | ${other}`)); })"""
+        )
+        assert overlapping == [], width
+        opened.close()
+
+
+def test_it_prints_everything_and_cuts_no_table(page: Any, tmp_path: Path) -> None:
+    import shutil
+    import subprocess
+
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 between its margins, at 96 to the inch
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll('table, svg.figure')]
+            .filter(one => one.getBoundingClientRect().right > innerWidth + 1)
+            .map(one => one.caption ? one.caption.textContent : one.getAttribute('aria-label'))"""
+    )
+    assert wide == []
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details[open]").count() == 0
+    printed = tmp_path / "report.pdf"
+    printed.write_bytes(page.pdf(format="A4"))
+    if shutil.which("pdftotext"):
+        said = subprocess.run(["pdftotext", str(printed), "-"], capture_output=True, text=True, check=True).stdout
+        for words in ("Statement of methods", "Where each lifetime came from", "what a reader should find", "keeper-2"):
+            assert words in said, words
+
+
+def test_a_link_unfolds_what_it_leads_to(page: Any) -> None:
+    fold = page.locator("#statistics")
+    assert not fold.evaluate("one => one.open")
+    page.locator("a[href='#statistics']").first.click()
+    page.wait_for_selector("#statistics[open]")
+    page.locator("button.unfold").click()
+    assert page.locator("details.fold:not([open])").count() == 0
+
+
+def test_the_table_sorts_by_a_heading_and_says_so(page: Any) -> None:
+    unfold(page)
+    table = page.locator("#curves table").first
+    head = table.locator("th", has_text="performance_maintenance")
+    column = head.evaluate("one => one.cellIndex") + 1
+    read = f"tbody tr > :nth-child({column})"
+
+    def numbers() -> list[float]:
+        return [float(text.replace("−", "-")) for text in table.locator(read).all_text_contents()]
+
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert numbers() == sorted(numbers())
+    head.locator("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert numbers() == sorted(numbers(), reverse=True)
+
+
+def test_a_folded_page_opens_with_its_figure_its_metrics_and_its_blocks(page: Any) -> None:
+    page.locator("#curves > summary").click()
+    fold = page.locator("#life-1")
+    fold.locator("summary").click()
+    fold.locator("svg.figure").wait_for()
+    fold.locator(".tables table").first.wait_for()
+    metrics, blocks = fold.locator(".tables table").all()
+    assert "performance_maintenance" in metrics.locator("tbody th").all_text_contents()
+    assert blocks.locator("tbody tr").count() == 15
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_on_its_paper(page: Any, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    unfold(page)
+    ratios = page.evaluate(
+        """() => { const light = (text) => { const [r, g, b] = text.match(/[\\d.]+/g).map(Number)
+              .map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+              return .2126 * r + .7152 * g + .0722 * b; };
+            const paper = light(getComputedStyle(document.body).backgroundColor);
+            return ['p', 'a', 'th', 'td', '.chip', '.soft', 'caption', 'figcaption', 'summary',
+              '.note', 'button.task', '.word', '.value', '.answer b']
+              .flatMap(one => [...document.querySelectorAll(one)].slice(0, 8)).map(one => {
+                const ink = light(getComputedStyle(one).color);
+                const ratio = (Math.max(ink, paper) + .05) / (Math.min(ink, paper) + .05);
+                return [one.tagName + '.' + one.className, ratio]; }); }"""
+    )
+    poor = [(name, round(ratio, 2)) for name, ratio in ratios if ratio < 4.5]
+    assert not poor
+
+
+def test_everything_has_a_name_a_place_and_an_order(page: Any) -> None:
+    unfold(page)
+    problems = page.evaluate(
+        """() => { const wrong = [];
+            const name = (one) => (one.getAttribute('aria-label') || one.textContent || '').trim();
+            if (!document.documentElement.lang) wrong.push('no language');
+            if (!document.title) wrong.push('no title');
+            if (document.querySelectorAll('main').length !== 1) wrong.push('one main');
+            if (document.querySelectorAll('h1').length !== 1) wrong.push('one h1');
+            const named = 'button, a, summary, [role=img], [role=region], nav, [role=group]';
+            for (const one of document.querySelectorAll(named))
+              if (!name(one)) wrong.push('no name: ' + one.outerHTML.slice(0, 80));
+            for (const one of document.querySelectorAll('table')) {
+              if (!one.caption) wrong.push('no caption');
+              for (const head of one.querySelectorAll('th'))
+                if (!head.scope) wrong.push('no scope: ' + head.textContent); }
+            let level = 1;
+            for (const one of document.querySelectorAll('h1, h2, h3')) { const here = Number(one.tagName[1]);
+              if (here > level + 1) wrong.push('skips a level: ' + one.textContent); level = here; }
+            const ids = [...document.querySelectorAll('[id]')].map(one => one.id);
+            if (new Set(ids).size !== ids.length) wrong.push('an id is there twice');
+            for (const one of document.querySelectorAll('a[href^="#"]'))
+              if (!document.querySelector(one.getAttribute('href'))) wrong.push('leads nowhere: ' + one.href);
+            for (const one of document.querySelectorAll('[tabindex]'))
+              if (one.tabIndex > 0) wrong.push('tab order forced');
+            return wrong; }"""
+    )
+    assert problems == []
+
+
+def test_the_keyboard_reaches_the_answer_first_and_every_fold(page: Any) -> None:
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.closest('details')?.id || ''"))
+        shown = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert shown != "none" or page.evaluate("document.activeElement === document.body")
+    assert {"curves", "statistics", "methods", "provenance"} <= reached
+
+
+def test_a_screen_reader_is_told_the_grid_as_a_table(page: Any) -> None:
+    grid = page.get_by_role("table", name="Learners by questions")
+    assert grid.get_by_role("columnheader").count() == 5
+    assert grid.get_by_role("rowheader").count() == 2
+    said = grid.get_by_role("img").first.get_attribute("aria-label")
+    assert "95 % interval" in said
+
+
+def test_a_task_called_script_shows_as_such(browser: Any, tmp_path: Path, told: Tell) -> None:
+    from dataclasses import replace
+
+    from perdure.reports.formats.html import html
+    from perdure.reports.model import report_of
+
+    material = told(1, 1, ("keeper",), experts=False)
+    name = "<script>document.title='taken'</script>"
+    one = material.lives[0]
+    stretches = tuple(replace(part, block=replace(part.block, task=name)) for part in one.sketch.stretches)
+    renamed = replace(
+        one.sketch, tasks=(name,), stretches=stretches, ranges={name: one.sketch.ranges["task00"]}, matrix=None
+    )
+    target = tmp_path / "hostile.html"
+    target.write_text(
+        html(report_of(replace(material, survey=replace(material.survey, lives=(replace(one, seen=renamed),)))))
+    )
+    opened = watched(browser, target)
+    assert name in opened.locator("button.task").inner_text()
+    opened.locator("#answer svg.figure circle").first.hover()
+    assert "<script>" in opened.locator("#tip").inner_text()
+    assert opened.title() != "taken"
+    assert opened.complaints == []
+    opened.close()

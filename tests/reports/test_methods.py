@@ -1,0 +1,64 @@
+"""The statement of methods says what was done, from the facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import perdure
+from perdure import write_report
+from perdure.reports.formats.latex import escaped
+from perdure.reports.material import Material, gather, shown_metrics
+from perdure.reports.model import report_of
+
+Run = Callable[..., Path]
+Tell = Callable[..., Material]
+
+
+def test_it_names_methods_their_lifetimes_and_every_metric_that_is_shown_with_its_source(told: Tell) -> None:
+    material = told(2, 3)
+    said = report_of(material).methods
+    assert "6 lifetimes were scored: forgetter (3) and keeper (3)." in said
+    assert "2 tasks, 240 learning experiences and 48 evaluation experiences" in said
+    for name in shown_metrics(material.groups):
+        assert f"{name.replace('_', ' ')}: " in said
+        assert material.survey.metrics[name].source in said
+
+
+def test_it_names_the_test_its_correction_the_baseline_and_the_versions(told: Tell) -> None:
+    report = report_of(told(2, 3), baseline="keeper")
+    (compared,) = report.comparisons
+    assert (compared.system, compared.baseline) == ("forgetter · condensed", "keeper · condensed")
+    sizes = {one.family for one in compared.tested.values()}
+    assert len(sizes) == 1
+    expected = (
+        f"two-sided paired t test on each metric, lifetimes paired by seed, p adjusted by Holm over the {sizes.pop()}"
+    )
+    assert expected in report.methods
+    assert "compared with keeper · condensed" in report.methods
+    assert f"Perdure {perdure.__version__}, preset standard" in report.methods
+
+
+def test_experts_are_counted_where_there_are_any(told: Tell) -> None:
+    assert "Single-task experts: 1 of each of 2 tasks" in report_of(told(2, 3)).methods
+    assert "experts: " not in report_of(told(2, 3, ("alone",), experts=False)).methods
+
+
+def test_a_preset_and_settings_that_somebody_gave_are_said(run_folder: Run) -> None:
+    settings = perdure.Settings(preset="baker-2023", level=0.9, origins={"level": "command line"})
+    said = report_of(gather([run_folder(2, 3)], settings=settings)).methods
+    assert "Decided as baker-2023 does" in said
+    assert "preset baker-2023" in said
+    assert "level = 0.9" in said
+    assert "95 %" not in said
+
+
+def test_it_is_written_alone_and_in_reports(run_folder: Run, tmp_path: Path) -> None:
+    run = run_folder(2, 3)
+    said = write_report(run, tmp_path / "methods.txt").methods
+    assert (tmp_path / "methods.txt").read_text() == said + "\n"
+    write_report(run, tmp_path / "methods.tex", form="methods")
+    assert (tmp_path / "methods.tex").read_text() == escaped(said) + "\n"
+    for name in ("report.md", "report.json"):
+        write_report(run, tmp_path / name)
+        assert "Single-task experts: 1 of each of 2 tasks" in (tmp_path / name).read_text()

@@ -1,0 +1,337 @@
+"""The report in all its forms."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.errors import NotALog, PerdureError
+from perdure.metrics.engine.settings import Settings
+from perdure.reports import gather, report_of, write_report
+from perdure.reports.checklist import checklist
+from perdure.reports.formats.html import html, json_inside
+from perdure.reports.formats.latex import escaped as latex_escaped
+from perdure.reports.formats.latex import latex
+from perdure.reports.formats.markdown import escaped as markdown_escaped
+from perdure.reports.formats.markdown import markdown
+from perdure.reports.material import Material
+from perdure.reports.model import Report, headline
+from perdure.reports.write import REPORTS, as_text
+from perdure.words import p_text
+
+Tell = Callable[..., Material]
+HOSTILE = '<script>alert("x")</script>'
+
+
+class Elements(HTMLParser):
+    """What a browser would see: elements with their attributes, and the text outside scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.scripts: list[str] = []
+        self._inside = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif self._inside != "style":
+            self.text += data
+
+
+@pytest.fixture
+def report(told: Tell) -> Report:
+    return report_of(told(3, 3), command="perdure report logs", now="2026-01-01T00:00:00+00:00")
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, told: Tell) -> Report:
+    """A report in which every name that comes from a log is an attack."""
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("lives_of_tests", Path(__file__).parent / "conftest.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for seed in range(2):
+        module.write_life(tmp_path / "bad", f"life-{seed}", [HOSTILE, "</script><b>"], seed=seed, learner=HOSTILE)
+    material = gather([tmp_path / "bad"])
+    notes = tuple(replace(one.score, notes=(HOSTILE,)) for one in material.lives)
+    lives = tuple(replace(one, score=score) for one, score in zip(material.lives, notes, strict=True))
+    return report_of(replace(material, survey=replace(material.survey, lives=lives)), title=HOSTILE, command=HOSTILE)
+
+
+def test_a_verdict_is_said_for_each_condition_and_group(report: Report) -> None:
+    said = {(one.group, one.condition): one for one in report.verdicts}
+    assert {condition for _, condition in said} == {"Continuous Learning", "Transfer and Adaptation", "Scalability"}
+    forgetter = said["forgetter · condensed", "Continuous Learning"]
+    assert forgetter.verdict == "not met"
+    assert re.search(
+        r"performance maintenance −\d+\.\d+ \(95 % interval .* 3 lifetimes\) forgets \(p .* against −5",
+        forgetter.sentence,
+    )
+
+
+def test_a_sentence_and_the_table_give_the_same_p(report: Report) -> None:
+    for group in report.material.groups:
+        one = group.estimates["performance_maintenance"]
+        (said,) = [
+            each.sentence
+            for each in report.verdicts
+            if (each.group, each.condition) == (group.group, "Continuous Learning")
+        ]
+        assert re.search(rf"\(p (= )?{re.escape(p_text(one.p))} against", said), said
+
+
+def test_transfer_that_helps_and_harms_alike_lies_alike_far_from_the_middle(told: Tell) -> None:
+    import numpy as np
+
+    from perdure.reports.draw.data import matrices
+    from perdure.reports.draw.data.matrices import departures
+
+    ahead, ticks = departures(np.array([[np.nan, 4.0], [0.25, np.nan]]), 1.0)
+    assert ahead[0, 1] == -ahead[1, 0] == max(ticks) == -min(ticks)
+    assert list(ticks.values()) == ["0.25", "0.5", "1", "2", "4"]
+    found = matrices.transfer(told(3, 2))
+    assert isinstance(found, matrices.TransferData)
+    assert [one.metric for one in found.matrices] == ["forward_transfer", "backward_transfer"]
+
+
+def test_only_the_papers_five_decide(report: Report) -> None:
+    assert headline(report.material.survey.metrics) == (
+        "performance_maintenance",
+        "forward_transfer",
+        "backward_transfer",
+        "relative_performance",
+        "sample_efficiency",
+    )
+
+
+@pytest.mark.parametrize("suffix", REPORTS.names())
+def test_every_form_tells_every_verdict(report: Report, suffix: str) -> None:
+    text = as_text(report, suffix)
+    for one in report.verdicts:
+        expected = one.sentence.split(":")[0]
+        assert expected in (text if suffix != ".html" else Elements(text).text), suffix
+
+
+def test_the_page_loads_nothing_from_elsewhere_and_lets_run_only_its_own_scripts(report: Report) -> None:
+    page = Elements(html(report))
+    for tag, attributes in page.seen:
+        for name in ("src", "href", "action", "srcset", "poster"):
+            given = attributes.get(name)
+            assert given is None or given.startswith(("#", "data:,")), (tag, given)
+    (policy,) = [one["content"] for tag, one in page.seen if tag == "meta" and "http-equiv" in one]
+    assert policy is not None
+    assert "http" not in policy
+    run = [text for text, kind in zip(page.scripts, _kinds(page), strict=True) if kind is None]
+    for script in run:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert "unsafe-eval" not in policy
+    assert "script-src 'unsafe-inline'" not in policy
+
+
+def _kinds(page: Elements) -> list[str | None]:
+    return [one.get("type") for tag, one in page.seen if tag == "script"]
+
+
+def test_names_from_logs_show_as_such_and_never_become_markup(hostile: Report) -> None:
+    page = Elements(html(hostile))
+    assert page.text.count(HOSTILE) > 4
+    assert len(page.scripts) == 2
+    assert not any(name.startswith("on") for _, attributes in page.seen for name in attributes)
+    facts = page.scripts[0]
+    assert "<" not in facts
+    assert HOSTILE in json.loads(facts)["tasks"]
+    assert not [tag for tag, _ in page.seen if tag == "b" and HOSTILE not in page.text]
+
+
+def test_markdown_and_latex_escape_what_logs_hold(hostile: Report) -> None:
+    assert HOSTILE not in markdown(hostile)
+    assert r"\<script\>" in markdown(hostile)
+    lines = [line for line in latex(hostile).splitlines() if not line.startswith("%")]
+    assert r"$<$script$>$" in "\n".join(lines)
+
+
+@given(st.recursive(st.text() | st.floats(allow_nan=False, allow_infinity=False) | st.none(), st.lists))
+def test_json_inside_a_page_round_trips_and_cannot_end_its_element(facts: object) -> None:
+    text = json_inside(facts)
+    assert json.loads(text) == facts
+    assert not set("<>&\u2028\u2029") & set(text)
+
+
+@given(st.text())
+def test_no_text_breaks_out_of_a_latex_cell_or_a_markdown_table(text: str) -> None:
+    bare = re.sub(
+        r"\\text(backslash|asciicircum|asciitilde|bar|endash)\{\}|\\ldots\{\}|\{[\[\]*]?\}|\\[{}$&#%_]",
+        "",
+        latex_escaped(text),
+    )
+    assert not set("{}&#%_~^\n") & set(bare)
+    assert "\n" not in markdown_escaped(text)
+    assert not re.search(r"(?<!\\)(\\\\)*\|", markdown_escaped(text))
+
+
+def test_the_json_holds_what_score_gives_and_the_groups(report: Report) -> None:
+    facts = json.loads(as_text(report, ".json"))
+    assert [one["id"] for one in facts["lifetimes"]] == [one.id for one in report.material.lives]
+    assert {one["group"] for one in facts["groups"]} == {"keeper · condensed", "forgetter · condensed"}
+    assert facts["comparisons"][0]["paired"] is True
+    assert facts["provenance"]["command"] == "perdure report logs"
+
+
+def test_the_checklist_says_what_is_missing_and_what_to_add(told: Tell) -> None:
+    alone = {one.what: one for one in checklist(told(2, 1, ("keeper",)))}
+    assert alone["Several runs from different seeds, with mean and spread"].state == "missing"
+    assert "perdure plan" in alone["Several runs from different seeds, with mean and spread"].found
+    assert alone["Joint training as an upper bound"].state == "missing"
+    assert alone["Average accuracy, backward transfer (BWT) and learning accuracy"].state == "present"
+    assert alone["The same architecture for all that is compared"].state == "does not apply"
+
+
+def test_definitions_come_from_the_declarations(report: Report) -> None:
+    text = Elements(html(report)).text
+    for name in report.valued:
+        assert report.material.survey.metrics[name].summary in text
+
+
+def test_a_lifetime_that_cannot_be_read_is_named_and_the_others_are_reported(tmp_path: Path, told: Tell) -> None:
+    material = told(2, 2, ("keeper",))
+    broken = material.lives[0].score.identity.source
+    assert broken
+    (Path(broken) / "logger_info.json").write_text("{")
+    report = write_report(Path(broken).parents[1], tmp_path / "report.html")
+    assert [path for path, _ in report.material.survey.left_out] == [broken]
+    assert "not JSON" in (tmp_path / "report.html").read_text()
+
+
+def test_many_lifetimes_are_told_the_same_in_one_process_and_in_several(tmp_path: Path, told: Tell) -> None:
+    material = told(2, 3)
+    run = Path(material.lives[0].score.identity.source).parents[1]
+    several = gather([run], jobs=2)
+    assert [one.id for one in several.lives] == [one.id for one in material.lives]
+    for one, other in zip(material.lives, several.lives, strict=True):
+        assert {name: each.value for name, each in one.score.metrics.items()} == {
+            name: each.value for name, each in other.score.metrics.items()
+        }
+        assert one.sketch.stretches[1].measured.y.tolist() == other.sketch.stretches[1].measured.y.tolist()
+
+
+def test_an_unknown_suffix_is_refused_before_any_log_is_read(tmp_path: Path) -> None:
+    with pytest.raises(
+        PerdureError,
+        match=r"report\.docx: a report cannot be written as \.docx; choose one of \.html, \.md, \.json, \.tex",
+    ):
+        write_report(tmp_path / "nowhere", tmp_path / "report.docx")
+    with pytest.raises(NotALog, match="no such file or folder"):
+        write_report(tmp_path / "nowhere", tmp_path / "report.html")
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path, told: Tell) -> None:
+    run = Path(told(1, 1, ("keeper",), experts=False).lives[0].score.identity.source)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "report.html").mkdir()
+    with pytest.raises(PerdureError, match="cannot be written"):
+        write_report(run, tmp_path / "taken" / "report.html")
+    assert [one.name for one in (tmp_path / "taken").iterdir()] == ["report.html"]
+
+
+def test_lifetimes_of_different_measures_are_shown_but_not_pooled(tmp_path: Path, told: Tell) -> None:
+    material = told(2, 2)
+    apart = replace(material, groups=(), apart="results of different measures are never pooled")
+    page = Elements(html(report_of(apart))).text
+    assert "never pooled" in page
+    assert material.lives[0].id in page
+
+
+def test_an_accuracy_matrix_alone_makes_a_report(tmp_path: Path) -> None:
+    (tmp_path / "matrix.csv").write_text("98.5,62.3,55.1\n,97.8,58.6\n,,98.2\n")
+    for suffix in REPORTS.names():
+        write_report(tmp_path / "matrix.csv", tmp_path / f"report{suffix}")
+    assert "average_accuracy" in (tmp_path / "report.md").read_text().replace("\\", "")
+
+
+def test_lifetimes_that_still_run_are_shown_but_not_counted(tmp_path: Path) -> None:
+    import numpy as np
+
+    import perdure
+
+    journal = perdure.Journal(tmp_path / "lives", "young", ["reward"], learner="mine")
+    for block, (kind, task) in enumerate([("test", "a"), ("train", "a"), ("test", "a"), ("train", "b"), ("test", "a")]):
+        numbers = np.arange(20) + 20 * block
+        journal.log_many(block_num=block, exp_num=numbers, block_type=kind, task_name=task, reward=numbers / 100)
+    report = write_report(tmp_path / "lives", tmp_path / "report.html")
+    journal.close()
+    assert {one.verdict for one in report.verdicts} == {"not measured"}
+    assert all("none of 1 lifetime has reached its end" in one.sentence for one in report.verdicts)
+    page = Elements((tmp_path / "report.html").read_text())
+    assert "mine cannot be judged yet: none of 1 lifetime has reached its end" in page.text
+    label = next(one["aria-label"] for tag, one in page.seen if tag == "svg" and one.get("class") == "figure")
+    assert "Learning curves and evaluations of" in str(label)
+
+
+def test_gathering_loads_no_drawing_library() -> None:
+    import subprocess
+    import sys
+
+    code = "import perdure.reports, sys; print(*sys.modules)"
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
+    assert not loaded & {"vl_convert", "jinja2", "starlette", "uvicorn", "scipy.stats"}
+
+
+def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> None:
+    from functools import partial
+
+    from perdure.reports import gather, sketched
+    from perdure.reports.draw import draw
+    from perdure.scenario.model import Block, Scenario
+    from perdure.simulate import IdealLearner
+    from perdure.simulate import lifetime as lived
+
+    tasks = ("a", "b", "c", "d")
+    evaluation = [Block("evaluate", task, 20) for task in tasks]
+    blocks = [block for task in tasks * 3 for block in (Block("learn", task, 8400), *evaluation)]
+    life = lived(IdealLearner(), Scenario.of("long", [*evaluation, *blocks]))
+    gathered = gather(life, look=partial(sketched, columns=300))
+    (told,) = gathered.lives
+    assert told.sketch.experiences > 100_000
+    assert len(draw("lifetime", gathered).body) < 30_000
+
+
+def test_a_papers_preset_has_its_tables_of_t_and_p_in_every_form(two_runs: tuple[Path, Path]) -> None:
+    report = report_of(gather(two_runs, settings=Settings("baker-2023")))
+    assert report.tally is not None
+    met, of = report.tally.met()
+    facts = json.loads(as_text(report, ".json"))["tally"]
+    assert (facts["met"], facts["of"]) == (met, of)
+    for suffix in (".md", ".tex", ".html"):
+        page = as_text(report, suffix)
+        assert "Against the thresholds: t" in page
+        assert "Against the thresholds: one-tailed p" in page
+        assert f"{met} of {of} met" in page
+    assert report_of(gather(two_runs)).tally is None  # standard's p answer more than one question

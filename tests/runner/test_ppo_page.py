@@ -1,0 +1,70 @@
+"""The sample workflow of S003 §1.2 runs as its page prints it, where its extras are installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "how-to" / "minigrid-ppo.md"
+
+
+@pytest.mark.parametrize("package", ["stable_baselines3", "torch", "minigrid"])
+def test_the_page_names_the_extra_that_brings(package: str) -> None:
+    extra = {"stable_baselines3": "sb3", "torch": "sb3", "minigrid": "minigrid"}[package]
+    assert extra in PAGE.read_text().split("pip install 'perdure[")[1].split("]")[0].split(",")
+
+
+def test_ppo_on_minigrid_is_trained_found_and_scored(tmp_path: Path) -> None:
+    for package in ("stable_baselines3", "torch", "minigrid"):
+        pytest.importorskip(package)
+    spec = importlib.util.spec_from_file_location("docs_runner", ROOT / "tests" / "test_docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    runner = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(runner)
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "L2DATA": str(tmp_path / "l2data"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", runner.script_of(PAGE)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "l2data" / "logs").iterdir())) == 1
+
+
+def test_the_syllabus_of_the_page_ends_with_a_recovery_time_for_any_learner(tmp_path: Path) -> None:
+    """The page's last question, asked of a learner that needs neither torch nor Stable-Baselines3."""
+    pytest.importorskip("minigrid")
+    import json
+    import re
+
+    import perdure
+    from perdure.learners.keeping_q import KeepingQ
+    from perdure.runner.lead import lead
+
+    said = re.search(r'write_text\("""(.*?)"""\)', PAGE.read_text(), re.DOTALL)
+    assert said is not None
+    (tmp_path / "syllabus.json").write_text(json.dumps(json.loads(said[1])))
+    learner = KeepingQ(seed=1)
+    life = perdure.live(tmp_path / "syllabus.json", tmp_path, "life", seed=1, learner=learner)
+    lead(life, learner)
+    score = perdure.score(
+        tmp_path / "life", settings=perdure.Settings(variants="agnostic", metrics=("droop", "recovery_time"))
+    )
+    assert len(score.metrics["recovery_time"].by["minigrid5x5"]) == 1
+    assert score.metrics["recovery_time"].at == score.metrics["droop"].at
+    assert "--variants agnostic" in perdure.score(tmp_path / "life").why["recovery_time"]

@@ -1,0 +1,49 @@
+"""Seeds go by key, and by nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.runner.seeds import Seeds, seed_for
+
+KEYS = st.lists(st.one_of(st.text(max_size=8), st.integers(0, 10**6)), min_size=1, max_size=4).map(tuple)
+
+
+@given(st.integers(-(2**70), 2**70), KEYS)
+def test_the_same_key_gives_the_same_seed_of_63_bits(root: int, key: tuple[str | int, ...]) -> None:
+    assert seed_for(root, *key) == seed_for(root, *key)
+    assert 0 <= seed_for(root, *key) < 2**63
+
+
+@given(st.integers(0, 2**64), KEYS, KEYS)
+def test_different_keys_give_different_seeds(
+    root: int, one: tuple[str | int, ...], other: tuple[str | int, ...]
+) -> None:
+    assert (seed_for(root, *one) == seed_for(root, *other)) == (one == other)
+
+
+@given(st.integers(-(2**64), 2**64), st.integers(-(2**64), 2**64))
+def test_different_roots_give_different_seeds(one: int, other: int) -> None:
+    assert (seed_for(one, "life", 7) == seed_for(other, "life", 7)) == (one == other)
+
+
+def test_learner_scenario_and_environment_have_seeds_of_their_own() -> None:
+    seeds = Seeds.of(3)
+    assert len({seeds.learner, seeds.scenario, seeds.environment}) == 3
+    assert seeds.under("life", 1) != seeds.under("life", 2)
+    assert Seeds(**seeds.as_json()) == seeds
+
+
+@pytest.mark.parametrize("kind", ["learner", "scenario", "environment"])
+def test_another_root_of_one_kind_changes_the_seed_of_that_kind_alone(kind: str) -> None:
+    seeds = Seeds.of(3)
+    one, other = seeds.under("life", 1).as_json(), replace(seeds, **{kind: 7}).under("life", 1).as_json()
+    assert {name for name in one if one[name] != other[name]} == {kind}
+
+
+def test_a_text_and_a_number_are_different_keys() -> None:
+    assert seed_for(1, "7") != seed_for(1, 7)

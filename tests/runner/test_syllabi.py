@@ -1,0 +1,54 @@
+"""The syllabi of S003 and S004 can be lived as they stand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import perdure
+from perdure.runner.lead import lead
+from perdure.runner.lifetime import live
+from perdure.scenario.syllabus import Syllabus, read_syllabus
+
+SYLLABI = Path(__file__).parents[2] / "examples" / "syllabi"
+GAMES = ("additions", "ant-a", "ant-b", "s003-annotated", "s003-ant-c", "s003-continual", "s004-minigrid-continual")
+PICTURES = ("s000-table1-splitmnist", "s000-table2-splitmnist")
+
+
+class Still:
+    """Does always the same."""
+
+    def act(self, observation: Any) -> Any:
+        import numpy as np
+
+        return np.zeros(len(observation), dtype=int) if getattr(observation, "ndim", 1) == 3 else 0
+
+
+def shortened(syllabus: Syllabus) -> Syllabus:
+    """The same blocks, two experiences long, or a few hundred steps."""
+    blocks = tuple(replace(one, length=None if one.length is None else 2) for one in syllabus.scenario.blocks)
+    steps = tuple(None if one is None else 300 for one in syllabus.steps)
+    return replace(syllabus, scenario=replace(syllabus.scenario, blocks=blocks), steps=steps)
+
+
+@pytest.mark.parametrize("name", [*GAMES, *PICTURES])
+def test_every_block_of_a_published_syllabus_can_be_lived(tmp_path: Path, name: str) -> None:
+    if "minigrid" in name:
+        pytest.importorskip("minigrid")
+    syllabus = read_syllabus(SYLLABI / f"{name}.json")
+    learner = Still()
+    lead(live(shortened(syllabus), tmp_path, name, learner=learner), learner)
+    lifetime = perdure.read(tmp_path / name)
+    assert lifetime.complete
+    assert [one.task for one in lifetime.scenario.blocks] == [one.task for one in syllabus.scenario.blocks]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "episodes"), [("s003-annotated", 20_060), ("s003-continual", 15_500)])
+def test_a_published_syllabus_runs_in_full(tmp_path: Path, name: str, episodes: int) -> None:
+    learner = Still()
+    lead(live(SYLLABI / f"{name}.json", tmp_path, name, learner=learner), learner)
+    assert perdure.read(tmp_path / name).experiences.height == episodes
