@@ -1,6 +1,6 @@
 """How long a thousand lives of the demo's arcade take in one program, leg by leg, and one life by the ordinary engine.
 
-python bench/batched_speed.py live --lives 1000 --out DIR      compile, live, write; with JAX and NumPy alone
+python bench/batched_speed.py live --lives 1000 --out DIR      compile, live, write; with JAX, NumPy and msgspec alone
 python bench/batched_speed.py live --packed FILE.tar.gz        the same, and what was lived in one file, to be carried
 python bench/batched_speed.py score --out DIR                  make lifetimes of what was lived there, and score them
 python bench/batched_speed.py score --packed FILE.tar.gz --out DIR

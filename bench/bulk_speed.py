@@ -15,9 +15,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+
+from perdure.frozen import replace
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 

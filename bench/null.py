@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from fnmatch import fnmatch
 from itertools import pairwise
 from multiprocessing import get_context
@@ -27,6 +26,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from perdure.frozen import replace
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # its parts lie beside it, the definitions' model with the tests
 from bench.null_cells import CELLS, drawn

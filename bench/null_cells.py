@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
+from perdure.frozen import replace
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Scenario
 from perdure.simulate.learner import NULL, IdealLearner, performance

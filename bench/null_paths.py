@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -14,6 +14,7 @@ from bench.null_real import LivedGroup
 from tests.metrics import new_definitions as definitions
 
 from perdure.curves.experts import Experts
+from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.presets import headline

@@ -6,11 +6,11 @@ Run as `python bench/stats_speed.py`; the issue asks that they take no longer th
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import numpy as np
 
 from perdure.curves.model import Prep
+from perdure.frozen import replace
 from perdure.gather.model import Life, Survey
 from perdure.log.model import Identity
 from perdure.metrics.engine.measure import Measured

@@ -129,7 +129,7 @@ def _loaded_by(statement: str) -> set[str]:
 
 
 def test_the_command_line_imports_nothing_heavy() -> None:
-    heavy = {"scipy", "matplotlib", "plotly", "vl_convert", "gymnasium", "polars", "numpy", "msgspec"}
+    heavy = {"scipy", "matplotlib", "plotly", "vl_convert", "gymnasium", "polars", "numpy"}
     assert not _loaded_by("from perdure.cli.command import application; application()") & heavy
 
 

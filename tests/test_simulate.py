@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 import perdure
 from perdure.curves.model import Prep
 from perdure.errors import PerdureError, ScenarioError
+from perdure.frozen import replace
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.score import Score

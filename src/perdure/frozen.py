@@ -8,6 +8,7 @@ as many fields, which then get its code with names of their own; the others are 
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields, is_dataclass
@@ -18,9 +19,12 @@ from reprlib import recursive_repr
 from types import CellType, CodeType, FunctionType
 from typing import Any, TypeVar, cast, dataclass_transform, overload
 
-__all__ = ["frozen"]
+from msgspec import Struct, structs
+
+__all__ = ["frozen", "replace"]
 
 _Class = TypeVar("_Class", bound=type[Any])
+_Record = TypeVar("_Record")
 
 
 class _Made:
@@ -183,3 +187,10 @@ def _refusing(cls: type[Any], declared: tuple[Field[Any], ...]) -> dict[str, Cal
         super(cls, self).__delattr__(name)
 
     return {"__setattr__": set_, "__delattr__": delete}
+
+
+def replace(record: _Record, **changes: Any) -> _Record:
+    """Return a copy of a record, a Struct or a dataclass, with these fields changed."""
+    known: Any = record
+    copy: _Record = (structs if isinstance(record, Struct) else dataclasses).replace(known, **changes)
+    return copy

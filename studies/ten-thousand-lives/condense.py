@@ -34,10 +34,9 @@ from judging import (
     said,
     threshold,
 )
+from run import FAMILIES, LEARNERS
 from scipy.stats import rankdata
 from summaries import EXPERTS, LIVES
-
-from run import FAMILIES, LEARNERS
 
 HERE = Path(__file__).parent
 LAYOUTS = ("condensed", "dispersed")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +13,7 @@ import pytest
 import perdure
 from perdure.classic.l2data import write_experts, write_trees
 from perdure.errors import LogError
+from perdure.frozen import replace
 from perdure.gather.survey import score, survey
 from perdure.settings import Settings
 

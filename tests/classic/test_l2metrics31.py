@@ -9,7 +9,6 @@ import gzip
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import perdure
 from perdure.classic.l2metrics31 import PREP, by_experience, saturation_of
 from perdure.curves.experts import Experts
 from perdure.curves.prepare import smooth
+from perdure.frozen import replace
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.stats.lives import BARS, altered, life, lives, normal, pool
 
 from perdure.cli.answer import Depth, show_answers
+from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.measure import Measured

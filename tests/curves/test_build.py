@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from perdure.curves.build import curves
 from perdure.curves.model import Prep
 from perdure.curves.prepare import smooth
 from perdure.errors import LogError, MetricError, PerdureError, UnknownName
+from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of
 from perdure.scenario.model import Block

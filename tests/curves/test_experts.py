@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from perdure.curves.build import expert_logs
 from perdure.curves.experts import Experts, joined, read_experts, seconds_learning
 from perdure.curves.model import Prep
 from perdure.errors import LogError, NotALog
+from perdure.frozen import replace
 from perdure.log.read import Options
 from perdure.metrics.engine.contract import lifetime_of
 from perdure.scenario.model import Block

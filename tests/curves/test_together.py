@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
-from dataclasses import replace
 from weakref import ref
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 from perdure.curves.build import curves
 from perdure.curves.model import Curve, Curves, Prep
 from perdure.curves.together import Rows
+from perdure.frozen import replace
 from perdure.metrics.engine.contract import lifetime_of, random_blocks
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings

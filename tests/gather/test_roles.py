@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from tests.gather.records import BLOCKS, as_journal, as_table, experience_values
 
 import perdure
 from perdure.errors import LogError, PerdureError
+from perdure.frozen import replace
 from perdure.gather.survey import survey
 
 
@@ -116,7 +116,7 @@ def test_a_role_with_a_capital_in_a_manifest_is_no_lifetime(tmp_path: Path, form
 @pytest.mark.parametrize("write", [perdure.write_lives, perdure.write_learnkit])
 def test_no_writer_takes_an_unknown_role(tmp_path: Path, write: Callable[..., Path]) -> None:
     lifetime = perdure.read(as_journal(tmp_path, "l0", experience_values(0)))
-    odd = replace(lifetime, role="Expert")  # type: ignore[arg-type]
+    odd = replace(lifetime, role="Expert")
     given = (tmp_path / "bulk.parquet", [odd]) if write is perdure.write_lives else (odd, tmp_path, "tree")
     with pytest.raises(PerdureError, match="role is 'Expert'"):
         write(*given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from tests.cli.verbs import outcome
 from tests.metrics.written import LIFE, written
 
 from perdure.errors import PerdureError
+from perdure.frozen import replace
 from perdure.gather.score_files import is_score_file, read_score_file
 from perdure.gather.survey import survey
 from perdure.metrics.engine.metric import Bar

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import LogError, UnknownName
+from perdure.frozen import replace
 from perdure.log.blocks import in_order
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import polars as pl
 import pytest
 
 from perdure.errors import LogError
+from perdure.frozen import replace
 from perdure.log.formats.l2logger import L2LOGGER
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.read import Options, Reader

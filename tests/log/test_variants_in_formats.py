@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from perdure.classic.learnkit.writer import write_learnkit
 from perdure.curves.build import curves
 from perdure.curves.experts import Experts
 from perdure.curves.model import Prep
+from perdure.frozen import replace
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.log.variants import settle

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from scipy.special import stdtrit  # type: ignore[import-untyped]
 
 from perdure.curves.build import curves
 from perdure.curves.model import Curve, Curves, Expert, Prep
+from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.metrics import METRICS
 from perdure.metrics.engine.arithmetic import BELOW, contrast, lift_contrast, ratio, student_975, theil_sen

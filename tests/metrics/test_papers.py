@@ -7,7 +7,7 @@ What the papers leave open, the edges of the smoothing window, is taken from the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 from perdure.curves.build import curves
 from perdure.curves.model import Prep
 from perdure.errors import MetricError
+from perdure.frozen import replace
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from shutil import which
 from xml.etree import ElementTree as ET
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 from perdure.errors import PerdureError, UnknownName
+from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.reports.draw import KINDS, Figure, Nothing, View, draw, save
 from perdure.reports.draw.data.lives import LifetimeData

@@ -6,7 +6,6 @@ import ast
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from tests.cli.verbs import run_verb
 
 import perdure.reports
 from perdure.errors import PerdureError
+from perdure.frozen import replace
 from perdure.gather.model import Life
 from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.measure import Measured

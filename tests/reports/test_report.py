@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import NotALog, PerdureError
+from perdure.frozen import replace
 from perdure.metrics.engine.settings import Settings
 from perdure.reports import gather, report_of, write_report
 from perdure.reports.checklist import checklist

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 import perdure
 from perdure.curves.build import curves
+from perdure.frozen import replace
 from perdure.reports.material import Material
 from perdure.reports.sketch import columns_for, sketch, thinned
 from perdure.reports.stretches import Line, Stretch

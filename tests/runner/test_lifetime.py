@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 
 import perdure
 from perdure.errors import LogError, ScenarioError
+from perdure.frozen import replace
 from perdure.learners.interface import Answer, LearnerError, Situation, Transition
 from perdure.runner.lead import lead
 from perdure.runner.lifetime import Life, live

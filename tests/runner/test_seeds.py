@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perdure.frozen import replace
 from perdure.runner.seeds import Seeds, seed_for
 
 KEYS = st.lists(st.one_of(st.text(max_size=8), st.integers(0, 10**6)), min_size=1, max_size=4).map(tuple)

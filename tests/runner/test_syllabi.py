@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import perdure
+from perdure.frozen import replace
 from perdure.runner.lead import lead
 from perdure.runner.lifetime import live
 from perdure.scenario.syllabus import Syllabus, read_syllabus

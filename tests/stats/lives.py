@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
+from perdure.frozen import replace
 from perdure.gather.model import Life, Survey
 from perdure.log.model import Identity
 from perdure.metrics.engine.measure import Measured
@@ -19,7 +20,7 @@ BARS = {
     "forward_transfer": Bar(1.0, headline="log"),
     "recovery_time": Bar(None, better="lower"),
 }
-_WHO = frozenset(one.name for one in fields(Identity))
+_WHO = frozenset(one.name for one in structs.fields(Identity))
 
 
 def measured(values: Mapping[str, float | None], why: Mapping[str, str] | None = None) -> dict[str, Measured]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.stats.lives import lives, normal, pool
 
+from perdure.frozen import replace
 from perdure.metrics import METRICS
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.questions import Words
@@ -91,7 +90,7 @@ def estimated(low: float, high: float, n: int = 11, metric: str = "performance_m
 
 def group(one: Estimate | None, learner: str = "naive", kind: str | None = None, **how: object) -> Group:
     made = Group(learner, 11, {} if one is None else {one.metric: one}, learner=learner, scenario_type=kind)
-    return replace(made, **how)  # type: ignore[arg-type]
+    return replace(made, **how)
 
 
 @given(st.floats(-60, 60), st.floats(0.1, 40))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from scipy import stats  # type: ignore[import-untyped]
 from tests.metrics import new_definitions as oracle
 from tests.stats.lives import altered, beside_experts, lives, normal
 
+from perdure.frozen import replace
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.questions import Words
 from perdure.stats.decide import EQUAL, decide

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from tests.stats.lives import BARS, life, lives, normal
 
 from perdure.errors import PerdureError
+from perdure.frozen import replace
 from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.metric import Bar
 from perdure.stats.estimate import estimate as estimate_of

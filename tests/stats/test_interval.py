@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life
 
+from perdure.frozen import replace
 from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score

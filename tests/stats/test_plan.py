@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import polars as pl
 import pytest
 
 from perdure.errors import PerdureError
+from perdure.frozen import replace
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime
 from perdure.stats.pace import seconds_per_experience

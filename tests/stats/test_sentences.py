@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from perdure.frozen import replace
 from perdure.metrics.engine.presets import PRESETS, preset
 from perdure.stats.difference import Difference
 from perdure.stats.sentences import decides, rule_of, sentence

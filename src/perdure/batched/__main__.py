@@ -1,4 +1,4 @@
-"""`python -m perdure.batched protocol.toml --into DIR`: live where there is JAX and NumPy, and nothing else.
+"""`python -m perdure.batched protocol.toml --into DIR`: run where only JAX, NumPy and msgspec are installed.
 
 DIR is then copied to where the rest of Perdure is; `perdure run protocol.toml --engine batched --into DIR` finds all
 lived, makes lifetimes of it, and scores them.

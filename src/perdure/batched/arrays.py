@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from perdure import files
 from perdure.errors import LogError
-from perdure.frozen import frozen
 
 __all__ = ["Chunk", "Facts", "chunks_in"]
 
 _FACTS, _STATE = "chunk.json", "state.npz"
 
 
-@frozen
-class Facts:
+class Facts(Struct, frozen=True):
     """What is known of a chunk before it is lived."""
 
     protocol: str
@@ -45,11 +45,10 @@ class Facts:
 
     def as_json(self) -> dict[str, Any]:
         """For its file."""
-        return {**self.__dict__, "jobs": list(self.jobs), "versions": dict(self.versions)}
+        return {**asdict(self), "jobs": list(self.jobs), "versions": dict(self.versions)}
 
 
-@frozen
-class Chunk:
+class Chunk(Struct, frozen=True):
     """A chunk's folder."""
 
     folder: Path

@@ -1,21 +1,22 @@
-"""Living a protocol as one program, and making lifetimes of the arrays that come of it.
+"""Run a protocol as one program, and make lifetimes of the arrays it returns.
 
-The living itself stands in `live.py`, which needs JAX and NumPy alone; chunks that were lived elsewhere and copied
-to `.run/batched` are taken as if they had been lived here.
+The program itself is in `live.py`. Chunks that ran elsewhere and were copied to `.run/batched` are taken as if they
+had run here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 
 from perdure.batched.arrays import Chunk, chunks_in
 from perdure.batched.devices import prepare_devices
 from perdure.errors import MissingExtra, ProtocolError
+from perdure.frozen import replace
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.model import Direction
 from perdure.log.write.bulk import write_cohorts
@@ -132,15 +133,14 @@ def facts_of(chunk: Chunk) -> dict[str, Any]:
     }
 
 
-@dataclass
-class _Gathered:
+class _Gathered(Struct):
     """Lives of one scenario and order."""
 
     first: Job
     manifest: dict[str, Any]
     learner_digest: str | None
-    jobs: list[Job] = field(default_factory=list)
-    values: list[dict[str, np.ndarray]] = field(default_factory=list)
+    jobs: list[Job] = []
+    values: list[dict[str, np.ndarray]] = []
 
     def add(self, job: Job, values: dict[str, np.ndarray]) -> None:
         self.jobs.append(job)

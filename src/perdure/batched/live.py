@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from msgspec import Struct
 
 from perdure.batched.arrays import Chunk, Facts
 from perdure.batched.block import begin_lives, block_of, fingerprints, unsound
@@ -20,7 +20,7 @@ from perdure.batched.devices import compiled
 from perdure.batched.program import Program, is_learned
 from perdure.batched.trouble import out_of_memory, untraceable
 from perdure.errors import LearnerError
-from perdure.frozen import frozen
+from perdure.frozen import replace
 from perdure.learners.digest import chained, continues
 from perdure.learners.find import learner_digest
 from perdure.runner.plan import Job
@@ -43,8 +43,7 @@ def default_size() -> int:
     return _SIZES.get(jax.default_backend(), _SIZE)
 
 
-@frozen
-class Living:
+class Living(Struct, frozen=True):
     """What came of a call."""
 
     chunks: tuple[Chunk, ...]

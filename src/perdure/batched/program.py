@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from perdure.batched.block import Spec
 from perdure.batched.learners.find import make_learner
@@ -16,7 +17,6 @@ from perdure.batched.tasks.chance import words_of
 from perdure.batched.tasks.find import family_of, kind_of
 from perdure.batched.tasks.together import Together
 from perdure.errors import ProtocolError
-from perdure.frozen import frozen
 from perdure.runner.plan import Job, Plan
 from perdure.scenario.distributions import drawn, is_drawn
 from perdure.scenario.model import Block, Task
@@ -24,8 +24,7 @@ from perdure.scenario.model import Block, Task
 __all__ = ["Program", "is_learned"]
 
 
-@frozen
-class Program:
+class Program(Struct, frozen=True, dict=True):
     """A plan as the batched engine lives it."""
 
     plan: Plan

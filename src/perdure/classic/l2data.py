@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from perdure import files
 from perdure.classic.learnkit.writer import tree_of, write_tree
 from perdure.classic.taskinfo import saturations, stated_in, write_taskinfo
 from perdure.curves.experts import Experts, read_experts
 from perdure.errors import LogError, NotALog
-from perdure.frozen import frozen
+from perdure.frozen import replace
 from perdure.gather.find import find_lifetimes
 from perdure.gather.serving import read_own
 from perdure.log.manifest import MANIFEST
@@ -29,8 +29,7 @@ _PASSED = ("lives", "logs")  # folders whose names say nothing of a lifetime
 _TIME = "%Y%m%dT%H%M%S.%f"
 
 
-@frozen
-class Written:
+class Written(Struct, frozen=True):
     """What was written into a data folder, and what could not be."""
 
     files: tuple[Path, ...]

@@ -9,8 +9,9 @@ In a syllabus of 2019 a task's parameter sets are variations of one task, so tha
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+from msgspec import Struct
 
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.parameters import set_text
@@ -78,13 +79,12 @@ def first_learning_of_each_set(scenario: Scenario) -> Iterator[Site]:
 # --- transfer between tasks ----------------------------------------------------------------------
 
 
-@dataclass
-class _Stretch:
+class _Stretch(Struct):
     """Learning blocks in a row that are of one task, whatever its parameters and whatever is tested in between."""
 
     name: str
-    blocks: list[int] = field(default_factory=list)
-    labels: dict[str, None] = field(default_factory=dict)
+    blocks: list[int] = []
+    labels: dict[str, None] = {}
 
     @property
     def called(self) -> str:

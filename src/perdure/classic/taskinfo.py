@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -11,6 +10,7 @@ from perdure import files
 from perdure.classic.framework2019 import PREP, moving_average
 from perdure.curves.experts import Experts, expert_log
 from perdure.errors import LogError, WriteError
+from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.log.variants import Settled, settle
 

@@ -39,8 +39,7 @@ def correlate(
     refused; different protocols and measures are refused unless `--across` is given. With --group, only
     lifetimes whose id matches are used.
     """
-    from dataclasses import replace
-
+    from perdure.frozen import replace
     from perdure.verbs.correlate import correlate as correlated
 
     pool = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,6 +10,7 @@ import typer
 
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
 from perdure.cli.scoring import Experts, leave, settings_facts, surveyed
+from perdure.frozen import replace
 
 if TYPE_CHECKING:
     from perdure.settings import Settings

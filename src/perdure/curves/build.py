@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from zlib import crc32
@@ -39,6 +38,7 @@ from perdure.curves.ranges import (
 from perdure.curves.together import Together, short_blocks
 from perdure.curves.unsmoothed import Step, Unsmoothed, each_block
 from perdure.errors import LogError
+from perdure.frozen import replace
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.variants import Settled, settle

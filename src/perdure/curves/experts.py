@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from perdure import files
 from perdure.curves.arrays import Array, gathered
@@ -46,12 +46,11 @@ _DEFAULTS = Options()
 _STATED = 'expected an object {"task": saturation}'
 
 
-@frozen(eq=False)
-class Experts:
+class Experts(Struct, frozen=True, eq=False):
     """Everything that can be compared with: expert lifetimes, and saturations stated in `info.json`."""
 
     lifetimes: tuple[Lifetime, ...] = ()
-    saturations: Mapping[str, float] = field(default_factory=dict)
+    saturations: Mapping[str, float] = {}
     left_out: tuple[tuple[str, str], ...] = ()
     """What was given as an expert and cannot serve: its path, and why."""
     twins: tuple[Lifetime, ...] = ()

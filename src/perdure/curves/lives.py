@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ from perdure.curves.experts import oriented, values_of
 from perdure.curves.model import Prep, Range
 from perdure.curves.ranges import given_ranges, recorded_ranges
 from perdure.errors import LogError, MetricError
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.lazy import pl
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.variants import Settled

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import product
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
 from perdure.gather.model import Life
 from perdure.metrics.engine.score import Score
 
@@ -15,8 +16,7 @@ _ONCE = " in the same tasks and blocks, and counts once; if both were lived, rec
 _ANY = object()  # stands for every learner, or every seed
 
 
-@frozen(eq=False)
-class Once:
+class Once(Struct, frozen=True, eq=False):
     """Lifetimes that count, and what was found of the others."""
 
     lives: tuple[Life, ...]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from perdure.errors import PerdureError
 from perdure.files import HEADER_LIMIT, read_bytes
-from perdure.frozen import frozen
+from perdure.frozen import replace
 from perdure.gather.planned import compare_with_plans
 from perdure.gather.serving import OwnExpert, run_of
 from perdure.log.manifest import ROLES
@@ -27,8 +27,7 @@ __all__ = ["Findings", "Found", "find_lifetimes", "named_apart"]
 _PASSED_BY = frozenset({"lives", "logs"})  # folders that say nothing of who lives in them
 
 
-@frozen
-class Found:
+class Found(Struct, frozen=True):
     """Something that is to be scored: where it lies, and what is known of it from there."""
 
     path: Path
@@ -58,8 +57,7 @@ class Found:
         return replace(self, identity=who, typed=f"{self.typed}#{name}")
 
 
-@frozen
-class Findings:
+class Findings(Struct, frozen=True):
     """The lifetimes at or below some places, the experts among them, and how they differ from their protocols."""
 
     lives: tuple[Found, ...]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from perdure.curves.model import Curves
 from perdure.errors import LogError
+from perdure.frozen import replace
 from perdure.gather.copies import count_once
 from perdure.gather.find import Found
 from perdure.gather.model import Life

@@ -7,12 +7,13 @@ import pickle
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from perdure.cluster import ONE_THREAD, code_for, guests, joined
 from perdure.errors import PerdureError
+from perdure.frozen import replace
 from perdure.gather.find import Found
 from perdure.gather.processes import registered
 from perdure.gather.surveyor import Done, How, Surveyor

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
+from msgspec import Struct
+
 from perdure.errors import LogError, PerdureError
 from perdure.files import folder_name
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.manifest import MANIFEST, object_in
@@ -28,11 +28,10 @@ _WORDS = {"lives": "lifetime", "experts": "expert", "twins": "twin"}
 _MOST_NAMES = 5  # that a message lists
 
 
-@frozen
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Differences between run folders and their protocols."""
 
-    surplus: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    surplus: Mapping[str, frozenset[str]] = {}
     """Absolute path of each log that is not planned → its ids, which are several in a file of several lifetimes."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Run folder, and what is missing there or not planned."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, get_args
 
+from msgspec import Struct
+
 from perdure.errors import PerdureError, nearest
 from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, parse_json, read_bytes
-from perdure.frozen import frozen
+from perdure.frozen import replace
 from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.model import Identity
@@ -56,14 +57,13 @@ _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _GLANCE = 1 << 16
 
 
-@frozen(eq=False)
-class ScoreFile:
+class ScoreFile(Struct, frozen=True, eq=False):
     """The scored lifetimes of one file, and what their metrics are held against."""
 
     scores: tuple[Score, ...]
-    bars: Mapping[str, Bar] = field(default_factory=dict)
+    bars: Mapping[str, Bar] = {}
     left_out: tuple[tuple[str, str], ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
 
     @property

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from perdure.curves.experts import Experts, joined, read_experts
+from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.log.read import Options
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy.typing as npt
 
 from perdure.errors import NotALog, PerdureError
+from perdure.frozen import replace
 from perdure.gather.copies import count_once
 from perdure.gather.find import Found, find_lifetimes, named_apart
 from perdure.gather.joint import beside_joint, finals, is_joint, joint_accuracies, needing, place_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from perdure.curves.model import Curves
 from perdure.errors import PerdureError
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.gather.find import Found
 from perdure.gather.model import Life
 from perdure.gather.processes import worked

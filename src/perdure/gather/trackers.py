@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from perdure.errors import LogError, NotALog, PerdureError
-from perdure.frozen import frozen
 from perdure.gather.find import find_lifetimes
 from perdure.gather.survey import survey
 from perdure.log.read import lifetimes
@@ -18,8 +19,7 @@ from perdure.metrics.engine.settings import Settings
 __all__ = ["Sent", "send"]
 
 
-@frozen
-class Sent:
+class Sent(Struct, frozen=True):
     """What reached a tracker, and what did not."""
 
     runs: Mapping[str, int]

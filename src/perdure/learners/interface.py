@@ -17,8 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from perdure.errors import LearnerError
-from perdure.frozen import frozen
 from perdure.scenario.model import Mode
 
 __all__ = [
@@ -34,8 +35,7 @@ __all__ = [
 ]
 
 
-@frozen
-class Situation:
+class Situation(Struct, frozen=True):
     """What a learner is told when a block begins.
 
     `learning` is False where nothing may be learned: rewards and labels are then withheld. Spaces
@@ -54,8 +54,7 @@ class Situation:
     classes: tuple[int, ...] | None = None
 
 
-@frozen(slots=True)
-class Transition:
+class Transition(Struct, frozen=True):
     """One step of an episode, to learn from."""
 
     observation: Any
@@ -66,8 +65,7 @@ class Transition:
     truncated: bool
 
 
-@frozen(slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """One batch, what the learner said, and what would have been right."""
 
     inputs: Any

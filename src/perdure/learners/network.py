@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-
-from perdure.frozen import frozen
+from msgspec import Struct
 
 __all__ = ["Network", "descend", "dormant_units", "gradient", "new_network", "scores"]
 
 Array = npt.NDArray[np.float64]
 
 
-@frozen
-class Network:
+class Network(Struct, frozen=True):
     """Weights and biases; a gradient has the same form."""
 
     hidden: Array

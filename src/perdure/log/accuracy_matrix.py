@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
 from perdure.errors import LogError
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.lazy import pl
 from perdure.log.formats.matrix_labels import Array
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
+from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log.problem import Level, Problem
 from perdure.log.rules import BLOCK_TYPES, MEASURE, RULES

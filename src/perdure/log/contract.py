@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from perdure.errors import LogError
+from perdure.frozen import replace
 from perdure.log.blocks import in_order
 from perdure.log.cells import folded
 from perdure.log.model import Lifetime

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from perdure.errors import LogError, UnknownName
 from perdure.frozen import frozen
@@ -45,8 +46,7 @@ _Class = TypeVar("_Class")
 TIMESTAMP_FORMAT = "%Y%m%dT%H%M%S.%f"
 
 
-@frozen
-class Identity:
+class Identity(Struct, frozen=True):
     """Who a lifetime is: settled when it is read, the same for every source and in every output."""
 
     id: str

@@ -8,7 +8,6 @@ out who falls or fails; a block's gain is the sign of its slope, however uncerta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,6 +16,7 @@ from perdure.curves.arrays import Array, late, slope, start, terminal
 from perdure.curves.experts import seconds_elapsed
 from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.curves.prepare import smooth
+from perdure.frozen import replace
 from perdure.metrics import METRICS, transfer
 from perdure.metrics.efficiency import EXPERT_NOT_SATURATED, NOT_SATURATED
 from perdure.metrics.engine.arithmetic import ratio, still_rising

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from perdure.curves.model import Curves
 from perdure.errors import PerdureError, UnknownName
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.gather.model import Life, Survey
 from perdure.gather.survey import Source, survey
 from perdure.metrics.engine.score import Score

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from perdure.errors import PerdureError
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.metrics import METRICS
 from perdure.metrics.engine.metric import Bar
 from perdure.reports.material import Material, against, alike, compared, names_of, shown_metrics

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from statistics import mean
 from typing import Any, Literal
 
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.gather.model import Life
 from perdure.metrics.engine.metric import Bar, Metric
 from perdure.reports.draw.data.groups import shown_metrics

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 from perdure import files
 from perdure.errors import PerdureError, UnknownName
+from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.gather.survey import Source
 from perdure.log.read import refuse_overwriting

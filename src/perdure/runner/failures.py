@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from perdure.runner.plan import Job
 
@@ -14,11 +15,10 @@ _ENOUGH = 3
 """Lives that fail alike in their first block, and none that gets beyond it: the next will fail too."""
 
 
-@dataclass
-class Failures:
+class Failures(Struct):
     """What failed, by id, and why."""
 
-    by_id: dict[str, str] = field(default_factory=dict)
+    by_id: dict[str, str] = {}
     _early: Counter[str] = field(default_factory=Counter)
     _hope: bool = False
 

@@ -16,9 +16,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
+from msgspec import Struct
+
 from perdure import files
 from perdure.errors import LogError
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.manifest import object_in
@@ -38,8 +39,7 @@ _TRACEBACK = "traceback.txt"
 _UNRECORDED_EXPERTS = 1  # per task variant: version 0.1 planned so many where a protocol named no number
 
 
-@frozen
-class RunFolder:
+class RunFolder(Struct, frozen=True):
     """The folder of one protocol's run."""
 
     path: Path

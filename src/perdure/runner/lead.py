@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from perdure.frozen import replace
 from perdure.learners.interface import Answer, LearnerError, SelfLed, Situation, Transition
 from perdure.runner.block import LifeBlock
 from perdure.runner.lifetime import Life

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from perdure.errors import UnknownName
 from perdure.files import folder_name, name_fault
-from perdure.frozen import frozen
+from perdure.frozen import replace
 from perdure.runner.protocol import Protocol, ScenarioPlan
 from perdure.runner.seeds import Seeds, seed_for
 from perdure.scenario.compose import single_of
@@ -25,14 +26,13 @@ PRE_DEPLOYMENT = "pre-deployment"
 _FOLDERS: Mapping[Role, str] = {"life": "lives", "expert": "experts", "twin": "twins"}
 
 
-@frozen
-class Job:
+class Job(Struct, frozen=True):
     """One life, expert or twin, to be lived: where it goes, through what, from which seeds."""
 
     id: str
     role: Role
     scenario: str
-    syllabus: Syllabus = field(hash=False, repr=False)
+    syllabus: Syllabus
     seed: int
     seeds: Seeds
 
@@ -49,8 +49,7 @@ class Job:
         return sum(1 if block.length is None else block.length for block in self.syllabus.scenario.blocks)
 
 
-@frozen
-class Plan:
+class Plan(Struct, frozen=True, dict=True):
     """What a protocol comes to. Ids and seeds depend on keys alone: life 7 is the same life in any plan."""
 
     protocol: Protocol

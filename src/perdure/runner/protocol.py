@@ -10,13 +10,13 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from perdure import files
 from perdure.errors import PerdureError, ProtocolError, nearest
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.runner.document import KEYS, MOST_LIVES, Section, checked, refuse_strange
 from perdure.runner.seeds import Seeds, seed_for
 from perdure.sample_size import lifetimes_by_rule

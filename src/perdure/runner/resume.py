@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from perdure import files
 from perdure.errors import LogError, WriteError, message_of
-from perdure.frozen import frozen
 from perdure.learners.interface import LearnerError, Saved
 from perdure.log.manifest import MANIFEST
 from perdure.log.rows import records_in
@@ -40,8 +40,7 @@ _RESTORING = "restoring"
 _START_AGAIN = "move the lifetime's folder elsewhere to start it again"
 
 
-@frozen
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """Where a life stood when its learner was kept."""
 
     life: str

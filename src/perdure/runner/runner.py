@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from perdure.errors import PerdureError, ProtocolError
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.remote import is_url
 from perdure.results import Tabular
@@ -27,15 +27,14 @@ __all__ = ["PreparedRun", "RunResult", "cores", "prepare_run", "run_learner"]
 _REPR = 40  # signs of a place that a short word shows
 
 
-@frozen(repr=False)
-class RunResult(Tabular):
+class RunResult(Tabular, Struct, frozen=True):
     """What a run came to: each life, expert and twin of one learner."""
 
     folder: RunFolder
     plan: Plan
     lived: tuple[str, ...]
     """What this run lived, in the plan's order; empty where everything was there."""
-    failed: dict[str, str] = field(hash=False)
+    failed: dict[str, str]
     """What could not be lived, and why."""
     notes: tuple[str, ...] = ()
     """What is odd about the lives that this run lived, each thing once."""
@@ -78,8 +77,7 @@ class RunResult(Tabular):
         return {"lived": self.lived, "failed": self.failed, "stopped": self.stopped, "notes": self.notes}
 
 
-@frozen(repr=False)
-class PreparedRun(Tabular):
+class PreparedRun(Tabular, Struct, frozen=True):
     """A run that can begin: what is to be lived, where and how. Nothing was lived or written yet."""
 
     into: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from perdure.frozen import frozen
+from msgspec import Struct
 
 __all__ = ["Seeds", "seed_for"]
 
@@ -25,8 +25,7 @@ def seed_for(root: int, *key: Key) -> int:
     return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-@frozen
-class Seeds:
+class Seeds(Struct, frozen=True):
     """The three seeds of a life: who learns, what comes when, and how each episode falls out."""
 
     learner: int

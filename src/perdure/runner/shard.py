@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Self
 
+from msgspec import Struct
+
 from perdure.errors import ProtocolError
-from perdure.frozen import frozen
 from perdure.runner.plan import Job, Plan
 
 __all__ = ["Shard"]
@@ -15,8 +16,7 @@ __all__ = ["Shard"]
 _MOST = 100_000
 
 
-@frozen
-class Shard:
+class Shard(Struct, frozen=True):
     """Part `number`, from 1 on, of `count`."""
 
     number: int

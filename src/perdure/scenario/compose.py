@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from perdure.errors import ScenarioError, UnknownName
+from perdure.frozen import replace
 from perdure.scenario.grammar import LONGEST
 from perdure.scenario.layouts import LAYOUTS, Phase, Request
 from perdure.scenario.model import Block, Scenario, Task

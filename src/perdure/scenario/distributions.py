@@ -10,8 +10,9 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from perdure.errors import nearest
-from perdure.frozen import frozen
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.problems import shown
 
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["DISTRIBUTIONS", "Distribution", "distribution_problem", "drawn", "episodes", "is_drawn", "iterate"]
 
 
-@frozen
-class Distribution:
+class Distribution(Struct, frozen=True):
     """A way to draw one value: what its arguments must be, and the draw itself."""
 
     form: str

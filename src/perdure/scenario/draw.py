@@ -6,7 +6,8 @@ import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
 from perdure.scenario.model import Block, Scenario
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ _LEARNING = "█"
 _MANY = "░"
 
 
-@frozen
-class Cell:
+class Cell(Struct, frozen=True):
     """One column of the drawing: the block that it belongs to, and what stands in it."""
 
     block: int

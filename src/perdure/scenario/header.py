@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from typing import Any
 
+from msgspec import Struct
+
 from perdure.errors import closest, nearest
-from perdure.frozen import frozen
 from perdure.scenario.document import Steps, TwiceNamed, is_finite, key_twice
 from perdure.scenario.layouts import LAYOUTS
 from perdure.scenario.problems import Level, shown
@@ -45,17 +45,15 @@ Report = Callable[[Level, Steps, str, str], None]
 """Takes a problem's level, place, what and fix."""
 
 
-@frozen
-class Declared:
+class Declared(Struct, frozen=True):
     """What the header says of one task: its environment, its bounds, its variants' parameters."""
 
     env: str | None = None
     bounds: tuple[float, float] | None = None
-    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    variants: Mapping[str, Mapping[str, Any]] = {}
 
 
-@frozen
-class Header:
+class Header(Struct, frozen=True):
     """The top of a syllabus; `tasks` by folded name, `info` everything else, verbatim."""
 
     name: str

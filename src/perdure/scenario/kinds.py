@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
 from perdure.scenario.distributions import is_drawn
 from perdure.scenario.parameters import parameter_key
 from perdure.scenario.problems import Level
@@ -13,8 +14,7 @@ from perdure.scenario.syllabus import Syllabus
 __all__ = ["KINDS", "KIND_RULES", "Finding"]
 
 
-@frozen
-class Finding:
+class Finding(Struct, frozen=True):
     """A problem that concerns a block (None: the whole), before its place in the file is looked up."""
 
     level: Level

@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from perdure.errors import ScenarioError
-from perdure.frozen import frozen
 from perdure.scenario.model import Task
 
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["LAYOUTS", "Layout", "Phase", "Request", "layout"]
 
 
-@frozen
-class Request:
+class Request(Struct, frozen=True):
     """What a layout is made from; lengths are experiences per task variant."""
 
     tasks: tuple[Task, ...]
@@ -32,16 +32,14 @@ class Request:
     rng: np.random.Generator
 
 
-@frozen
-class Phase:
+class Phase(Struct, frozen=True):
     """What is learned between two evaluations, and what the evaluation after it reads."""
 
     learned: tuple[tuple[Task, int], ...]
     evaluated: tuple[Task, ...]
 
 
-@frozen
-class Layout:
+class Layout(Struct, frozen=True):
     """A named way to arrange tasks into a life; `phases` start with the evaluation before learning, if any."""
 
     name: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from perdure.errors import UnknownName
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.scenario.advice import advice
@@ -46,8 +46,7 @@ class Sited(Protocol):
     def sites(self) -> Callable[[Scenario], Iterable[SiteLike]]: ...
 
 
-@frozen
-class Eligibility:
+class Eligibility(Struct, frozen=True):
     """How many values of a metric a scenario gives, for which tasks or pairs, or why none."""
 
     sites: int
@@ -57,13 +56,12 @@ class Eligibility:
     """Whether an expert is needed besides."""
 
 
-@frozen(repr=False)
-class LintReport(Tabular):
+class LintReport(Tabular, Struct, frozen=True):
     """What was found; `facts` is the same as JSON."""
 
     syllabus: Syllabus
     problems: tuple[Problem, ...]
-    metrics: Mapping[str, Eligibility] = field(hash=False)
+    metrics: Mapping[str, Eligibility]
     kind: str | None = None
     tasks: tuple[str, ...] = ()
     """As a life of it would be scored."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from functools import cached_property
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from perdure.errors import ScenarioError
-from perdure.frozen import frozen
 from perdure.results import Shown
 from perdure.words import plural
 
@@ -23,15 +23,17 @@ Mode = Literal["learn", "evaluate"]
 Subtype = Literal["wake", "sleep"]
 
 
-@frozen
-class Task:
+class Task(Struct, frozen=True):
     """A capability to be learned, in one variant; `label` is how a log writes it."""
 
     name: str
     variant: str = ""
     env: str | None = None
-    params: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    params: Mapping[str, Any] = {}
     bounds: tuple[float, float] | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.variant, self.env, self.bounds))  # parameters are a dict
 
     @property
     def label(self) -> str:
@@ -45,8 +47,7 @@ class Task:
         return cls(name, variant) if name and variant else cls(label)
 
 
-@frozen
-class Block:
+class Block(Struct, frozen=True):
     """Consecutive experiences of one mode and one task variant.
 
     `length` counts experiences, and is None where a block's length is given in steps.
@@ -57,14 +58,16 @@ class Block:
     mode: Mode
     task: str
     length: int | None
-    params: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    params: Mapping[str, Any] = {}
     subtype: Subtype = "wake"
     group: int = 0
     variant: str = ""
 
+    def __hash__(self) -> int:
+        return hash((self.mode, self.task, self.length, self.subtype, self.group, self.variant))
 
-@frozen(repr=False)
-class Scenario(Shown):
+
+class Scenario(Shown, Struct, frozen=True, dict=True):
     """The sequence of blocks of one life, and the tasks that occur in it.
 
     Task names fold case when a scenario is made; `tasks` stand in the order of their first
@@ -74,7 +77,10 @@ class Scenario(Shown):
     name: str
     tasks: tuple[Task, ...]
     blocks: tuple[Block, ...]
-    info: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    info: Mapping[str, Any] = {}
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.tasks, self.blocks))
 
     def __repr__(self) -> str:
         return f"Scenario({self.name!r}, {self.counted})"

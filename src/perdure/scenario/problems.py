@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
 from perdure.scenario.document import Steps, where
 
 __all__ = ["LEVELS", "Level", "Notes", "Problem", "of_instruction", "shown"]
@@ -14,8 +15,7 @@ Level = Literal["error", "warning", "advice"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "advice")
 
 
-@frozen
-class Problem:
+class Problem(Struct, frozen=True):
     """What is wrong, where, and what to do about it.
 
     An error makes the syllabus unfit to run; a warning is probably a slip; advice says what a

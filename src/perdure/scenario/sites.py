@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
 from perdure.scenario.learning_sites import (
     NEW_TASKS,
     after_a_change,
@@ -56,8 +57,7 @@ __all__ = [
 ]
 
 
-@frozen
-class Confounded:
+class Confounded(Struct, frozen=True):
     """Two evaluations of a task between which several tasks were learned: no transfer can be attributed."""
 
     task: str

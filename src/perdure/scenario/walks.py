@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
 from functools import lru_cache
 from itertools import chain
 from typing import TypeVar
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
 from perdure.scenario.model import Block, Scenario
 
 __all__ = ["LIFETIME", "Key", "Site", "Walk", "at_the_end", "key_text", "walked"]
@@ -20,12 +20,11 @@ LIFETIME = "whole lifetime"
 """The key of a site that is not about one task; no task label holds a space."""
 
 
-@frozen(slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """One place where a metric can be read: a task or an ordered pair, and the blocks by role."""
 
     key: Key
-    blocks: Mapping[str, tuple[int, ...]] = field(hash=False)
+    blocks: Mapping[str, tuple[int, ...]]
     flags: tuple[str, ...] = ()
     """What a reader of the value should know about this place, in words."""
 

@@ -10,7 +10,7 @@ Evaluations change nothing. So without these three each task is learned as it wo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from perdure.curves.arrays import Array
 from perdure.errors import ScenarioError, UnknownName
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.scenario.model import Scenario
 
 __all__ = ["CEILING", "NOTIONAL", "NULL", "IdealLearner", "Rewards", "performance"]
@@ -80,7 +80,7 @@ class IdealLearner:
                 f"an idealised learner has no {', '.join(sorted(unknown))}",
                 f"it has {', '.join(one.name for one in fields(self))}",
             )
-        return replace(self, **traits)  # type: ignore[arg-type]
+        return replace(self, **traits)
 
     def without_noise(self) -> IdealLearner:
         """The same learner, logging its performance itself."""

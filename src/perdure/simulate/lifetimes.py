@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
@@ -12,7 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from perdure.curves.arrays import Array
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
 from perdure.log.write.journal import Journal

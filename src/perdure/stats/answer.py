@@ -6,11 +6,12 @@ Every word, number and interval here is that of one decision or one comparison; 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
+from perdure.frozen import replace
 from perdure.metrics import METRICS
 from perdure.metrics.engine.metric import Headline, Metric
 from perdure.metrics.engine.questions import QUESTIONS, Words
@@ -173,8 +174,7 @@ def _more(count: int | None) -> str:
 # --- on one screen: what is asked of several learners --------------------------------------------
 
 
-@frozen
-class Question:
+class Question(Struct, frozen=True):
     """What is asked of a learner, the metric that answers it, and what its values are."""
 
     asks: str
@@ -208,8 +208,7 @@ def _mean(group: Group, metric: str) -> float | None:
 # --- in sentences --------------------------------------------------------------------------------
 
 
-@frozen
-class Part:
+class Part(Struct, frozen=True):
     """What the lifetimes of one group say: the verdict, the words that carry it, and the numbers behind them."""
 
     verdict: str | None
@@ -220,8 +219,7 @@ class Part:
     rest: str
 
 
-@frozen
-class Answer:
+class Answer(Struct, frozen=True):
     """Whether a learner keeps what it learns, group by group, and what else is decided of all its groups."""
 
     learner: str
@@ -295,8 +293,7 @@ _MANY = {
 """The word of a decision, of one learner and of several."""
 
 
-@frozen
-class Alike:
+class Alike(Struct, frozen=True):
     """The learners of which the same is said."""
 
     verdict: str | None

@@ -8,11 +8,11 @@ for itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from statistics import fmean
 from typing import Any
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
 from perdure.gather.model import Survey
 from perdure.metrics.engine.metric import ADAPTING, CONTINUAL
 from perdure.metrics.engine.presets import preset
@@ -34,18 +34,16 @@ CAPABILITIES: Mapping[str, str] = {
 _RATIOS = ("ste_relative", "ste_forward_transfer", "ste_reverse_transfer")
 
 
-@frozen
-class SyllabusScore:
+class SyllabusScore(Struct, frozen=True):
     """One learner in one syllabus: the mean over its lifetimes of each value, and of those beside experts."""
 
     name: str
     lifetimes: int
     score: float | None
-    values: Mapping[str, float] = field(hash=False)
+    values: Mapping[str, float]
 
 
-@frozen
-class Answer:
+class Answer(Struct, frozen=True):
     """A question, the metric that answers it, and its mean over the syllabi that have a value."""
 
     question: str
@@ -54,8 +52,7 @@ class Answer:
     syllabi: int
 
 
-@frozen
-class Capability:
+class Capability(Struct, frozen=True):
     """One Core Capability of one learner."""
 
     learner: str

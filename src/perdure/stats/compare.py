@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
-from perdure.frozen import frozen
+from perdure.frozen import replace
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
@@ -138,8 +138,7 @@ def _column(lives: Sequence[Score], metric: str) -> Array:
 # --- one metric -----------------------------------------------------------------------------------
 
 
-@frozen(eq=False)
-class _Sides:
+class _Sides(Struct, frozen=True, eq=False):
     """Both systems on the scale that decides, and what experts add to the variance."""
 
     ours: Array

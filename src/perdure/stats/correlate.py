@@ -8,9 +8,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from perdure.errors import PerdureError
-from perdure.frozen import frozen
 from perdure.gather.model import SCHEMA
 from perdure.lazy import pl
 from perdure.metrics.engine.score import DEFINITIONS, Score
@@ -26,8 +26,7 @@ __all__ = ["Correlation", "Correlations", "correlate", "spearman_p"]
 _FEWEST = 3
 
 
-@frozen
-class Correlation:
+class Correlation(Struct, frozen=True):
     """Two metrics over the lifetimes that have both; None is what could not be said, and `why` says why."""
 
     first: str
@@ -41,11 +40,10 @@ class Correlation:
 
     def as_json(self) -> dict[str, Any]:
         """The correlation as one JSON object."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: getattr(self, name) for name in self.__struct_fields__}
 
 
-@frozen(repr=False)
-class Correlations(Tabular):
+class Correlations(Tabular, Struct, frozen=True):
     """Every pair of metrics over the lifetimes given."""
 
     pairs: tuple[Correlation, ...]

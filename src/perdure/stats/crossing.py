@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
-from perdure.frozen import frozen
 from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.metric import AveragedAs
 from perdure.metrics.engine.score import Score
@@ -26,8 +26,7 @@ Sharing = Literal["shared", "own", "partly", "unknown"]
 _Ids = frozenset[tuple[str, str]]
 
 
-@frozen(eq=False)
-class Crossing:
+class Crossing(Struct, frozen=True, eq=False):
     """The lives of one side, and the experts that each was held against."""
 
     sharing: Sharing

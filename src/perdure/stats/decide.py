@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from perdure.errors import PerdureError
-from perdure.frozen import frozen
+from perdure.frozen import replace
 from perdure.metrics.engine.metric import AveragedAs, Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
@@ -134,8 +134,7 @@ def on_scale(bar: Bar, values: Array) -> tuple[Array, AveragedAs]:
 # --- one group ------------------------------------------------------------------------------------
 
 
-@frozen(eq=False)
-class Sample:
+class Sample(Struct, frozen=True, eq=False):
     """Lifetimes on the scale that decides: one value each, and the parts of the variance of their mean."""
 
     values: Array

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
+from perdure.frozen import replace
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
 from perdure.stats.model import Tails
 from perdure.stats.power import Beside, Question, lifetimes_exact, power
@@ -17,8 +18,7 @@ _EXPERTS = (TOO_FEW_EXPERTS, FEW_EXPERTS, 10, 20)
 _ALL = 1_000_000  # lifetimes: as many as anyone likes
 
 
-@frozen
-class Dial:
+class Dial(Struct, frozen=True):
     """The power to see an effect at each number of lifetimes and of experts per task."""
 
     tasks: int

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Literal
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
 from perdure.stats.model import LEVEL
 from perdure.stats.pairing import Pairing
 
@@ -16,8 +16,7 @@ __all__ = ["Comparison", "Difference", "DifferenceScale", "Summary"]
 DifferenceScale = Literal["difference", "ratio"]
 
 
-@frozen
-class Difference:
+class Difference(Struct, frozen=True):
     """One metric of a system against a baseline; None is what could not be said, and `why` says why."""
 
     metric: str
@@ -82,11 +81,10 @@ class Difference:
 
     def as_json(self) -> dict[str, Any]:
         """The difference as one JSON object."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "metric"}
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "metric"}
 
 
-@frozen
-class Summary:
+class Summary(Struct, frozen=True):
     """One metric of one system by itself, on the scale that decides brought back."""
 
     n: int
@@ -94,8 +92,7 @@ class Summary:
     sd: float | None
 
 
-@frozen
-class Comparison:
+class Comparison(Struct, frozen=True):
     """A system against a baseline over all metrics they share."""
 
     system: str
@@ -103,15 +100,15 @@ class Comparison:
     scenario_type: str | None
     measure: str | None
     pairing: Pairing
-    differences: Mapping[str, Difference] = field(hash=False)
+    differences: Mapping[str, Difference]
     """What is shown."""
-    alone: Mapping[str, tuple[Summary, Summary]] = field(default_factory=dict, hash=False)
+    alone: Mapping[str, tuple[Summary, Summary]] = {}
     """Metric → what each of the two is by itself, over all its lifetimes, with or without a partner."""
-    only_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    only_in: Mapping[str, tuple[str, ...]] = {}
     """System → metrics that the other has no value of."""
     left_out: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
-    tested: Mapping[str, Difference] = field(default_factory=dict, hash=False)
+    tested: Mapping[str, Difference] = {}
     """The family, whatever of it is shown."""
     learner: str | None = None
     """Whose scenario types are compared, where they are the systems."""

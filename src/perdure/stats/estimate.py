@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct
 
-from perdure.frozen import frozen
+from perdure.frozen import replace
 from perdure.metrics.engine.arithmetic import median
 from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.metric import Bar
@@ -113,8 +113,7 @@ def _reasons(lives: Sequence[Score], metric: str) -> str:
 # --- flags travel: what lifetimes' values carry, counted over lifetimes ---------------------------
 
 
-@frozen
-class Flagged:
+class Flagged(Struct, frozen=True):
     """What a reader of values should know, and of how many lifetimes it holds."""
 
     flag: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from perdure.errors import PerdureError
+from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.log.model import Identity
 from perdure.metrics.engine.measure import restricted

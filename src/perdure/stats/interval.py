@@ -9,8 +9,8 @@ from itertools import chain
 from operator import mul
 
 import numpy as np
+from msgspec import Struct
 
-from perdure.frozen import frozen
 from perdure.metrics import METRICS
 from perdure.metrics.engine.arithmetic import student_975
 from perdure.metrics.engine.blocks import BlockSummary
@@ -41,8 +41,7 @@ _ROUNDING = 1e-12  # values that differ by less than this share of their size ar
 _EXACT_RANKS = 60  # differences; up to here all 2ⁿ signs are counted, by their rank sums
 
 
-@frozen
-class Interval:
+class Interval(Struct, frozen=True):
     """A mean with the variance of that mean and its degrees of freedom."""
 
     mean: float

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
 from itertools import combinations
 from string import ascii_lowercase
 from typing import Any
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.compare import compare_lives
@@ -19,15 +19,14 @@ from perdure.stats.pairing import Want
 __all__ = ["Letters", "lettered", "letters_of"]
 
 
-@frozen
-class Letters:
+class Letters(Struct, frozen=True):
     """Who differs from whom in one scenario type and measure."""
 
     scenario_type: str | None
     measure: str | None
     tests: int
     """Pairs × metrics, which Holm's adjustment ran over."""
-    by_metric: Mapping[str, Mapping[str, str]] = field(hash=False)
+    by_metric: Mapping[str, Mapping[str, str]]
     """Metric → system → its letters; two that share none differ."""
     learner: str | None = None
     """Whose scenario types are compared, where they are the systems."""

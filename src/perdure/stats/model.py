@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.metrics.engine.metric import AveragedAs, Bar
 from perdure.results import Tabular
@@ -40,8 +39,7 @@ LEVEL = 0.95
 """Of intervals, unless asked otherwise."""
 
 
-@frozen
-class Decision:
+class Decision(Struct, frozen=True):
     """What lifetimes say about one metric: the estimate, its interval, and whether that decides anything.
 
     Everything that prints a verdict prints it from here, so that one question has one answer.
@@ -95,8 +93,7 @@ class Decision:
         return next((note for note in self.notes if isinstance(note, Withheld)), None)
 
 
-@frozen
-class Estimate:
+class Estimate(Struct, frozen=True):
     """What the lifetimes of one group say about one metric."""
 
     metric: str
@@ -234,14 +231,13 @@ class Estimate:
         }
 
 
-@frozen(repr=False)
-class Group(Tabular):
+class Group(Tabular, Struct, frozen=True):
     """Lifetimes that may be pooled, and what each metric comes to over them."""
 
     group: str
     """Its name: what its lifetimes have in common."""
     n: int
-    estimates: Mapping[str, Estimate] = field(hash=False)
+    estimates: Mapping[str, Estimate]
     lives: tuple[str, ...] = ()
     learner: str | None = None
     scenario_type: str | None = None
@@ -250,7 +246,7 @@ class Group(Tabular):
     unit: str | None = None
     direction: str = "higher"
     """Which values of the measure are better."""
-    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
+    bounds: Mapping[str, tuple[float, float]] = {}
     """Task → its bounds, if they are known beforehand."""
     preset: str = STANDARD
     notes: tuple[str, ...] = ()

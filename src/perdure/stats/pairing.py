@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
+from msgspec import Struct
+
 from perdure.errors import PerdureError
-from perdure.frozen import frozen
 from perdure.metrics.engine.score import Score
 from perdure.words import plural
 
@@ -16,8 +17,7 @@ __all__ = ["Pairing", "Want", "pair"]
 Want = Literal["auto", "yes", "no"]
 
 
-@frozen
-class Pairing:
+class Pairing(Struct, frozen=True):
     """Two systems' lives side by side, or apart; `told` says which, and on what grounds."""
 
     paired: bool

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from perdure.errors import PerdureError
-from perdure.frozen import frozen
+from perdure.frozen import replace
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.metric import AveragedAs, Bar
 from perdure.metrics.engine.score import Score
@@ -32,8 +32,7 @@ __all__ = ["PilotMetric", "check_effect", "pilot_metrics", "spread_bound", "tail
 _MOST_REDRAWN = 3_000  # lifetimes; the mean of more is as good as normal, whatever their shape
 
 
-@frozen
-class PilotMetric:
+class PilotMetric(Struct, frozen=True):
     """What a pilot says of one metric; None is what could not be said, and `why` says why."""
 
     metric: str
@@ -67,12 +66,12 @@ class PilotMetric:
     """The effect that so many would see, at the upper bound, in the unit of `detect`."""
     beside: Beside | None = None
     """The experts that are counted on, at the upper bound of both spreads."""
-    dial: Dial | None = field(default=None, hash=False)
+    dial: Dial | None = None
     why: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The metric as one JSON object."""
-        found = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("metric", "beside")}
+        found = {name: getattr(self, name) for name in self.__struct_fields__ if name not in ("metric", "beside")}
         return {
             **found,
             "experts": self.beside.each if self.beside else None,
@@ -80,8 +79,7 @@ class PilotMetric:
         }
 
 
-@frozen
-class _Seen:
+class _Seen(Struct, frozen=True):
     """One metric of a pilot on the scale that decides: the values of each side, and experts that vary."""
 
     sides: tuple[Array, ...]
@@ -160,8 +158,7 @@ def check_effect(metric: str, wanted: float, *, logs: bool) -> None:
         raise PerdureError("that is no effect to detect", "give a positive number", where=f"{metric}={wanted:g}")
 
 
-@frozen
-class _Ask:
+class _Ask(Struct, frozen=True):
     """What is asked of every metric alike."""
 
     question: Question

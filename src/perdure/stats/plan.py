@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from perdure.errors import PerdureError
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.metrics.engine.presets import headline
 from perdure.results import Tabular
@@ -23,8 +22,7 @@ from perdure.stats.power import Beside, Question, lifetimes_exact, power
 __all__ = ["Cost", "Plan", "family", "make_plan"]
 
 
-@frozen
-class Cost:
+class Cost(Struct, frozen=True):
     """What the planned lifetimes and their experts come to."""
 
     lives: int
@@ -69,8 +67,7 @@ class Cost:
         }
 
 
-@frozen(repr=False)
-class Plan(Tabular):
+class Plan(Tabular, Struct, frozen=True):
     """How many lifetimes an effect of k standard deviations needs, and what a given number can see."""
 
     question: Question
@@ -89,11 +86,11 @@ class Plan(Tabular):
     power: float
     curve: tuple[tuple[int, float], ...]
     """Lifetimes and their power."""
-    dial: Dial | None = field(default=None, hash=False)
-    pilot: Mapping[str, PilotMetric] = field(default_factory=dict, hash=False)
+    dial: Dial | None = None
+    pilot: Mapping[str, PilotMetric] = {}
     cost: Cost | None = None
     notes: tuple[str, ...] = ()
-    prior: Mapping[str, PilotMetric] = field(default_factory=dict, hash=False)
+    prior: Mapping[str, PilotMetric] = {}
     """What a pilot would say, from the lives of a study, where there is none."""
 
     def __repr__(self) -> str:

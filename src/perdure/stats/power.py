@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from perdure.errors import PerdureError
-from perdure.frozen import frozen
 from perdure.sample_size import check_rates
 from perdure.stats.crossing import TOO_FEW_EXPERTS
 from perdure.stats.interval import Part, interval_of
@@ -24,8 +24,7 @@ _FEWEST: dict[Tails, int] = {"two": 3, "one": 2}  # of two there are values only
 _AT_ONCE = 2_000_000
 
 
-@frozen
-class Beside:
+class Beside(Struct, frozen=True):
     """The experts beside the lifetimes: `each` of every task, differing by `spread` sd of lifetimes."""
 
     each: int

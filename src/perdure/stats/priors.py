@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from perdure.errors import PerdureError, closest, nearest
-from perdure.frozen import frozen
 from perdure.metrics.efficiency import relative_performance, sample_efficiency
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.metric import AveragedAs
@@ -28,8 +29,7 @@ Spread = tuple[float, float]
 """What half of the kinds of lives stayed below, and nine in ten of them."""
 
 
-@frozen
-class Prior:
+class Prior(Struct, frozen=True):
     """How one metric differed, on the scale that decides: points, or logarithms of ratios."""
 
     scale: AveragedAs

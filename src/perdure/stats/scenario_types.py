@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from perdure.errors import PerdureError
+from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.metrics.engine.score import Score
 from perdure.stats.groups import left_out_of, usable

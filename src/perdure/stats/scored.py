@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Struct
+
 from perdure.errors import PerdureError
-from perdure.frozen import frozen
 from perdure.gather.model import Survey
 from perdure.results import sealed
 from perdure.stats.groups import groups, not_pooled
@@ -14,8 +15,7 @@ from perdure.stats.model import Group
 __all__ = ["Grouped", "grouped"]
 
 
-@frozen(eq=False)
-class Grouped:
+class Grouped(Struct, frozen=True, eq=False):
     """A survey, and what its groups come to."""
 
     survey: Survey

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perdure.frozen import replace
 from perdure.stats.exact import shared_out_test, sign_flip_test
 from perdure.stats.interval import constant, signed_rank_test
 from perdure.stats.model import Array

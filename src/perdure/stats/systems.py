@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from perdure.errors import PerdureError, UnknownName
-from perdure.frozen import frozen
+from perdure.frozen import replace
 from perdure.gather.model import SCHEMA, Survey
 from perdure.lazy import pl
 from perdure.metrics.engine.declare import METRICS
@@ -36,21 +37,19 @@ __all__ = ["Comparisons", "System", "by_learner", "compare_systems", "systems_of
 _Stratum = tuple[str | None, str | None]
 
 
-@frozen
-class System:
+class System(Struct, frozen=True):
     """What is compared: one learner's lifetimes, from one place."""
 
     name: str
     lives: tuple[Score, ...]
-    bars: Mapping[str, Bar] = field(hash=False)
+    bars: Mapping[str, Bar]
     place: str = ""
     """What the place it comes from is called."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Path and reason."""
 
 
-@frozen(repr=False)
-class Comparisons(Tabular):
+class Comparisons(Tabular, Struct, frozen=True):
     """Every system against the baseline."""
 
     systems: tuple[str, ...]

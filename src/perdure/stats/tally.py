@@ -6,10 +6,10 @@ The form of Tables 14 and F.19 of Baker et al. 2023, with the tail that the thre
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
@@ -20,18 +20,16 @@ from perdure.words import short
 __all__ = ["Row", "Tally", "tally_of_groups", "tally_of_systems"]
 
 
-@frozen
-class Row:
+class Row(Struct, frozen=True):
     """One system: what its lifetimes decide about each metric."""
 
     system: str
     n: int
-    decisions: Mapping[str, Decision] = field(hash=False)
+    decisions: Mapping[str, Decision]
     """Metric → decision, of those that have a value."""
 
 
-@frozen
-class Tally:
+class Tally(Struct, frozen=True):
     """One row per system, one column per headline metric."""
 
     preset: str

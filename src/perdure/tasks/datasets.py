@@ -12,12 +12,11 @@ for dataset in syllabus.datasets():
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
-from perdure.frozen import frozen
 from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Mode, Task
 from perdure.tasks.interface import BatchTask, Parameter, TaskError, guarded, settled
@@ -37,24 +36,22 @@ def taken_by(declared: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
     return declared if any(one.name == BATCH_SIZE.name for one in declared) else (BATCH_SIZE, *declared)
 
 
-@frozen
-class Answered:
+class Answered(Struct, frozen=True):
     """A batch that was answered: the parameters as the syllabus gives them, and what is to be logged."""
 
     number: int
-    given: Mapping[str, Any] = field(hash=False)
-    values: Mapping[str, float] = field(hash=False)
+    given: Mapping[str, Any]
+    values: Mapping[str, float]
 
 
-@frozen
-class _Batch:
+class _Batch(Struct, frozen=True):
     """What a learner is given to answer."""
 
     number: int
-    given: Mapping[str, Any] = field(hash=False)
-    inputs: np.ndarray = field(hash=False, repr=False)
-    labels: np.ndarray = field(hash=False, repr=False)
-    info: Mapping[str, Any] = field(hash=False)
+    given: Mapping[str, Any]
+    inputs: np.ndarray
+    labels: np.ndarray
+    info: Mapping[str, Any]
 
 
 class Dataset:

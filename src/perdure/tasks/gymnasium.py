@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
 from typing import Any
 
 import gymnasium
+from msgspec import Struct, field
 
 from perdure.errors import nearest
-from perdure.frozen import frozen
+from perdure.frozen import replace
 from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Task
 from perdure.tasks.interface import Direction, EpisodeEnd, EpisodeTask, Parameter, TaskError
@@ -26,19 +26,18 @@ Env = gymnasium.Env[Any, Any]
 _NOT_PARAMETERS = ("self", "render_mode")
 
 
-@frozen
-class GymnasiumTask:
+class GymnasiumTask(Struct, frozen=True):
     """An environment as a task; reward is its measure unless its class declares others."""
 
     name: str
     summary: str
-    create: Callable[..., Env] = field(repr=False)
+    create: Callable[..., Env]
     """Makes the environment; takes `keywords`, where they are known."""
     keywords: tuple[str, ...] | None = None
     """What `create` takes by keyword; None where it takes any."""
-    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    names: Mapping[str, str] = {}
     """What a syllabus calls some of the keywords."""
-    measures: Mapping[str, Direction] = field(default_factory=lambda: {"reward": "higher"}, hash=False)
+    measures: Mapping[str, Direction] = field(default_factory=lambda: {"reward": "higher"})
     parameters: tuple[Parameter, ...] | None = None
     told_by_reset: bool = False
 
@@ -130,8 +129,7 @@ class Remade(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=seed, options=others or None)
 
 
-@frozen
-class Wrapped:
+class Wrapped(Struct, frozen=True):
     """An episode task whose environment is wrapped, from left to right."""
 
     kind: EpisodeTask

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
+from msgspec import Struct
+
 from perdure.errors import PerdureError, TaskError, nearest
-from perdure.frozen import frozen
 from perdure.registry import Registry
 from perdure.scenario.model import Mode, Task
 
@@ -40,8 +40,7 @@ Direction = Literal["higher", "lower"]
 T = TypeVar("T")
 
 
-@frozen
-class Parameter:
+class Parameter(Struct, frozen=True):
     """One thing about a task that a syllabus may set: its default, what it may be, and what it means.
 
     A number lies within `low` and `high`, where they are given; anything else is one of `choices`. A
@@ -80,16 +79,15 @@ class Parameter:
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
 
-@frozen
-class EpisodeEnd:
+class EpisodeEnd(Struct, frozen=True):
     """What happened between a reset and the end of what followed it."""
 
     reward: float
     steps: int
     terminated: bool = False
     truncated: bool = False
-    params: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    info: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    params: Mapping[str, Any] = {}
+    info: Mapping[str, Any] = {}
     """The environment's own `info` of the last step."""
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from perdure.frozen import replace
 from perdure.gather.model import Life, Survey
 from perdure.gather.survey import Frame, Source
 from perdure.settings import Settings

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.gather.survey import Frame, Source, survey
 from perdure.settings import Settings

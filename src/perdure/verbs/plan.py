@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from perdure.errors import PerdureError, UnknownName
+from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.gather.survey import Frame, Source
 from perdure.settings import Settings

@@ -7,12 +7,12 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from perdure.curves.model import Curves
 from perdure.errors import PerdureError
+from perdure.frozen import replace
 from perdure.gather.copies import count_once
 from perdure.gather.find import find_lifetimes, named_apart
 from perdure.gather.model import Life, Survey

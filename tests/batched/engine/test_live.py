@@ -27,7 +27,7 @@ from perdure.batched.tasks import Family
 from perdure.errors import LearnerError, ProtocolError, TaskError
 from perdure.learners.batched_names import CORES, METHODS
 
-HEAVY = ["polars", "msgspec", "gymnasium", "typer", "rich", "scipy.stats", "matplotlib", "plotly", "jinja2"]
+HEAVY = ["polars", "gymnasium", "typer", "rich", "scipy.stats", "matplotlib", "plotly", "jinja2"]
 
 
 def test_a_life_alone_is_bit_for_bit_the_life_among_others(
@@ -208,7 +208,7 @@ def test_two_devices_give_the_lives_of_one(together: dict[str, Any], tmp_path: P
     assert all(same(found[identity], together[identity]) for identity in found)
 
 
-def test_living_needs_nothing_but_jax_and_numpy() -> None:
+def test_running_needs_nothing_but_jax_numpy_and_msgspec() -> None:
     code = (
         "import sys\n"
         "class Absent:\n"

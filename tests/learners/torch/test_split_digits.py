@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import perdure
+from perdure.frozen import replace
 from perdure.runner.protocol import read_protocols
 
 FILE = Path(__file__).parents[3] / "examples" / "protocols" / "split-digits.toml"

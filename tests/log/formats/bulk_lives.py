@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from perdure.errors import LogError
+from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.log.read import Options, lifetimes
 from perdure.metrics.engine.contract import lifetime_of, random_blocks

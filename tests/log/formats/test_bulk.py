@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -16,6 +15,7 @@ from tests.log.formats.bulk_lives import LENGTH, SCENARIO, all_of, array, assert
 
 import perdure
 from perdure.errors import LogError
+from perdure.frozen import replace
 from perdure.gather.survey import survey
 from perdure.log.formats import bulk
 from perdure.log.formats.bulk import BULK

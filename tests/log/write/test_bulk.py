@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +11,7 @@ from tests.log.formats.bulk_lives import LENGTH, SCENARIO, all_of, array, severa
 
 import perdure
 from perdure.errors import LogError, PerdureError
+from perdure.frozen import replace
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.write import bulk_rows
 from perdure.scenario.model import Block, Scenario

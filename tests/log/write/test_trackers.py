@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perdure
+from perdure.frozen import replace
 from perdure.gather.trackers import send
 from perdure.log.formats.tensorboard import scalars_in
 from perdure.log.write.events import records

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 from perdure.curves.experts import Experts
 from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.errors import LogError
+from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.log.read import lifetimes
 from perdure.log.write.bulk import write_lives

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from perdure.curves.model import Curve
 from perdure.errors import MetricError, PerdureError, UnknownName
+from perdure.frozen import replace
 from perdure.metrics import METRICS
 from perdure.metrics.engine.contract import check_metric
 from perdure.metrics.engine.declare import declaring, metric

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tests.metrics.written import LIFE, written
 import perdure
 from perdure.curves.model import Prep
 from perdure.errors import UnknownName
+from perdure.frozen import replace
 from perdure.gather.outputs import FILES, block_table, lifetime_table, write_outputs
 from perdure.gather.survey import score, survey
 from perdure.log.model import Lifetime

@@ -1,6 +1,6 @@
 """Learners that are compiled: pure functions over trees of arrays, and methods that bend how they learn (extra `jax`).
 
-Nothing here, and nothing that it imports, needs more than JAX and NumPy.
+Nothing here, and nothing that it imports, needs more than JAX, NumPy and msgspec.
 """
 
 from perdure.lazy import loading

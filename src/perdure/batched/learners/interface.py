@@ -8,14 +8,13 @@ core and any number of methods together.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from msgspec import Struct
 
 from perdure.batched.tasks.chance import under
-from perdure.frozen import frozen
 
 __all__ = ["Answer", "Core", "Learner", "Learnt", "Method", "Setting", "Transition", "chosen"]
 
@@ -55,8 +54,7 @@ class Setting(NamedTuple):
     """How many experiences a life learns from, at most."""
 
 
-@frozen
-class Core:
+class Core(Struct, frozen=True):
     """How weights begin, what they answer, and which way an experience pushes them.
 
     `push` may carry something along within an episode, such as a trace, which begins as `held`. `again` is the push
@@ -83,8 +81,7 @@ def _unbent(push: Tree, weights: Tree, memory: Tree, task: Any, on: Any) -> tupl
     return push, memory
 
 
-@frozen
-class Method:
+class Method(Struct, frozen=True):
     """What continual learning does beside learning; every part that is left out changes nothing."""
 
     name: str
@@ -113,12 +110,11 @@ class Learnt(NamedTuple):
     memories: tuple[Tree, ...]
 
 
-@frozen
-class Learner:
+class Learner(Struct, frozen=True):
     """A core and its methods, as one thing to be lived by."""
 
     core: Core
-    methods: tuple[Method, ...] = field(default=())
+    methods: tuple[Method, ...] = ()
 
     def init(self, key: Key) -> Learnt:
         """A learner that has not learned anything."""

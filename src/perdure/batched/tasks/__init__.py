@@ -1,6 +1,6 @@
 """Tasks that are compiled: families of pure functions whose members differ by numbers (extra `jax`).
 
-Nothing here, and nothing that it imports, needs more than JAX and NumPy.
+Nothing here, and nothing that it imports, needs more than JAX, NumPy and msgspec.
 """
 
 from perdure.lazy import loading

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 
 from perdure.errors import TaskError
-from perdure.frozen import frozen
 from perdure.tasks.interface import Direction, Parameter, settled
 
 __all__ = ["EPISODES", "Batch", "Family", "Step"]
@@ -23,8 +22,7 @@ Batch = tuple[Any, Any]
 """Inputs, a row per example; and the examples' labels."""
 
 
-@frozen
-class Family:
+class Family(Struct, frozen=True):
     """Pure functions of a key, a state, an action and parameters, which are a vector of numbers.
 
     A family of episodes has `reset` and `step`; one of batches has `draw`, whose third argument says whether
@@ -32,18 +30,18 @@ class Family:
     """
 
     name: str
-    parameters: tuple[Parameter, ...] = field(hash=False)
+    parameters: tuple[Parameter, ...]
     observation: int
     """How long an observation is, or an example."""
     outputs: int
     """How many actions there are, or classes."""
-    measures: Mapping[str, Direction] = field(hash=False, default_factory=lambda: EPISODES)
-    reset: Callable[[Any, Any], tuple[Any, Any]] | None = field(hash=False, default=None)
-    step: Callable[[Any, Any, Any, Any], Step] | None = field(hash=False, default=None)
-    draw: Callable[[Any, Any, bool], Batch] | None = field(hash=False, default=None)
+    measures: Mapping[str, Direction] = field(default_factory=lambda: EPISODES)
+    reset: Callable[[Any, Any], tuple[Any, Any]] | None = None
+    step: Callable[[Any, Any, Any, Any], Step] | None = None
+    draw: Callable[[Any, Any, bool], Batch] | None = None
     batch: int = 0
     """Examples in a batch, where it is lived in batches."""
-    encode: Callable[[Mapping[str, Any], str], np.ndarray] | None = field(hash=False, default=None)
+    encode: Callable[[Mapping[str, Any], str], np.ndarray] | None = None
     """Makes the vector, where parameters are not numbers as they stand; it is then `width` long."""
     width: int = 0
 

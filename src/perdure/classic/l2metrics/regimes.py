@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import Struct
+
 from perdure.classic.l2metrics31 import L2METRICS_31, NAMES, Regimes, by_experience, saturation_of
 from perdure.curves.model import Curves
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.metrics.engine.measure import evaluate
 from perdure.metrics.engine.metric import Context, Metric
@@ -58,8 +59,7 @@ def regime_table(curves: Curves, context: Context) -> dict[str, list[Any]]:
     return _Filling(curves, context).table()
 
 
-@frozen(eq=False)
-class _Filling:
+class _Filling(Struct, frozen=True, eq=False):
     """What l2metrics' columns are filled from."""
 
     curves: Curves

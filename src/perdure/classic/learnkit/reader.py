@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from perdure.classic.learnkit.tree import BLOCK_REPORT, BOOKKEEPING, SPACES, Phase
 from perdure.errors import LogError, nearest
+from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.blocks import in_order

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from perdure.frozen import frozen
+from msgspec import Struct
 
 __all__ = ["BATCH_COLUMNS", "BLOCK_REPORT", "BOOKKEEPING", "EPISODE_COLUMNS", "OURS", "SPACES", "Phase"]
 
@@ -26,8 +26,7 @@ BOOKKEEPING = frozenset((*EPISODE_COLUMNS, *BATCH_COLUMNS, *SPACES, *OURS))
 _PHASE = r"(?ia)(?:(\d{1,9})-)?(\d{1,9})\.?(train|test)"
 
 
-@frozen
-class Phase:
+class Phase(Struct, frozen=True):
     """A phase as an annotation or a folder names it: `1.train`, or `2-1.test` with its place in the syllabus."""
 
     number: int

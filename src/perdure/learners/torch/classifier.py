@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from msgspec import Struct
 from torch import Tensor
 from torch.nn import functional
 
-from perdure.frozen import frozen
 from perdure.learners.interface import Answer, LearnerError, Situation
 from perdure.learners.state import Arrays, Kept
 from perdure.learners.torch.network import Network, new_network
@@ -27,8 +27,7 @@ Slopes = dict[str, Tensor]
 """One tensor for each parameter of the network, by name."""
 
 
-@frozen
-class Batch:
+class Batch(Struct, frozen=True):
     """Examples to learn from: inputs, labels as outputs of their head, and which head that is."""
 
     inputs: Tensor

@@ -7,10 +7,10 @@ MLflow writes `run_id,key,value,step,timestamp`, a row per value (`convertMetric
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from perdure.errors import LogError
+from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats import packed

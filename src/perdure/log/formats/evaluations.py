@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from perdure import files
 from perdure.errors import LogError, NotALog
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.log.model import Direction
 from perdure.log.places import as_text
 from perdure.log.read import Options

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from perdure.errors import LogError
+from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixLifetime, MatrixPassage, Unit, passage_of
 from perdure.log.formats.matrix_files import looks_like_matrix, raw_matrices, read_baseline

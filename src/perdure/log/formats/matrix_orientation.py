@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from perdure.errors import LogError
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.log.formats.matrix_labels import Array, fits
 
 __all__ = ["ROWS", "Orientation", "Rows", "orientation", "orientations", "undecided"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, get_args
 
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError, UnknownName
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.log.accuracy_matrix import LIMITS, AccuracyMatrix, Array, Baseline, Unit, extremes, with_baselines
 from perdure.log.formats.matrix_labels import unlabelled
 from perdure.log.formats.matrix_orientation import ROWS, Orientation, Rows, orientations, undecided

@@ -12,7 +12,6 @@ import ast
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 
 from perdure import files
 from perdure.errors import LogError, NotALog
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixLifetime
 from perdure.log.formats.matrix import lifetime_of
 from perdure.log.formats.matrix_settled import RawMatrix, accuracy_matrices, matrix_of_cells

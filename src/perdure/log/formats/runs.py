@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from perdure.errors import LogError, NotALog
+from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log.formats.column_names import IDENTITY, table_shape
 from perdure.log.formats.table import rows_lifetimes

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -19,7 +18,7 @@ import numpy.typing as npt
 
 from perdure import files
 from perdure.errors import LogError
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats.matrix_files import arrays_of

@@ -7,13 +7,13 @@ each time, or experiences that the tool counts in the order of learning, still t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError
+from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats import long, triplets

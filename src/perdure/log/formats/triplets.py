@@ -6,11 +6,11 @@ They are the known cells of an accuracy matrix, in any order. A cell that is the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from perdure.errors import LogError
+from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.accuracy_matrix import AccuracyMatrix

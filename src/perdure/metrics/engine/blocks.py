@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from perdure.curves.model import Curves
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.lazy import pl
 from perdure.log.model import Passage
 from perdure.scenario.model import Block

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from perdure.errors import MetricError, UnknownName
+from perdure.frozen import replace
 from perdure.metrics.engine.declare import METRICS, Preset, declaring
 from perdure.metrics.engine.metric import Metric
 from perdure.stopping import Stopped

@@ -10,6 +10,8 @@ from functools import cached_property
 from textwrap import shorten
 from typing import Any, Literal, get_type_hints
 
+from msgspec import Struct
+
 from perdure.curves.model import Curves
 from perdure.curves.twin import Twin
 from perdure.errors import MetricError
@@ -86,8 +88,7 @@ class Good:
     """On a scale of 100, where the document gives a number."""
 
 
-@frozen
-class Bar:
+class Bar(Struct, frozen=True):
     """What a metric is held against: beyond `threshold` lies lifelong learning."""
 
     threshold: float | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,6 +11,7 @@ import numpy as np
 from perdure.curves.beside import Beside
 from perdure.curves.model import Curve, Curves, Expert
 from perdure.curves.together import over_each
+from perdure.frozen import replace
 from perdure.metrics.engine.measured import Broken
 from perdure.metrics.engine.metric import ADAPTERS, Context, Metric
 from perdure.scenario.sites import Site

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
+from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log.model import Identity
 from perdure.metrics.engine.blocks import BlockSummary
@@ -32,8 +33,7 @@ class OtherCode(str):
     __slots__ = ()
 
 
-@frozen(eq=False, repr=False)
-class Score(Tabular):
+class Score(Tabular, Struct, frozen=True, eq=False):
     """One lifetime, measured."""
 
     identity: Identity
@@ -44,14 +44,14 @@ class Score(Tabular):
     blocks: Sequence[BlockSummary] = ()
     learning_experiences: int = 0
     evaluation_experiences: int = 0
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, int] = {}
     """Rows that do not count, by reason."""
     notes: tuple[str, ...] = ()
     not_learned: tuple[str, ...] = ()
     """Tasks that never reached the performance at which they count as learned."""
-    measures: Mapping[str, str] = field(default_factory=dict)
+    measures: Mapping[str, str] = {}
     """Task → its own measure, where tasks have measures of their own."""
-    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[float, float]] = {}
     """Task → (min, max) as measured, where they were given or the log records them; not what the data span."""
     protocol: Any = None
     """As the manifest states it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import groupby, islice, tee
 from typing import Any
@@ -18,6 +17,7 @@ from perdure.curves.lives import Asked
 from perdure.curves.model import Curves, Prep
 from perdure.curves.twin import twin_of
 from perdure.errors import MetricError
+from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage
 from perdure.log.model import Direction, Identity, Lifetime

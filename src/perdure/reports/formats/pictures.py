@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.gather.model import Life
 from perdure.reports.draw import KINDS
 from perdure.reports.draw.data import matrices

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from perdure.runner.engines.work import Event, Tell, Work
 from perdure.runner.failures import Failures
@@ -52,8 +53,7 @@ def live_here(jobs: Sequence[Job], work: Work) -> dict[str, str]:
     return failures.by_id
 
 
-@dataclass
-class _Progress:
+class _Progress(Struct):
     job: Job
     tell: Tell
     done: int = 0

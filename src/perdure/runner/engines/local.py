@@ -15,11 +15,11 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
+from msgspec import Struct, field
 
 from perdure import files
 from perdure.cluster import ONE_THREAD
@@ -73,8 +73,7 @@ def worker_environment(paths: Sequence[Path]) -> dict[str, str]:
     return {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(places)}
 
 
-@dataclass
-class _Worker:
+class _Worker(Struct):
     number: int
     process: subprocess.Popen[bytes]
     noise: Path
@@ -107,14 +106,13 @@ class _Worker:
                     pipe.close()
 
 
-@dataclass
-class _Pool:
+class _Pool(Struct):
     work: Work
     limits: Limits
     waiting: deque[Job]
-    workers: dict[int, _Worker] = field(default_factory=dict)
+    workers: dict[int, _Worker] = {}
     failures: Failures = field(default_factory=Failures)
-    tries: dict[str, int] = field(default_factory=dict)
+    tries: dict[str, int] = {}
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
 
     def start(self, number: int) -> None:

@@ -12,8 +12,9 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from perdure import files
 from perdure.cluster import ONE_THREAD, code_for, guests, joined
@@ -84,8 +85,7 @@ def _check_room(ray: Any, needs: Resources, work: Work) -> None:
     work.tell(Event("waiting", "", why=f"{why}; waiting for one that has"))
 
 
-@dataclass
-class _Out:
+class _Out(Struct):
     """A life on some machine."""
 
     job: Job
@@ -100,8 +100,7 @@ class _Out:
     """How it ended, as its machine says."""
 
 
-@dataclass
-class _Fleet:
+class _Fleet(Struct):
     ray: Any
     work: Work
     actor: Any
@@ -109,10 +108,10 @@ class _Fleet:
     code: Any
     document: Mapping[str, Any]
     waiting: deque[Job]
-    out: dict[Any, _Out] = field(default_factory=dict)
+    out: dict[Any, _Out] = {}
     """By the answer that is awaited."""
-    tries: dict[str, int] = field(default_factory=dict)
-    not_before: dict[str, float] = field(default_factory=dict)
+    tries: dict[str, int] = {}
+    not_before: dict[str, float] = {}
     failures: Failures = field(default_factory=Failures)
 
     def send(self) -> None:

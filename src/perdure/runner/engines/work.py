@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from pathlib import Path
 
-from perdure.frozen import frozen
+from msgspec import Struct
+
 from perdure.runner.folder import RunFolder
 
 __all__ = ["Event", "Tell", "Work"]
 
 
-@frozen
-class Event:
+class Event(Struct, frozen=True):
     """Something that happened to a lifetime (begun, progress, note, done, failed) or to all left (waiting, stopped)."""
 
     kind: str
@@ -28,8 +27,7 @@ class Event:
 Tell = Callable[[Event], None]
 
 
-@frozen
-class Work:
+class Work(Struct, frozen=True):
     """Where jobs are lived, with how much, and who is told."""
 
     folder: RunFolder
@@ -46,5 +44,5 @@ class Work:
     """The cluster; None for the one that the environment names, or one started here."""
     accept_changed_learner: bool = False
     """Whether a lifetime continues if its learner's code changed."""
-    stopped: Callable[[], bool] = field(default=lambda: False)
+    stopped: Callable[[], bool] = lambda: False
     """Whether what is still lived is to be left as it is."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from perdure.curves.arrays import Array
 from perdure.errors import PerdureError
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.reports.draw.data.view import Nothing, View, whose
 from perdure.reports.material import Material
 from perdure.reports.sketch import Beside, Sketch

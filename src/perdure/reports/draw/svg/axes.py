@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.reports.draw.svg.paper import (
     Figure,
     Paper,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from perdure.frozen import replace
 from perdure.reports.draw.data import matrices
 from perdure.reports.draw.data.matrices import (
     AccuracyData,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from html import escape
 from math import cos, pi, sin
 from textwrap import shorten, wrap
@@ -16,7 +15,7 @@ from textwrap import shorten, wrap
 import numpy as np
 import numpy.typing as npt
 
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.reports.palette import Look
 
 __all__ = [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from perdure.frozen import replace
 from perdure.reports.draw.data import places
 from perdure.reports.draw.data.places import AnnotatedData, Mark, OverTimeData, OverTimePanel
 from perdure.reports.draw.kinds import figure
