@@ -48,8 +48,7 @@ def parts(folder: Path, lives: int, seed: int) -> Path:
 
 
 def test_parts_of_a_folder_belong_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.log.write.bulk._PER_FILE", 1)
-    monkeypatch.setattr("perdure.log.write.bulk_rows.PER_PIECE", 20_000)
+    monkeypatch.setattr("perdure.log.write.bulk._PER_PART", 20_000)
     folder, other = parts(tmp_path / "one", 30, 1), parts(tmp_path / "two", 30, 2)
     assert len(survey(folder).lives) == 30
     first, second = folder / "part-00000.parquet", folder / "part-00001.parquet"

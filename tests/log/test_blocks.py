@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from perdure.errors import LogError, UnknownName
-from perdure.frozen import replace
 from perdure.log.blocks import in_order
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 

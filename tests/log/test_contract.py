@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from perdure.errors import LogError
-from perdure.frozen import replace
 from perdure.log.formats.l2logger import L2LOGGER
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.read import Options, Reader

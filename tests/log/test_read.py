@@ -152,4 +152,3 @@ def test_a_lifetime_is_a_class_that_tools_may_look_into() -> None:
     # Completion, documentation and autospecs ask the class itself for each of its names.
     names = dict(inspect.getmembers(Lifetime))
     assert "passage" in names
-    assert not hasattr(Lifetime, "experiences")

@@ -19,8 +19,7 @@ from perdure.errors import MissingExtra, ProtocolError
 from perdure.frozen import replace
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.model import Direction
-from perdure.log.write.bulk import write_cohorts
-from perdure.log.write.bulk_cohorts import Cohort
+from perdure.log.write.bulk import Cohort, write_cohorts
 from perdure.runner.engines.work import Event, Work
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import Job, Plan

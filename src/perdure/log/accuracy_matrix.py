@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
 
 from perdure.errors import LogError
-from perdure.frozen import frozen, replace
 from perdure.lazy import pl
-from perdure.log.formats.matrix_labels import Array
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
 from perdure.scenario.model import Block, Scenario
 
@@ -36,6 +36,7 @@ __all__ = [
     "with_baselines",
 ]
 
+Array = npt.NDArray[np.float64]
 Cell = tuple[int, int]
 Unit = Literal["percent", "fraction", "raw"]
 Baseline = float | Sequence[float] | Mapping[str, float]
@@ -44,8 +45,7 @@ LIMITS: Mapping[Unit, float] = {"percent": 100.0, "fraction": 1.0, "raw": np.inf
 """The largest value of each unit; but for raw values the least is 0."""
 
 
-@frozen(eq=False)
-class AccuracyMatrix:
+class AccuracyMatrix(msgspec.Struct, frozen=True, eq=False, dict=True):
     """How well each learned task was done before any learning, and after each task was learned.
 
     `values[i, j]` is the evaluation of `tasks[i]` after the j-th task was learned, j counted from 1;
@@ -66,7 +66,7 @@ class AccuracyMatrix:
     seconds: tuple[float, ...] = ()
     """How long each task was learned, as far as it is recorded; so with the most memory used, in MB."""
     memory_mb: tuple[float, ...] = ()
-    others: Mapping[str, Array] = field(default_factory=dict)
+    others: Mapping[str, Array] = msgspec.field(default_factory=dict)
     """Tasks that were never learned → their evaluations, column by column as in `values`."""
     negated: bool = False
     """Whether lower was better, and every value here is negated; baselines are given as measured."""
@@ -109,8 +109,7 @@ class AccuracyMatrix:
         return {task: row for row, task in enumerate(self.tasks)}
 
 
-@frozen(eq=False)
-class MatrixPassage(Passage):
+class MatrixPassage(Passage, frozen=True, eq=False, kw_only=True):
     """The life that a matrix tells of, with the matrix itself, so that its unit and baselines go along."""
 
     matrix: AccuracyMatrix
@@ -130,11 +129,10 @@ def negated(matrix: AccuracyMatrix) -> AccuracyMatrix:
     )
 
 
-@frozen(eq=False)
-class MatrixLifetime(Lifetime):
+class MatrixLifetime(Lifetime, frozen=True, eq=False, kw_only=True):
     """A lifetime of which only the accuracy matrix is known."""
 
-    matrix: AccuracyMatrix = field(kw_only=True)
+    matrix: AccuracyMatrix
 
     def passage(
         self,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from perdure.frozen import replace
+from msgspec.structs import replace
+
 from perdure.lazy import pl
 from perdure.log.problem import Level, Problem
 from perdure.log.rules import BLOCK_TYPES, MEASURE, RULES

@@ -14,7 +14,7 @@ from perdure.lazy import pl
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.broken_rules import across, repeated, within
 from perdure.log.formats.l2logger import L2LOGGER
-from perdure.log.formats.matrix_orientation import Rows
+from perdure.log.formats.matrix import Rows
 from perdure.log.manifest import MANIFEST, SCENARIO_INFO, manifest_in, measures_of, object_in, role_of
 from perdure.log.model import Lifetime
 from perdure.log.problem import Check, Level, Note, Problem

@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from perdure.errors import LogError
-from perdure.frozen import replace
 from perdure.log.blocks import in_order
 from perdure.log.cells import folded
 from perdure.log.model import Lifetime

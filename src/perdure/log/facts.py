@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.parameters import parameters
 from perdure.log.variants import task_of
@@ -23,8 +23,7 @@ __all__ = ["Facts", "scenario_of"]
 _MODES: dict[str, Mode] = {"train": "learn", "test": "evaluate"}
 
 
-@frozen
-class Facts:
+class Facts(msgspec.Struct, frozen=True):
     """What each block's first row says, and the parameters of its last."""
 
     kinds: list[str]

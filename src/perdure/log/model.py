@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from perdure.errors import LogError, UnknownName
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.rules import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS
 from perdure.results import Shown
@@ -21,7 +19,6 @@ from perdure.scenario.model import Scenario, Task
 from perdure.scenario.variants import Variants, mode
 
 if TYPE_CHECKING:
-    from perdure.log.alike import Alike
     from perdure.log.parameters import ParameterTable
     from perdure.log.variants import Sets, Settled
 
@@ -42,11 +39,10 @@ Direction = Literal["higher", "lower"]
 Role = Literal["life", "expert", "twin"]
 """A life, a learner of one task alone, or a life's stateless twin."""
 
-_Class = TypeVar("_Class")
 TIMESTAMP_FORMAT = "%Y%m%dT%H%M%S.%f"
 
 
-class Identity(Struct, frozen=True):
+class Identity(msgspec.Struct, frozen=True):
     """Who a lifetime is: settled when it is read, the same for every source and in every output."""
 
     id: str
@@ -75,8 +71,7 @@ class Identity(Struct, frozen=True):
     """The nearest folder, or file of several lifetimes, that holds it: it stands for a learner that is not named."""
 
 
-@frozen(eq=False, repr=False)
-class Lifetime(Shown):
+class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
     """One learner's passage through a scenario, as recorded.
 
     `experiences` holds every row, also those that no metric will count, in the order of
@@ -92,9 +87,9 @@ class Lifetime(Shown):
     complete: bool | None = None
     """Whether the life reached its end; None where the log does not say."""
     path: Path | None = None
-    info: Mapping[str, Any] = field(default_factory=dict)
+    info: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """What `scenario_info.json` holds."""
-    manifest: Mapping[str, Any] = field(default_factory=dict)
+    manifest: Mapping[str, Any] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What the reader had to leave out or repair, in words."""
     inside: str = ""
@@ -103,13 +98,15 @@ class Lifetime(Shown):
     """Its scenario type, where neither `info` nor the manifest states one."""
     variants: Literal["name", "params"] = "name"
     """What its source takes for a task where nobody says otherwise: the label, or the label with its parameters."""
-    alike: Alike | None = field(default=None, repr=False)
-    """What it has in common with the lifetimes beside it, where a reader of many saw it."""
 
     def __repr__(self) -> str:
         known = {"learner": self.learner, "seed": self.seed, "complete": self.complete}
         told = "".join(f", {name} {value!r}" for name, value in known.items() if value is not None)
         return f"Lifetime({self.id!r}, {self.role}, {self.height} records{told})"
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with other values for some of the fields."""
+        return msgspec.structs.replace(self, **changes)
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -157,9 +154,7 @@ class Lifetime(Shown):
         """
         from perdure.log.blocks import passage
 
-        what, how = self.measured(measure), mode(variants or self.variants)
-        alike = self.alike if self.alike and self.alike.rows is self.experiences else None
-        return alike.passage(self, what, how, settled) if alike else passage(self, what, how, settled)
+        return passage(self, self.measured(measure), mode(variants or self.variants), settled)
 
     def measured(self, measure: str | Mapping[str, str] | None = None) -> str | dict[str, str]:
         """What is measured: the name of one measure for all tasks, or of one for each label of this log."""
@@ -188,8 +183,7 @@ class Lifetime(Shown):
         return name
 
 
-@frozen(eq=False)
-class Passage:
+class Passage(msgspec.Struct, frozen=True, eq=False):
     """The experiences of one lifetime that count for one measure, block by block.
 
     Block `i` of `scenario` owns `values[starts[i]:starts[i + 1]]`, one value per experience: rows
@@ -205,9 +199,9 @@ class Passage:
     row_starts: npt.NDArray[np.int64]
     dropped: Mapping[str, int]
     """Rows that do not count, by reason: incomplete, missing, not finite."""
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    notes: tuple[str, ...] = ()
     """What a reader should know of how tasks were told apart."""
-    measures: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    measures: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Task → its own measure, where tasks have measures of their own; `measure` then names them all."""
 
     @property

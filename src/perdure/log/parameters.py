@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.scenario.parameters import same_value, set_text
 
@@ -38,8 +37,7 @@ def parameters(text: str | None) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-@frozen(eq=False)
-class ParameterTable:
+class ParameterTable(msgspec.Struct, frozen=True, eq=False):
     """The parameters of a lifetime in columns, one row per *stretch*: rows of one block whose text is the same."""
 
     starts: _Codes

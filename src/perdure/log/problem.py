@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any, Literal, Self
 
-from perdure.frozen import frozen
+import msgspec
+
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.words import plural
@@ -16,8 +16,7 @@ __all__ = ["Check", "Level", "Note", "Problem"]
 Level = Literal["error", "warning"]
 
 
-@frozen
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """One thing that is wrong, where it is, and what to do about it."""
 
     level: Level
@@ -34,7 +33,7 @@ class Problem:
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
     def as_json(self) -> dict[str, Any]:
-        facts = asdict(self)
+        facts = msgspec.structs.asdict(self)
         del facts["tolerated"]
         return facts
 
@@ -53,8 +52,7 @@ class Note(str):
         return Note, (self.problem,)
 
 
-@frozen(repr=False)
-class Check(Tabular):
+class Check(Tabular, msgspec.Struct, frozen=True):
     """What a check found."""
 
     rows: int

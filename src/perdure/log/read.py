@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
+import msgspec
+
 from perdure.errors import LogError, NotALog
 from perdure.files import UNPACKED_LIMIT, refuse_irregular
-from perdure.frozen import frozen
 from perdure.log.model import Direction, Lifetime
 from perdure.registry import Registry
 from perdure.words import listed
@@ -32,11 +32,10 @@ __all__ = [
 ]
 
 
-@frozen
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """What a caller may say about how a log is read; a reader uses what concerns it."""
 
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Perdure's column name → the name in the file, for tables of one's own."""
     measures: Mapping[str, Direction] | None = None
     """Measures and their directions, where the log does not declare them or is to be overruled."""

@@ -14,18 +14,17 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from perdure import files
 from perdure.errors import LogError
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.problem import Level, Note, Problem
 from perdure.log.sources import Source
@@ -71,17 +70,15 @@ class Unparsed(Exception):
     """Some line does not fit; `examine` finds out which. Never leaves `perdure.log`."""
 
 
-@frozen
-class Checksums:
+class Checksums(msgspec.Struct, frozen=True):
     """CRC-32 of the first bytes of files, taken while they are read."""
 
-    lengths: Mapping[str, int] = field(default_factory=dict)
+    lengths: Mapping[str, int] = msgspec.field(default_factory=dict)
     """The number of bytes of each file, by its relative path."""
-    found: dict[str, int] = field(default_factory=dict)
+    found: dict[str, int] = msgspec.field(default_factory=dict)
 
 
-@frozen(eq=False)
-class Span:
+class Span(msgspec.Struct, frozen=True, eq=False):
     """Whole records of one file, without its header."""
 
     source: Source
@@ -90,8 +87,7 @@ class Span:
     """The line of the first record."""
 
 
-@frozen(eq=False)
-class Piece:
+class Piece(msgspec.Struct, frozen=True, eq=False):
     """Records of one file, or of several files with the same header."""
 
     header: tuple[str, ...]
@@ -103,8 +99,7 @@ class Piece:
         return self.spans[0].source.path
 
 
-@frozen(eq=False)
-class Part:
+class Part(msgspec.Struct, frozen=True, eq=False):
     """The rows of a table that come from one file, or from one piece of it.
 
     `lines` holds the line of each row; None if each row is one line and the first is on line `first`. `counted` is
@@ -125,13 +120,12 @@ class Part:
         return rows - self.start + (1 if self.counted == "row" else self.first)
 
 
-@frozen(eq=False)
-class Table:
+class Table(msgspec.Struct, frozen=True, eq=False):
     """Rows of one or several files that have the same columns."""
 
     rows: pl.DataFrame
     parts: tuple[Part, ...]
-    called: Mapping[str, str] = field(default_factory=dict)
+    called: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The files' name of each column that has another name here."""
 
     def refusal(self, row: int, what: str, fix: str) -> LogError:
@@ -162,8 +156,7 @@ class Table:
         return name if theirs == name else f"{name} ({theirs!r} in the file)"
 
 
-@frozen(eq=False)
-class Examined:
+class Examined(msgspec.Struct, frozen=True, eq=False):
     """One file, gone through record by record."""
 
     header: tuple[str, ...]

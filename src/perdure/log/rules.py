@@ -13,7 +13,6 @@ from types import MappingProxyType
 
 import msgspec
 
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.scenario.model import LONGEST_NAME, UNSAFE_PATH
 
@@ -44,8 +43,7 @@ _TIME = r"[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])[0-5
 _NUMBER = r" *[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[nN][aA][nN]|[iI][nN][fF]([iI][nN][iI][tT][yY])?)"
 
 
-@frozen
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """What a field of a record may hold."""
 
     field: str

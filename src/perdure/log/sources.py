@@ -6,9 +6,10 @@ import os
 import re
 from pathlib import Path
 
+import msgspec
+
 from perdure import files
 from perdure.errors import LogError
-from perdure.frozen import frozen
 
 __all__ = ["DATA_FILE", "Source", "sources"]
 
@@ -17,8 +18,7 @@ _DEEPEST = 50
 _NUMBER = re.compile(r"\d+")
 
 
-@frozen
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """A file of text, as it was when the log was listed."""
 
     name: str

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from perdure.errors import LogError
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.scenario.model import Task
 from perdure.scenario.parameters import set_text
@@ -30,8 +29,7 @@ _BARE = "{}"
 _BY_ORDER = re.compile(r"v[0-9]+")
 
 
-@frozen
-class LabelSets:
+class LabelSets(msgspec.Struct, frozen=True):
     """The parameter sets that one lifetime has under one label, as text that is the same for equal sets."""
 
     sets: tuple[str, ...]
@@ -44,21 +42,19 @@ class LabelSets:
     """The label without the variant that the manifest says it has."""
 
 
-@frozen
-class Sets:
+class Sets(msgspec.Struct, frozen=True):
     """The parameter sets of one lifetime, label by label; small, whatever the length of the lifetime."""
 
     id: str
-    labels: Mapping[str, LabelSets] = field(hash=False)
+    labels: Mapping[str, LabelSets]
 
 
-@frozen
-class Settled:
+class Settled(msgspec.Struct, frozen=True):
     """What every parameter set is called, the same in all lifetimes that were settled together."""
 
-    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
+    names: Mapping[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
     """Label → set → the name of its task."""
-    noise: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
+    noise: Mapping[str, frozenset[str]] = msgspec.field(default_factory=dict)
     """Label → the parameters that are no part of a set."""
 
     def splits(self, label: str) -> bool:

@@ -10,14 +10,12 @@ import errno
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 
 import msgspec
 
 from perdure import files
 from perdure.errors import LogError, Unverified
-from perdure.frozen import frozen
 from perdure.log.problem import Problem
 from perdure.log.rows import records_in
 from perdure.log.sources import Source, sources
@@ -50,8 +48,7 @@ _LAST = 1 << 12  # bytes, in which the last line of a ledger usually is
 _AT_MOST = 3  # problems named in one message; the rest is counted
 
 
-@frozen
-class Closed:
+class Closed(msgspec.Struct, frozen=True):
     """A block as the journal ended it."""
 
     block_num: int
@@ -64,23 +61,21 @@ class Closed:
     """Whether a journal took it up again, and has not ended it since."""
 
 
-@frozen
-class Ledger:
+class Ledger(msgspec.Struct, frozen=True):
     """What the journal says it wrote."""
 
-    closed: Mapping[str, Closed] = field(default_factory=dict)
+    closed: Mapping[str, Closed] = msgspec.field(default_factory=dict)
     """By file, relative to the log."""
     abandoned: frozenset[str] = frozenset()
     """Files that a journal began and did not finish, which nothing closes any more."""
-    described: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    described: Mapping[str, tuple[int, ...]] = msgspec.field(default_factory=dict)
     """The checksums of the files that describe the log, by name."""
     ended: bool = False
     """Whether every worker that wrote closed its part."""
     problems: tuple[Problem, ...] = ()
 
 
-@frozen
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """A data file as it was found: its size, the checksum of as many bytes as the ledger closed, and its records."""
 
     size: int

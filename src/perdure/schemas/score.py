@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from perdure.curves.model import Scale, Window
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.formats.column_names import Shape
-from perdure.log.formats.matrix_orientation import Rows
+from perdure.log.formats.matrix import Rows
 from perdure.metrics.engine.metric import Aggregate, AveragedAs, Better, Headline
 from perdure.scenario.model import Mode as BlockMode
 from perdure.scenario.model import Subtype

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
 import numpy as np
+from msgspec.structs import replace
 
 from perdure.curves.arrays import Array
-from perdure.frozen import frozen, replace
 from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
 from perdure.log.write.journal import Journal
@@ -151,8 +151,7 @@ def as_lifetimes(
     return tuple(made)
 
 
-@frozen(eq=False)
-class _Simulated(Lifetime):
+class _Simulated(Lifetime, frozen=True, eq=False):
     """A lifetime that was cut into blocks before: thousands of one scenario are cut alike."""
 
     lived: Passage | None = None

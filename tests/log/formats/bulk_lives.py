@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from perdure.errors import LogError
-from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.log.read import Options, lifetimes
 from perdure.metrics.engine.contract import lifetime_of, random_blocks

@@ -8,6 +8,10 @@ from typing import Any
 
 import numpy as np
 
+import perdure
+from perdure.log.accuracy_matrix import AccuracyMatrix
+from perdure.log.read import Options
+
 EXAMPLE = Path(__file__).parents[3] / "examples" / "matrix" / "s002.csv"
 
 
@@ -24,6 +28,10 @@ S002 = np.array(
 
 
 FULL = np.array([[0.9, 0.6, 0.5], [0.2, 0.8, 0.7], [0.1, 0.3, 0.9]])
+
+
+def accuracy_matrix(cells: Any, tasks: list[str] | None = None, **options: Any) -> AccuracyMatrix:
+    return perdure.matrix_lifetime(cells, tasks, Options(**options)).matrix
 
 
 def written(folder: Path, text: str | bytes, name: str = "matrix.csv") -> Path:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.log.formats.bulk_lives import LENGTH, SCENARIO, all_of, array, assert_same, refusal, several
+from tests.log.formats.bulk_lives import LENGTH, SCENARIO, all_of, array, assert_same, several
 
 import perdure
 from perdure.errors import LogError
@@ -22,7 +22,6 @@ from perdure.log.formats.bulk import BULK
 from perdure.log.formats.table import TABLE
 from perdure.log.read import Options, lifetimes, parts, read, recognise
 from perdure.log.write import bulk as bulk_writer
-from perdure.log.write import bulk_rows
 from perdure.metrics.engine.contract import lifetime_of
 from perdure.scenario.model import Block
 from perdure.scenario.variants import Variants
@@ -40,24 +39,21 @@ def test_what_is_written_is_read(tmp_path: Path, name: str) -> None:
         assert found.path == path
 
 
-@given(
-    seed=st.integers(0, 2**32 - 1), count=st.integers(1, 8), piece=st.integers(1, 400), long=st.sampled_from([1, 1000])
-)
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 8), piece=st.integers(1, 400), part=st.integers(1, 800))
 @settings(max_examples=25, deadline=None)
 def test_any_lives_survive_in_pieces_of_any_size(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, count: int, piece: int, long: int
+    tmp_path_factory: pytest.TempPathFactory, seed: int, count: int, piece: int, part: int
 ) -> None:
     folder = tmp_path_factory.mktemp("bulk")
     lives = several(count, seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bulk, "PER_PIECE", piece)
-        patch.setattr(bulk_rows, "PER_PIECE", piece)
-        patch.setattr(bulk_writer, "_PER_FILE", 2 * piece)
-        patch.setattr(bulk_writer, "_LONG", long)
+        patch.setattr(bulk, "ROW_GROUP", piece)
+        patch.setattr(bulk_writer, "ROW_GROUP", piece)
+        patch.setattr(bulk_writer, "_PER_PART", part)
         for path in (folder / "lives.parquet", folder / "lives"):
             perdure.write_lives(path, lives)
             named = parts(path, Options())
-            back = [life for part in named for life in lifetimes(path, Options(), part)]
+            back = [life for name in named for life in lifetimes(path, Options(), name)]
             for found, expected in zip(back, lives, strict=True):
                 assert_same(found, expected)
             assert [life.id for life in all_of(path)] == [life.id for life in lives]
@@ -104,9 +100,14 @@ def test_the_reader_keeps_its_promises(tmp_path: Path) -> None:
 def test_others_read_the_file_as_a_long_table(tmp_path: Path) -> None:
     path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO, learner="ewc")
     rows = pl.read_parquet(path)
-    assert rows.columns[:2] == ["lifetime", "seed"]
+    assert rows.columns[:3] == ["lifetime", "learner", "seed"]
     assert rows["lifetime"].n_unique() == 5
-    assert "worker_id" not in rows.columns  # it holds one value, which the metadata has
+    rows.write_parquet(tmp_path / "again.parquet")  # without our metadata
+    again = list(lifetimes(tmp_path / "again.parquet"))
+    for found, expected in zip(again, all_of(path), strict=True):
+        assert (found.inside, found.learner, found.seed) == (expected.inside, expected.learner, expected.seed)
+        assert found.experiences["reward"].equals(expected.experiences["reward"])
+        assert found.scenario.blocks == expected.scenario.blocks
 
 
 def test_an_ordinary_table_is_none_of_ours(tmp_path: Path) -> None:
@@ -115,71 +116,23 @@ def test_an_ordinary_table_is_none_of_ours(tmp_path: Path) -> None:
     assert recognise(tmp_path / "own.parquet") is TABLE
 
 
-def test_only_whole_lifetimes_stand_in_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_rows, "PER_PIECE", 3 * LENGTH)
-    monkeypatch.setattr(bulk, "PER_PIECE", 3 * LENGTH)
+def test_a_piece_holds_whole_lifetimes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "ROW_GROUP", 3 * LENGTH)
     path = perdure.write_lives(tmp_path / "lives.parquet", values=array(8), scenario=SCENARIO)
-    named = [str(one) for one in parts(path, Options())]
-    assert [one.partition("@")[0] for one in named] == ["0:0+3", "0:3+3", "0:6+2"]
+    named = parts(path, Options())
+    assert named == ("0:0-3", "0:3-6", "0:6-8")
     assert [life.id for life in lifetimes(path, Options(), named[1])] == ["life-3", "life-4", "life-5"]
-    assert [life.id for life in lifetimes(path, Options(), "0:3+3")] == ["life-3", "life-4", "life-5"]
+    for unknown in ("0:9-11", "1:0-3", "x"):
+        with pytest.raises(LogError, match=r"no piece|has 8 lifetimes"):
+            list(lifetimes(path, Options(), unknown))
 
 
-@pytest.mark.parametrize("long", [True, False])
-def test_names_of_long_lives_are_read_from_the_metadata(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool
-) -> None:
-    monkeypatch.setattr(bulk_writer, "_LONG", LENGTH if long else LENGTH + 1)
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO, seeds=range(7, 12))
-    read: list[str] = []
-    rows = bulk._Part.rows
-
-    def noted(*asked: object) -> pl.DataFrame:
-        found: pl.DataFrame = rows(*asked)  # type: ignore[arg-type]
-        read.extend(found.columns)
-        return found
-
-    monkeypatch.setattr(bulk._Part, "rows", noted)
-    assert [(life.id, life.seed) for life in all_of(path)] == [(f"life-{seed}", seed) for seed in range(7, 12)]
-    assert {"lifetime", "seed"}.isdisjoint(read) is long
-
-
-def test_names_for_other_lifetimes_than_there_are_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def short(shared: bulk.Shared, name: str) -> bytes:
-        return bulk_rows.as_json(msgspec.structs.replace(shared, who={"lifetime": ["a"]}), name)
-
-    monkeypatch.setattr(bulk_writer, "as_json", short)
-    perdure.write_lives(tmp_path / "lives.parquet", values=array(2), scenario=SCENARIO)
-    assert "2 lifetimes, and 1 of lifetime for them" in refusal(tmp_path / "lives.parquet")
-
-
-def test_lives_of_the_same_blocks_share_them(tmp_path: Path) -> None:
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
-    found = all_of(path)
-    blocks = [life.passage().scenario.blocks for life in found]
-    assert all(one is blocks[0] for one in blocks)
-    for life in found:
-        shared, own = life.passage(), replace(life, alike=None).passage()
-        assert shared.scenario == own.scenario
-        assert shared.values.tolist() == own.values.tolist()
-        assert shared.starts.tolist() == own.starts.tolist()
-        assert shared.dropped == own.dropped
-
-
-def test_lifetimes_share_rows_only_with_neighbours_that_have_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bulk_rows, "PER_PIECE", 30)
-    monkeypatch.setattr(bulk, "PER_PIECE", 30)
-    rng = np.random.default_rng(3)
-    swapped = [*SCENARIO.blocks[1:], SCENARIO.blocks[0]]
-    order = [SCENARIO.blocks, SCENARIO.blocks, SCENARIO.blocks, swapped, swapped, SCENARIO.blocks]
-    lives = [lifetime_of(blocks, rng, name=f"life {number}") for number, blocks in enumerate(order)]
-    found = all_of(perdure.write_lives(tmp_path / "lives.parquet", lives))
-    for one, expected in zip(found, lives, strict=True):
-        assert one.experiences.equals(expected.experiences)
-    first = [life.passage().scenario.blocks for life in found]
-    assert [next(at for at, blocks in enumerate(first) if blocks is one) for one in first] == [0, 0, 0, 3, 3, 5]
+def test_many_lifetimes_repeat_no_part_of_their_manifests(tmp_path: Path) -> None:
+    lives = several(40)
+    long = [msgspec.structs.replace(life, manifest={**life.manifest, "command": "x" * 10_000}) for life in lives]
+    path = perdure.write_lives(tmp_path / "lives.parquet", long)
+    assert len(pl.read_parquet_metadata(path)["perdure.bulk"]) < 40_000
+    assert [life.manifest for life in all_of(path)] == [life.manifest for life in long]
 
 
 def test_what_is_shared_is_not_said_of_other_rows(tmp_path: Path) -> None:
@@ -188,7 +141,9 @@ def test_what_is_shared_is_not_said_of_other_rows(tmp_path: Path) -> None:
     found = all_of(perdure.write_lives(tmp_path / "lives.parquet", values=values, scenario=SCENARIO))
     assert [life.passage().dropped_rows for life in found] == [0, 0, 1, 0, 0]
     renamed = found[1].experiences.with_columns(pl.lit("c").cast(pl.Categorical()).alias("task_name"))
-    assert {block.task for block in replace(found[1], experiences=renamed).passage().scenario.blocks} == {"c"}
+    assert {
+        block.task for block in msgspec.structs.replace(found[1], experiences=renamed).passage().scenario.blocks
+    } == {"c"}
     assert {block.task for block in found[1].passage("reward", "agnostic").scenario.blocks} == {"a", "b"}
 
 
@@ -197,16 +152,18 @@ def test_lives_of_the_same_rows_may_say_different_things_of_their_tasks(tmp_path
     rng = np.random.default_rng(4)
     blocks = [Block("learn", "x_1", 5), Block("evaluate", "x_2", 3)]
     tasks = [{"label": one.task, "name": one.task, "variant": ""} for one in blocks]
-    described = replace(lifetime_of(blocks, rng, name="described"), manifest={"scenario": {"tasks": tasks}})
-    lives = [described, lifetime_of(blocks, rng, name="not"), replace(described, id="again")]
+    described = msgspec.structs.replace(
+        lifetime_of(blocks, rng, name="described"), manifest={"scenario": {"tasks": tasks}}
+    )
+    lives = [described, lifetime_of(blocks, rng, name="not"), msgspec.structs.replace(described, id="again")]
     for found, own in zip(all_of(perdure.write_lives(tmp_path / "lives.parquet", lives)), lives, strict=True):
         assert found.passage(variants=variants).scenario == own.passage(variants=variants).scenario
 
 
 def test_a_twin_stays_one_and_is_no_lifetime_to_score(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
-    lives = [replace(lifetime_of(SCENARIO.blocks, rng, name=str(seed)), seed=seed) for seed in range(2)]
-    twins = [replace(one, id=f"twin {one.id}", role="twin") for one in lives]
+    lives = [msgspec.structs.replace(lifetime_of(SCENARIO.blocks, rng, name=str(seed)), seed=seed) for seed in range(2)]
+    twins = [msgspec.structs.replace(one, id=f"twin {one.id}", role="twin") for one in lives]
     path = perdure.write_lives(tmp_path / "lives.parquet", [*lives, *twins])
     assert [one.role for one in all_of(path)] == ["life", "life", "twin", "twin"]
     found = survey(path)

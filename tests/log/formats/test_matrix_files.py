@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from tests.log.formats.matrices import EXAMPLE, FULL, S002, as_file, as_text, written
+from tests.log.formats.matrices import EXAMPLE, FULL, S002, accuracy_matrix, as_file, as_text, written
 
 from perdure.errors import LogError, NotALog, PerdureError, UnknownName
 from perdure.log.formats.matrix import (
@@ -20,7 +20,6 @@ from perdure.log.formats.matrix import (
     read_baseline,
     read_matrix,
 )
-from perdure.log.formats.matrix_settled import accuracy_matrix
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "npz", "npy"])

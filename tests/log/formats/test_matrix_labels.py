@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from perdure.errors import LogError
-from perdure.log.formats.matrix_labels import fits, is_matrix, taken_apart, unlabelled
+from perdure.log.formats.matrix_files import RawMatrix, fits, is_matrix, parse_text
 
 CELLS = [["98.5", "62.3", "55.1"], ["", "97.8", "58.6"], ["", "", "98.2"]]
 NAMES = ["pong", "chess", "go"]
@@ -29,7 +29,7 @@ def about(header: list[str] | None, index: list[str] | None, corner: str = "") -
 @pytest.mark.parametrize("index", [None, NAMES, ZERO, ONE])
 @pytest.mark.parametrize("header", [None, NAMES, ZERO, ONE])
 def test_labels_of_any_kind_leave_the_same_numbers(header: Any, index: Any, corner: str) -> None:
-    found = taken_apart(about(header, index, corner), "m.csv")
+    found = parse_text(about(header, index, corner), "m.csv")
     np.testing.assert_array_equal(found.cells, [[98.5, 62.3, 55.1], [np.nan, 97.8, 58.6], [np.nan, np.nan, 98.2]])
     assert found.column_names == (tuple(NAMES) if header is NAMES else None)
     assert found.row_names == (tuple(NAMES) if index is NAMES else None)
@@ -40,13 +40,13 @@ def test_labels_of_any_kind_leave_the_same_numbers(header: Any, index: Any, corn
 
 def test_a_word_before_numbers_that_count_names_what_is_before_any_learning() -> None:
     lines = [["init", "1", "2"], ["10", "90", "50"], ["10", "20", "80"]]
-    np.testing.assert_array_equal(taken_apart(lines, "m.csv").cells, [[10, 90, 50], [10, 20, 80]])
+    np.testing.assert_array_equal(parse_text(lines, "m.csv").cells, [[10, 90, 50], [10, 20, 80]])
 
 
 @given(hnp.arrays(np.float64, st.integers(2, 5).map(lambda count: (count, count)), elements=st.floats(3, 100)))
 @settings(max_examples=40, deadline=None)
 def test_numbers_that_do_not_count_are_values(cells: np.ndarray[Any, Any]) -> None:
-    found = unlabelled(cells)
+    found = RawMatrix.of(cells, "m")
     np.testing.assert_array_equal(found.cells, cells)
     assert found.notes == ()
 
@@ -59,12 +59,12 @@ def test_counting_labels_are_found_in_arrays_too(cells: np.ndarray[Any, Any]) ->
     framed[1:, 1:] = cells
     for first in (0, 1):
         framed[0, 1:] = framed[1:, 0] = np.arange(first, first + count)
-        np.testing.assert_array_equal(unlabelled(framed).cells, cells)
+        np.testing.assert_array_equal(RawMatrix.of(framed, "m").cells, cells)
 
 
 @pytest.mark.parametrize("cells", [[[1.0]], [[0.0]], [[1.0, 2.0, 3.0]], np.zeros((0, 0)), [[0.0, 1.0], [0.5, 0.7]]])
 def test_labels_are_left_out_only_where_a_matrix_remains(cells: Any) -> None:
-    np.testing.assert_array_equal(unlabelled(np.array(cells)).cells, cells)
+    np.testing.assert_array_equal(RawMatrix.of(np.array(cells), "m").cells, cells)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_labels_are_left_out_only_where_a_matrix_remains(cells: Any) -> None:
 )
 def test_a_word_out_of_place_is_named_with_line_and_cell(lines: Any, words: str) -> None:
     with pytest.raises(LogError, match=words):
-        taken_apart(lines, "m.csv")
+        parse_text(lines, "m.csv")
     assert not is_matrix(lines)
 
 
@@ -87,6 +87,6 @@ def test_a_word_out_of_place_is_named_with_line_and_cell(lines: Any, words: str)
     st.lists(st.lists(st.sampled_from(["", "0", "1", "2", "0.5", "a", "b", "nan"]), min_size=1, max_size=4), max_size=4)
 )
 @settings(max_examples=150, deadline=None)
-def test_what_is_a_matrix_can_be_taken_apart(lines: list[list[str]]) -> None:
+def test_a_table_that_is_a_matrix_can_be_parsed(lines: list[list[str]]) -> None:
     if is_matrix(lines):
-        assert fits(*taken_apart(lines, "m.csv").cells.shape)
+        assert fits(*parse_text(lines, "m.csv").cells.shape)

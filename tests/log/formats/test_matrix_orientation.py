@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from perdure.errors import LogError
-from perdure.log.formats.matrix_orientation import orientation, orientations
+from perdure.log.formats.matrix import orientation, orientations
 
 Cells = np.ndarray[Any, Any]
 NAN = np.nan

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.log.formats.matrices import FULL, S002, as_text, written
+from tests.log.formats.matrices import FULL, S002, accuracy_matrix, as_text, written
 
 from perdure.errors import LogError, UnknownName
 from perdure.log.accuracy_matrix import with_baselines
 from perdure.log.formats.matrix import (
     read_matrix,
 )
-from perdure.log.formats.matrix_settled import accuracy_matrix
 
 ZEROS = np.nan_to_num(S002)
 
@@ -98,7 +97,7 @@ def test_a_unit_that_the_values_break_is_refused() -> None:
     with pytest.raises(LogError, match=r"A\[1, 1\] is 98.5, outside 0..1 \(fraction\)"):
         accuracy_matrix(S002, unit="fraction")
     with pytest.raises(UnknownName, match="did you mean 'percent'"):
-        accuracy_matrix(S002, unit="percents")  # type: ignore[arg-type]
+        accuracy_matrix(S002, unit="percents")
 
 
 def test_a_baseline_is_one_number_a_list_or_a_mapping() -> None:

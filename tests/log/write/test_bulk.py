@@ -7,13 +7,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from tests.log.formats.bulk_lives import LENGTH, SCENARIO, all_of, array, several
 
 import perdure
 from perdure.errors import LogError, PerdureError
-from perdure.frozen import replace
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.log.write import bulk_rows
+from perdure.log.write import bulk
 from perdure.scenario.model import Block, Scenario
 
 
@@ -54,7 +54,7 @@ def test_nothing_is_left_of_what_cannot_be_written(tmp_path: Path, name: str) ->
     assert "cannot be written as JSON" in unsayable
     assert "choose another place" not in unsayable
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(bulk_rows, "PER_PIECE", 1)  # so that it breaks when some are written
+        patched.setattr(bulk, "_PER_PART", 1)  # so that it breaks when some are written
         assert unwritten(path, breaking()) == "the third is not there"
 
 

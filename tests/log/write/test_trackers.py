@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import perdure
-from perdure.frozen import replace
 from perdure.gather.trackers import send
 from perdure.log.formats.tensorboard import scalars_in
 from perdure.log.write.events import records

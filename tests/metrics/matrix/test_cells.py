@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.log.formats.matrices import accuracy_matrix
 from tests.metrics.matrix.matrices import BASELINES, FROM_CELLS, WHOLE, curves_of, from_matrix
 
-from perdure.log.formats.matrix_settled import accuracy_matrix
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.load import chosen
 from perdure.metrics.engine.presets import preset

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.log.formats.matrices import accuracy_matrix
 from tests.metrics.matrix.matrices import (
     BASELINES,
     EXAMPLE,
@@ -24,7 +25,6 @@ import perdure
 from perdure.curves.build import curves
 from perdure.curves.model import Prep
 from perdure.log.formats.matrix import matrix_lifetime, read_matrix
-from perdure.log.formats.matrix_settled import accuracy_matrix
 from perdure.metrics.engine.contract import check_metric
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.metric import Metric

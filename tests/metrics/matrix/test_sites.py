@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.log.formats.matrices import accuracy_matrix
 from tests.metrics.matrix.matrices import FROM_CELLS, WHOLE, from_matrix, lifetime, lived, whole_matrices
 
 from perdure.curves.build import curves
 from perdure.curves.model import Prep
-from perdure.log.formats.matrix_settled import accuracy_matrix
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.measure import measure

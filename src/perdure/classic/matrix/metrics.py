@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perdure.log.accuracy_matrix import Array, Baseline, MatrixLifetime, Unit, with_baselines
-from perdure.log.formats.matrix import lifetime_of, matrix_lifetime
-from perdure.log.formats.matrix_orientation import Rows, orientation
-from perdure.log.formats.matrix_settled import Cells, as_numbers
+from perdure.log.formats.matrix import Cells, Rows, as_numbers, lifetime_of, matrix_lifetime, orientation
 from perdure.log.read import Options
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.scorer import Scorer

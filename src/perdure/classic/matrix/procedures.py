@@ -22,7 +22,7 @@ from perdure import files
 from perdure.classic.matrix.metrics import ContinualLearningMetrics
 from perdure.errors import LearnerError, LogError, MissingExtra
 from perdure.log.accuracy_matrix import Array, Baseline
-from perdure.log.formats.matrix_settled import Cells, as_numbers
+from perdure.log.formats.matrix import Cells, as_numbers
 from perdure.stats.interval import t_interval
 
 __all__ = [

@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors import LogError
+from perdure.log.formats.packed import beginning
 from perdure.log.formats.runs import RunReader, Scalar
-from perdure.log.formats.shapes import beginning
 from perdure.log.rows import bytes_of
 
 __all__ = ["AVALANCHE"]
@@ -24,11 +24,7 @@ _START = re.compile(r'\s*\{\s*"[^"]*/(?:train|eval)_phase/[^"]*"\s*:\s*\[')
 
 
 def _holds(place: Path) -> bool:
-    return place.suffix == ".json" and _START.match(_head(place)) is not None
-
-
-def _head(place: Path) -> str:
-    return beginning(place, _GLANCE) if place.is_file() else ""
+    return place.suffix == ".json" and _START.match(beginning(place, _GLANCE)) is not None
 
 
 def _scalars(place: Path, notes: list[str]) -> Iterator[Scalar]:  # noqa: ARG001 - nothing is left out

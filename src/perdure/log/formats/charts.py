@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from perdure.errors import LogError
-from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats import packed

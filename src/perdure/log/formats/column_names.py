@@ -10,8 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+import msgspec
+
 from perdure.errors import LogError, closest, nearest
-from perdure.frozen import frozen
 from perdure.log.formats.tags import TAG_COLUMNS, tags_of
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options
@@ -116,8 +117,7 @@ def is_bookkeeping(name: str) -> bool:
     return plain(name) in _BOOKKEEPING or _INDEX.fullmatch(name) is not None
 
 
-@frozen
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """How a header is understood: its shape, and which of the file's columns each of ours is."""
 
     shape: Shape

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from perdure import files
 from perdure.errors import LogError, NotALog
-from perdure.frozen import frozen, replace
 from perdure.log.model import Direction
 from perdure.log.places import as_text
 from perdure.log.read import Options
@@ -34,16 +34,14 @@ _PREFERRED = ("acc_norm", "acc", "accuracy", "exact_match", "f1", "pass@1", "mea
 _LIMIT = 64 << 20
 
 
-@frozen
-class _Scores:
+class _Scores(msgspec.Struct, frozen=True):
     """What one file says: task → metric → value, and who was evaluated."""
 
     values: Mapping[str, Mapping[str, float]]
     model: str = ""
 
 
-@frozen
-class _Step:
+class _Step(msgspec.Struct, frozen=True):
     """One of the numbered folders: what was learned before its evaluations."""
 
     number: int
@@ -63,8 +61,7 @@ class _Evaluations:
     def read(self, path: Path, options: Options) -> MatrixLifetime:
         """The accuracy matrix: evaluated tasks after each step, those that were never learned beside it."""
         # Asked of every folder of folders whether it is one, a reader loads for that no more than it takes.
-        from perdure.log.formats.matrix import lifetime_of
-        from perdure.log.formats.matrix_settled import matrix_of_cells
+        from perdure.log.formats.matrix import lifetime_of, matrix_of_cells
 
         steps = _steps(path)
         if len(steps) < 2:

@@ -1,37 +1,69 @@
-"""Accuracy matrices as lifetimes: read from files, or made from lists and arrays."""
+"""Accuracy matrices as lifetimes: their orientation and unit are settled here, however they were given."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any, Literal, cast, get_args
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
 
-from perdure.errors import LogError
-from perdure.frozen import replace
+from perdure.errors import LogError, UnknownName
 from perdure.lazy import pl
-from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixLifetime, MatrixPassage, Unit, passage_of
-from perdure.log.formats.matrix_files import looks_like_matrix, raw_matrices, read_baseline
-from perdure.log.formats.matrix_orientation import Orientation, Rows, orientations
-from perdure.log.formats.matrix_settled import Cells, RawMatrix, accuracy_matrices, as_numbers
+from perdure.log.accuracy_matrix import (
+    LIMITS,
+    AccuracyMatrix,
+    Array,
+    MatrixLifetime,
+    MatrixPassage,
+    Unit,
+    extremes,
+    passage_of,
+    with_baselines,
+)
+from perdure.log.formats.matrix_files import RawMatrix, fits, looks_like_matrix, raw_matrices, read_baseline
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.places import as_text
 from perdure.log.read import Options
+from perdure.scenario.model import LONGEST_NAME
+from perdure.words import some
 
 __all__ = [
     "MATRIX",
+    "Cells",
     "MatrixLifetime",
+    "Orientation",
+    "Rows",
+    "accuracy_matrices",
+    "as_numbers",
     "lifetime_of",
     "looks_like_matrix",
     "matrix_lifetime",
     "matrix_lifetimes",
+    "matrix_of_cells",
+    "orientation",
+    "orientations",
     "read_baseline",
     "read_matrix",
     "ways_round",
 ]
 
+Cells = npt.ArrayLike | Sequence[Sequence[float | None]]
+"""Lists or an array of numbers, None or NaN where nothing was evaluated."""
+
+_MOST_TASKS = 1000
+Rows = Literal["evaluated", "learned"]
+ROWS: dict[Rows, str] = {
+    "evaluated": "rows are the evaluated tasks",
+    "learned": "rows are the tasks learned so far",
+}
+_WHERE: dict[Rows, str] = {"evaluated": "below", "learned": "above"}
 _DEFAULTS = Options()
 
 
@@ -89,7 +121,7 @@ def matrix_lifetimes(
         return (matrix_lifetime(cast("Cells", stack), tasks, options, name),)
     raws = tuple(
         RawMatrix.of(as_numbers(cells, f"{name}#{at}"), f"{name}#{at}", tasks=tasks and tuple(tasks), inside=str(at))
-        for at, cells in enumerate(_each(stack))
+        for at, cells in enumerate(cast("Sequence[Cells]", stack))
     )
     if not raws:
         raise LogError("no matrix in it", "give one for each lifetime", file=name)
@@ -139,11 +171,6 @@ def lifetime_of(matrix: AccuracyMatrix, name: str, path: Path | None = None) -> 
     )
 
 
-def _each(stack: Any) -> Sequence[Any]:
-    """The matrices of a stack; a single matrix is a stack of one."""
-    return tuple(stack) if _depth(stack) > 2 else (stack,)
-
-
 def _depth(nested: Any) -> int:
     """How many indices it takes to reach a number, along the first of each."""
     if isinstance(nested, np.ndarray):
@@ -168,3 +195,298 @@ def _evaluations(passage: MatrixPassage) -> pl.DataFrame:
         "accuracy": passage.values,
     }
     return pl.DataFrame(columns, schema={**STANDARD_COLUMNS, "accuracy": pl.Float64()})
+
+
+# --- orientation ---------------------------------------------------------------------------------
+
+
+class Orientation(msgspec.Struct, frozen=True):
+    """What the rows of a matrix are, and how that is known; None where its cells do not tell."""
+
+    rows: Rows | None
+    because: str = ""
+    either: bool = False
+    """Whether both ways give the same: there are values on the diagonal alone."""
+
+
+def orientation(cells: Array, said: Rows | None = None, source: str = "matrix") -> Orientation:
+    """Which way round a table is, NaN where a cell is empty: by shape, then empty cells, then zeros, else as said.
+
+    LogError where no matrix has this shape, or where two of these contradict each other. What was
+    said goes before zeros, which may have been measured.
+    """
+    shown = f"{source}: {cells.shape[0]} rows × {cells.shape[1]} columns"
+    if not fits(*cells.shape):
+        raise LogError(
+            f"{shown} is not an accuracy matrix",
+            "expected as many rows as columns, one task each, or one more row or column in front for before any "
+            "learning",
+        )
+    shape, square = _by_shape(cells)
+    empty = _by_half(np.isnan(square))
+    if shape and empty and empty != shape:
+        raise LogError(
+            f"one more than a square, so {ROWS[shape]}, but every cell {_WHERE[empty]} the diagonal is empty, "
+            f"so {ROWS[empty]}",
+            "leave out what is from before any learning, or correct the matrix",
+            file=shown,
+        )
+    certain = shape or empty
+    if certain:
+        beyond = "column" if certain == "evaluated" else "row"
+        why = f"a {beyond} from before any learning stands in front" if shape else _half_is(certain, "empty")
+        if said and said != certain:
+            raise LogError(f"{why}, so {ROWS[certain]}", f"say --rows {certain}, or leave it out", file=source)
+        return Orientation(certain, why)
+    if _is_diagonal(square):
+        return Orientation(said, "values on the diagonal alone" if len(square) > 1 else "", either=True)
+    if said:
+        return Orientation(said, "as told")
+    zeros = None if np.isnan(cells).any() or len(square) < 3 else _by_half(square == 0, other_without=True)
+    return Orientation(zeros, _half_is(zeros, "0") if zeros else "")
+
+
+def orientations(tables: Sequence[tuple[str, Array]], said: Rows | None = None) -> tuple[Orientation, ...]:
+    """Which way round each of several matrices is that belong together: a stack, or a folder.
+
+    Those that decide must agree (LogError names two that do not), and the others follow them. Each
+    table comes with the name that messages call it by. Where none decides, `rows` stays None.
+    """
+    each = [orientation(cells, said, source) for source, cells in tables]
+    deciding = {one.rows: source for one, (source, _) in zip(each, tables, strict=True) if one.rows and not one.either}
+    if len(deciding) > 1:
+        first, second = (f"in {deciding[rows]} {ROWS[rows]}" for rows in ROWS)
+        raise LogError(
+            f"{first}, {second}", "matrices that are read together are one way round: correct one, or read them apart"
+        )
+    rows, leader = next(iter(deciding.items()), (None, ""))
+    return tuple(
+        replace(one, rows=one.rows or rows, because=one.because or (f"as in {leader}" if rows else "")) for one in each
+    )
+
+
+def _undecided(cells: Array, source: str) -> LogError:
+    """What to say of a matrix whose cells do not tell which way round it is."""
+    filled = "gaps in both halves" if np.isnan(cells).any() else "every cell is filled"
+    return LogError(
+        f"{len(cells)} × {len(cells)} and {filled}, so the cells do not tell what its rows are",
+        "say --rows evaluated if row i holds task i, evaluated after each task was learned, or --rows "
+        "learned if row j holds all tasks, evaluated after the j-th was learned (GEM, Avalanche, Mammoth)",
+        file=source,
+    )
+
+
+def _by_shape(cells: Array) -> tuple[Rows | None, Array]:
+    """What the shape tells, and the square part: all but what is from before any learning."""
+    height, width = cells.shape
+    if width > height:
+        return "evaluated", cells[:, 1:]
+    if height > width:
+        return "learned", cells[1:]
+    return None, cells
+
+
+def _by_half(marked: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], *, other_without: bool = False) -> Rows | None:
+    """Which half alone is marked throughout: the one below the diagonal is before learning where rows are evaluated.
+
+    `other_without` asks that no cell of the other half is marked.
+    """
+    below, above = marked[np.tril_indices_from(marked, k=-1)], marked[np.triu_indices_from(marked, k=1)]
+    if not below.size or below.all() == above.all():
+        return None
+    if other_without and (above if below.all() else below).any():
+        return None
+    return "evaluated" if below.all() else "learned"
+
+
+def _is_diagonal(square: Array) -> bool:
+    """Whether there is nothing beside the diagonal: all cells there are empty, or nothing is and all are 0."""
+    beside = square[~np.eye(len(square), dtype=bool)]
+    return bool(np.isnan(beside).all() or not (np.isnan(square).any() or beside.any()))
+
+
+def _half_is(rows: Rows, what: str) -> str:
+    return f"every cell {_WHERE[rows]} the diagonal is {what}"
+
+
+# --- unit, names and checks ----------------------------------------------------------------------
+
+
+def matrix_of_cells(
+    values: Array,
+    tasks: Sequence[str],
+    unit: Unit | None = None,
+    source: str = "matrix",
+    others: Mapping[str, Array] = MappingProxyType({}),
+) -> AccuracyMatrix:
+    """A matrix whose every cell is known for what it is: one row per task, column 0 from before any learning.
+
+    `others` are the evaluations of tasks that were never learned, column by column alike.
+    """
+    every = np.vstack([values, *others.values()])
+    known: Unit = unit or ("percent" if (every > 1.0).any() else "fraction")
+    general = f", and {_counted(len(others))} never learned ({', '.join(others)})" if others else ""
+    note = f"an accuracy matrix in {known}: {_counted(len(values))}{general}"
+    names = _names((*tasks, *others), len(every), source)
+    made = _checked(values, names[: len(values)], known, (note,), source)
+    if others:
+        _checked(every[len(values) :], names[len(values) :], known, (), source)
+    return replace(made, others={name.lower(): one for name, one in others.items()})
+
+
+def accuracy_matrices(
+    raws: Sequence[RawMatrix], *, rows: Rows | None = None, unit: Unit | None = None, as_given: bool = False
+) -> tuple[AccuracyMatrix, ...]:
+    """Matrices that belong together, all one way round and in one unit, as the definitions read them."""
+    for kind, word, known in (("unit", unit, get_args(Unit)), ("rows", rows, get_args(Rows))):
+        if word is not None and word not in known:
+            raise UnknownName(kind, word, known)
+    for one in raws:
+        if max(one.cells.shape, default=0) > _MOST_TASKS + 1:
+            raise LogError(
+                f"a table of {one.cells.shape}", f"an accuracy matrix has {_MOST_TASKS} tasks at most", file=one.source
+            )
+    directions = orientations([(one.source, one.cells) for one in raws], rows)
+    exceeding = any(bool((one.cells > 1.0).any()) for one in raws)
+    seen: Unit = "percent" if exceeding else "fraction"
+    return tuple(
+        _settled(one, direction, unit or one.unit, seen, as_given or bool(one.as_given))
+        for one, direction in zip(raws, directions, strict=True)
+    )
+
+
+def as_numbers(cells: Cells, source: str = "matrix") -> Array:
+    """Lists or arrays as numbers, NaN for None; LogError where they are not numbers, or not equally long."""
+    try:
+        given = np.asarray(cells)
+        if given.dtype.kind not in "fiuO":
+            raise LogError(f"holds {given.dtype}, not numbers", "write NaN where a task was not evaluated", file=source)
+        return given.astype(np.float64)
+    except (TypeError, ValueError) as problem:
+        raise LogError(
+            f"not a table of numbers ({problem})", "every row is as long as the first, None for none", file=source
+        ) from problem
+
+
+def _settled(raw: RawMatrix, way: Orientation, said: Unit | None, seen: Unit, as_given: bool) -> AccuracyMatrix:
+    """One matrix with its evaluated tasks as rows, and what is known of how it was read."""
+    if way.rows is None and not way.either:
+        raise _undecided(raw.cells, raw.source)
+    rows: Rows = way.rows or "evaluated"
+    turned = raw.cells if rows == "evaluated" else raw.cells.T
+    count, square = len(turned), turned.shape[0] == turned.shape[1]
+    values = np.hstack([np.full((count, 1), np.nan), turned]) if square else turned.copy()
+    unit = said or seen
+    unlearned = np.tril(np.ones((count, count + 1), dtype=bool), k=0)
+    unlearned[:, 0] = False
+    unmeasured = bool((count > 2 or way.either) and unlearned.any() and (values[unlearned] == 0.0).all())
+    if unmeasured and not as_given:
+        values[unlearned] = np.nan
+    evaluated, learned = (raw.row_names, raw.column_names)[:: 1 if rows == "evaluated" else -1]
+    names = _names(raw.tasks or evaluated or (learned and learned[-count:]), count, raw.source)
+    _refuse_two_orders(evaluated, learned and learned[-count:], raw.source)
+    notes = (*_how(count, unit, rows, way, unmeasured, as_given), *raw.notes, *_doubts(values[:, 1:], way))
+    made = replace(_checked(values, names, unit, notes, raw.source), **_costs(raw, count))
+    return with_baselines(made, random_init=raw.random_init, joint=raw.joint, unit=said, source=raw.source)
+
+
+def _costs(raw: RawMatrix, count: int) -> dict[str, Any]:
+    """What learning each task took, in order; a run that is not over has fewer than there are tasks."""
+    costs = {"seconds": raw.seconds or (), "memory_mb": raw.memory_mb or ()}
+    for name, values in costs.items():
+        if len(values) > count or not all(0 <= one < np.inf for one in values):
+            raise LogError(
+                f"{name} holds {list(values)}",
+                f"expected a number, 0 or more, for each of {count} tasks",
+                file=raw.source,
+            )
+    return costs
+
+
+def _checked(values: Array, tasks: tuple[str, ...], unit: Unit, notes: tuple[str, ...], source: str) -> AccuracyMatrix:
+    if np.isnan(values).all():
+        raise LogError("no cell holds a value", f"expected the evaluations of {len(values)} tasks", file=source)
+    if np.isinf(values).any():
+        raise LogError(f"{_cell(np.isinf(values))} is infinite", "leave empty what was not evaluated", file=source)
+    _refuse_outside(values, unit, source)
+    return AccuracyMatrix(tasks=tasks, cells=values, unit=unit, **extremes(values), notes=notes)
+
+
+def _refuse_outside(values: Array, unit: Unit, source: str) -> None:
+    limit = LIMITS[unit]
+    wrong = (values > limit) | ((values < 0.0) & (unit != "raw"))
+    if wrong.any():
+        raise LogError(
+            f"{_cell(wrong)} is {values[wrong][0]:g}, outside 0..{limit:g} ({unit})",
+            "correct it, or say --unit raw for a measure that is no accuracy",
+            file=source,
+        )
+
+
+def _how(count: int, unit: Unit, rows: Rows, way: Orientation, unmeasured: bool, as_given: bool) -> Iterator[str]:
+    """How a matrix was read, in words."""
+    told = f" ({way.because})" if way.because else ""
+    read = "" if count == 1 else f", {'the same either way round' if way.either else ROWS[rows]}{told}"
+    yield f"an accuracy matrix in {unit}: {_counted(count)}{read}"
+    if unmeasured and as_given:
+        yield "zeros before a task is learned count as measured"
+    elif unmeasured:
+        after = ", those after it as measured" if way.either else ""
+        yield f"zeros before a task is learned count as not evaluated{after}; say --as-given if they were measured"
+
+
+def _counted(count: int) -> str:
+    return f"{count} task{'s' if count > 1 else ''}"
+
+
+def _doubts(after: Array, way: Orientation) -> Iterator[str]:
+    """A full matrix cannot show which way round it is; say so where the other one would be likelier."""
+    if len(after) < 2 or np.isnan(after).any():
+        return
+    before_learning = float(after[np.tril_indices_from(after, k=-1)].mean())
+    since_learning = float(after[np.triu_indices_from(after, k=1)].mean())
+    if before_learning > since_learning:
+        other = "evaluated" if way.rows == "learned" else "learned"
+        yield (
+            f"tasks do better before they are learned ({before_learning:.4g}) than after others were learned "
+            f"({since_learning:.4g}); if the matrix is the other way round, say --rows {other}"
+        )
+
+
+def _names(tasks: Sequence[str] | None, count: int, source: str) -> tuple[str, ...]:
+    if tasks is None:
+        return tuple(f"task{number}" for number in range(1, count + 1))
+    names = tuple(name.lower() for name in tasks)
+    if len(names) != count:
+        raise LogError(
+            f"{len(names)} task names for {count} tasks", "give one per row, in order of learning", file=source
+        )
+    if not all(names):
+        raise LogError(f"task {names.index('') + 1} has no name", "name every task, or none", file=source)
+    longest = max(names, key=len, default="")
+    if len(longest) > LONGEST_NAME:
+        fix = f"expected a name of at most {LONGEST_NAME} characters"
+        raise LogError(f"task {names.index(longest) + 1} has a name of {len(longest)} characters", fix, file=source)
+    twice = {name for name, times in Counter(names).items() if times > 1}
+    if twice:
+        raise LogError(f"task {min(twice)!r} is named twice", "names compare without case", file=source)
+    return names
+
+
+def _refuse_two_orders(evaluated: Sequence[str] | None, learned: Sequence[str] | None, source: str) -> None:
+    """Raise where rows and columns name the same tasks in two orders: the diagonal would then mean nothing."""
+    if not evaluated or not learned:
+        return
+    first, second = ([name.lower() for name in names] for names in (evaluated, learned))
+    if first != second and sorted(first) == sorted(second):
+        raise LogError(
+            f"rows name the tasks as {some(evaluated)}, columns as {some(learned)}",
+            "write both in the order of learning",
+            file=source,
+        )
+
+
+def _cell(marked: npt.NDArray[np.bool_]) -> str:
+    """The first marked cell, as the papers count."""
+    row, column = np.argwhere(marked)[0]
+    return f"A[{row + 1}, {column}]"

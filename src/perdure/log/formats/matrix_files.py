@@ -1,4 +1,4 @@
-"""Accuracy matrices in files, as they stand there: CSV, TSV, JSON, NPZ, NPY."""
+"""Read accuracy matrices from CSV, TSV, JSON, NPZ and NPY files, as they are written there."""
 
 from __future__ import annotations
 
@@ -15,13 +15,23 @@ import numpy.typing as npt
 from perdure.errors import LogError, NotALog, UnknownName
 from perdure.files import UNPACKED_LIMIT
 from perdure.log.accuracy_matrix import Array, Baseline, Unit
-from perdure.log.formats.matrix_labels import Labelled, number, taken_apart
-from perdure.log.formats.matrix_settled import RawMatrix
-from perdure.log.formats.packed import inner_kind, too_large
-from perdure.log.formats.shapes import beginning, content_of, shape_of
-from perdure.log.rows import rows_of, separator_of
+from perdure.log.formats import packed
+from perdure.log.formats.column_names import table_shape
+from perdure.log.read import Options
+from perdure.log.rows import cells, rows_of, separator_of
 
-__all__ = ["SUFFIXES", "arrays_of", "looks_like_matrix", "raw_matrices", "read_baseline"]
+__all__ = [
+    "RawMatrix",
+    "arrays_of",
+    "fits",
+    "is_matrix",
+    "looks_like_matrix",
+    "parse_text",
+    "raw_matrices",
+    "read_baseline",
+]
+
+Mask = npt.NDArray[np.bool_]
 
 _KEYS = (
     *("matrix", "matrices", "tasks", "unit", "as_given", "random_init", "joint", "learner", "seed", "seeds"),
@@ -31,7 +41,68 @@ _GLANCE = 1 << 16
 # A list of rows or of single numbers, or an object that has a matrix; a list of records is another kind of file.
 _JSON = re.compile(r'\s*(?:\[\s*[\]\[\d.nN-]|\{.*"matri(?:x|ces)"\s*:)', re.DOTALL)
 
+_LARGEST_LABELLED = 1 << 22  # bytes of a matrix with names about it: about 450 tasks
+
 _NumberOrTasks = float | tuple[float, ...] | dict[str, float]
+_NOTHING = frozenset({"", "nan", "-", "–", "—"})
+# The labels that may be left out, a first row and a first column, most of them first.
+_LABELS = ((1, 1), (1, 0), (0, 1), (0, 0))
+
+
+class RawMatrix(msgspec.Struct, frozen=True, eq=False):
+    """A matrix as a file holds it, NaN where a cell is empty. Its orientation is not known yet."""
+
+    cells: Array
+    source: str
+    """Its name in messages."""
+    row_names: tuple[str, ...] | None = None
+    column_names: tuple[str, ...] | None = None
+    tasks: tuple[str, ...] | None = None
+    """Names that are stated apart from rows and columns."""
+    unit: Unit | None = None
+    random_init: Baseline | None = None
+    joint: Baseline | None = None
+    as_given: bool | None = None
+    """Whether the file states that its zeros were measured."""
+    seconds: tuple[float, ...] | None = None
+    memory_mb: tuple[float, ...] | None = None
+    learner: str | None = None
+    seed: int | None = None
+    inside: str = ""
+    """Its name in a file of several."""
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, cells: Array, source: str, **facts: Any) -> RawMatrix:
+        """Return a matrix of numbers, without a first row or column that only counts (0 … n − 1 or 1 … n).
+
+        Such labels are left out only if what remains can be a matrix.
+        """
+        if cells.ndim != 2:
+            raise LogError(
+                f"{cells.ndim} dimensions", "a matrix has 2, rows and columns, and several of them have 3", file=source
+            )
+        header, index = _labels(cells, np.zeros(cells.shape, dtype=bool)) or (0, 0)  # an empty array has no labels
+        return cls(cells[header:, index:], source, notes=_counting_notes(cells, header, index), **facts)
+
+
+def fits(rows: int, columns: int) -> bool:
+    """Whether a table of this shape can be an accuracy matrix: one task, T × T, or one more row or column."""
+    return (rows, columns) == (1, 1) or (min(rows, columns) > 1 and abs(rows - columns) <= 1)
+
+
+def _is_blank(text: str) -> bool:
+    """Whether a cell says that nothing was measured: it is empty, a dash as papers print it, or numpy.savetxt's nan."""
+    return text.lower() in _NOTHING
+
+
+def number(text: str) -> float | None:
+    """The finite number that `text` writes, with or without a percent sign, or None."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        return None
+    return value if np.isfinite(value) and "_" not in text else None
 
 
 def raw_matrices(path: Path, limit: float = UNPACKED_LIMIT) -> tuple[RawMatrix, ...]:
@@ -46,13 +117,29 @@ def raw_matrices(path: Path, limit: float = UNPACKED_LIMIT) -> tuple[RawMatrix, 
 
 
 def looks_like_matrix(path: Path) -> bool:
-    """Whether a file is an accuracy matrix, at a glance: its shape, or the keys that a matrix has."""
-    suffix = inner_kind(path)
+    """Return whether a file is an accuracy matrix, judged by its shape or by the keys that a matrix has."""
+    suffix = packed.inner_kind(path)
     if suffix in (".npy", ".npz"):
         return path.is_file()
     if suffix == ".json":
-        return _JSON.match(beginning(path, _GLANCE)) is not None
-    return shape_of(path) == "matrix"
+        return _JSON.match(packed.beginning(path, _GLANCE)) is not None
+    if suffix not in packed.SEPARATORS:
+        return False
+    head = packed.beginning(path, _GLANCE)
+    first = cells(head, separator_of(head))
+    if not any(first):
+        return False
+    if all(_is_blank(cell) or number(cell) is not None for cell in first):
+        # Even if these numbers do not make a matrix: the reader's message says best what is wrong.
+        return len(first) > 1 or not head.strip().count("\n")
+    if table_shape(first, Options()) is not None:
+        return False
+    # One look at the second line rules most other tables out.
+    second = next(iter(rows_of(head, separator_of(head), 2)[1:]), [])
+    if any(not _is_blank(cell) and number(cell) is None for cell in second[1:]):
+        return False
+    text = packed.beginning(path, _LARGEST_LABELLED + 1).rstrip()
+    return len(text) <= _LARGEST_LABELLED and is_matrix(rows_of(text, separator_of(text)))
 
 
 def read_baseline(text: str, source: str = "baseline") -> Baseline:
@@ -73,28 +160,20 @@ def read_baseline(text: str, source: str = "baseline") -> Baseline:
 
 
 def _loaded(path: Path, loaders: Mapping[str, Callable[..., Any]], what: str, limit: float) -> Any:
-    load = loaders.get(inner_kind(path))
+    load = loaders.get(packed.inner_kind(path))
     if load is None:
         raise NotALog(f"no {what} by its name", f"expected one of {', '.join(loaders)}", file=path)
-    try:
-        content = content_of(path, limit)
-    except OSError as problem:
-        raise LogError(
-            f"cannot be read: {problem.strerror or problem}", "let it be read, or leave it out", file=path
-        ) from problem
-    return load(path, content, limit)
+    return load(path, packed.content(path, limit), limit)
 
 
 # --- text ----------------------------------------------------------------------------------------
 
 
 def _from_text(path: Path, content: bytes, _limit: float) -> Iterator[RawMatrix]:
-    found = _apart(path, content)
-    unit: Unit | None = "percent" if found.percent else None
-    yield RawMatrix(found.cells, str(path), found.row_names, found.column_names, unit=unit, notes=found.notes)
+    yield _text_matrix(path, content)
 
 
-def _apart(path: Path, content: bytes) -> Labelled:
+def _text_matrix(path: Path, content: bytes) -> RawMatrix:
     """Numbers between commas or tabs, nothing where a task was not evaluated, with or without names about them."""
     try:
         text = content.decode("utf-8-sig")
@@ -105,11 +184,11 @@ def _apart(path: Path, content: bytes) -> Labelled:
         lines.pop()
     if not lines:
         raise LogError("the file is empty", "expected one row of numbers per task", file=path)
-    return taken_apart(lines, str(path))
+    return parse_text(lines, str(path))
 
 
 def _baseline_from_text(path: Path, content: bytes, _limit: float) -> Baseline:
-    found = _apart(path, content)
+    found = _text_matrix(path, content)
     numbers = _one_per_task(path, found.cells)
     names = found.column_names or found.row_names
     return dict(zip(names, numbers, strict=True)) if names and len(names) == len(numbers) else numbers
@@ -119,6 +198,118 @@ def _one_per_task(path: Path, cells: Array) -> tuple[float, ...]:
     if np.isnan(cells).any() or min(cells.shape, default=0) > 1:
         raise LogError("a baseline has one number per task, without gaps", f"found a table of {cells.shape}", file=path)
     return tuple(float(cell) for cell in cells.ravel())
+
+
+def parse_text(lines: Sequence[Sequence[str]], source: str) -> RawMatrix:
+    """Return the matrix in a table of text, with or without a header and an index of names or of counting numbers.
+
+    Raise LogError, with line and cell, for a cell that is neither a number nor a name in its place.
+    """
+    for at, line in enumerate(lines, start=1):
+        if len(line) != len(lines[0]):
+            raise LogError(
+                f"{len(line)} cells where line 1 has {len(lines[0])}",
+                "keep the delimiters of empty cells",
+                file=source,
+                line=at,
+            )
+    values, words = _parsed(lines)
+    labels = _labels(values, words)
+    if labels is None:
+        row, column = _misplaced(words)
+        raise LogError(
+            f"{lines[row][column]!r:.60} is not a finite number",
+            "a matrix holds numbers, with names in its first row or column alone; leave a cell empty where a "
+            "task was not evaluated",
+            file=source,
+            line=row + 1,
+            where=f"cell {column + 1}",
+        )
+    header, index = labels
+    inside = [cell for line in lines[header:] for cell in line[index:] if not _is_blank(cell)]
+    signed = [cell for cell in inside if cell.endswith("%")]
+    if signed and len(signed) < len(inside):
+        bare = next(cell for cell in inside if not cell.endswith("%"))
+        raise LogError(
+            f"{signed[0]!r} has a percent sign, {bare!r} has none", "write all numbers in one way", file=source
+        )
+    return RawMatrix(
+        values[header:, index:],
+        source,
+        tuple(line[0] for line in lines[header:]) if words[header:, :index].any() else None,
+        tuple(lines[0][index:]) if words[:header, index:].any() else None,
+        unit="percent" if signed else None,
+        notes=_counting_notes(values, header, index),
+    )
+
+
+def is_matrix(lines: Sequence[Sequence[str]]) -> bool:
+    """Whether a table of text has the shape of an accuracy matrix, and numbers or nothing inside.
+
+    One number with names about it may be anything.
+    """
+    if not lines or any(len(line) != len(lines[0]) for line in lines):
+        return False
+    values, words = _parsed(lines)
+    labels = _labels(values, words)
+    inside = None if labels is None else values[labels[0] :, labels[1] :]
+    return inside is not None and fits(*inside.shape) and inside.size > 1
+
+
+def _parsed(lines: Sequence[Sequence[str]]) -> tuple[Array, Mask]:
+    """The numbers, NaN where there is none, and which cells hold something that is no number."""
+    found = [[number(cell) for cell in line] for line in lines]
+    values = np.array([[np.nan if one is None else one for one in row] for row in found], dtype=np.float64)
+    filled = np.array([[not _is_blank(cell) for cell in line] for line in lines], dtype=bool)
+    return values, filled & np.isnan(values)
+
+
+def _labels(values: Array, words: Mask) -> tuple[int, int] | None:
+    """How many first rows and first columns are labels, 0 or 1 each; None where words remain inside.
+
+    As many as leave a table that fits; where none does, as few as take the words away.
+    """
+    possible = [
+        (header, index)
+        for header, index in _LABELS
+        if values[header:, index:].size
+        and not words[header:, index:].any()
+        and (not header or _may_label(values[0], words[0]))
+        and (not index or _may_label(values[:, 0], words[:, 0]))
+    ]
+    height, width = values.shape
+    fitting = [(header, index) for header, index in possible if fits(height - header, width - index)]
+    return (*fitting, *reversed(possible), None)[0]
+
+
+def _may_label(values: Array, words: Mask) -> bool:
+    """Whether a first row, or column, is names throughout, or counts; its corner may be blank or a word in both."""
+    if not len(values):
+        return False
+    corner = 1 if np.isnan(values[0]) else 0
+    if words[1:].any() or (len(words) == 1 and words[0]):
+        return bool(corner) and bool(words[1:].all())
+    counted = values[corner:]
+    steps = np.arange(len(counted), dtype=np.float64)
+    return bool(len(counted)) and (np.array_equal(counted, steps) or np.array_equal(counted, steps + 1))
+
+
+def _misplaced(words: Mask) -> tuple[int, int]:
+    """The first word that cannot be a name: inside where there is one, else in the first row or column."""
+    inside = words.copy()
+    inside[0] = inside[:, 0] = False
+    row, column = np.argwhere(inside if inside.any() else words)[0]
+    return int(row), int(column)
+
+
+def _counting_notes(values: Array, header: int, index: int) -> tuple[str, ...]:
+    """Return a note for each first row or column that only counts, because its numbers are not read as values."""
+    notes = []
+    for labelled, name, line in ((header, "row", values[:1].ravel()), (index, "column", values[:, :1].ravel())):
+        known = line[~np.isnan(line)]
+        if labelled and len(known):
+            notes.append(f"its first {name} only counts ({known[0]:g} … {known[-1]:g}), and was read as labels")
+    return tuple(notes)
 
 
 # --- JSON ----------------------------------------------------------------------------------------
@@ -257,7 +448,7 @@ def arrays_of(path: Path, content: bytes, limit: float) -> Mapping[str, npt.NDAr
             return {"matrix": loaded}
         with loaded as archive:
             if sum(one.file_size for one in archive.zip.infolist()) > limit * 2**20:
-                raise too_large(path, limit)
+                raise packed.too_large(path, limit)
             return {name: archive[name] for name in archive.files}
     except LogError:
         raise
@@ -321,4 +512,3 @@ _BASELINES: Mapping[str, Callable[[Path, bytes, float], Baseline]] = {
     ".npz": _baseline_from_numpy,
     ".npy": _baseline_from_numpy,
 }
-SUFFIXES = tuple(_LOADERS)

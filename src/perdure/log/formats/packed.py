@@ -14,7 +14,7 @@ from typing import IO, cast
 
 from perdure import files
 from perdure.errors import LogError
-from perdure.log.rows import Table, cells, reading, tables
+from perdure.log.rows import Table, bytes_of, cells, reading, tables
 from perdure.log.sources import Source
 
 __all__ = [
@@ -86,13 +86,13 @@ def first_line(path: Path) -> list[str] | None:
     return cells(line.decode("utf-8-sig", errors="replace").strip("\r\n"), SEPARATORS[suffix])
 
 
-def beginning(path: Path, most: int) -> bytes:
-    """The first `most` bytes of a text file, unpacked; nothing where there is none that can be read."""
+def beginning(path: Path, most: int) -> str:
+    """Return the text in the first `most` bytes of a file, unpacked; empty if it cannot be read."""
     try:
         with _opened(path) as (file, _):
-            return file.read(most)
+            return file.read(most).decode("utf-8-sig", errors="replace")
     except (*_BROKEN, LogError):
-        return b""
+        return ""
 
 
 def trouble(path: Path) -> tuple[str, str] | None:
@@ -159,7 +159,9 @@ def table(path: Path, notes: list[str], limit: float) -> Table | None:
 
 
 def content(path: Path, limit: float) -> bytes:
-    """Return all of a text file, unpacked; raise LogError if it does not unpack to at most `limit` MiB."""
+    """Return all of a file, unpacked; raise LogError if it does not unpack to at most `limit` MiB."""
+    if kind(path) == inner_kind(path):
+        return bytes_of(path)
     with _unpacking(path), _opened(path) as (file, _):
         stream, chunks = _Bounded(path, file, limit), []
         while chunk := stream.read(_CHUNK):

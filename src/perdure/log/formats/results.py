@@ -15,14 +15,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from perdure import files
 from perdure.errors import LogError, NotALog
-from perdure.frozen import frozen, replace
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixLifetime
-from perdure.log.formats.matrix import lifetime_of
-from perdure.log.formats.matrix_settled import RawMatrix, accuracy_matrices, matrix_of_cells
+from perdure.log.formats.matrix import accuracy_matrices, lifetime_of, matrix_of_cells
+from perdure.log.formats.matrix_files import RawMatrix
 from perdure.log.formats.runs import learner_and_seed
 from perdure.log.places import as_text
 from perdure.log.read import Options
@@ -41,8 +42,7 @@ _FACIL = re.compile(r"acc_ta[gw]-.*\.txt")
 _LIBERO = "result.pt"
 
 
-@frozen(eq=False)
-class _Found:
+class _Found(msgspec.Struct, frozen=True, eq=False):
     """One run's matrix, and who it is of."""
 
     matrix: AccuracyMatrix

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import field
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats.column_names import IDENTITY
@@ -24,8 +23,7 @@ _MUST_BE_SAID = ("learner", "lifetime", "seed")
 _LARGEST = 2**63 - 1
 
 
-@frozen
-class Who:
+class Who(msgspec.Struct, frozen=True):
     """One lifetime of a table, as its identity columns have it."""
 
     inside: str = ""
@@ -36,15 +34,14 @@ class Who:
     role: Role = "life"
 
 
-@frozen(eq=False)
-class Lives:
+class Lives(msgspec.Struct, frozen=True, eq=False):
     """The lifetimes of a table, in order of appearance, and whose each row is."""
 
     who: tuple[Who, ...]
     of_row: Counts
     columns: tuple[str, ...] = ()
     """The columns that hold identity, and nothing that was experienced."""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def between(self, first: int, last: int) -> tuple[Lives, Counts]:
         """The lifetimes from `first` to before `last`, and which rows are theirs."""

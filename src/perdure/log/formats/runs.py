@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from perdure.errors import LogError, NotALog
-from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log.formats.column_names import IDENTITY, table_shape
 from perdure.log.formats.table import rows_lifetimes
@@ -24,7 +25,7 @@ _STEP = "step"
 _MOST_TAGS = 10_000
 
 
-class Scalar(NamedTuple):
+class Scalar(msgspec.Struct, frozen=True):
     """One number under a tag."""
 
     tag: str
@@ -33,8 +34,7 @@ class Scalar(NamedTuple):
     moment: float | None = None
 
 
-@dataclass(eq=False)  # not frozen, since the protocol of a reader has plain attributes
-class RunReader:
+class RunReader(msgspec.Struct, eq=False):  # not frozen, since the protocol of a reader has plain attributes
     """The runs of one tool: how one is recognised, and its rows or its scalars in the order of their writing.
 
     Rows have columns as tables have them: `task_name`, `block_type` and a measure, or one per tag.

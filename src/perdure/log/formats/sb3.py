@@ -15,10 +15,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from perdure import files
 from perdure.errors import LogError
-from perdure.frozen import frozen, replace
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats.matrix_files import arrays_of
@@ -43,8 +43,7 @@ _ALONE = (
 )
 
 
-@frozen
-class _Monitor:
+class _Monitor(msgspec.Struct, frozen=True):
     """One monitor file: when it began, whose episodes it holds, and these."""
 
     task: str

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from perdure.errors import LogError
-from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats import long, packed, tagged, triplets, wide
+from perdure.log.formats.bulk import BULK
 from perdure.log.formats.column_names import NEEDED, Layout, layout, table_shape
+from perdure.log.formats.matrix_files import looks_like_matrix
 from perdure.log.formats.row_identity import Counts, Lives, lives
-from perdure.log.formats.shapes import shape_of
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.problem import Note
@@ -33,8 +34,6 @@ _PIECE = 1 << 20  # rows that are read at once of a file of many lifetimes
 _PARTS_OF_LOGS = {"data-log.tsv", "block-report.tsv"}
 _OUTPUTS = ({"lifetime", "block", "experiences_to_saturation"}, {"lifetime", "block", "prepared"})
 
-_BULK = "perdure.bulk"  # the key in the metadata of the Parquet files that another reader knows better
-
 
 class _Tables:
     name = "table"
@@ -49,9 +48,9 @@ class _Tables:
         if not packed.is_table_name(path) or not path.is_file():
             return False
         if packed.kind(path) in packed.BINARY:
-            return not _is_bulk(path)
+            return not BULK.recognises(path)
         written = [cell for cell in packed.first_line(path) or () if cell]
-        return len(written) > 1 and not all(map(cells.is_number, written)) and shape_of(path) != "matrix"
+        return len(written) > 1 and not all(map(cells.is_number, written)) and not looks_like_matrix(path)
 
     def claims(self, path: Path, options: Options) -> bool:
         """Whether a file that nobody named is such a table: its header has every column that its shape needs."""
@@ -176,15 +175,6 @@ def _scan(path: Path) -> pl.LazyFrame:
         return pl.scan_parquet(path, glob=False, hive_partitioning=False)
     content = bytes_of(path)  # Arrow comes as a file, with its magic word in front, or as a stream without
     return (pl.read_ipc(content) if content.startswith(b"ARROW1") else pl.read_ipc_stream(content)).lazy()
-
-
-def _is_bulk(path: Path) -> bool:
-    if packed.kind(path) != ".parquet":
-        return False
-    try:
-        return _BULK in pl.read_parquet_metadata(path)
-    except unreadable():
-        return False
 
 
 def _collected(path: Path, frame: pl.LazyFrame) -> pl.DataFrame:

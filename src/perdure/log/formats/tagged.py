@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from perdure.errors import LogError
-from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats import long, triplets

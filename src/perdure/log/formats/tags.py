@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from perdure.frozen import frozen
+import msgspec
 
 __all__ = ["MODES", "TAG_COLUMNS", "Tag", "tag_of", "tags_of"]
 
@@ -38,8 +38,7 @@ _CALLED = {"Top1_Acc_Exp": "accuracy", "class_acc": "accuracy"}
 _HOLE = re.compile(r"\{(task|measure)\}")
 
 
-@frozen
-class Tag:
+class Tag(msgspec.Struct, frozen=True):
     """What a tag says."""
 
     mode: Mode

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec.structs import replace
 
 from perdure.errors import LogError
-from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.accuracy_matrix import AccuracyMatrix
 from perdure.log.formats import long
 from perdure.log.formats.column_names import plain
-from perdure.log.formats.matrix import MatrixLifetime, lifetime_of
-from perdure.log.formats.matrix_settled import matrix_of_cells
+from perdure.log.formats.matrix import MatrixLifetime, lifetime_of, matrix_of_cells
 from perdure.log.formats.row_identity import Lives
 from perdure.log.model import Direction
 from perdure.log.read import Options

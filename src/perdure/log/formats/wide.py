@@ -10,11 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from perdure.errors import LogError
-from perdure.frozen import frozen, replace
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats import long
@@ -39,8 +40,7 @@ _NONE = ("none", "nan", "-1")  # nothing is being learned
 _NOBODY = -1
 
 
-@frozen
-class _Tasks:
+class _Tasks(msgspec.Struct, frozen=True):
     """The tasks in order, and where their evaluations stand."""
 
     names: tuple[str, ...]

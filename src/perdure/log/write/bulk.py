@@ -1,32 +1,46 @@
-"""Writing thousands of lifetimes into one Parquet file, or a folder of them, as they come."""
+"""Write thousands of lifetimes into one Parquet file, or into a folder of such files, as they come."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
-from perdure.errors import LogError, PerdureError
+from perdure.errors import LogError, RecordError
 from perdure.lazy import pl
-from perdure.log.formats.bulk import IDENTITY, KEY, PER_PIECE, SUFFIX, part_name
-from perdure.log.model import Direction, Lifetime
-from perdure.log.seal import seal
-from perdure.log.write.bulk_cohorts import Cohort, from_cohorts
-from perdure.log.write.bulk_rows import Batches, Piece, Source, as_json, from_lifetimes, from_values
-from perdure.log.write.record import declared_measures
+from perdure.log.formats.bulk import IDENTITY, KEY, ROW_GROUP, SUFFIX, BulkHeader, BulkLifetime, part_name, seal
+from perdure.log.manifest import written_role
+from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.write.manifest import described, provenance
+from perdure.log.write.record import DEFAULT_WORKER, declared_measures
 from perdure.scenario.model import Scenario
 
-__all__ = ["write_cohorts", "write_lives"]
+__all__ = ["Cohort", "write_cohorts", "write_lives"]
 
-_PER_FILE = 4 * PER_PIECE  # rows of a part of a folder
-_LONG = 1000  # rows of a lifetime, from which on its name takes no room in the metadata
+Values = npt.NDArray[np.float64]
+Batches = Values | Mapping[str, Values] | Iterable[Values | Mapping[str, Values]]
+
+_PER_PART = 1 << 20  # rows in memory, and in one file of a folder
+_TYPES = {"learn": "train", "evaluate": "test"}
+
+
+class Cohort(msgspec.Struct, frozen=True, eq=False):
+    """Lifetimes through the blocks of one scenario, as arrays."""
+
+    scenario: Scenario
+    ids: Sequence[str]
+    seeds: Sequence[int]
+    values: Mapping[str, npt.NDArray[Any]]
+    """Measure or other column → a row per lifetime and a column per experience."""
+    protocol: Any = None
 
 
 def write_lives(
@@ -41,143 +55,323 @@ def write_lives(
     role: Literal["life", "expert"] = "life",
     protocol: Any = None,
 ) -> Path:
-    """Write lifetimes into the file `path`, or, where it does not end in .parquet, into a folder of parts.
+    """Write lifetimes into the file `path`, or, if it does not end in .parquet, into a folder of parts.
 
-    `lives` may be a generator: about a million rows are held at a time. Thousands of lives through one
-    `scenario` are written faster from `values`, an array with a row per life and a column per experience (one array per
-    measure, where there are several), or an iterable of such arrays. Each life has a seed of `seeds`, 0, 1, 2, …
-    by default, and is called `<learner>-<seed>`. Readers see nothing until all is written.
+    Give either `lives` or `values`. Readers see nothing until all is written.
+
+    Parameters
+    ----------
+    path
+        The file, which is replaced, or a new folder.
+    lives
+        Lifetimes of the same measures. A generator is never held in memory whole, but about a million rows at a time.
+    values
+        An array with a row per lifetime and a column per experience, one such array per measure, or an iterable of
+        these.
+    scenario
+        The scenario of `values`; its blocks have lengths in experiences.
+    measures
+        The measures of `values`.
+    learner
+        The learner of `values`. Lifetimes are called `<learner>-<seed>`.
+    seeds
+        A seed for each lifetime of `values`, by default 0, 1, 2, …
+    role
+        The role of `values`.
+    protocol
+        The entry `protocol` of the manifests of `values`.
     """
     target = Path(path)
     if (lives is None) == (values is None):
         raise LogError("write_lives needs lives or values, and not both", "give one of them", file=target)
-    if lives is not None:
-        source = from_lifetimes(target, iter(lives))
-    else:
-        if scenario is None:
-            raise LogError("values need the scenario that they come from", "give scenario=", file=target)
-        named = declared_measures((measures,) if isinstance(measures, str) else measures)
-        source = from_values(target, values, scenario, named, learner, seeds, role, protocol)
-    return _put(target, source)
+    if values is None:
+        return _write(target, lives or ())
+    if scenario is None:
+        raise LogError("values need the scenario that they come from", "give scenario=", file=target)
+    if not scenario.blocks or not all(block.length for block in scenario.blocks):
+        raise LogError(f"a block of {scenario.name!r} has no length in experiences", "give each one", file=target)
+    named = declared_measures((measures,) if isinstance(measures, str) else measures)
+    cohorts = _cohorts(target, values, scenario, list(named), learner, seeds, protocol)
+    return _write(target, _lifetimes(cohorts, named, learner, role, {}))
 
 
 def write_cohorts(
     path: str | os.PathLike[str],
-    cohorts: Sequence[Cohort],
+    cohorts: Iterable[Cohort],
     *,
     measures: Mapping[str, Direction],
     learner: str | None = None,
     role: Literal["life", "expert"] = "life",
     manifest: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write lives from arrays, those of one scenario after those of another; see `write_lives` for the rest."""
-    return _put(Path(path), from_cohorts(cohorts, measures, learner, role, manifest or {}))
+    """Write lifetimes from arrays of several scenarios; see `write_lives`."""
+    return _write(Path(path), _lifetimes(cohorts, measures, learner, role, manifest or {}))
 
 
-def _put(target: Path, source: Source) -> Path:
-    if target.suffix.lower() == SUFFIX:
-        _whole(target, lambda place: _written(place, source))
-    else:
-        _whole(target, lambda place: _in_parts(place, source))
-    return target
+# --- lifetimes from arrays -----------------------------------------------------------------------
+
+
+def _cohorts(
+    target: Path,
+    values: Batches,
+    scenario: Scenario,
+    measures: Sequence[str],
+    learner: str | None,
+    seeds: Iterable[int] | None,
+    protocol: Any,
+) -> Iterator[Cohort]:
+    length = sum(block.length or 0 for block in scenario.blocks)
+    numbers = iter(count() if seeds is None else seeds)
+    done = 0
+    for batch in [values] if isinstance(values, np.ndarray | Mapping) else values:
+        named = batch if isinstance(batch, Mapping) else {measures[0]: batch}
+        if set(named) != set(measures):
+            raise LogError(
+                f"values of {', '.join(named)}, and the measures are {', '.join(measures)}",
+                "give one array per measure",
+                file=target,
+            )
+        arrays = {name: np.ascontiguousarray(named[name], dtype=np.float64) for name in measures}
+        shapes = {array.shape for array in arrays.values()}
+        if len(shapes) != 1 or any(len(shape) != 2 or shape[1] != length for shape in shapes):
+            found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+            raise LogError(f"the values are {found}", f"expected a row per lifetime and {length} columns", file=target)
+        expected = len(arrays[measures[0]])
+        own = list(islice(numbers, expected))
+        done += len(own)
+        if len(own) < expected:
+            raise LogError(f"{done} seeds for more lifetimes than that", "give one seed per lifetime", file=target)
+        yield Cohort(scenario, [f"{learner or 'life'}-{seed}" for seed in own], own, arrays, protocol)
+
+
+def _lifetimes(
+    cohorts: Iterable[Cohort],
+    measures: Mapping[str, Direction],
+    learner: str | None,
+    role: Literal["life", "expert"],
+    manifest: Mapping[str, Any],
+) -> Iterator[Lifetime]:
+    produced_by = provenance()
+    for cohort in cohorts:
+        scenario = cohort.scenario
+        rows = _scenario_rows(scenario)
+        whole = {"scenario": described(scenario), "protocol": cohort.protocol, **manifest, **produced_by}
+        kinds = {name: pl.Float64() if name in measures else pl.Int64() for name in (*measures, *cohort.values)}
+        for number, (name, seed) in enumerate(zip(cohort.ids, cohort.seeds, strict=True)):
+            columns = [pl.Series(key, cohort.values[key][number]).cast(kind) for key, kind in kinds.items()]
+            yield Lifetime(
+                name,
+                rows.hstack(columns),
+                measures,
+                learner=learner,
+                seed=seed,
+                role=role,
+                complete=True,
+                info=scenario.info,
+                manifest=whole,
+            )
+
+
+def _scenario_rows(scenario: Scenario) -> pl.DataFrame:
+    """Return the standard columns of a lifetime through `scenario`."""
+    blocks = scenario.blocks
+    facts = pl.DataFrame(
+        {
+            "block_num": range(len(blocks)),
+            "block_type": [_TYPES[block.mode] for block in blocks],
+            "block_subtype": [block.subtype for block in blocks],
+            "task_name": [block.task for block in blocks],
+            "task_params": [_as_json(dict(block.params), scenario.name).decode() for block in blocks],
+            "worker_id": DEFAULT_WORKER,
+            "exp_status": "complete",
+            "timestamp": None,
+        }
+    )
+    rows = facts[np.repeat(np.arange(len(blocks)), [block.length or 0 for block in blocks])].with_row_index("exp_num")
+    return rows.select(pl.col(name).cast(kind) for name, kind in STANDARD_COLUMNS.items())
 
 
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _whole(target: Path, write: Callable[[Path], None]) -> None:
-    """Write beside `target` and put it there when it is whole."""
-    folder = target.suffix.lower() != SUFFIX
-    if folder and target.exists():
+def _write(target: Path, lifetimes: Iterable[Lifetime]) -> Path:
+    """Write a file or folder beside `target`, and move it there when it is whole."""
+    whole = target.suffix.lower() == SUFFIX
+    if not whole and target.exists():
         raise LogError("is there already", "write to another place", file=target)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}{SUFFIX if not folder else '.part'}")
+    scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        write(temporary)
-        temporary.replace(target)
+        scratch.mkdir()
+        groups = _grouped(target, lifetimes)
+        if whole:
+            _write_file(scratch, groups).replace(target)
+        else:
+            _write_parts(scratch, groups)
+            scratch.replace(target)
     except (OSError, pl.exceptions.PolarsError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise LogError(f"cannot be written: {reason}", "choose another place", file=target) from problem
     finally:
-        with contextlib.suppress(OSError):
-            if temporary.is_dir():
-                shutil.rmtree(temporary, ignore_errors=True)
-            else:
-                temporary.unlink(missing_ok=True)
+        shutil.rmtree(scratch, ignore_errors=True)
+    return target
 
 
-def _in_parts(folder: Path, source: Source) -> None:
-    folder.mkdir()
-    ahead = _Ahead(source.pieces)
-    number, shared = 0, msgspec.structs.replace(source.shared, write=secrets.token_hex(8))
-    while ahead.following is not None:
-        part = Source(source.schema, shared, ahead.some(_PER_FILE))
-        _written(folder / part_name(number), part, number, ahead)
-        number += 1
+def _grouped(target: Path, lifetimes: Iterable[Lifetime]) -> Iterator[list[Lifetime]]:
+    """Yield groups of about `_PER_PART` rows; raise LogError for a lifetime that does not fit the first one."""
+    remaining = iter(lifetimes)
+    first = next(remaining, None)
+    if first is None:
+        raise LogError("there is no lifetime to write", "give one or more: nothing was written", file=target)
+    if taken := [name for name in first.experiences.columns if name in IDENTITY]:
+        raise LogError(f"a column is called {taken[0]!r}, as one of the file's own is", "rename it", where=first.id)
+    seen: set[str] = set()
+    group: list[Lifetime] = []
+    rows = 0
+    for lifetime in chain((first,), remaining):
+        if lifetime.id in seen:
+            raise LogError(
+                f"two lifetimes are called {lifetime.id!r}", "give them different ids, as in lifetime.replace(id=…)"
+            )
+        seen.add(lifetime.id)
+        _check_agreement(first, lifetime)
+        if group and rows + lifetime.height > _PER_PART:
+            yield group
+            group, rows = [], 0
+        group.append(lifetime)
+        rows += lifetime.height
+    yield group
 
 
-class _Ahead:
-    """Pieces that are looked at one ahead: a part must know whether it is the last."""
-
-    def __init__(self, pieces: Iterator[Piece]) -> None:
-        self.pieces = pieces
-        self.following = next(pieces, None)
-
-    def some(self, rows: int) -> Iterator[Piece]:
-        """The next pieces, until there are as many rows."""
-        given = 0
-        while self.following is not None and given < rows:
-            piece = self.following
-            self.following = next(self.pieces, None)
-            given += piece[0].height
-            yield piece
-
-
-def _written(place: Path, source: Source, number: int = 0, ahead: _Ahead | None = None) -> None:
-    """One file: its pieces are row groups, and its metadata is written when the last of them is known."""
-    from polars.io.plugins import register_io_source
-
-    written: list[tuple[int, int]] = []
-    who: dict[str, list[Any]] = {name: [] for name in IDENTITY if name in source.schema}
-    failed: list[PerdureError] = []  # Polars would hand on no more than its text
-    first = next(source.pieces)
-
-    def pieces(*_: Any) -> Iterator[pl.DataFrame]:
-        try:
-            for rows, lives in chain((first,), source.pieces):
-                written.extend(lives)
-                starts = [0, *accumulate(length for length, _ in lives[:-1])]
-                for name, told in who.items():
-                    told.extend(rows.get_column(name)[starts].to_list())
-                yield rows
-        except PerdureError as problem:
-            failed.append(problem)
-            raise
-
-    def metadata(_context: Any) -> dict[str, str]:
-        runs = [(length, len(list(same))) for (length, _), same in groupby(written)]
-        last = ahead is None or ahead.following is None
-        long = sum(length for length, _ in written) >= _LONG * len(written)
-        shared = msgspec.structs.replace(
-            source.shared, lives=runs, alike=True, who=who if long else {}, part=number, last=last
+def _check_agreement(first: Lifetime, lifetime: Lifetime) -> None:
+    if not lifetime.height:
+        raise LogError("has no experiences", "leave it out", where=lifetime.id)
+    if lifetime.measures != first.measures:
+        own, before = (
+            ", ".join(f"{name} ({direction})" for name, direction in one.measures.items()) for one in (lifetime, first)
         )
-        try:
-            return {KEY: as_json(shared, place.name).decode()}
-        except PerdureError as problem:
-            failed.append(problem)
-            raise
+        raise LogError(
+            f"its measures are {own}, those of the lifetimes before it {before}",
+            "write them to separate files",
+            where=lifetime.id,
+        )
+    if differing := set(lifetime.experiences.columns) ^ set(first.experiences.columns):
+        raise LogError(
+            f"its columns differ from those of the lifetimes before it (differing: {', '.join(sorted(differing))})",
+            "drop them, or write it to a separate file",
+            where=lifetime.id,
+        )
 
+
+def _write_file(scratch: Path, groups: Iterator[list[Lifetime]]) -> Path:
+    """Write the groups one by one, then join their files: the header can only be written when all are known."""
+    header = _Header()
+    pieces = []
+    for number, group in enumerate(groups):
+        pieces.append(scratch / part_name(number))
+        header.add(group)
+        _rows(group, header.kinds).write_parquet(pieces[-1], compression="lz4", statistics=False)
+    file = scratch / f"whole{SUFFIX}"
+    pl.scan_parquet(pieces, glob=False).sink_parquet(
+        file, compression="lz4", statistics=False, row_group_size=ROW_GROUP, metadata={KEY: header.text()}
+    )
+    seal(file)
+    return file
+
+
+def _write_parts(folder: Path, groups: Iterator[list[Lifetime]]) -> None:
+    write = secrets.token_hex(8)
+    group: list[Lifetime] | None = next(groups)
+    kinds: Mapping[str, pl.DataType] = {}
+    for number in count():
+        if group is None:
+            return
+        header = _Header(kinds)
+        header.add(group)
+        kinds = header.kinds
+        rows = _rows(group, kinds)
+        group = next(groups, None)
+        text = header.text(part=number, last=group is None, write=write)
+        file = folder / part_name(number)
+        rows.write_parquet(file, compression="lz4", statistics=False, row_group_size=ROW_GROUP, metadata={KEY: text})
+        seal(file)
+
+
+class _Header:
+    """Collects the metadata of a file."""
+
+    def __init__(self, kinds: Mapping[str, pl.DataType] | None = None) -> None:
+        self.kinds = dict(kinds or {})
+        """The columns of experiences; their types are those of the first lifetime."""
+        self._measures: Mapping[str, Direction] = {}
+        self._lifetimes: list[BulkLifetime] = []
+        self._values: dict[bytes, int] = {}
+
+    def add(self, group: Sequence[Lifetime]) -> None:
+        first = group[0]
+        self._measures = first.measures
+        typed = {**STANDARD_COLUMNS, **dict.fromkeys(first.measures, pl.Float64())}
+        self.kinds = self.kinds or {**first.experiences.schema, **typed}
+        self._lifetimes.extend(
+            BulkLifetime(
+                lifetime.id,
+                lifetime.height,
+                lifetime.learner,
+                lifetime.seed,
+                written_role(lifetime),
+                lifetime.scenario_type,
+                lifetime.complete,
+                self._number(lifetime.info, lifetime.id),
+                {key: self._number(value, lifetime.id) for key, value in lifetime.manifest.items()},
+                lifetime.notes,
+            )
+            for lifetime in group
+        )
+
+    def _number(self, value: Any, name: str) -> int:
+        return self._values.setdefault(_as_json(value, name), len(self._values))
+
+    def text(self, *, part: int = 0, last: bool = True, write: str = "") -> str:
+        header = BulkHeader(
+            measures=dict(self._measures),
+            lifetimes=self._lifetimes,
+            values=[msgspec.Raw(text) for text in self._values],
+            part=part,
+            last=last,
+            write=write,
+        )
+        return msgspec.json.encode(header).decode()
+
+
+def _rows(group: Sequence[Lifetime], kinds: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Return the experiences of a group behind the columns that name their lifetimes."""
+    schema = pl.Schema(kinds)
+    rows = pl.concat(
+        [
+            lifetime.experiences  # casting each of thousands of lifetimes takes longer than writing them
+            if lifetime.experiences.schema == schema
+            else lifetime.experiences.select(list(kinds)).cast(schema)
+            for lifetime in group
+        ]
+    )
+    identity = pl.DataFrame(
+        {
+            "lifetime": [lifetime.id for lifetime in group],
+            "learner": [lifetime.learner for lifetime in group],
+            "seed": [lifetime.seed for lifetime in group],
+            "role": [lifetime.role for lifetime in group],
+            "scenario_type": [lifetime.scenario_type for lifetime in group],
+        },
+        schema={name: pl.Int64() if name == "seed" else pl.Categorical() for name in IDENTITY},
+    )
+    whose = np.repeat(np.arange(len(group)), [lifetime.height for lifetime in group])
+    return identity[whose].hstack(rows)
+
+
+def _as_json(content: Any, name: str) -> bytes:
     try:
-        register_io_source(pieces, schema=source.schema).sink_parquet(
-            place,
-            compression="lz4",
-            statistics=False,
-            row_group_size=first[0].height,
-            metadata=metadata,
-            engine="streaming",
-        )
-    except pl.exceptions.PolarsError:
-        if failed:
-            raise failed[0] from None
-        raise
-    seal(place)
+        return msgspec.json.encode(content)
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise RecordError(
+            f"{name} cannot be written as JSON: {problem}", "use text, numbers, lists, objects"
+        ) from problem

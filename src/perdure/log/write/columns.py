@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from perdure.errors import RecordError
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.rules import BEYOND
 from perdure.log.write.record import cell, measure_cell, params_text, quoted, validate, whole_number
@@ -20,8 +20,7 @@ __all__ = ["Part", "parts"]
 _ROWS_AT_ONCE = 1 << 14
 
 
-@frozen(eq=False)
-class Part:
+class Part(msgspec.Struct, frozen=True, eq=False):
     """What goes into one file: consecutive records of one worker, block and mode."""
 
     worker: str

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError
-from perdure.frozen import frozen
 from perdure.lazy import of_extra, pl
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 from perdure.log.write.events import EventFile, records
@@ -31,8 +31,7 @@ _AT_ONCE = 1000
 _MIRROR_EVERY_S = 1.0
 
 
-@frozen(eq=False)
-class Scalars:
+class Scalars(msgspec.Struct, frozen=True, eq=False):
     """Records as a tracker takes them, in their order."""
 
     tags: tuple[tuple[str, ...], ...]

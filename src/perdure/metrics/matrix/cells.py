@@ -6,20 +6,19 @@ column -1 is from before any learning. Messages count tasks from 1, as the paper
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+import msgspec
 import numpy as np
 
 from perdure.curves.model import Curves
 from perdure.errors import LogError
-from perdure.frozen import frozen
 from perdure.log.accuracy_matrix import AccuracyMatrix, Array, Cell, MatrixPassage, Unit, negated, with_baselines
 from perdure.metrics.engine.metric import ADAPTERS, Context, Metric, NoValue
-from perdure.scenario.model import Block, Scenario
-from perdure.scenario.sites import LIFETIME, Site
-from perdure.scenario.walks import Walk, at_the_end
+from perdure.scenario.model import Scenario
+from perdure.scenario.sites import LIFETIME, Site, visible_evaluations
 
 __all__ = [
     "RELEARNED",
@@ -41,8 +40,7 @@ RELEARNED = "relearned"
 """The flag of values from a lifetime in which a task is learned again after a later one was."""
 
 
-@frozen(eq=False)
-class Evaluations:
+class Evaluations(msgspec.Struct, frozen=True, eq=False):
     """The evaluation blocks behind an accuracy matrix."""
 
     tasks: tuple[str, ...]
@@ -75,58 +73,47 @@ class Evaluations:
         return f"A[{row + 1}, {column + 1}] is missing: {task} {when}"
 
 
-# Twenty sites ask the same question of one scenario in turn, so the last answer is kept.
+# Twenty sites ask for the evaluations of one scenario in turn, so the last answer is kept.
 _last_asked: list[tuple[Scenario, Evaluations]] = []
 
 
 def evaluations_of(scenario: Scenario) -> Evaluations:
-    """Which evaluation fills which cell."""
+    """Return which evaluation fills which cell.
+
+    A column spans from the first learning of its task to the first learning of the next new one. A task counts as
+    learned when its last learning block within its own column ends, so that evaluations between its learning blocks
+    are not taken for memory.
+    """
     for asked, answer in tuple(_last_asked):
         if asked is scenario or (asked.blocks is scenario.blocks and asked.tasks is scenario.tasks):
             return answer
-    answer = at_the_end(_Evaluated, scenario).evaluations()
+    rows: dict[str, int] = {}
+    relearned = False
+    last: dict[tuple[str, int], int] = {}
+    since: dict[str, list[int]] = {}
+    every: dict[str, list[int]] = {}
+    visible = set(visible_evaluations(scenario))
+    for index, block in enumerate(scenario.blocks):
+        task, column = block.task, len(rows) - 1
+        if block.mode == "learn":
+            row = rows.setdefault(task, column + 1)
+            relearned = relearned or row < column
+            if row >= column:
+                since[task] = []
+        elif index in visible:
+            last[task, column] = index
+            every.setdefault(task, []).append(index)
+            if task in rows:
+                since[task].append(index)
+    answer = Evaluations(
+        tasks=tuple(rows),
+        last={(rows[task], column): block for (task, column), block in last.items() if task in rows},
+        since={rows[task]: tuple(blocks) for task, blocks in since.items()},
+        every={rows[task]: tuple(blocks) for task, blocks in every.items() if task in rows},
+        relearned=relearned,
+    )
     _last_asked[:] = [(scenario, answer)]
     return answer
-
-
-class _Evaluated(Walk):
-    """Which evaluation fills which cell.
-
-    A column spans from the first learning of its task to the first learning of the next new one.
-    A task counts as learned when its last learning block within its own column ends, so that
-    evaluations in the midst of learning are not taken for memory.
-    """
-
-    def __init__(self) -> None:
-        self.rows: dict[str, int] = {}  # of the tasks learned so far
-        self.relearned = False
-        self.last: dict[tuple[str, int], int] = {}
-        self.since: dict[str, list[int]] = {}
-        self.every: dict[str, list[int]] = {}
-
-    def step(self, index: int, block: Block) -> Iterable[Site]:
-        task, column = block.task, len(self.rows) - 1
-        if block.mode == "learn":
-            row = self.rows.setdefault(task, column + 1)
-            self.relearned = self.relearned or row < column
-            if row >= column:
-                self.since[task] = []
-        else:
-            self.last[task, column] = index
-            self.every.setdefault(task, []).append(index)
-            if task in self.rows:
-                self.since[task].append(index)
-        return ()
-
-    def evaluations(self) -> Evaluations:
-        rows = self.rows
-        return Evaluations(
-            tasks=tuple(rows),
-            last={(rows[task], column): block for (task, column), block in self.last.items() if task in rows},
-            since={rows[task]: tuple(blocks) for task, blocks in self.since.items()},
-            every={rows[task]: tuple(blocks) for task, blocks in self.every.items() if task in rows},
-            relearned=self.relearned,
-        )
 
 
 def matrix_of(curves: Curves, unit: Unit | None = None) -> AccuracyMatrix:
@@ -173,8 +160,7 @@ def _extremes(
     return tuple(choose([means[block] for block in blocks[row]]) if blocks.get(row) else None for row in range(count))
 
 
-@frozen(eq=False)
-class Place:
+class Place(msgspec.Struct, frozen=True, eq=False):
     """One place in an accuracy matrix, as a formula sees it: a task, or a task after another was learned."""
 
     matrix: AccuracyMatrix
@@ -300,8 +286,7 @@ def _place(curves: Curves, site: Site, context: Context) -> Place:
     return Place(matrix, matrix.row[evaluated], matrix.row[learned], context.baselines)
 
 
-@frozen(eq=False)
-class Learning:
+class Learning(msgspec.Struct, frozen=True, eq=False):
     """A task's learning values as measured, all its blocks in order."""
 
     task: str
@@ -312,8 +297,7 @@ def _learning(curves: Curves, site: Site, _context: Context) -> Learning:
     return Learning(site.task or LIFETIME, curves.measured_over(site.blocks["learned"]))
 
 
-@frozen
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """Two evaluations of one task, as measured; turned about where lower is better."""
 
     first: float
