@@ -56,7 +56,7 @@ def _timed(life: perdure.Lifetime, seconds: float) -> perdure.Lifetime:
 def gallery() -> tuple[str, dict[str, bytes]]:
     """The page, and its pictures by file name."""
     import perdure
-    from perdure.reports.material import gather
+    from perdure.reports.data import gather
 
     parts, pictures = [_HEAD], {}
     with TemporaryDirectory() as temporary:

@@ -39,7 +39,7 @@ COMMANDS = (
     ("compare", "logs"),
     ("report", "logs", "--to", "report.html"),
     ("report", "logs", "--to", "table.tex"),
-    ("figure", "trajectories", "logs", "--to", "figure.pdf"),
+    ("figure", "trajectories", "logs", "--to", "figure.svg"),
     ("export", "logs", "--to", "tensorboard:board"),
     ("plan", "--pilot", "logs/forgetful", "--detect", "performance_maintenance=5"),
     ("compose", "condensed", "--task", "pong", "breakout", "--learn", "9", "--evaluate", "9"),

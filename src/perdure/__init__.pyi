@@ -31,12 +31,12 @@ from perdure.metrics.engine.metric import NoValue as NoValue
 from perdure.metrics.engine.metric import Value as Value
 from perdure.metrics.engine.score import Score as Score
 from perdure.metrics.engine.settings import settings_for as settings_for
-from perdure.reports.draw import KINDS, save
-from perdure.reports.draw import View as View
-from perdure.reports.draw import draw as draw
-from perdure.reports.draw.svg.paper import Figure as Figure
-from perdure.reports.material import Material as Material
+from perdure.reports.figures import FIGURES as FIGURES
+from perdure.reports.figures import View as View
+from perdure.reports.figures import draw as draw
+from perdure.reports.figures import save
 from perdure.reports.model import Report as Report
+from perdure.reports.svg import Figure as Figure
 from perdure.reports.write import write_report as write_report
 from perdure.runner.lifetime import Life as Life
 from perdure.runner.lifetime import live as live
@@ -61,6 +61,7 @@ from perdure.stats.robust import interquartile_mean as interquartile_mean
 from perdure.stats.robust import optimality_gap as optimality_gap
 from perdure.stats.robust import performance_profile as performance_profile
 from perdure.stats.robust import stratified_bootstrap as stratified_bootstrap
+from perdure.stats.scored import GroupedSurvey as GroupedSurvey
 from perdure.stats.systems import Comparisons as Comparisons
 from perdure.tasks.logged import LogEpisodes as LogEpisodes
 from perdure.verbs.compare import compare as compare
@@ -75,6 +76,5 @@ from perdure.verbs.run import PreparedProtocol as PreparedProtocol
 from perdure.verbs.run import prepare_protocol as prepare_protocol
 from perdure.verbs.run import run_protocol as run_protocol
 
-FIGURES = KINDS
 check = check_log
 save_figure = save

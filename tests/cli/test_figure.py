@@ -10,7 +10,7 @@ from tests.cli.verbs import run_verb
 
 from perdure.cli.figure import EXAMPLE
 from perdure.errors import PerdureError, UnknownName
-from perdure.reports.draw import KINDS
+from perdure.reports.figures import FIGURES
 
 
 def test_a_figure_is_written_where_asked(life: Path, tmp_path: Path) -> None:
@@ -45,18 +45,18 @@ def test_size_title_and_style_are_those_asked_for(life: Path, tmp_path: Path) ->
 
 
 def test_the_example_of_the_help_names_a_kind_that_exists() -> None:
-    assert EXAMPLE.split()[2] in KINDS
+    assert EXAMPLE.split()[2] in FIGURES
 
 
 def test_every_kind_is_listed_with_what_it_shows() -> None:
     done = run_verb("figure", "list")
-    assert [line.split()[0] for line in done.stdout.splitlines()] == list(KINDS)
-    assert all(kind.summary in done.stdout for kind in KINDS.values())
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(FIGURES)
+    assert all(kind.summary in done.stdout for kind in FIGURES.values())
 
 
 def test_the_kinds_are_listed_as_json_too() -> None:
     facts = json.loads(run_verb("figure", "list", "--json", "-").stdout)
-    assert facts == {"figures": [{"name": one.name, "summary": one.summary} for one in KINDS.values()]}
+    assert facts == {"figures": [{"name": one.name, "summary": one.summary} for one in FIGURES.values()]}
 
 
 def test_an_unknown_kind_offers_the_nearest_and_no_log_says_what_is_missing(life: Path) -> None:

@@ -115,7 +115,7 @@ def test_the_power_curve_is_drawn(tmp_path: Path) -> None:
     said = [one for one in ET.parse(tmp_path / "power.svg").getroot().itertext() if one.strip()]
     assert {"Power to see 1 sd at α = 0.05", "80 %", "lifetimes"} <= set(said)
     done = run_verb("plan", "--picture", tmp_path / "power.bmp")
-    assert "choose one of .png, .svg, .pdf" in str(done.exception)
+    assert "choose one of .svg, .png, .pdf" in str(done.exception)
 
 
 def test_the_bars_of_the_power_curve_grow_with_it() -> None:

@@ -183,7 +183,7 @@ def test_a_script_without_a_guard_may_survey(tmp_path: Path, call: str, count: i
     for number in range(count):
         written(tmp_path / "logs", f"life{number}", LIFE)
     script = tmp_path / "script.py"
-    script.write_text(f"import perdure\nfrom perdure.reports.material import gather\nprint('scored', {call})\n")
+    script.write_text(f"import perdure\nfrom perdure.reports.data import gather\nprint('scored', {call})\n")
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == (f"scored {count}\n", "", 0)
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import perdure
-from perdure.reports.material import Material, gather
+from perdure.reports.data import gather
+from perdure.stats.scored import GroupedSurvey
 
 Run = Callable[..., Path]
 
@@ -127,6 +128,6 @@ def two_runs(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def told(run_folder: Run) -> Callable[..., Material]:
+def told(run_folder: Run) -> Callable[..., GroupedSurvey]:
     """The material of such a run."""
     return lambda *given, **how: gather([run_folder(*given, **how)])

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from perdure.reports import write_report
-from perdure.reports.material import Material
+from perdure.stats.scored import GroupedSurvey
 
-Tell = Callable[..., Material]
+Tell = Callable[..., GroupedSurvey]
 
 
 @pytest.fixture
-def written(tmp_path: Path, told: Tell) -> tuple[Path, Material]:
+def written(tmp_path: Path, told: Tell) -> tuple[Path, GroupedSurvey]:
     material = told(3, 3)
     run = Path(material.lives[0].score.identity.source).parents[1]
     return tmp_path / "report.html", write_report(run, tmp_path / "report.html").material
@@ -35,7 +35,7 @@ def watched(browser: Any, target: Path, **how: Any) -> Any:
 
 
 @pytest.fixture
-def page(browser: Any, written: tuple[Path, Material]) -> Iterator[Any]:
+def page(browser: Any, written: tuple[Path, GroupedSurvey]) -> Iterator[Any]:
     opened = watched(browser, written[0])
     yield opened
     opened.close()
@@ -46,7 +46,7 @@ def unfold(page: Any) -> None:
     page.wait_for_function("() => document.querySelectorAll('details[open] .tables:empty').length === 0")
 
 
-def test_it_opens_offline_without_a_request_or_a_complaint(page: Any, written: tuple[Path, Material]) -> None:
+def test_it_opens_offline_without_a_request_or_a_complaint(page: Any, written: tuple[Path, GroupedSurvey]) -> None:
     unfold(page)
     for at in range(0, page.evaluate("document.body.scrollHeight"), 1500):
         page.evaluate(f"scrollTo(0, {at})")
@@ -65,7 +65,7 @@ def test_the_answer_stands_on_two_screens_and_in_few_words(page: Any) -> None:
     assert page.locator("#answer .better").first.inner_text().startswith("keeper keeps")
 
 
-def test_everything_is_readable_without_a_script(browser: Any, written: tuple[Path, Material]) -> None:
+def test_everything_is_readable_without_a_script(browser: Any, written: tuple[Path, GroupedSurvey]) -> None:
     context = browser.new_context(java_script_enabled=False)
     opened = context.new_page()
     opened.goto(written[0].as_uri())
@@ -86,12 +86,12 @@ def test_a_task_is_toggled_in_every_figure_by_mouse_and_by_key(page: Any) -> Non
     assert set(page.evaluate(hidden)) == {False}
 
 
-def test_pointing_at_an_evaluation_says_its_value(page: Any, written: tuple[Path, Material]) -> None:
+def test_pointing_at_an_evaluation_says_its_value(page: Any, written: tuple[Path, GroupedSurvey]) -> None:
     mark = page.locator("#answer svg.figure [data-task] circle").first
     mark.hover()
     said = page.locator("#tip").inner_text()
     assert said.startswith("task00, evaluated: ")
-    means = [one.mean for life in written[1].lives for one in life.sketch.stretches if one.block.mode == "evaluate"]
+    means = [one.mean for life in written[1].lives for one in life.seen.blocks if one.block.mode == "evaluate"]
     shown = float(said.split(": ")[1].split(",")[0].replace("−", "-"))
     assert min(abs(shown - one) for one in means) < 1e-3
 
@@ -121,7 +121,7 @@ def test_pointing_at_an_answer_says_its_interval_and_its_test(page: Any) -> None
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 900, 1300])
 def test_nothing_scrolls_sideways_and_nothing_is_cut(
-    browser: Any, written: tuple[Path, Material], width: int, scheme: str
+    browser: Any, written: tuple[Path, GroupedSurvey], width: int, scheme: str
 ) -> None:
     opened = watched(browser, written[0], viewport={"width": width, "height": 844}, color_scheme=scheme)
     unfold(opened)
@@ -142,7 +142,7 @@ def test_nothing_scrolls_sideways_and_nothing_is_cut(
     opened.close()
 
 
-def test_words_of_a_figure_do_not_lie_on_one_another(browser: Any, written: tuple[Path, Material]) -> None:
+def test_words_of_a_figure_do_not_lie_on_one_another(browser: Any, written: tuple[Path, GroupedSurvey]) -> None:
     for width in (390, 1300):
         opened = watched(browser, written[0], viewport={"width": width, "height": 900})
         unfold(opened)
@@ -294,21 +294,27 @@ def test_a_screen_reader_is_told_the_grid_as_a_table(page: Any) -> None:
 
 
 def test_a_task_called_script_shows_as_such(browser: Any, tmp_path: Path, told: Tell) -> None:
+    import msgspec
+
     from perdure.frozen import replace
     from perdure.reports.formats.html import html
     from perdure.reports.model import report_of
+    from perdure.reports.thinned import thinned
 
     material = told(1, 1, ("keeper",), experts=False)
     name = "<script>document.title='taken'</script>"
     one = material.lives[0]
-    stretches = tuple(replace(part, block=replace(part.block, task=name)) for part in one.sketch.stretches)
-    renamed = replace(
-        one.sketch, tasks=(name,), stretches=stretches, ranges={name: one.sketch.ranges["task00"]}, matrix=None
+    drawn = thinned(one)
+    renamed = msgspec.structs.replace(
+        drawn,
+        blocks=tuple(msgspec.structs.replace(block, block=replace(block.block, task=name)) for block in drawn.blocks),
+        ranges={name: drawn.ranges["task00"]},
+        matrix=None,
     )
+    score = replace(one.score, identity=replace(one.score.identity, tasks=(name,)))
+    survey = replace(material.survey, lives=(replace(one, score=score, seen=renamed),))
     target = tmp_path / "hostile.html"
-    target.write_text(
-        html(report_of(replace(material, survey=replace(material.survey, lives=(replace(one, seen=renamed),)))))
-    )
+    target.write_text(html(report_of(GroupedSurvey(survey, material.groups))))
     opened = watched(browser, target)
     assert name in opened.locator("button.task").inner_text()
     opened.locator("#answer svg.figure circle").first.hover()

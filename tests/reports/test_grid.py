@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from perdure.reports import gather
-from perdure.reports.draw import KINDS
+from perdure.reports.figures import FIGURES
 from perdure.reports.formats.pictures import opening
 from perdure.reports.grid import Grid, grids
-from perdure.reports.material import Material
+from perdure.stats.scored import GroupedSurvey
 from perdure.words import number
 
-Tell = Callable[..., Material]
+Tell = Callable[..., GroupedSurvey]
 
 
-def of(material: Material) -> Grid:
+def of(material: GroupedSurvey) -> Grid:
     (found,) = grids(material.groups, material.survey.metrics)
     return found
 
@@ -92,4 +92,4 @@ def test_the_lifetime_shown_is_in_the_middle_of_its_group(told: Tell) -> None:
 
 
 def test_every_kind_is_known_by_what_it_shows() -> None:
-    assert all(one.summary.endswith((".", ")")) and len(one.summary) < 125 for one in KINDS.values())
+    assert all(one.summary.endswith((".", ")")) and len(one.summary) < 125 for one in FIGURES.values())

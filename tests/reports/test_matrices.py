@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import perdure
-from perdure.reports.material import gather
+from perdure.reports.data import gather
 from perdure.reports.model import report_of
 from perdure.reports.write import as_text
 

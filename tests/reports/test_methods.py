@@ -7,12 +7,13 @@ from pathlib import Path
 
 import perdure
 from perdure import write_report
+from perdure.reports.data import gather, table_metrics
 from perdure.reports.formats.latex import escaped
-from perdure.reports.material import Material, gather, shown_metrics
 from perdure.reports.model import report_of
+from perdure.stats.scored import GroupedSurvey
 
 Run = Callable[..., Path]
-Tell = Callable[..., Material]
+Tell = Callable[..., GroupedSurvey]
 
 
 def test_it_names_methods_their_lifetimes_and_every_metric_that_is_shown_with_its_source(told: Tell) -> None:
@@ -20,7 +21,7 @@ def test_it_names_methods_their_lifetimes_and_every_metric_that_is_shown_with_it
     said = report_of(material).methods
     assert "6 lifetimes were scored: forgetter (3) and keeper (3)." in said
     assert "2 tasks, 240 learning experiences and 48 evaluation experiences" in said
-    for name in shown_metrics(material.groups):
+    for name in table_metrics(material.groups):
         assert f"{name.replace('_', ' ')}: " in said
         assert material.survey.metrics[name].source in said
 

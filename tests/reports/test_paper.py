@@ -16,12 +16,13 @@ from tests.reports.conftest import write_life
 import perdure
 from perdure import PerdureError, write_report
 from perdure.errors import UnknownName
+from perdure.reports.data import gather
 from perdure.reports.formats.latex import escaped
 from perdure.reports.formats.paper import csv_table, latex_table, markdown_table
-from perdure.reports.material import Material, gather
 from perdure.reports.paper import PaperTable, paper_tables
+from perdure.stats.scored import GroupedSurvey
 
-Tell = Callable[..., Material]
+Tell = Callable[..., GroupedSurvey]
 KEEPS = {"der++": 0.93, "naive": 0.6, "ewc_online": 0.8}
 HOSTILE = r"[a] 5% & \input{x} $_^~#<>|*-- é β"
 COMPILER = shutil.which("pdflatex")

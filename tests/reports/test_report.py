@@ -24,12 +24,12 @@ from perdure.reports.formats.latex import escaped as latex_escaped
 from perdure.reports.formats.latex import latex
 from perdure.reports.formats.markdown import escaped as markdown_escaped
 from perdure.reports.formats.markdown import markdown
-from perdure.reports.material import Material
 from perdure.reports.model import Report, headline
 from perdure.reports.write import REPORTS, as_text
+from perdure.stats.scored import GroupedSurvey
 from perdure.words import p_text
 
-Tell = Callable[..., Material]
+Tell = Callable[..., GroupedSurvey]
 HOSTILE = '<script>alert("x")</script>'
 
 
@@ -80,7 +80,8 @@ def hostile(tmp_path: Path, told: Tell) -> Report:
     material = gather([tmp_path / "bad"])
     notes = tuple(replace(one.score, notes=(HOSTILE,)) for one in material.lives)
     lives = tuple(replace(one, score=score) for one, score in zip(material.lives, notes, strict=True))
-    return report_of(replace(material, survey=replace(material.survey, lives=lives)), title=HOSTILE, command=HOSTILE)
+    hostile = GroupedSurvey(replace(material.survey, lives=lives), material.groups)
+    return report_of(hostile, title=HOSTILE, command=HOSTILE)
 
 
 def test_a_verdict_is_said_for_each_condition_and_group(report: Report) -> None:
@@ -108,15 +109,17 @@ def test_a_sentence_and_the_table_give_the_same_p(report: Report) -> None:
 def test_transfer_that_helps_and_harms_alike_lies_alike_far_from_the_middle(told: Tell) -> None:
     import numpy as np
 
-    from perdure.reports.draw.data import matrices
-    from perdure.reports.draw.data.matrices import departures
+    from perdure.reports.figures import View
+    from perdure.reports.figures.matrices import departures, transfer_matrices
 
-    ahead, ticks = departures(np.array([[np.nan, 4.0], [0.25, np.nan]]), 1.0)
-    assert ahead[0, 1] == -ahead[1, 0] == max(ticks) == -min(ticks)
-    assert list(ticks.values()) == ["0.25", "0.5", "1", "2", "4"]
-    found = matrices.transfer(told(3, 2))
-    assert isinstance(found, matrices.TransferData)
-    assert [one.metric for one in found.matrices] == ["forward_transfer", "backward_transfer"]
+    ahead = departures(np.array([[np.nan, 4.0], [0.25, np.nan]]), 1.0)
+    assert ahead[0, 1] == -ahead[1, 0] == 2
+    found = transfer_matrices(told(3, 2), View())
+    assert [one.metric for one in found] == ["forward_transfer", "backward_transfer"]
+    for one in found:
+        places, words = zip(*one.ticks, strict=True)
+        assert places[0] == -places[-1] == -max(np.nanmax(np.abs(each.ahead)) for each in found)
+        assert words[2] == "1"
 
 
 def test_only_the_papers_five_decide(report: Report) -> None:
@@ -237,7 +240,7 @@ def test_many_lifetimes_are_told_the_same_in_one_process_and_in_several(tmp_path
         assert {name: each.value for name, each in one.score.metrics.items()} == {
             name: each.value for name, each in other.score.metrics.items()
         }
-        assert one.sketch.stretches[1].measured.y.tolist() == other.sketch.stretches[1].measured.y.tolist()
+        assert one.seen.blocks[1].measured.y.tolist() == other.seen.blocks[1].measured.y.tolist()
 
 
 def test_an_unknown_suffix_is_refused_before_any_log_is_read(tmp_path: Path) -> None:
@@ -261,7 +264,7 @@ def test_a_report_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path, t
 
 def test_lifetimes_of_different_measures_are_shown_but_not_pooled(tmp_path: Path, told: Tell) -> None:
     material = told(2, 2)
-    apart = replace(material, groups=(), apart="results of different measures are never pooled")
+    apart = GroupedSurvey(material.survey, (), "results of different measures are never pooled")
     page = Elements(html(report_of(apart))).text
     assert "never pooled" in page
     assert material.lives[0].id in page
@@ -307,8 +310,8 @@ def test_gathering_loads_no_drawing_library() -> None:
 def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> None:
     from functools import partial
 
-    from perdure.reports import gather, sketched
-    from perdure.reports.draw import draw
+    from perdure.reports import gather, thin_lifetime
+    from perdure.reports.figures import draw
     from perdure.scenario.model import Block, Scenario
     from perdure.simulate import IdealLearner
     from perdure.simulate import lifetime as lived
@@ -317,9 +320,9 @@ def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> 
     evaluation = [Block("evaluate", task, 20) for task in tasks]
     blocks = [block for task in tasks * 3 for block in (Block("learn", task, 8400), *evaluation)]
     life = lived(IdealLearner(), Scenario.of("long", [*evaluation, *blocks]))
-    gathered = gather(life, look=partial(sketched, columns=300))
+    gathered = gather(life, look=partial(thin_lifetime, columns=300))
     (told,) = gathered.lives
-    assert told.sketch.experiences > 100_000
+    assert told.score.learning_experiences > 100_000
     assert len(draw("lifetime", gathered).body) < 30_000
 
 

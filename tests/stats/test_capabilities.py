@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,11 +11,11 @@ import perdure
 from perdure.gather.model import Survey
 from perdure.gather.survey import survey
 from perdure.metrics.engine.presets import preset
-from perdure.reports.draw.data.capabilities import capabilities as drawn
-from perdure.reports.material import material
+from perdure.reports.figures import draw
 from perdure.reports.tables import capabilities as table
 from perdure.settings import Settings
 from perdure.stats.capabilities import CAPABILITIES, Capability, capabilities
+from perdure.stats.scored import group_survey
 
 Blocks = list[tuple[str, str, float]]
 ANT_B: Blocks = [("train", "pong", 3.0), ("test", "breakout", 1.0), ("train", "breakout", 4.0), ("test", "pong", 2.0)]
@@ -107,14 +106,13 @@ def test_without_experts_there_are_answers_and_no_score(tmp_path: Path) -> None:
 def test_only_the_preset_of_2019_scores_capabilities(tmp_path: Path) -> None:
     found = surveyed(tmp_path, preset="standard")
     assert capabilities(found) == ()
-    assert table(material(found)).rows == ()
+    assert table(group_survey(found)).rows == ()
 
 
 def test_table_and_figure_say_the_same(tmp_path: Path) -> None:
-    found = material(surveyed(tmp_path))
-    shown: Any = drawn(found)
+    found = group_survey(surveyed(tmp_path))
     heads = {row[1]: row[4] for row in table(found).rows if row[1]}
-    assert {one.name: one.score for one in shown.found} == heads
+    assert {one.name: one.score for one in draw("capabilities", found).data["found"]} == heads
 
 
 def test_a_syllabus_may_name_the_capability_it_asks_about(tmp_path: Path) -> None:

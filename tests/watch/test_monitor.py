@@ -23,7 +23,7 @@ from perdure.log.formats.l2logger import L2Logger
 from perdure.log.read import Options
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
-from perdure.reports.material import gather
+from perdure.reports.data import gather
 from perdure.watch.live_log import QUIET_S
 from perdure.watch.monitor import Monitor
 from perdure.watch.page import Page, facts
@@ -283,7 +283,7 @@ def test_curves_are_those_of_the_report(writer: Writer) -> None:
     monitor = Monitor([writer.path.parent])
     monitor.settle()
     (live,), (reported,) = monitor.lives, gather([writer.path.parent]).lives
-    for stretch, expected in zip(live.sketch.stretches, reported.sketch.stretches, strict=True):
+    for stretch, expected in zip(live.seen.blocks, reported.seen.blocks, strict=True):
         assert np.array_equal(stretch.measured.y, expected.measured.y)
         assert (stretch.smoothed is None) == (expected.smoothed is None)
         assert stretch.smoothed is None or np.array_equal(stretch.smoothed.y, expected.smoothed.y)

@@ -72,7 +72,7 @@ def test_what_is_watched_is_scored_as_the_survey_scores_it(source: Callable[[Pat
     place = source(tmp_path)
     monitor = Monitor([place])
     monitor.settle()
-    material = monitor.material()
+    material = monitor.data()
     assert material is not None
     assert monitor.left_out() == ()
     expected = {one.id: one.score.values for one in survey([place]).lives}

@@ -39,7 +39,7 @@ def test_values_are_shown_with_what_was_decided_of_them(tmp_path: Path) -> None:
     monitor = Monitor([tmp_path])
     monitor.settle()
     told = monitor.progress()
-    material = monitor.material()
+    material = monitor.data()
     assert material is not None
     for one, life in zip(told, material.lives, strict=True):
         bars = material.survey.bars

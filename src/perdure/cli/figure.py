@@ -1,4 +1,4 @@
-"""`perdure figure`: one picture of lifetimes, as PNG, SVG or PDF."""
+"""`perdure figure`: one picture of lifetimes, as SVG, PNG or PDF."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from perdure.cli.scoring import LOG_HELP, Experts, leave, settings_facts, survey
 from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from perdure.reports.material import Material
+    from perdure.reports.figures import Figure
     from perdure.settings import Settings
+    from perdure.stats.scored import GroupedSurvey
 
 __all__ = ["EXAMPLE", "figure"]
 
-EXAMPLE = "perdure figure lifetime logs/my-life --to life.png"
+EXAMPLE = "perdure figure lifetime logs/my-life --to life.svg"
 
 
 @with_settings("logs")
@@ -32,7 +33,7 @@ def figure(
     logs: Annotated[list[Path] | None, typer.Argument(metavar="LOG...", help=LOG_HELP, show_default=False)] = None,
     experts: Experts = None,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Output file: .png, .svg or .pdf (default: KIND.png).")
+        Path | None, typer.Option("--to", metavar="FILE", help="Output file: .svg, .png or .pdf (default: KIND.svg).")
     ] = None,
     of: Annotated[
         str | None,
@@ -69,38 +70,38 @@ def figure(
     from functools import partial
 
     from perdure.errors import PerdureError
-    from perdure.reports.draw import kind_called, paper_of, save, style_of, view_of
-    from perdure.reports.material import material, sketched
+    from perdure.reports.figures import View, canvas_of, figure_kind, read_style, save, view_of
+    from perdure.reports.thinned import thin_lifetime
+    from perdure.stats.scored import group_survey
 
     if kind == "list":
         _list(json)
         return
-    drawn, paper, over = kind_called(kind), paper_of(size, title), style_of(style)
+    chosen, canvas, css = figure_kind(kind), canvas_of(size, title), read_style(style)
     if not logs:
         raise PerdureError(f"perdure figure {kind} needs a log", f"give folders of lifetimes, as in: {EXAMPLE}")
-    found = material(surveyed(logs, experts, settings, quiet, look=partial(sketched, columns=1500)))
-    data = drawn.data(found, view_of(found, of, axis=axis, values=values, metrics=settings.ids))
-    target = to or Path(f"{kind}.png")
-    save(drawn.drawn(data, found.looks, paper), target, style=over)
+    found = group_survey(surveyed(logs, experts, settings, quiet, look=partial(thin_lifetime, columns=1500)))
+    view = view_of(found, of, View(axis=axis, values=values, metrics=settings.ids))
+    drawn = chosen.draw(found, view, canvas)
+    target = to or Path(f"{kind}.svg")
+    save(drawn, target, style=css)
     if json:
-        emit_json(_facts(kind, target, found, data, settings), json)
+        emit_json(_facts(kind, target, found, drawn, settings), json)
     if not quiet and json != "-":
         echo(str(target))
     leave(found.left_out, found.survey.faults)
 
 
-def _facts(kind: str, target: Path, found: Material, data: object, settings: Settings) -> dict[str, Any]:
-    from perdure.reports.draw.data.view import plain_data
-
+def _facts(kind: str, target: Path, found: GroupedSurvey, drawn: Figure, settings: Settings) -> dict[str, Any]:
     left_out = [{"path": path, "why": why} for path, why in found.survey.left_out]
     facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lives], "left_out": left_out}
-    return {**facts, "data": plain_data(data), **settings_facts(found.survey, settings)}
+    return {**facts, "data": drawn.as_json(), **settings_facts(found.survey, settings)}
 
 
 def _list(json: str | None) -> None:
-    from perdure.reports.draw import KINDS
+    from perdure.reports.figures import FIGURES
 
     if json:
-        emit_json({"figures": [{"name": one.name, "summary": one.summary} for one in KINDS.values()]}, json)
-    for one in KINDS.values() if json != "-" else ():
+        emit_json({"figures": [{"name": one.name, "summary": one.summary} for one in FIGURES.values()]}, json)
+    for one in FIGURES.values() if json != "-" else ():
         echo(f"{one.name:24}{one.summary}")

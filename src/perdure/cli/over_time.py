@@ -16,12 +16,12 @@ __all__ = ["show_over_time"]
 
 def show_over_time(scores: Survey, metrics: Sequence[str] = ()) -> None:
     """Print every value behind the metrics, and the block at which it is known, as `--json` and `--out` count them."""
-    from perdure.reports.draw.data.places import shown_over_time
+    from perdure.reports.figures.metric_values import over_time_metrics
 
     for score in scores.scores:
         rows = [
             (name, key, str(place[-1]), number(value))
-            for name in metrics or shown_over_time()
+            for name in metrics or over_time_metrics()
             if (one := score.metrics.get(name)) is not None
             for key, places in one.at.items()
             for place, value in zip(places, one.by[key], strict=True)

@@ -124,16 +124,15 @@ def plan(
 
 def _draw(made: Plan, file: Path) -> None:
     """Draw the power curve as `perdure figure power` draws one."""
-    import numpy as np
-
-    from perdure.reports.draw import kind_called, paper_of, save
-    from perdure.reports.draw.data.groups import PowerCurve, PowerData, PowerPanel
+    from perdure.reports.figures import canvas_of, save
+    from perdure.reports.figures.groups import draw_power
 
     effect = f"{made.k:g} sd"
     lifetimes, reached = zip(*made.curve, strict=True)
-    curve = PowerCurve(effect, made.k, np.array(reached), made.lifetimes, made.power)
-    data = PowerData((effect,), lifetimes, (PowerPanel("", (curve,)),), wanted=1 - made.beta)
-    save(kind_called("power").drawn(data, {}, paper_of("page", f"Power to see {effect} at α = {made.alpha:g}")), file)
+    curve = {"metric": effect, "effect": made.k, "power": reached, "n": made.lifetimes, "now": made.power}
+    panels = [{"group": "", "curves": [curve]}]
+    data = {"metrics": [effect], "lifetimes": lifetimes, "panels": panels, "wanted": 1 - made.beta}
+    save(draw_power(data, canvas_of("page", f"Power to see {effect} at α = {made.alpha:g}")), file)
 
 
 def _refuse_idle(

@@ -14,7 +14,7 @@ from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
     from perdure.settings import Settings
-    from perdure.stats.scored import Grouped
+    from perdure.stats.scored import GroupedSurvey
 
 __all__ = ["EXAMPLE", "score"]
 
@@ -56,7 +56,7 @@ def score(
     Exit status 0: everything was scored; 1: something was left out; 2: nothing could be scored.
     """
     from perdure.metrics.engine.scorer import prepared_table
-    from perdure.stats.scored import grouped
+    from perdure.stats.scored import group_survey
 
     if out:
         from perdure.gather.outputs import FILES
@@ -66,7 +66,7 @@ def score(
             refuse_overwriting(out / name, (*logs, *(experts or ())))
     where: Literal["local", "ray"] = "ray" if address is not None else engine
     look = prepared_table if out else None
-    found = grouped(surveyed(logs, experts, settings, quiet, jobs=jobs, look=look, engine=where, address=address))
+    found = group_survey(surveyed(logs, experts, settings, quiet, jobs=jobs, look=look, engine=where, address=address))
     if json:
         emit_json(found.as_json(), json)
     if out:
@@ -78,7 +78,7 @@ def score(
     raise SystemExit(0 if found.whole else 1)
 
 
-def _show(found: Grouped, settings: Settings, depth: Depth, *, over_time: bool) -> None:
+def _show(found: GroupedSurvey, settings: Settings, depth: Depth, *, over_time: bool) -> None:
     from perdure.cli.answer import show_answers
     from perdure.stats.groups import alone
 

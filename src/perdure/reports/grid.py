@@ -7,9 +7,9 @@ from itertools import pairwise
 
 from perdure.frozen import frozen
 from perdure.metrics.engine.metric import Metric
-from perdure.reports.draw.svg.axes import Scale, interval_mark, scale_over, tick_text, ticks
-from perdure.reports.draw.svg.paper import Figure, coloured, rect, rule, text
+from perdure.reports.axes import Scale, interval_mark, scale_over, tick_text, ticks
 from perdure.reports.palette import VERDICTS
+from perdure.reports.svg import Figure, coloured, rect, rule, text
 from perdure.stats.answer import Question, questions
 from perdure.stats.model import Estimate, Group
 from perdure.words import interval, number, p_words, plural

@@ -11,11 +11,12 @@ from typing import Any
 from perdure import __version__
 from perdure.metrics.engine.metric import Metric
 from perdure.metrics.engine.score import DEFINITIONS
-from perdure.reports.material import Material, shown_metrics
+from perdure.reports.data import table_metrics
 from perdure.settings.presets import STANDARD
 from perdure.stats.answer import told_apart
 from perdure.stats.difference import Comparison
 from perdure.stats.model import LEVEL, Group
+from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import rule_of
 from perdure.words import listed, number, plural
 
@@ -30,18 +31,18 @@ _SCALES = {
 }
 
 
-def methods(material: Material, comparisons: Sequence[Comparison] = ()) -> str:
+def methods(data: GroupedSurvey, comparisons: Sequence[Comparison] = ()) -> str:
     """A paragraph to paste into a paper: what was scored, by which definitions, how it was tested, with what."""
     parts = (_scored, _prepared, _defined, _estimated, _experts)
-    said = (line for part in parts for line in part(material))
-    return " ".join((*said, *_compared(comparisons), *_with(material)))
+    said = (line for part in parts for line in part(data))
+    return " ".join((*said, *_compared(comparisons), *_with(data)))
 
 
-def _scored(material: Material) -> Iterator[str]:
-    counted = [group for group in material.groups if group.n]
+def _scored(data: GroupedSurvey) -> Iterator[str]:
+    counted = [group for group in data.groups if group.n]
     total = sum(group.n for group in counted)
     if not counted:
-        yield f"{plural(len(material.lives), 'lifetime')} were read; none was pooled."
+        yield f"{plural(len(data.lives), 'lifetime')} were read; none was pooled."
         return
     each = listed(f"{told_apart(group, counted)} ({group.n})" for group in counted)
     yield f"{plural(total, 'lifetime')} {'was' if total == 1 else 'were'} scored: {each}."
@@ -50,7 +51,7 @@ def _scored(material: Material) -> Iterator[str]:
         matrices = any(group.unit for group in counted)
         source = "read from accuracy matrices" if matrices else "read from logs of every experience"
         yield f"The measure was {listed(measures)}, {source}."
-    scores = material.survey.scores
+    scores = data.survey.scores
     facts = [
         _range("task", {len(one.tasks) for one in scores}),
         _range("learning experience", {one.learning_experiences for one in scores}),
@@ -58,8 +59,8 @@ def _scored(material: Material) -> Iterator[str]:
     ]
     if any(facts):
         yield f"A lifetime has {listed(one for one in facts if one)}."
-    if material.left_out:
-        yield f"Left out: {plural(len(material.left_out), 'lifetime or file')} ({_reasons(material.left_out)})."
+    if data.left_out:
+        yield f"Left out: {plural(len(data.left_out), 'lifetime or file')} ({_reasons(data.left_out)})."
 
 
 def _range(what: str, counts: set[int]) -> str:
@@ -73,11 +74,11 @@ def _reasons(left_out: Sequence[tuple[str, str]]) -> str:
     return "; ".join(f"{count} × {why}" if count > 1 else why for why, count in counted)
 
 
-def _prepared(material: Material) -> Iterator[str]:
+def _prepared(data: GroupedSurvey) -> Iterator[str]:
     """What was done to values before any metric; to accuracy matrices nothing is."""
-    if all(group.unit for group in material.groups):
+    if all(group.unit for group in data.groups):
         return
-    settings = material.survey.settings
+    settings = data.survey.settings
     width, window = settings.get("width"), settings.get("window")
     if window == "none":
         yield "Curves were not smoothed."
@@ -97,14 +98,14 @@ def _width(width: float) -> str:
     return f"{width:.0%} of the block".replace("%", " %") if width < 1 else f"{width:g} experiences"
 
 
-def _defined(material: Material) -> Iterator[str]:
+def _defined(data: GroupedSurvey) -> Iterator[str]:
     """The metrics that are shown, as they were declared."""
-    declared: Mapping[str, Metric] = material.survey.metrics
+    declared: Mapping[str, Metric] = data.survey.metrics
     kinds: dict[bool, list[Group]] = {}
-    for group in material.groups:
+    for group in data.groups:
         if group.n:
             kinds.setdefault(bool(group.unit), []).append(group)
-    shown = dict.fromkeys(name for groups in kinds.values() for name in shown_metrics(groups))
+    shown = dict.fromkeys(name for groups in kinds.values() for name in table_metrics(groups))
     said = [
         f"{name.replace('_', ' ')}: {one.summary[:1].lower()}{one.summary[1:].rstrip('.')} ({one.source})"
         for name in shown
@@ -114,10 +115,10 @@ def _defined(material: Material) -> Iterator[str]:
         yield f"Metrics, by the definitions of Perdure (edition {DEFINITIONS}): {'; '.join(said)}."
 
 
-def _estimated(material: Material) -> Iterator[str]:
-    presets = dict.fromkeys(group.preset for group in material.groups if group.n)
-    level = material.survey.settings.get("level", LEVEL)
-    several = any(group.n > 1 for group in material.groups)
+def _estimated(data: GroupedSurvey) -> Iterator[str]:
+    presets = dict.fromkeys(group.preset for group in data.groups if group.n)
+    level = data.survey.settings.get("level", LEVEL)
+    several = any(group.n > 1 for group in data.groups)
     for preset in presets:
         if preset == STANDARD and several:
             yield (
@@ -126,7 +127,7 @@ def _estimated(material: Material) -> Iterator[str]:
             )
             margins = {
                 name: one.decision.margin
-                for group in material.groups
+                for group in data.groups
                 for name, one in group.estimates.items()
                 if one.verdict and one.decision.margin
             }
@@ -136,17 +137,17 @@ def _estimated(material: Material) -> Iterator[str]:
             yield rule_of(preset)
 
 
-def _experts(material: Material) -> Iterator[str]:
+def _experts(data: GroupedSurvey) -> Iterator[str]:
     """How many experts each task was held against, where any metric was."""
     found: dict[str, set[Any]] = {}
-    for life in material.survey.scores:
+    for life in data.survey.scores:
         for one in life.metrics.values():
             for task, marks in one.experts.items():
                 found.setdefault(task, set()).update(marks)
     counts = sorted({len(marks) for marks in found.values() if marks})
     if counts:
         each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        sample = any(group.preset == STANDARD for group in material.groups)
+        sample = any(group.preset == STANDARD for group in data.groups)
         how = "taken as a sample, as lifetimes are" if sample else "taken as constants"
         yield f"Single-task experts: {each} of each of {plural(len(found), 'task')}, {how}."
 
@@ -166,15 +167,15 @@ def _compared(comparisons: Sequence[Comparison]) -> Iterator[str]:
     )
 
 
-def _with(material: Material) -> Iterator[str]:
-    survey = material.survey
+def _with(data: GroupedSurvey) -> Iterator[str]:
+    survey = data.survey
     given = [name for name, source in survey.settings_from.items() if source not in ("preset", "log")]
     settings = f", with {listed(f'{name} = {survey.settings.get(name)}' for name in given)}" if given else ""
     used = ((name, _version(name)) for name in _USED)
     by = listed([f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in used if known)])
     yield f"Everything was computed with Perdure {__version__}, preset {survey.preset}{settings}; {by}."
     versions: dict[str, dict[str, None]] = {}
-    for one in material.lives:
+    for one in data.lives:
         for name, known in (one.manifest.get("versions") or {}).items():
             versions.setdefault(str(name), {})[str(known)] = None
     if versions:

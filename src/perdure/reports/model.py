@@ -12,8 +12,8 @@ from perdure.frozen import frozen
 from perdure.gather.model import Life
 from perdure.lazy import pl
 from perdure.metrics.engine.metric import Headline, Metric
-from perdure.reports.checklist import Item, checklist
-from perdure.reports.material import Material, against, alike, compared
+from perdure.reports.checklist import ChecklistItem, checklist
+from perdure.reports.data import baselines, comparable_groups, compare_groups
 from perdure.reports.methods import methods
 from perdure.results import Tabular, sealed
 from perdure.stats.answer import answer, called, told_apart
@@ -21,6 +21,7 @@ from perdure.stats.difference import Comparison
 from perdure.stats.groups import changed_learners
 from perdure.stats.model import Estimate, Group
 from perdure.stats.reading import leading, reading
+from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
 from perdure.words import interval, listed, number, p_words, plural
@@ -58,10 +59,10 @@ class Report(Tabular):
     """Lifetimes, their groups, what they show, and where everything came from."""
 
     title: str
-    material: Material
+    material: GroupedSurvey
     verdicts: tuple[Verdict, ...]
     comparisons: tuple[Comparison, ...]
-    checklist: tuple[Item, ...]
+    checklist: tuple[ChecklistItem, ...]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     tally: Tally | None = None
@@ -146,7 +147,7 @@ def given_settings(report: Report) -> str:
 
 
 def report_of(
-    material: Material, *, title: str | None = None, command: str = "", now: str = "", baseline: str | None = None
+    material: GroupedSurvey, *, title: str | None = None, command: str = "", now: str = "", baseline: str | None = None
 ) -> Report:
     """What there is to say about the lifetimes; `command` and `now` are said, not looked up.
 
@@ -165,7 +166,7 @@ def report_of(
     )
 
 
-def _title(material: Material) -> str:
+def _title(material: GroupedSurvey) -> str:
     learners = list(dict.fromkeys(one.score.learner for one in material.lives if one.score.learner))
     count = len(material.lives)
     if len(learners) == 1:
@@ -177,20 +178,20 @@ def _title(material: Material) -> str:
     return material.lives[0].id if count == 1 else plural(count, "lifetime")
 
 
-def _comparisons(material: Material, baseline: str | None) -> tuple[Comparison, ...]:
+def _comparisons(material: GroupedSurvey, baseline: str | None) -> tuple[Comparison, ...]:
     """Each group against the baseline of its kind."""
-    bases = against(material, baseline)
+    bases = baselines(material, baseline)
     made = (
         one
-        for groups in alike(material)
+        for groups in comparable_groups(material)
         for base in bases
         if base in groups
-        for one in compared(material, [group for group in groups if group.n], base).values()
+        for one in compare_groups(material, [group for group in groups if group.n], base).values()
     )
     return tuple(islice(made, MOST_COMPARED))
 
 
-def _notes(material: Material) -> tuple[str, ...]:
+def _notes(material: GroupedSurvey) -> tuple[str, ...]:
     notes: list[str] = []
     if material.apart:
         notes.append(material.apart)
@@ -209,7 +210,7 @@ def _notes(material: Material) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _provenance(material: Material, command: str, now: str) -> dict[str, Any]:
+def _provenance(material: GroupedSurvey, command: str, now: str) -> dict[str, Any]:
     survey = material.survey
     return {
         "perdure": __version__,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from perdure.frozen import frozen
+import msgspec
 
 __all__ = ["COLOURS", "GOOD", "NEUTRAL", "POOR", "VERDICTS", "Look", "colour_of", "dark_colours", "looks", "mixed"]
 
@@ -35,8 +35,7 @@ _DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.5), (1.2, 1.2), (6, 1.5, 1.2
 _ON_DARK = 0.35
 
 
-@frozen
-class Look:
+class Look(msgspec.Struct, frozen=True):
     """How one task is drawn: by colour, and by marker and line where colour is lost."""
 
     colour: str

@@ -9,10 +9,11 @@ from perdure.errors import PerdureError
 from perdure.frozen import frozen, replace
 from perdure.metrics import METRICS
 from perdure.metrics.engine.metric import Bar
-from perdure.reports.material import Material, against, alike, compared, names_of, shown_metrics
+from perdure.reports.data import baselines, comparable_groups, compare_groups, group_names, table_metrics
 from perdure.settings.presets import STANDARD
 from perdure.stats.difference import Comparison, Difference
 from perdure.stats.model import LEVEL, Estimate, Group
+from perdure.stats.scored import GroupedSurvey
 from perdure.words import NOTHING, interval, listed, number, plural, short
 
 __all__ = ["Cell", "Heading", "PaperTable", "Row", "paper_tables"]
@@ -82,17 +83,17 @@ class PaperTable:
 
 
 def paper_tables(
-    material: Material, *, baseline: str | None = None, metrics: Sequence[str] = (), title: str | None = None
+    data: GroupedSurvey, *, baseline: str | None = None, metrics: Sequence[str] = (), title: str | None = None
 ) -> tuple[PaperTable, ...]:
     """A table for each scenario type and measure: the headline metrics that any method has, or `metrics`.
 
     The last method is the baseline unless one is named, as in `perdure compare`, and the marks come from the same test:
     p after Holm over the headline metrics that both could answer.
     """
-    if material.apart and not material.groups:
-        raise PerdureError(material.apart, "score them apart")
-    against(material, baseline)  # one that nobody is called is an error before any work
-    made = (_table(material, groups, baseline, metrics, title) for groups in alike(material))
+    if data.apart and not data.groups:
+        raise PerdureError(data.apart, "score them apart")
+    baselines(data, baseline)  # one that nobody is called is an error before any work
+    made = (_table(data, groups, baseline, metrics, title) for groups in comparable_groups(data))
     found = tuple(one for one in made if one.rows)
     if not found:
         raise PerdureError(
@@ -103,18 +104,18 @@ def paper_tables(
 
 
 def _table(
-    material: Material,
+    data: GroupedSurvey,
     groups: Sequence[Group],
     baseline: str | None,
     metrics: Sequence[str],
     title: str | None,
 ) -> PaperTable:
     counted = [group for group in groups if group.n]
-    if not counted or not (shown := shown_metrics(counted, metrics)):
+    if not counted or not (shown := table_metrics(counted, metrics)):
         return PaperTable("", (), ())
-    names = names_of(groups, material)
-    base = next((one for one in against(material, baseline) if one in counted), None)
-    made = compared(material, counted, base, shown, brief=True) if base else {}
+    names = group_names(groups, data)
+    base = next((one for one in baselines(data, baseline) if one in counted), None)
+    made = compare_groups(data, counted, base, shown, brief=True) if base else {}
     bars = {name: one.bar for group in counted for name, one in group.estimates.items()}
     rows = [
         Row(
@@ -126,13 +127,13 @@ def _table(
     ]
     table = PaperTable(
         _caption(counted, title),
-        _headings(shown, material, counted[0], bars),
+        _headings(shown, data, counted[0], bars),
         _with_best(rows, counted, shown, bars),
         baseline=names[base.group][0] if base and made else "",
         comparisons=tuple(made.values()),
     )
     absent = [names[one.group][0] for one in groups if not one.n]
-    task_sets = {frozenset(one.score.tasks) for group in counted for one in material.of_group(group)}
+    task_sets = {frozenset(one.score.tasks) for group in counted for one in data.of_group(group)}
     return replace(table, notes=_notes(table, counted, absent, same_tasks=len(task_sets) < 2))
 
 
@@ -191,8 +192,8 @@ def _with_best(
 # --- words ----------------------------------------------------------------------------------------
 
 
-def _headings(shown: Sequence[str], material: Material, group: Group, bars: Mapping[str, Bar]) -> tuple[Heading, ...]:
-    declared = material.survey.metrics
+def _headings(shown: Sequence[str], data: GroupedSurvey, group: Group, bars: Mapping[str, Bar]) -> tuple[Heading, ...]:
+    declared = data.survey.metrics
     briefs = [(declared[name].initials if name in declared else "") or short(name) for name in shown]
     again = Counter(briefs)
     found: list[Heading] = []

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from statistics import mean
 from typing import Any, Literal
 
+from perdure.curves.arrays import Array
 from perdure.frozen import frozen, replace
 from perdure.gather.model import Life
 from perdure.metrics.engine.metric import Bar, Metric
-from perdure.reports.draw.data.groups import shown_metrics
-from perdure.reports.draw.data.matrices import accuracy as accuracy_data
-from perdure.reports.draw.data.view import Nothing, View, flags_of
-from perdure.reports.material import Material
+from perdure.reports.figures import NothingToDraw, View
+from perdure.reports.figures.declare import figure_metrics, flags_of
+from perdure.reports.figures.matrices import mean_matrix
+from perdure.reports.thinned import thinned
 from perdure.settings.presets import STANDARD
 from perdure.stats.capabilities import capabilities as capabilities_of
 from perdure.stats.decide import decide, is_judged
 from perdure.stats.difference import Comparison
 from perdure.stats.model import LEVEL, Estimate, Group
+from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import MARKS
 from perdure.stats.tally import Tally
 from perdure.words import interval, number, p_text, plural, short
@@ -79,13 +82,13 @@ class Table:
         }
 
 
-def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
+def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
     """A group's metrics with intervals and verdicts, or those that have no verdict.
 
     A matrix's headline stands in one table. Metrics without any value are left to `without_value`.
     """
     rows: list[tuple[Cell, ...]] = []
-    lives = material.of_group(group)
+    lives = data.of_group(group)
     said: dict[str, list[str]] = {}
     remarks: dict[str, list[str]] = {}
     for name, one in group.estimates.items():
@@ -106,7 +109,7 @@ def metrics(material: Material, group: Group, *, judged: bool = True) -> Table:
             for about in one.decision.notes:
                 remarks.setdefault(about, []).append(name)
             continue
-        metric = material.survey.metrics.get(name)
+        metric = data.survey.metrics.get(name)
         beyond = "" if one.above_count is None else f"{one.above_count}/{one.n}"
         rows.append(
             (
@@ -152,14 +155,21 @@ def _bar(metric: Metric | None, one: Estimate) -> str:
     return "" if one.bar.threshold is None else f"{one.bar.threshold:g}"
 
 
-def accuracy(material: Material, group: Group) -> Table:
+def accuracy(data: GroupedSurvey, group: Group) -> Table:
     """How well each task (row) is done after each task (column) was learned; no rows where they are too many."""
-    found = accuracy_data(material, View(group=group.group))
-    if isinstance(found, Nothing) or len(found.tasks) > MOST_TASKS:
+    try:
+        found = mean_matrix(data, View(group=group.group))
+    except NothingToDraw:
+        return Table("Accuracy matrix", (), ())
+    if len(found.tasks) > MOST_TASKS:
         return Table("Accuracy matrix", (), ())
     heads = (Column("evaluated", "id"), *(Column(f"after {task}", "number") for task in found.tasks))
-    rows = tuple((task, *row) for task, row in zip(found.tasks, found.cells, strict=True))
+    rows = tuple((task, *_known(row)) for task, row in zip(found.tasks, found.cells, strict=True))
     return Table(f"Accuracy matrix · {found.caption}", heads, rows)
+
+
+def _known(values: Array) -> list[float | None]:
+    return [None if isnan(value) else value for value in values.tolist()]
 
 
 def without_value(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:
@@ -237,9 +247,9 @@ def _of(met: int, every: int) -> str:
     return f"{met} of {every}"
 
 
-def lifetimes(material: Material) -> Table:
+def lifetimes(data: GroupedSurvey) -> Table:
     """Every lifetime on one line: where it came from, how long it was, and what it came to."""
-    shown = shown_metrics(material, View())
+    shown = figure_metrics(data, View())
     rows = tuple(
         (
             one.id,
@@ -251,7 +261,7 @@ def lifetimes(material: Material) -> Table:
             one.score.dropped_rows,
             *((one.score.metrics[name].value if name in one.score.metrics else None) for name in shown),
         )
-        for one in material.lives
+        for one in data.lives
     )
     heads = (
         Column("lifetime", "id"),
@@ -265,14 +275,15 @@ def lifetimes(material: Material) -> Table:
     return Table("Lifetimes", (*heads, *(Column(name, "number") for name in shown)), rows)
 
 
-def costs(material: Material) -> Table:
+def costs(data: GroupedSurvey) -> Table:
     """What learning each task took, group by group, where it was logged: mean seconds, and the most memory."""
     rows: list[tuple[Cell, ...]] = []
-    for group in material.groups:
-        known = [one.sketch.costs for one in material.of_group(group)]
+    for group in data.groups:
+        known = [thinned(life).costs for life in data.of_group(group)]
         for task in dict.fromkeys(task for one in known for task in one):
-            spent = [one[task].seconds for one in known if task in one and one[task].seconds is not None]
-            used = [one[task].memory_mb for one in known if task in one and one[task].memory_mb is not None]
+            costs = [one[task] for one in known if task in one]
+            spent = [cost.seconds for cost in costs if cost.seconds is not None]
+            used = [cost.memory_mb for cost in costs if cost.memory_mb is not None]
             rows.append((group.group, task, mean(spent) if spent else None, max(used, default=None)))
     heads = (Column("group", "id"), Column("task", "id"))
     more = (
@@ -310,7 +321,8 @@ def values(
 
 def blocks(told: Life) -> Table:
     """One lifetime block by block, as measured; the first ones where there are very many."""
-    every = told.sketch.stretches
+    drawn = thinned(told)
+    every = drawn.blocks
     dormant = {one.index: one.dormant_units for one in told.score.blocks if one.dormant_units is not None}
     rows = tuple(
         (
@@ -328,7 +340,7 @@ def blocks(told: Life) -> Table:
     note = f"{more} more blocks; `perdure score --out` writes them all" if more > 0 else ""
     heads = (Column("block", "number"), Column("mode"), Column("task", "id"), Column("experiences", "number"))
     return Table(
-        f"Blocks of {told.id}, {told.sketch.measure} as measured",
+        f"Blocks of {told.id}, {drawn.measure} as measured",
         (
             *heads,
             Column("mean", "number"),
@@ -340,10 +352,10 @@ def blocks(told: Life) -> Table:
     )
 
 
-def capabilities(material: Material) -> Table:
+def capabilities(data: GroupedSurvey) -> Table:
     """Each learner's Core Capabilities of 2019, and the questions behind each score."""
     rows: list[tuple[Cell, ...]] = []
-    for one in capabilities_of(material.survey):
+    for one in capabilities_of(data.survey):
         rows.append((one.learner, one.name, one.why or "mean ratio to experts", "", one.score, len(one.syllabi)))
         rows += [("", "", each.question, each.metric, each.value, each.syllabi) for each in one.answers]
     heads = (Column("learner"), Column("capability"), Column("question"), Column("metric", "id"))

@@ -17,9 +17,10 @@ from perdure.gather.survey import Source
 from perdure.log.read import refuse_overwriting
 from perdure.metrics.engine.settings import Settings
 from perdure.registry import Registry
-from perdure.reports.material import gather, material
+from perdure.reports.data import gather
 from perdure.reports.model import Report, report_of
 from perdure.reports.paper import PaperTable, paper_tables
+from perdure.stats.scored import group_survey
 
 __all__ = ["REPORTS", "Form", "as_text", "form_of", "table_text", "write_report"]
 
@@ -126,9 +127,12 @@ def write_report(
     asked = settings.ids if settings and chosen == "table" else ()
     if settings and asked:  # metrics asked for by name restrict what is shown, not what is tested beside it
         settings = replace(settings, metrics=settings.files)
-    given = material(logs, group) if isinstance(logs, Survey) else gather(logs, experts, settings, group=group, **how)
+    if isinstance(logs, Survey):
+        data = group_survey(logs, group)
+    else:
+        data = gather(logs, experts, settings, group=group, **how)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    report = report_of(given, title=title, command=command, now=now, baseline=baseline)
+    report = report_of(data, title=title, command=command, now=now, baseline=baseline)
     tables = partial(paper_tables, report.material, title=title, baseline=baseline, metrics=asked)
     if chosen == "table" and target.suffix.lower() == ".csv":
         text = _csv_table(tables(), "", for_spreadsheets=for_spreadsheets)

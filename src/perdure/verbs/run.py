@@ -23,7 +23,7 @@ from perdure.words import listed, plural
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
     from perdure.stats.model import Group
-    from perdure.stats.scored import Grouped
+    from perdure.stats.scored import GroupedSurvey
 
 __all__ = ["Evaluation", "PreparedProtocol", "prepare_protocol", "run_protocol"]
 
@@ -90,12 +90,12 @@ class PreparedProtocol(Tabular):
         if self.in_part or not score or not finished:
             return Evaluation(self, tuple(results))
         from perdure.gather.survey import survey
-        from perdure.reports import sketched
+        from perdure.reports import thin_lifetime
         from perdure.stats.groups import groups
-        from perdure.stats.scored import Grouped
+        from perdure.stats.scored import GroupedSurvey
 
-        found = survey(finished, settings=self.settings, look=sketched)
-        scored = Grouped(found, groups(found))
+        found = survey(finished, settings=self.settings, look=thin_lifetime)
+        scored = GroupedSurvey(found, groups(found))
         return Evaluation(self, tuple(results), scored, self._reported(found, new=any(one.lived for one in results)))
 
     def _reported(self, found: Survey, *, new: bool) -> str:
@@ -115,7 +115,7 @@ class Evaluation(Tabular):
     prepared: PreparedProtocol
     runs: tuple[RunResult, ...] = ()
     """One per learner; none where nothing was to be run."""
-    scored: Grouped | None = None
+    scored: GroupedSurvey | None = None
     """None where there is nothing to score, or only a part was run."""
     report: str | None = None
     """Where the report is; None where nothing was scored."""

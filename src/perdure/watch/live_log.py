@@ -22,7 +22,7 @@ from perdure.log.sources import DATA_FILE
 from perdure.log.verify import BLOCKS_FILE, ended, ledger_of
 from perdure.metrics.engine.metric import Metric
 from perdure.metrics.engine.score import Score
-from perdure.reports.sketch import Sketch
+from perdure.reports.thinned import ThinnedLifetime, thinned
 from perdure.stats.decide import decide
 from perdure.stats.model import Verdict
 from perdure.watch.progress import Progress, planned_scenario, waits_for
@@ -303,19 +303,17 @@ def _scored_life(life: Life, metrics: Mapping[str, Metric], level: float) -> Sco
         if values.get(name) is not None
     }
     known = {name: verdict for name, verdict in verdicts.items() if verdict}
-    return ScoredLife(life, values, known, _never_learned(life.sketch))
+    return ScoredLife(life, values, known, _never_learned(thinned(life)))
 
 
-def _never_learned(sketch: Sketch | None) -> tuple[str, ...]:
+def _never_learned(lifetime: ThinnedLifetime) -> tuple[str, ...]:
     """Return the tasks whose finished learning blocks all end no better than they began."""
     improved: dict[str, bool] = {}
-    if sketch is None:
-        return ()
-    for stretch in sketch.stretches[:-1]:
-        task, line = stretch.block.task, stretch.smoothed
-        if line is None or stretch.length < _LEAST_LEARNING:
+    for block in lifetime.blocks[:-1]:
+        task, curve = block.block.task, block.smoothed
+        if curve is None or block.length < _LEAST_LEARNING:
             continue
-        tenth = max(1, len(line.y) // 10)
-        gain = float(line.y[-tenth:].mean() - line.y[:tenth].mean())
-        improved[task] = improved.get(task, False) or (gain < 0 if task in sketch.lower else gain > 0)
+        tenth = max(1, len(curve.y) // 10)
+        gain = float(curve.y[-tenth:].mean() - curve.y[:tenth].mean())
+        improved[task] = improved.get(task, False) or (gain < 0 if task in lifetime.lower else gain > 0)
     return tuple(task for task, better in improved.items() if not better)

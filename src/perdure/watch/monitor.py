@@ -28,10 +28,10 @@ from perdure.metrics.engine.metric import Metric
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
-from perdure.reports.material import Material, material
-from perdure.reports.sketch import Sketch, sketched
+from perdure.reports.thinned import ThinnedLifetime, thin_lifetime
 from perdure.stats.answer import answer, answers, keeping
 from perdure.stats.groups import alone
+from perdure.stats.scored import GroupedSurvey, group_survey
 from perdure.watch.live_log import LiveLog
 from perdure.watch.progress import Planned, Progress, Totals, totals
 
@@ -106,7 +106,7 @@ class Monitor:
         """Run folders, and what is missing there or not planned."""
         self._runs: dict[Path, Planned] = {}
         self._states: list[str] = []
-        self._material: Material | None = None
+        self._data: GroupedSurvey | None = None
         self._answer: tuple[Score | None, str] = (None, "")
 
     @property
@@ -148,7 +148,7 @@ class Monitor:
         for log in self.logs.values():
             if log.look(now):
                 self._read(log, now)
-        self._material = None
+        self._data = None
         self.version += 1
 
     def progress(self) -> tuple[Progress, ...]:
@@ -178,12 +178,12 @@ class Monitor:
 
     def standing(self) -> tuple[str, ...]:
         """Return the answers of the report so far, one sentence per learner."""
-        found = self.material()
+        found = self.data()
         return tuple(item.sentence for item in answers(found.groups)) if found else ()
 
     def answer(self, lifetime: str) -> str:
         """Return what one lifetime shows so far, in a sentence; empty before its first values."""
-        found = self.material()
+        found = self.data()
         score = next((life.score for life in found.lives if life.id == lifetime), None) if found else None
         if found is None or score is None:
             return ""
@@ -201,7 +201,7 @@ class Monitor:
         return (*unread, *self._unplanned, *self._copies())
 
     def _copies(self) -> tuple[tuple[str, str], ...]:
-        found = self.material()
+        found = self.data()
         return found.survey.left_out if found else ()
 
     def warnings(self) -> tuple[str, ...]:
@@ -219,17 +219,17 @@ class Monitor:
         left_out = (*unread, *self._unplanned, *self._copies())
         return (*found, *(why if path in why else f"{path}: {why}" for path, why in left_out))
 
-    def material(self) -> Material | None:
+    def data(self) -> GroupedSurvey | None:
         """Return what a report shows, None without a lifetime. It is made again when the budget of reports allows."""
-        if self._material is None or (self.published != self.readings and self.reports.left > 0):
+        if self._data is None or (self.published != self.readings and self.reports.left > 0):
             with self.reports.work():
                 once, how = count_once(self.lives), self.how
                 # Running lifetimes are shown, but no group counts them.
                 preset = self._scorer.preset.name
                 survey = Survey(once.lives, once.copies, how["settings"], preset, self.metrics, how["settings_from"])
-                self._material = material(survey) if once.lives else None
+                self._data = group_survey(survey) if once.lives else None
             self.published, self.published_at = self.readings, self.clock()
-        return self._material
+        return self._data
 
     def _search(self) -> bool:
         """Find logs, experts and plans. Return whether a log or a plan is new."""
@@ -301,9 +301,9 @@ class Monitor:
 
     def _surveyor_with(self, experts: Sequence[OwnExpert]) -> Surveyor:
         try:
-            return Surveyor(How(self.settings, tuple(map(str, self._experts)), tuple(experts), look=_sketch))
+            return Surveyor(How(self.settings, tuple(map(str, self._experts)), tuple(experts), look=_thin))
         except PerdureError:
-            return Surveyor(How(self.settings, look=_sketch))
+            return Surveyor(How(self.settings, look=_thin))
 
 
 def _is_journal(path: Path) -> bool | None:
@@ -314,5 +314,5 @@ def _is_journal(path: Path) -> bool | None:
         return None if path.is_dir() else False
 
 
-def _sketch(curves: Curves, count: int) -> Sketch:
-    return sketched(curves, count, _COLUMNS)
+def _thin(curves: Curves, count: int) -> ThinnedLifetime:
+    return thin_lifetime(curves, count, _COLUMNS)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from perdure.gather.model import Life, Survey
-from perdure.reports.draw.data.lives import LifetimeData, lifetime_of
-from perdure.reports.draw.svg.lives import lifetime
-from perdure.reports.draw.svg.paper import Paper
+from perdure.reports.figures import Canvas
+from perdure.reports.figures.lifetimes import draw_lifetime, lifetime_curves
 from perdure.reports.formats.html import body, html, template
-from perdure.reports.formats.pictures import picture_of
-from perdure.reports.material import Material
+from perdure.reports.formats.pictures import lifetime_picture
 from perdure.reports.model import report_of
 from perdure.reports.palette import looks
+from perdure.reports.thinned import thinned
+from perdure.stats.scored import GroupedSurvey
 from perdure.watch.monitor import Monitor
 from perdure.watch.progress import (
     headline,
@@ -56,15 +56,15 @@ class Page:
     def html(self) -> str:
         """Return the whole page."""
         monitor = self.monitor
-        empty = Material(Survey((), (), {}, monitor.settings.preset, monitor.metrics), ())
+        empty = GroupedSurvey(Survey((), (), {}, monitor.settings.preset, monitor.metrics), ())
         title = f"Watching {', '.join(place.name for place in monitor.places)}"
-        report = report_of(monitor.material() or empty, title=title)
+        report = report_of(monitor.data() or empty, title=title)
         return html(report, live=self._so_far(), more_scripts=(template("live.js"),))
 
     def state(self, *, since: int = -1, of: str | None = None) -> dict[str, Any]:
         """Return what changed after version `since`, with the figure of the lifetime `of`, or else of the first."""
         monitor = self.monitor
-        monitor.material()
+        monitor.data()
         if monitor.version != self._shown_version or (self._outdated and monitor.figures.left > 0):
             self._shown_version = monitor.version
             self._version += 1
@@ -100,7 +100,7 @@ class Page:
     def report(self) -> dict[str, Any]:
         """Return the report so far: its HTML and the facts that its script shows."""
         monitor = self.monitor
-        found = monitor.material()
+        found = monitor.data()
         if found is None:
             return {"body": "", "facts": {"tasks": [], "tables": {}}}
         so_far = self._so_far()
@@ -131,13 +131,11 @@ class Page:
 
 
 def _draw(life: Life, monitor: Monitor) -> str:
-    reported = monitor.material()
-    data = lifetime_of(life.sketch) if life.sketch else None
-    if life.score.identity.unit or not isinstance(data, LifetimeData):  # a matrix, or scores only
+    reported = monitor.data()
+    if life.score.identity.unit or not thinned(life).blocks:  # a matrix, or scores only
         known = reported and any(other.id == life.id for other in reported.lives)
-        return picture_of(reported, life.id).svg if reported and known else ""
-    tasks = reported.tasks if reported else ()
-    colours = looks((*tasks, *(task for task in data.tasks if task not in tasks)))  # as in the report
-    return lifetime(
-        data, colours, Paper(width=760, size=12, title="", legend=len(data.tasks) > 1, spread=1.8, tall=1.2)
-    ).inline()
+        return lifetime_picture(reported, life).svg if reported and known else ""
+    curves, tasks = lifetime_curves(life), reported.tasks if reported else ()
+    colours = looks((*tasks, *(task for task in curves.tasks if task not in tasks)))  # as in the report
+    canvas = Canvas(width=760, size=12, title="", legend=len(curves.tasks) > 1, spread=1.8, tall=1.2)
+    return draw_lifetime(curves, colours, canvas).inline()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perdure.gather.model import Life
+from perdure.reports.thinned import thinned
 from perdure.stats.sentences import MARKS
 from perdure.watch.monitor import Monitor
 from perdure.watch.progress import headline, retention_text, short_names, so_far_text, time_text
@@ -86,5 +87,5 @@ def table(monitor: Monitor, *, rows: int = 40) -> Group:
 
 
 def _learning_values(life: Life | None) -> list[float]:
-    stretches = life.sketch.stretches if life and life.sketch else ()
-    return [float(value) for stretch in stretches if stretch.smoothed is not None for value in stretch.measured.y]
+    blocks = thinned(life).blocks if life else ()
+    return [float(value) for block in blocks if block.smoothed is not None for value in block.measured.y]

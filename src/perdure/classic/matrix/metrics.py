@@ -18,7 +18,7 @@ from perdure.metrics.engine.settings import Settings
 from perdure.words import plural
 
 if TYPE_CHECKING:
-    from perdure.reports.draw.svg.paper import Figure
+    from perdure.reports.svg import Figure
 
 __all__ = ["ContinualLearningMetrics"]
 
@@ -166,8 +166,8 @@ class ContinualLearningMetrics:
 
         It is written where a path is given (.png, .svg, .pdf), and returned; a notebook shows it.
         """
-        from perdure.reports.draw import draw, save
-        from perdure.reports.material import gather
+        from perdure.reports.data import gather
+        from perdure.reports.figures import draw, save
 
         figure = draw("overview", gather([self.lifetime]))
         if save_path is not None:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 from perdure import __version__
 from perdure.gather.model import Life
 from perdure.reports import tables
-from perdure.reports.formats.pictures import life_pictures, opening, sections
+from perdure.reports.figures.declare import task_looks
+from perdure.reports.formats.pictures import lifetime_pictures, opening, sections
 from perdure.reports.grid import grids
-from perdure.reports.material import Material
 from perdure.reports.model import Report, given_settings
 from perdure.reports.palette import dark_colours
 from perdure.stats.answer import alike, answers, better
 from perdure.stats.difference import Comparison
+from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import sentence
 from perdure.words import listed, number, plural
 
@@ -76,7 +77,7 @@ def html(report: Report, *, live: str | None = None, more_scripts: Sequence[str]
 def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any]]:
     """What stands between header and footer, and the facts that its script shows: tasks, and tables of lifetimes."""
     material = report.material
-    said = answers(material.groups)
+    said, looks = answers(material.groups), task_looks(material)
     # While none has ended, the live page shows what runs itself.
     ended = live is None or any(group.n for group in material.groups)
     shown, shown_first = sections(material), opening(material) if ended else []
@@ -101,7 +102,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
             unmeasured=_unmeasured(report),
             opening=shown_first,
             legend=_legend(material, len(shown_first)),
-            tasks=[(task, look.colour, look.shade) for task, look in material.looks.items()],
+            tasks=[(task, look.colour, look.shade) for task, look in looks.items()],
             so_far=live or "",
             warned=_warned(material, runs=live is not None),
             sections=[
@@ -131,7 +132,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
             origins="\n".join(_line(one) for one in _once(report.provenance.get("lifetimes", []))),
         )
     )
-    return str(rendered), {"tasks": list(material.looks), "tables": held}
+    return str(rendered), {"tasks": list(looks), "tables": held}
 
 
 def policy(scripts: Sequence[str], *, live: bool = False) -> str:
@@ -155,12 +156,12 @@ def json_inside(facts: Any) -> str:
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def _pages(material: Material) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _pages(material: GroupedSurvey) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Each lifetime's folded page and the tables that belong in it, as far as there is room."""
     pages: list[dict[str, Any]] = []
     held: dict[str, Any] = {}
     room = _ROOM
-    for at, (life, picture) in enumerate(life_pictures(material)):
+    for at, (life, picture) in enumerate(lifetime_pictures(material)):
         name = f"life-{at + 1}"
         alone = not any(group.n > 1 and life.id in group.lives for group in material.groups)
         measured = tables.values(life, material.survey.metrics, material.survey.bars, alone=alone)
@@ -209,7 +210,7 @@ def _unmeasured(report: Report) -> str:
     return f"Not measured: {'; '.join(said)}." if said else ""
 
 
-def _legend(material: Material, figures: int) -> str:
+def _legend(material: GroupedSurvey, figures: int) -> str:
     """What the figures of the first screen are made of."""
     if not figures or (material.groups and all(group.unit for group in material.groups)):
         return ""
@@ -217,7 +218,7 @@ def _legend(material: Material, figures: int) -> str:
     return f"{said} · one scale" if figures > 1 else said
 
 
-def _warned(material: Material, *, runs: bool = False) -> list[str]:
+def _warned(material: GroupedSurvey, *, runs: bool = False) -> list[str]:
     """What keeps lifetimes from counting: that belongs beside the answer."""
     short = [group for group in material.groups if group.left_out]
     said = [material.apart] if material.apart and material.groups else []

@@ -10,21 +10,24 @@ from pathlib import Path
 from shutil import which
 from xml.etree import ElementTree as ET
 
+import msgspec
 import numpy as np
 import pytest
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import MissingExtra, PerdureError, UnknownName
 from perdure.frozen import replace
 from perdure.gather.model import Survey
-from perdure.reports.draw import KINDS, Figure, Nothing, View, draw, save
-from perdure.reports.draw.data.lives import LifetimeData
-from perdure.reports.draw.data.lives import lifetime as lifetime_data
-from perdure.reports.draw.data.matrices import AccuracyData, accuracy
-from perdure.reports.material import Material, gather
+from perdure.reports.data import gather
+from perdure.reports.figures import FIGURES, Figure, NothingToDraw, View, draw, save
+from perdure.reports.figures.lifetimes import lifetime_curves, uses_scaled
+from perdure.reports.figures.matrices import mean_matrix
+from perdure.reports.palette import looks
+from perdure.reports.thinned import thinned
 from perdure.stats.groups import groups
+from perdure.stats.scored import GroupedSurvey
 
-Tell = Callable[..., Material]
-NOTHING = Material(Survey((), (), {}, "standard", {}), ())
+Tell = Callable[..., GroupedSurvey]
+NOTHING = GroupedSurvey(Survey((), (), {}, "standard", {}), ())
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -36,7 +39,7 @@ def words(figure: Figure) -> list[str]:
     return [one.text or "" for one in seen(figure).iter(f"{SVG}text")]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FIGURES)
 def test_nothing_to_draw_is_an_error_that_says_why(kind: str) -> None:
     with pytest.raises(PerdureError, match=f"nothing to draw as {kind}: .+"):
         draw(kind, NOTHING)
@@ -46,10 +49,11 @@ def test_nothing_to_draw_is_an_error_that_says_why(kind: str) -> None:
 def test_every_kind_has_its_words_and_marks_on_the_paper(told: Tell, tasks: int) -> None:
     material = told(tasks, 2, ("keeper", "forgetter")[: 2 if tasks < 9 else 1], learn=40, evaluate=3)
     drawn = 0
-    for kind, size in ((kind, size) for kind in KINDS for size in ("column", "page", 12)):
-        if isinstance(KINDS[kind].data(material, None), Nothing):
+    for kind, size in ((kind, size) for kind in FIGURES for size in ("column", "page", 12)):
+        try:
+            figure = draw(kind, material, size=size)  # type: ignore[arg-type]
+        except NothingToDraw:
             continue
-        figure = draw(kind, material, size=size)  # type: ignore[arg-type]
         drawn += 1
         marks = [one.tag for one in seen(figure).iter() if one.tag in (f"{SVG}path", f"{SVG}rect", f"{SVG}circle")]
         assert len(marks) > 1, kind  # one is the paper
@@ -117,7 +121,7 @@ def test_a_size_that_is_none_is_refused(told: Tell, size: object) -> None:
 
 def test_a_task_has_one_colour_in_every_figure(told: Tell) -> None:
     material = told(3, 1, ("keeper",))
-    look = material.looks["task01"]
+    look = looks(material.tasks)["task01"]
     for kind in ("lifetime", "trajectories", "scenario", "experts"):
         found = [one for one in seen(draw(kind, material)).iter(f"{SVG}g") if one.get("class") == f"c{look.shade}"]
         assert found, kind
@@ -126,16 +130,16 @@ def test_a_task_has_one_colour_in_every_figure(told: Tell) -> None:
 
 def test_figures_of_a_mean_never_mix_groups(told: Tell) -> None:
     material = told(3, 2)
-    found = {group.group: accuracy(material, View(group=group.group)) for group in material.groups}
-    final = {name: one.cells[0][-1] or 0.0 for name, one in found.items() if isinstance(one, AccuracyData)}
+    found = {group.group: mean_matrix(material, View(group=group.group)) for group in material.groups}
+    final = {name: matrix.cells[0, -1] for name, matrix in found.items()}
     assert final["keeper · condensed"] > final["forgetter · condensed"] + 0.3
 
 
 def test_steps_move_the_points_but_not_their_heights(told: Tell) -> None:
     material = told(2, 1, ("keeper",))
-    by_steps, by_experiences = (lifetime_data(material, View(axis=axis)) for axis in ("steps", "experiences"))
-    assert isinstance(by_steps, LifetimeData)
-    assert isinstance(by_experiences, LifetimeData)
+    by_steps, by_experiences = (
+        lifetime_curves(material.lives[0], View(axis=axis)) for axis in ("steps", "experiences")
+    )
     for one, other in zip(by_steps.learning, by_experiences.learning, strict=True):
         assert (np.diff(one.measured.x) >= 5 - 1e-9).all()
         assert (one.measured.y == other.measured.y).all()
@@ -153,14 +157,12 @@ def test_a_log_without_steps_says_which_columns_were_looked_for(told: Tell) -> N
 
 
 def test_tasks_that_share_no_axis_are_scaled(told: Tell) -> None:
-    from perdure.reports.draw.data.lives import used
-
-    sketch = told(2, 1, ("keeper",)).lives[0].sketch
-    span = sketch.ranges["task00"]
-    apart = replace(sketch, ranges={"task00": span, "task01": replace(span, high=span.high * 100)})
-    assert used(sketch, View()) == "measured"
-    assert used(apart, View()) == "scaled"
-    assert used(apart, View(values="measured")) == "measured"
+    drawn = thinned(told(2, 1, ("keeper",)).lives[0])
+    span = drawn.ranges["task00"]
+    apart = msgspec.structs.replace(drawn, ranges={"task00": span, "task01": replace(span, high=span.high * 100)})
+    assert not uses_scaled(drawn, View())
+    assert uses_scaled(apart, View())
+    assert not uses_scaled(apart, View(values="measured"))
 
 
 def test_an_unknown_kind_lifetime_group_or_metric_offers_the_nearest(told: Tell) -> None:
@@ -176,17 +178,29 @@ def test_an_unknown_kind_lifetime_group_or_metric_offers_the_nearest(told: Tell)
 
 
 def test_a_suffix_that_is_no_picture_is_refused(told: Tell, tmp_path: Path) -> None:
-    with pytest.raises(PerdureError, match=r"cannot be written as '\.bmp'; choose one of \.png, \.svg, \.pdf"):
+    with pytest.raises(PerdureError, match=r"cannot be written as '\.bmp'; choose one of \.svg, \.png, \.pdf"):
         save(draw("lifetime", told(1, 1, ("keeper",))), tmp_path / "life.bmp")
+
+
+@pytest.mark.parametrize("suffix", [".png", ".pdf"])
+def test_without_the_extra_the_command_that_installs_it_is_given(
+    told: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    figure = draw("lifetime", told(1, 1, ("keeper",)))
+    save(figure, tmp_path / "life.svg")
+    with pytest.raises(MissingExtra, match=rf"a figure as \{suffix} needs .*pip install 'perdure\[figures\]'"):
+        save(figure, tmp_path / f"life{suffix}")
+    assert not (tmp_path / f"life{suffix}").exists()
 
 
 @pytest.mark.parametrize("name", ["a $5 or $6 life", "<script>alert('x')</script>", 'a & b "c"', "\u4e2d\u6587"])
 def test_names_from_logs_stand_as_they_are(told: Tell, name: str) -> None:
     material = told(1, 1, ("keeper",), experts=False)
-    one = material.lives[0]
-    named = replace(one, seen=replace(one.sketch, id=name))
-    renamed = replace(material, groups=(), survey=replace(material.survey, lives=(named,)))
-    figure = draw("lifetime", renamed)
+    life = material.lives[0]
+    score = replace(life.score, identity=replace(life.score.identity, id=name))
+    survey = replace(material.survey, lives=(replace(life, score=score),))
+    figure = draw("lifetime", GroupedSurvey(survey, ()))
     assert name in words(figure)
     assert not list(seen(figure).iter(f"{SVG}script"))
 
@@ -221,7 +235,7 @@ def test_a_learner_that_loses_nothing_is_drawn_too(tmp_path: Path, later: str) -
 
 def test_lifetimes_that_must_not_be_pooled_are_drawn_one_by_one(told: Tell) -> None:
     material = told(2, 2)
-    mixed = replace(material, groups=(), apart="different presets")
+    mixed = GroupedSurvey(material.survey, (), "different presets")
     with pytest.raises(PerdureError, match="different presets"):
         draw("metrics", mixed)
     assert draw("accuracy", mixed).body
@@ -229,6 +243,6 @@ def test_lifetimes_that_must_not_be_pooled_are_drawn_one_by_one(told: Tell) -> N
 
 
 def test_drawing_loads_no_converter_until_a_file_needs_one() -> None:
-    code = "import perdure.reports.draw, sys; print('vl_convert' in sys.modules)"
+    code = "import perdure.reports.figures, sys; print('vl_convert' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

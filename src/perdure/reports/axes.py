@@ -1,44 +1,47 @@
-"""Axes: scales, ticks, panels side by side, titles and legends."""
+"""Axes: scales, ticks, panels, legends, and figures of one or several panels."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, overload
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array
-from perdure.frozen import frozen, replace
-from perdure.reports.draw.svg.paper import (
+from perdure.reports.palette import Look
+from perdure.reports.svg import (
+    Canvas,
     Figure,
-    Paper,
-    broken,
     coloured,
-    fitting,
+    ellipsize,
     marker,
-    n,
     path,
+    px,
     rect,
     rule,
     stroke,
     text,
-    width_of,
+    text_width,
+    wrap_text,
 )
-from perdure.reports.palette import Look
 
 __all__ = [
     "Entry",
     "Looks",
     "Panel",
+    "PanelSpec",
     "Scale",
     "compose",
     "ends_of",
     "frame",
+    "grid",
     "interval_mark",
     "legend",
     "margin",
+    "multiples",
     "scale_over",
     "task_entries",
     "tick_text",
@@ -46,12 +49,11 @@ __all__ = [
 ]
 
 Looks = dict[str, Look]
-"""How each task is drawn, in every figure."""
+"""Task or group → its colour, marker and line."""
 
 
-@frozen
-class Scale:
-    """From values to places; `log` by their logarithms."""
+class Scale(msgspec.Struct, frozen=True):
+    """A linear or logarithmic mapping of values to pixels."""
 
     low: float
     high: float
@@ -64,7 +66,7 @@ class Scale:
     @overload
     def __call__(self, value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
     def __call__(self, value: float | Array) -> float | Array:
-        """Where a value is drawn."""
+        """Return the pixel of a value."""
         low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
         given = np.log(value) if self.log else value
         part = (given - low) / (high - low)
@@ -75,7 +77,7 @@ class Scale:
 def scale_over(
     values: Iterable[float | None], start: float, stop: float, *, log: bool = False, room: float = 0.05
 ) -> Scale:
-    """A scale on which all values have room; equal ones stand in the middle."""
+    """Return a scale over all values, with some room; equal values are in the middle."""
     known = [one for one in values if one is not None and math.isfinite(one) and (one > 0 or not log)]
     low, high = (min(known), max(known)) if known else ((0.5, 2.0) if log else (0.0, 1.0))
     if log:
@@ -87,13 +89,13 @@ def scale_over(
 
 
 def ends_of(values: Sequence[Array]) -> list[float]:
-    """The least and the greatest of each; what is not a number does not count."""
+    """Return the least and the greatest finite value of each array."""
     known = [one[np.isfinite(one)] for one in values]
     return [float(end) for one in known if len(one) for end in (one.min(), one.max())]
 
 
 def ticks(scale: Scale, most: int) -> tuple[float, ...]:
-    """At most so many round values on a scale."""
+    """Return about `most` round values on a scale."""
     if scale.log:
         return _ratios(scale, most)
     raw = (scale.high - scale.low) / max(1, most)
@@ -116,7 +118,7 @@ _RATIOS = (
 
 
 def _ratios(scale: Scale, most: int) -> tuple[float, ...]:
-    """Round ratios about 1: those that reach furthest over the scale, of equal ones the most."""
+    """Return round ratios about 1: the set that covers the scale best."""
     seen = [tuple(one for one in some if scale.low <= one <= scale.high) for some in _RATIOS]
     whole = math.log(scale.high / scale.low)
     found = max(seen, key=lambda some: (math.log(some[-1] / some[0]) / whole if some else -1) + 0.1 * min(len(some), 4))
@@ -127,7 +129,7 @@ def _ratios(scale: Scale, most: int) -> tuple[float, ...]:
 
 
 def tick_text(value: float) -> str:
-    """`0.5`, `−20`, `200k`, `1.5M`."""
+    """Return `0.5`, `−20`, `200k` or `1.5M`."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= max(size, 1e4):
             return f"{value / size:.6g}{unit}".replace("-", "−")
@@ -137,35 +139,34 @@ def tick_text(value: float) -> str:
 # --- panels --------------------------------------------------------------------------------------
 
 
-@frozen
-class Panel:
-    """An area with two scales."""
+class Panel(msgspec.Struct, frozen=True):
+    """A plot area with two scales."""
 
     x: Scale
     y: Scale
 
     @property
     def left(self) -> float:
-        """Of the area."""
+        """Left edge in pixels."""
         return self.x.start
 
     @property
     def right(self) -> float:
-        """Of the area."""
+        """Right edge in pixels."""
         return self.x.stop
 
     @property
     def top(self) -> float:
-        """Of the area."""
+        """Top edge in pixels."""
         return self.y.stop
 
     @property
     def bottom(self) -> float:
-        """Of the area."""
+        """Bottom edge in pixels."""
         return self.y.start
 
     def inside(self, body: str) -> str:
-        """What is drawn in it; a page can tell from it which values a place stands for."""
+        """Return marks with the scales attached, by which a page maps the pointer to values."""
         x, y = self.x, self.y
         facts = " ".join(f"{one:.7g}" for one in (x.start, x.stop, x.low, x.high, y.start, y.stop, y.low, y.high))
         return f'<g class="panel" data-frame="{facts} {int(x.log)}">{body}</g>'
@@ -174,7 +175,7 @@ class Panel:
 def interval_mark(
     mean: float, low: float | None, high: float | None, x: Scale, y: float, radius: float, shape: str, words: str = ""
 ) -> str:
-    """A mean and its interval; a single lifetime has none, which is not one of no width."""
+    """Return a mean with its interval; a single lifetime has no interval."""
     reach = ""
     if low is not None and high is not None:
         ends = [min(max(x(end), x.start), x.stop) for end in (low, high)]
@@ -182,16 +183,17 @@ def interval_mark(
     return reach + marker(shape, min(max(x(mean), x.start), x.stop), y, radius, words)
 
 
-def margin(scale: Scale, paper: Paper, most: int = 5) -> float:
-    """How much room the ticks of a y axis take on its left; on a phone its words are larger."""
+def margin(scale: Scale, canvas: Canvas, most: int = 5) -> float:
+    """Return the room for the tick labels of a y axis; text is larger on a phone."""
     return (
-        max((width_of(tick_text(one), paper.small) for one in ticks(scale, most)), default=0.0) * 1.3 + paper.size * 0.7
+        max((text_width(tick_text(one), canvas.small) for one in ticks(scale, most)), default=0.0) * 1.3
+        + canvas.size * 0.7
     )
 
 
 def frame(
     panel: Panel,
-    paper: Paper,
+    canvas: Canvas,
     *,
     title: str = "",
     x: str = "",
@@ -201,8 +203,8 @@ def frame(
     across: bool = True,
     down: bool = False,
 ) -> str:
-    """The lines, ticks and words about a panel: its title and what is on y above, what is on x below."""
-    em, small = paper.size, paper.small
+    """Return grid, ticks and labels of a panel: its title and the y label are above it."""
+    em, small = canvas.size, canvas.small
     parts: list[str] = []
     room = panel.right - panel.left
     rows = _marked(panel.y, y_ticks, max(2, int((panel.bottom - panel.top) / (em * 2.6))))
@@ -216,23 +218,23 @@ def frame(
         place = panel.x(value)
         if down:
             parts.append(rule(place, panel.top, place, panel.bottom))
-        wide = width_of(words, small) / 2
+        wide = text_width(words, small) / 2
         where = min(max(place, panel.left - em + wide), panel.right + em * 0.6 - wide)
         parts.append(text(where, panel.bottom + small * 1.35, words, small, "soft", at="middle"))
     if panel.bottom not in [panel.y(value) for value, _ in rows] or not across:
         parts.append(rule(panel.left, panel.bottom, panel.right, panel.bottom, "axis" if not across else "grid"))
     above = panel.top - em * 0.55
     if y:
-        for line in reversed(broken(y, small, room + panel.left * 0.5)):
+        for line in reversed(wrap_text(y, small, room + panel.left * 0.5)):
             parts.append(text(panel.left, above, line, small, "soft"))
             above -= small * 1.3
-    for line in reversed(broken(title, em, room)):
+    for line in reversed(wrap_text(title, em, room)):
         parts.append(text(panel.left, above, line, em, "strong"))
         above -= em * 1.3
     if x:
         below = panel.bottom + (small * 2.75 if columns else small * 1.5)
         parts.append(
-            text((panel.left + panel.right) / 2, below, fitting(x, small, room + em * 4), small, "soft", at="middle")
+            text((panel.left + panel.right) / 2, below, ellipsize(x, small, room + em * 4), small, "soft", at="middle")
         )
     return "".join(parts)
 
@@ -246,37 +248,36 @@ def _marked(scale: Scale, asked: bool | Sequence[tuple[float, str]], most: int) 
 # --- titles and legends --------------------------------------------------------------------------
 
 
-@frozen
-class Entry:
-    """A line of a legend: how a thing is drawn, given where, and what it is called."""
+class Entry(msgspec.Struct, frozen=True):
+    """A name in a legend, and how it is drawn."""
 
     name: str
     look: Look | str
     drawn: str = "line"
-    """line, marker, both, area, ticked."""
+    """line, marker, both, area or none."""
     dash: tuple[float, ...] = ()
     width: float = 2.0
     opacity: float = 1.0
 
 
 def task_entries(tasks: Sequence[str], looks: Looks, drawn: str = "both") -> list[Entry]:
-    """The tasks with their colours, lines and markers."""
+    """Return a legend entry per task."""
     return [Entry(task, looks[task], drawn, looks[task].dash) for task in tasks]
 
 
-def legend(entries: Sequence[Entry], paper: Paper, top: float, most: int = 60) -> tuple[str, float]:
-    """Entries one after the other in as many rows as they need, and how deep they reach."""
-    small = paper.small if len(entries) <= 16 else paper.small * 0.9
+def legend(entries: Sequence[Entry], canvas: Canvas, top: float, most: int = 60) -> tuple[str, float]:
+    """Return entries in as many rows as they need, and where they end."""
+    small = canvas.small if len(entries) <= 16 else canvas.small * 0.9
     key, gap = small * 2.2, small * 1.4
     shown = entries[:most]
-    named = [fitting(one.name, small, min(paper.width - key * 1.4, small * 42)) for one in shown]
+    named = [ellipsize(one.name, small, min(canvas.width - key * 1.4, small * 42)) for one in shown]
     if len(entries) > most:
         named.append(f"and {len(entries) - most} more")
         shown = [*shown, Entry("", "soft", "none")]
     x, y, parts = 0.0, top + small, list[str]()
     for one, name in zip(shown, named, strict=True):
-        wide = key + small * 0.5 + width_of(name, small) * paper.spread
-        if x and x + wide > paper.width:
+        wide = key + small * 0.5 + text_width(name, small) * canvas.spread
+        if x and x + wide > canvas.width:
             x, y = 0.0, y + small * 1.6
         parts.append(_key(one, x, y - small * 0.33, key, small) + text(x + key + small * 0.5, y, name, small, "soft"))
         x += wide + gap
@@ -299,28 +300,91 @@ def _key(one: Entry, x: float, y: float, key: float, small: float) -> str:
 
 
 def compose(
-    paper: Paper,
+    canvas: Canvas,
     title: str,
     label: str,
-    draw: Callable[[Paper, float], tuple[str, float]],
+    draw: Callable[[Canvas, float], tuple[str, float]],
     entries: Sequence[Entry] = (),
     note: str = "",
+    data: Mapping[str, Any] | None = None,
 ) -> Figure:
-    """A whole figure: its title, what `draw` puts below a given height (and how deep that is), and its legend."""
-    em, top, parts = paper.size, paper.size * 0.2, list[str]()
+    """Return a figure: title, what `draw` puts below a given y (it also returns where that ends), note and legend."""
+    em, top, parts = canvas.size, canvas.size * 0.2, list[str]()
     inset = em * 0.8
-    whole, paper = paper.width, replace(paper, width=paper.width - 2 * inset)
-    for line in broken(paper.titled(title), em * 1.1, paper.width):
+    inner = canvas.narrowed(canvas.width - 2 * inset)
+    for line in wrap_text(title if canvas.title is None else canvas.title, em * 1.1, inner.width):
         top += em * 1.35
         parts.append(text(0, top - em * 0.3, line, em * 1.1, "strong"))
-    body, bottom = draw(paper, top + (em * 0.5 if parts else 0))
+    body, bottom = draw(inner, top + (em * 0.5 if parts else 0))
     parts.append(body)
     if note:
-        for line in broken(note, paper.small, paper.width, 3):
-            bottom += paper.small * 1.4
-            parts.append(text(0, bottom - paper.small * 0.3, line, paper.small, "soft"))
-    if entries and paper.legend:
-        body, bottom = legend(entries, paper, bottom + em * 0.6)
+        for line in wrap_text(note, canvas.small, inner.width, 3):
+            bottom += canvas.small * 1.4
+            parts.append(text(0, bottom - canvas.small * 0.3, line, canvas.small, "soft"))
+    if entries and canvas.legend:
+        body, bottom = legend(entries, inner, bottom + em * 0.6)
         parts.append(body)
-    moved = f'<g transform="translate({n(inset)} {n(inset * 0.5)})">{"".join(parts)}</g>'
-    return Figure(whole, bottom + inset, moved, label)
+    moved = f'<g transform="translate({px(inset)} {px(inset * 0.5)})">{"".join(parts)}</g>'
+    return Figure(canvas.width, bottom + inset, moved, label, data or {})
+
+
+# --- several panels ------------------------------------------------------------------------------
+
+_MANY = 12  # panels; more are smaller
+
+
+class PanelSpec(msgspec.Struct, frozen=True, eq=False):
+    """One of several panels: its title, the values that its scales must cover, and their unit."""
+
+    title: str
+    x: Sequence[Array]
+    y: Sequence[Array]
+    unit: str = ""
+
+
+def multiples(
+    cells: Sequence[PanelSpec],
+    drawn: Callable[[int, Panel, Canvas], str],
+    canvas: Canvas,
+    title: str,
+    label: str,
+    *,
+    x: str,
+    y: str,
+    key: Sequence[Entry] = (),
+    entries: Sequence[Entry] = (),
+    height: float = 13,
+    data: Mapping[str, Any] | None = None,
+) -> Figure:
+    """Return a figure of several panels; `drawn` returns the marks of the panel with a given number."""
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        em, parts, few = inner.size, list[str](), len(cells) <= _MANY
+        if key:
+            body, top = legend(key, inner, top)
+            parts.append(body)
+        parts.append(text(0, top + em, ellipsize(y, inner.small, inner.width), inner.small, "soft"))
+        top += em * (1.4 if y else 0.2)
+        deep = em * height * inner.tall * (1.0 if few else 0.75)
+        places, bottom = grid(len(cells), inner, least=em * (17 if few else 13), height=deep, gap=em * 1.4)
+        for at, (cell, (left, above, wide)) in enumerate(zip(cells, places, strict=True)):
+            low, high = top + above + em * (3.1 if cell.unit else 1.9), top + above + deep - inner.small * 2.2
+            up = scale_over(ends_of(cell.y), high, low)
+            right = left + wide - em * 0.4
+            panel = Panel(scale_over(ends_of(cell.x), left + margin(up, inner, 3), right, room=0.02), up)
+            parts.append(frame(panel, inner, title=cell.title, y=cell.unit) + panel.inside(drawn(at, panel, inner)))
+        parts.append(text(inner.width / 2, top + bottom + em * 0.6, x, inner.small, "soft", at="middle"))
+        return "".join(parts), top + bottom + em * 1.2
+
+    return compose(canvas, title, label, draw, entries, data=data)
+
+
+def grid(
+    count: int, canvas: Canvas, *, least: float, height: float, most: int = 5, gap: float = 0.0
+) -> tuple[list[tuple[float, float, float]], float]:
+    """Return (left, top, width) of each panel, as many in a row as have room, and where they end."""
+    beside = max(1, min(most, count, int((canvas.width + gap) / (least + gap))))
+    rows = -(-count // beside)
+    beside = -(-count // rows)  # three over two rather than four over one
+    wide = (canvas.width - gap * (beside - 1)) / beside
+    return [((at % beside) * (wide + gap), (at // beside) * height, wide) for at in range(count)], rows * height

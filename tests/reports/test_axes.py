@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from perdure.reports.draw.svg.axes import Entry, Scale, legend, scale_over, tick_text, ticks
-from perdure.reports.draw.svg.paper import Paper
+from perdure.reports.axes import Entry, Scale, legend, scale_over, tick_text, ticks
+from perdure.reports.svg import Canvas
 
 VALUES = st.floats(-1e6, 1e6).filter(lambda one: one == 0 or abs(one) > 1e-6)
 
@@ -48,6 +48,6 @@ def test_large_numbers_are_written_short() -> None:
 
 @given(st.integers(0, 200))
 def test_a_legend_names_each_or_says_how_many_more_there_are(count: int) -> None:
-    body, _ = legend([Entry(f"group {at}", "ink") for at in range(count)], Paper(), 0, most=60)
+    body, _ = legend([Entry(f"group {at}", "ink") for at in range(count)], Canvas(), 0, most=60)
     assert body.count("</text>") == min(count, 61)
     assert (f"and {count - 60} more" in body) == (count > 60)

@@ -6,72 +6,78 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 import perdure
 from perdure.curves.build import curves
-from perdure.frozen import replace
-from perdure.reports.material import Material
-from perdure.reports.sketch import columns_for, sketch, thinned
-from perdure.reports.stretches import Line, Stretch
+from perdure.reports.thinned import (
+    ThinnedBlock,
+    ThinnedCurve,
+    columns_for,
+    thin_lifetime,
+    thinned,
+    thinned_indices,
+)
 from perdure.scenario.model import Block
+from perdure.stats.scored import GroupedSurvey
 
 finite = st.floats(-1e6, 1e6)
 
 
 def test_a_short_lifetime_is_drawn_value_by_value_as_logged(life: Path) -> None:
     lifetime = perdure.read(life)
-    drawn = sketch(curves(lifetime))
+    drawn = thin_lifetime(curves(lifetime))
     logged = lifetime.passage()
-    for one in drawn.stretches:
+    for one in drawn.blocks:
         expected = logged.values[logged.starts[one.index] : logged.starts[one.index + 1]]
         assert one.measured.y.tolist() == expected.tolist()
         assert one.mean == expected.mean()
-    assert drawn.experiences == len(logged.values)
+    assert sum(block.length for block in drawn.blocks) == len(logged.values)
 
 
 def test_where_lower_is_better_values_are_drawn_as_logged(life: Path) -> None:
     lifetime = perdure.read(life)
-    plain, turned = sketch(curves(lifetime)), sketch(curves(lifetime, direction="lower"))
-    for one, other in zip(plain.stretches, turned.stretches, strict=True):
+    plain, turned = thin_lifetime(curves(lifetime)), thin_lifetime(curves(lifetime, direction="lower"))
+    for one, other in zip(plain.blocks, turned.blocks, strict=True):
         assert one.measured.y.tolist() == other.measured.y.tolist()
         assert one.smoothed is None or np.allclose(one.smoothed.y, other.smoothed.y if other.smoothed else np.nan)
-    assert turned.lower_is_better
+    assert turned.lower == {"a_1", "b_1"}
     values = np.array([turned.ranges["a_1"].low, turned.ranges["a_1"].high])
     assert turned.scaled("a_1", values).tolist() == [101, 1]
 
 
-def test_smoothed_values_come_back_in_the_unit_of_the_measure(told: Callable[..., Material]) -> None:
-    drawn = told(2, 1, ("keeper",), scale=50.0).lives[0].sketch
-    (first,) = [one for one in drawn.stretches if one.block.mode == "learn" and one.block.task == "task00"]
+def test_smoothed_values_come_back_in_the_unit_of_the_measure(told: Callable[..., GroupedSurvey]) -> None:
+    drawn = thinned(told(2, 1, ("keeper",), scale=50.0).lives[0])
+    (first,) = [one for one in drawn.blocks if one.block.mode == "learn" and one.block.task == "task00"]
     assert first.smoothed is not None
     assert 30 < first.smoothed.y[-1] < 60
 
 
-def test_experts_stand_beside_the_stitched_learner(told: Callable[..., Material]) -> None:
-    drawn = told(2, 1, ("keeper",), rounds=2).lives[0].sketch
-    assert [one.task for one in drawn.beside] == ["task00", "task01"]
-    assert drawn.beside[0].boundaries == (120,)
-    assert [name for name, _ in drawn.beside[0].experts] == ["expert-task00"]
+def test_experts_stand_beside_the_stitched_learner(told: Callable[..., GroupedSurvey]) -> None:
+    drawn = thinned(told(2, 1, ("keeper",), rounds=2).lives[0])
+    assert [one.task for one in drawn.experts] == ["task00", "task01"]
+    assert drawn.experts[0].boundaries == (120,)
+    assert [name for name, _ in drawn.experts[0].experts] == ["expert-task00"]
 
 
 def test_the_interval_of_a_mean_is_students() -> None:
-    line = Line(np.arange(3), np.arange(3.0))
-    three = Stretch(0, Block("evaluate", "pong", 3), 0, 3, line, None, mean=2.0, sd=1.0)
+    line = ThinnedCurve(np.arange(3), np.arange(3.0))
+    three = ThinnedBlock(0, Block("evaluate", "pong", 3), 0, 3, line, None, mean=2.0, sd=1.0)
     assert three.low is not None
     assert three.high is not None
     assert abs(three.high - 2 - 4.302652729911275 / np.sqrt(3)) < 1e-9  # t(2 df, .975) by hand from a table
     assert abs(three.high + three.low - 4) < 1e-12
-    one = replace(three, length=1, sd=None)
+    one = msgspec.structs.replace(three, length=1, sd=None)
     assert (one.low, one.high) == (None, None)
 
 
 @given(st.lists(finite, min_size=1, max_size=400), st.integers(1, 50))
 def test_the_extremes_and_both_ends_are_kept(values: list[float], columns: int) -> None:
     array = np.array(values)
-    chosen = thinned(array, columns)
+    chosen = thinned_indices(array, columns)
     assert array[chosen].max() == array.max()
     assert array[chosen].min() == array.min()
     assert chosen[0] == 0
@@ -83,7 +89,7 @@ def test_the_extremes_and_both_ends_are_kept(values: list[float], columns: int) 
 @given(st.lists(finite, min_size=1, max_size=300), st.integers(1, 40))
 def test_every_column_keeps_its_own_extremes(values: list[float], columns: int) -> None:
     array = np.array(values)
-    chosen = thinned(array, columns)
+    chosen = thinned_indices(array, columns)
     if len(chosen) == len(array):
         return
     width = -(-len(array) // columns)
@@ -98,7 +104,7 @@ def test_a_million_points_are_thinned_within_a_tenth_of_a_second() -> None:
     values = np.random.default_rng(0).normal(size=1_000_000)
     values[123_456] = 99.0
     started = time.process_time()
-    chosen = thinned(values, 1200)
+    chosen = thinned_indices(values, 1200)
     assert time.process_time() - started < 0.1
     assert 123_456 in chosen
     assert len(chosen) <= 2402

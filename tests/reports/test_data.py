@@ -9,14 +9,14 @@ import pytest
 from perdure.gather.survey import survey
 from perdure.reports import gather, report_of
 from perdure.reports.formats.pictures import opening
-from perdure.reports.material import Material
+from perdure.stats.scored import GroupedSurvey
 from perdure.watch.monitor import Monitor
 
 Runs = tuple[Path, Path]
 GROUPS = ("keeper · condensed", "keeper · dispersed", "forgetter · condensed", "forgetter · dispersed")
 
 
-def _values(material: Material, metric: str) -> dict[str, float | None]:
+def _values(material: GroupedSurvey, metric: str) -> dict[str, float | None]:
     return {one.score.identity.source: one.score.metrics[metric].value for one in material.lives}
 
 
@@ -25,7 +25,6 @@ def test_lifetimes_that_share_an_id_are_called_by_where_they_lie(two_runs: Runs)
     assert [one.id for one in material.lives] == [
         f"{run.name}/lives/life-{number}" for run in two_runs for number in range(4)
     ]
-    assert [one.sketch.id for one in material.lives] == [one.id for one in material.lives]
     below = gather([two_runs[0].parent])
     assert {one.id for one in below.lives} == {
         f"{two_runs[0].parent.name}/{run.name}/lives/life-{number}" for run in two_runs for number in range(4)
@@ -103,7 +102,7 @@ def test_experts_serve_the_lifetimes_of_their_own_run_folder_alone(two_runs: Run
     assert _values(gather(two_runs), "relative_performance") == {**apart[0], **apart[1]} == scored
     monitor = Monitor(two_runs)
     monitor.settle()
-    material = monitor.material()
+    material = monitor.data()
     assert material is not None
     assert _values(material, "relative_performance") == scored
 
@@ -122,6 +121,6 @@ def test_watching_tells_lifetimes_that_share_an_id_apart(two_runs: Runs) -> None
     assert chosen.manifest["learner"] == last.learner
     page = Page(monitor)
     assert page.state(of=last.id)["figure"] != page.state(of=progress[0].id)["figure"]
-    material = monitor.material()
+    material = monitor.data()
     assert material is not None
     assert {one.id for one in material.lives} == {one.id for one in progress}

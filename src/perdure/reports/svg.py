@@ -1,159 +1,172 @@
-"""Paper and ink: figures as SVG, their words, lines, areas and markers.
+"""The SVG canvas: text, lines, areas and markers, and the figures made of them.
 
-Colours of ink are classes and those of tasks are inherited (`currentColor`), so that a page in the dark may choose
-others; a file brings its own style sheet, to which a reader's may be added.
+Colours of text and axes are classes, and those of tasks are inherited (`currentColor`), so that a page in dark mode can
+choose others. A file has its own style sheet, to which users may add theirs.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from math import cos, pi, sin
 from textwrap import shorten, wrap
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perdure.frozen import frozen, replace
-from perdure.reports.palette import Look
+from perdure.reports.palette import GOOD, NEUTRAL, POOR, Look
 
 __all__ = [
     "COLUMN",
     "INK",
     "PAGE",
     "SOFT",
+    "Canvas",
     "Figure",
-    "Paper",
     "area",
-    "broken",
     "coloured",
-    "fitting",
+    "ellipsize",
     "marker",
-    "n",
     "path",
+    "px",
     "rect",
     "rule",
-    "said",
     "stroke",
     "text",
-    "width_of",
+    "text_width",
+    "tooltip",
+    "wrap_text",
 ]
 
 COLUMN, PAGE = 3.3, 6.9
 """Inches: a column of a two-column paper, and the width of its page between margins."""
 INK, SOFT, PALE = "#1d2227", "#59636e", "#d5dae0"
-_INCH = 96  # of SVG's pixels
+_INCH = 96  # SVG pixels
 
 _STYLE = (
     'text{font-family:"Liberation Sans",Arial,Helvetica,sans-serif;fill:' + INK + "}"
     f".soft{{fill:{SOFT}}}.strong{{font-weight:bold}}.light{{fill:#ffffff}}.grid{{stroke:{PALE}}}.axis{{stroke:{SOFT}}}"
     f".ink{{color:{INK}}}.paper{{fill:#ffffff}}"
 )
+_NAMED_COLOURS = {"good": GOOD, "poor": POOR, "open": NEUTRAL, "ink": INK, "soft": SOFT}
 _NOT_XML = r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
-@frozen
-class Paper:
-    """How wide a figure is, how large its words are, and what stands over it."""
+class Canvas(msgspec.Struct, frozen=True):
+    """Width, font size and title of a figure, in pixels."""
 
     width: float = PAGE * _INCH
     size: float = 10.5
-    """Of words."""
+    """Font size."""
     title: str | None = None
-    """Instead of the figure's own; nothing for none at all."""
+    """Replaces the figure's own title; empty for none."""
     legend: bool = True
-    """Whether tasks are named in the figure; a page names them beside it."""
+    """Whether the figure has a legend; a page names tasks beside its figures."""
     limits: tuple[float, float] | None = None
-    """Of the y axis of a lifetime, where several share one."""
+    """Limits of the values, if several figures share a scale."""
     tall: float = 1.0
-    """How high, beside what is usual."""
+    """Height relative to the default."""
     spread: float = 1.0
-    """How much room each word of a legend has, beside its own: on a telephone a page makes words larger."""
+    """Room for each entry of a legend relative to its text: pages enlarge text on phones."""
 
     @property
     def grown(self) -> float:
-        """How much larger a page makes words on a telephone, beside what they are here; 1 on paper."""
+        """How much a page enlarges text on phones; 1 in print."""
         return min(self.spread, 1.36)
 
     @classmethod
-    def inches(cls, width: float, title: str | None = None) -> Paper:
-        """For print: words of 8 points on a page, of 7 in a column."""
+    def inches(cls, width: float, title: str | None = None) -> Canvas:
+        """Return a canvas for print: text of 8 points on a page, of 7 in a column."""
         return cls(width * _INCH, 10.6 if width > (COLUMN + PAGE) / 2 else 9.3, title)
 
     @property
     def small(self) -> float:
-        """The size of ticks and notes."""
+        """Font size of ticks and notes."""
         return self.size * 0.9
 
-    def titled(self, own: str) -> str:
-        """The title to show."""
-        return own if self.title is None else self.title
+    def narrowed(self, width: float) -> Canvas:
+        """Return the same canvas with another width."""
+        return msgspec.structs.replace(self, width=width)
 
 
-@frozen(repr=False)
-class Figure:
-    """A drawing: how large, its markup, and what it shows in words."""
+class Figure(msgspec.Struct, frozen=True, eq=False):
+    """A drawing, and the numbers that it shows."""
 
     width: float
     height: float
     body: str
+    """SVG markup."""
     label: str
+    """Description for screen readers."""
+    data: Mapping[str, Any] = {}
+    """The numbers, by name."""
 
     def __repr__(self) -> str:
         return f"Figure({shorten(self.label, 80, placeholder=' …')!r}, {self.width:.0f} × {self.height:.0f})"
 
     def inline(self, kind: str = "figure") -> str:
-        """For a page: as wide as its place, in the page's own ink and font."""
+        """Return SVG for a page: as wide as its place, in the page's colours and font."""
         seen = f'role="img" aria-label="{_escaped(self.label, quote=True)}"' if self.label else 'aria-hidden="true"'
-        return f'<svg class="{kind}" viewBox="0 0 {n(self.width)} {n(self.height)}" {seen}>{self.body}</svg>'
+        view = f"0 0 {px(self.width)} {px(self.height)}"
+        return f'<svg class="{kind}" viewBox="{view}" {seen}>{self.body}</svg>'
 
     def svg(self, style: str = "", scale: float = 1.0) -> str:
-        """For a file: with ink, font and white paper of its own, and a style sheet (CSS) over them."""
+        """Return SVG for a file, with colours, fonts and a white background; `style` is CSS added to its own."""
         size = f'width="{self.width * scale:.2f}" height="{self.height * scale:.2f}"'
-        view = f'viewBox="0 0 {n(self.width)} {n(self.height)}"'
+        width, height = px(self.width), px(self.height)
         seen = f'role="img" aria-label="{_escaped(self.label, quote=True)}"'
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {view} {seen}>'
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" {seen}>'
             f"<style>{_STYLE}{escape(style, quote=False)}</style>"
-            f'<rect class="paper" width="{n(self.width)}" height="{n(self.height)}"/>{self.body}</svg>\n'
+            f'<rect class="paper" width="{width}" height="{height}"/>{self.body}</svg>\n'
         )
 
     def _repr_svg_(self) -> str:
         return self.svg()
 
-    def over(self, other: str) -> Figure:
-        """The same with more drawn over it."""
-        return replace(self, body=self.body + other)
+    def as_json(self) -> Any:
+        """Return the numbers as JSON can hold them: absent ones are null."""
+        return _plain(msgspec.to_builtins(self.data, enc_hook=lambda value: value.tolist()))
 
 
-# --- words ---------------------------------------------------------------------------------------
+def _plain(value: Any) -> Any:
+    """Return the value with None for NaN and infinity, which JSON does not have."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def n(value: float) -> str:
-    """A coordinate: tenths of a pixel."""
-    return (
-        f"{value:.1f}".removesuffix(".0").replace("-0", "0") if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
-    )
+# --- text ----------------------------------------------------------------------------------------
+
+
+def px(value: float) -> str:
+    """Return a coordinate, rounded to tenths of a pixel."""
+    return "0" if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
 
 
 def text(x: float, y: float, words: str, size: float, kind: str = "", *, at: str = "start", turned: float = 0.0) -> str:
-    """Words at a place, as they stand; `at` is start, middle or end."""
+    """Return text at a place; `at` says which part of it is there: start, middle or end."""
     if not words:
         return ""
     anchor = "" if at == "start" else f' text-anchor="{at}"'
     style = f' class="{kind}"' if kind else ""
-    turn = f' transform="rotate({n(turned)} {n(x)} {n(y)})"' if turned else ""
-    return f'<text x="{n(x)}" y="{n(y)}" font-size="{n(size)}"{anchor}{style}{turn}>{_escaped(words)}</text>'
+    turn = f' transform="rotate({px(turned)} {px(x)} {px(y)})"' if turned else ""
+    return f'<text x="{px(x)}" y="{px(y)}" font-size="{px(size)}"{anchor}{style}{turn}>{_escaped(words)}</text>'
 
 
 def _escaped(words: str, *, quote: bool = False) -> str:
-    """Words as XML takes them, without what it may not hold, and the name of a lifetime may."""
+    """Return text as XML, without characters that XML forbids; the names of lifetimes may contain them."""
     return escape(re.sub(_NOT_XML, "\ufffd", words), quote)
 
 
-def said(words: str) -> str:
-    """What a mark says when it is pointed at."""
+def tooltip(words: str) -> str:
+    """Return the text that a mark shows under the pointer."""
     return f"<title>{_escaped(words)}</title>" if words else ""
 
 
@@ -161,19 +174,18 @@ def said(words: str) -> str:
 
 
 def coloured(look: Look | str, body: str, *, task: int | None = None, opacity: float = 1.0) -> str:
-    """Marks in a look's colour, or in one that says something; those of a task can be told by its number."""
+    """Return marks in the colour of a task or group, or in a named colour; pages find tasks by their number."""
     if not body:
         return ""
     of = "" if task is None else f' data-task="{task}"'
     faint = "" if opacity == 1 else f' opacity="{opacity:g}"'
     if isinstance(look, str):
-        kinds = {"good": "#0072b2", "poor": "#c8551b", "open": "#7a7a7a", "ink": INK, "soft": SOFT}
-        return f'<g class="{look}" color="{kinds[look]}"{of}{faint}>{body}</g>'
+        return f'<g class="{look}" color="{_NAMED_COLOURS[look]}"{of}{faint}>{body}</g>'
     return f'<g class="c{look.shade}" color="{look.colour}"{of}{faint}>{body}</g>'
 
 
 def path(x: npt.ArrayLike, y: npt.ArrayLike) -> str:
-    """A line through points, as whole tenths of a pixel, each from the one before; what is not a number is a gap."""
+    """Return a path through points, relative and in tenths of a pixel; NaN is a gap."""
     across, down = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     known = np.isfinite(across) & np.isfinite(down)
     if not known.all():
@@ -190,32 +202,31 @@ def path(x: npt.ArrayLike, y: npt.ArrayLike) -> str:
 
 
 def stroke(drawn: str, width: float, *, dash: Sequence[float] = (), opacity: float = 1.0, words: str = "") -> str:
-    """A path of tenths of pixels, drawn as a line in the colour that it stands in."""
+    """Return a path as a line in the current colour."""
     if not drawn:
         return ""
-    dashed = f' stroke-dasharray="{" ".join(n(one * width * 10) for one in dash)}"' if dash else ""
+    dashed = f' stroke-dasharray="{" ".join(px(one * width * 10) for one in dash)}"' if dash else ""
     faint = f' opacity="{opacity:g}"' if opacity != 1 else ""
-    pen = f'stroke="currentColor" stroke-width="{n(width * 10)}" stroke-linejoin="round"'
+    pen = f'stroke="currentColor" stroke-width="{px(width * 10)}" stroke-linejoin="round"'
     ends = "butt" if dash else "round"
     return (
         f'<path class="line" transform="scale(.1)" d="{drawn}" fill="none" {pen} stroke-linecap="{ends}"'
-        f"{dashed}{faint}>{said(words)}</path>"
+        f"{dashed}{faint}>{tooltip(words)}</path>"
     )
 
 
 def area(x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, opacity: float) -> str:
-    """What lies between two lines."""
+    """Return the area between two lines."""
     across, under, above = (np.asarray(one, dtype=np.float64) for one in (x, low, high))
     drawn = path(np.r_[across, across[::-1]], np.r_[under, above[::-1]])
     return f'<path transform="scale(.1)" d="{drawn}z" fill="currentColor" opacity="{opacity:g}"/>'
 
 
 def rule(x1: float, y1: float, x2: float, y2: float, kind: str = "grid", width: float = 1.0, dash: str = "") -> str:
-    """A straight line that is no data: a grid, an axis, a threshold."""
+    """Return a straight line of the frame: grid, axis or threshold."""
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
-    return (
-        f'<line x1="{n(x1)}" y1="{n(y1)}" x2="{n(x2)}" y2="{n(y2)}" class="{kind}" stroke-width="{n(width)}"{dashed}/>'
-    )
+    ends = f'x1="{px(x1)}" y1="{px(y1)}" x2="{px(x2)}" y2="{px(y2)}"'
+    return f'<line {ends} class="{kind}" stroke-width="{px(width)}"{dashed}/>'
 
 
 def rect(
@@ -229,11 +240,11 @@ def rect(
     words: str = "",
     more: str = "",
 ) -> str:
-    """A bar, a cell, a block."""
+    """Return a rectangle."""
     faint = f' opacity="{opacity:g}"' if opacity != 1 else ""
-    closed = f">{said(words)}</rect>" if words else "/>"
-    size = f'width="{n(max(0.0, width))}" height="{n(max(0.0, height))}"'
-    return f'<rect x="{n(x)}" y="{n(y)}" {size} fill="{fill}"{faint}{more}{closed}'
+    closed = f">{tooltip(words)}</rect>" if words else "/>"
+    size = f'width="{px(max(0.0, width))}" height="{px(max(0.0, height))}"'
+    return f'<rect x="{px(x)}" y="{px(y)}" {size} fill="{fill}"{faint}{more}{closed}'
 
 
 # --- markers -------------------------------------------------------------------------------------
@@ -270,18 +281,18 @@ _OUTLINES: dict[str, tuple[tuple[float, float], ...]] = {
 
 
 def marker(shape: str, x: float, y: float, radius: float, words: str = "", *, edge: bool = True) -> str:
-    """A mark about a point, with a thin edge of paper so that neighbours stay apart."""
+    """Return a mark at a point, with a thin white edge that separates neighbours."""
     around = ' class="edge" stroke="#ffffff" stroke-width=".8"' if edge else ""
     if shape == "circle":
-        name, drawn = "circle", f'cx="{n(x)}" cy="{n(y)}" r="{n(radius)}"'
+        name, drawn = "circle", f'cx="{px(x)}" cy="{px(y)}" r="{px(radius)}"'
     else:
-        points = " ".join(f"{n(x + a * radius)},{n(y + b * radius)}" for a, b in _OUTLINES[shape])
+        points = " ".join(f"{px(x + a * radius)},{px(y + b * radius)}" for a, b in _OUTLINES[shape])
         name, drawn = "polygon", f'points="{points}"'
-    closed = f">{said(words)}</{name}>" if words else "/>"
+    closed = f">{tooltip(words)}</{name}>" if words else "/>"
     return f'<{name} {drawn} fill="currentColor"{around}{closed}'
 
 
-# --- how wide words are, and how they are made to fit ---------------------------------------------
+# --- text that fits ------------------------------------------------------------------------------
 
 # Advance widths of Helvetica in thousandths of its size (Adobe's font metrics); Arial and Liberation Sans share them.
 _WIDTHS = {
@@ -302,31 +313,31 @@ _WIDTHS = {
     **dict.fromkeys("@—", 1015),
 }
 _OTHER, _WIDE = 556, 1000
-_FIRST_WIDE = "\u2e80"  # from here on come the scripts whose letters are as wide as they are high
+_FIRST_WIDE = "\u2e80"  # the first of the scripts whose letters are as wide as high
 
 
-def width_of(text: str, size: float) -> float:
-    """How wide a text is at a size, a little generously: a page has its reader's own font."""
+def text_width(text: str, size: float) -> float:
+    """Return the width of a text, slightly too large: a page uses its reader's font."""
     return sum(_WIDTHS.get(one, _WIDE if one >= _FIRST_WIDE else _OTHER) for one in text) / 1000 * size * 1.06
 
 
-def fitting(text: str, size: float, room: float) -> str:
-    """A name that fits: its beginning and its end, which is where names differ; nothing where not three letters do."""
-    if width_of(text, size) <= room:
+def ellipsize(text: str, size: float, room: float) -> str:
+    """Shorten a name in the middle, because names differ at their ends; empty if not even three letters fit."""
+    if text_width(text, size) <= room:
         return text
     for most in range(len(text) - 1, 2, -1):
         head = (most - 1) * 2 // 3
         tried = f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
-        if width_of(tried, size) <= room:
+        if text_width(tried, size) <= room:
             return tried
     return ""
 
 
-def broken(text: str, size: float, room: float, lines: int = 2) -> tuple[str, ...]:
-    """Text on one line, or on several; only what fits none of them is shortened."""
-    if width_of(text, size) <= room or not text:
+def wrap_text(text: str, size: float, room: float, lines: int = 2) -> tuple[str, ...]:
+    """Return a text on as many lines as it needs, at most `lines`; a line that is still too long is shortened."""
+    if text_width(text, size) <= room or not text:
         return (text,) if text else ()
-    found = wrap(text, max(4, int(len(text) * room / width_of(text, size))), break_on_hyphens=False)
+    found = wrap(text, max(4, int(len(text) * room / text_width(text, size))), break_on_hyphens=False)
     if len(found) > lines:
         found = [*found[: lines - 1], " ".join(found[lines - 1 :])]
-    return tuple(fitting(one, size, room) for one in found)
+    return tuple(ellipsize(one, size, room) for one in found)

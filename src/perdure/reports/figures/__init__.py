@@ -1,6 +1,6 @@
-"""Figures of lifetimes, by their kinds: drawn, and written to files.
+"""Figures of lifetimes: one function each; `draw` draws one by its name, and `save` writes it to a file.
 
-Importing this package declares them all, in the order in which they are listed.
+Importing this package declares all kinds of figures, in the order in which they are listed.
 """
 
 from __future__ import annotations
@@ -11,61 +11,59 @@ from pathlib import Path
 from typing import Literal
 
 from perdure import files
-from perdure.errors import PerdureError
+from perdure.errors import MissingExtra, PerdureError
 from perdure.gather.survey import Source
 from perdure.log.read import refuse_overwriting
-from perdure.reports.draw.data.view import Nothing, View, view_of
-from perdure.reports.draw.fonts import font_faces
-from perdure.reports.draw.kinds import KINDS, Kind, kind_called
-from perdure.reports.draw.svg.paper import COLUMN, PAGE, Figure, Paper
-from perdure.reports.material import Material, gather
+from perdure.reports.data import gather
+from perdure.reports.figures.declare import FIGURES, FigureKind, NothingToDraw, View, figure_kind, view_of
+from perdure.reports.svg import COLUMN, PAGE, Canvas, Figure
+from perdure.stats.scored import GroupedSurvey
 
-# In the order in which figures are listed: importing these declares them.
-from perdure.reports.draw.svg import lives, places, matrices, groups  # noqa: F401 # isort: skip
+# In the order in which figures are listed.
+from perdure.reports.figures import lifetimes, metric_values, matrices, groups  # noqa: F401 # isort: skip
 
 __all__ = [
-    "KINDS",
+    "FIGURES",
     "SUFFIXES",
+    "Canvas",
     "Figure",
-    "Kind",
-    "Nothing",
-    "Paper",
+    "FigureKind",
+    "NothingToDraw",
     "Size",
     "View",
+    "canvas_of",
     "draw",
-    "kind_called",
-    "paper_of",
+    "figure_kind",
+    "read_style",
     "save",
-    "style_of",
     "view_of",
 ]
 
-SUFFIXES = (".png", ".svg", ".pdf")
+SUFFIXES = (".svg", ".png", ".pdf")
 Size = float | Literal["column", "page"]
-"""How wide: a column or a page of a paper, or inches."""
+"""Width: a column or a page of a paper, or inches."""
 _NARROWEST, _WIDEST = 2.0, 40.0
 _DPI = 200
 
 
 def draw(
     kind: str,
-    of: Material | Source | Sequence[Source],
+    of: GroupedSurvey | Source | Sequence[Source],
     view: View | None = None,
     *,
     size: Size = "page",
     title: str | None = None,
 ) -> Figure:
-    """The figure called `kind`, of logs or of what was gathered from them; an unknown one offers the nearest.
+    """Draw the figure called `kind`, of logs or of what `perdure.reports.gather` returned.
 
-    `size` is `column`, `page` or inches; `title` stands over it instead of its own, and an empty one leaves it off.
+    `size` is `column`, `page` or inches; `title` replaces the figure's own, and an empty one removes it.
     """
-    chosen, paper = kind_called(kind), paper_of(size, title)
-    material = of if isinstance(of, Material) else gather(of)
-    return chosen.drawn(chosen.data(material, view), material.looks, paper)
+    chosen, canvas = figure_kind(kind), canvas_of(size, title)
+    return chosen.draw(of if isinstance(of, GroupedSurvey) else gather(of), view, canvas)
 
 
-def paper_of(size: Size | str, title: str | None = None) -> Paper:
-    """Paper of a size as people give it."""
+def canvas_of(size: Size | str, title: str | None = None) -> Canvas:
+    """Return a canvas of a size as users give it."""
     named = {"column": COLUMN, "page": PAGE}
     try:
         width = named.get(str(size)) or float(size)
@@ -75,11 +73,11 @@ def paper_of(size: Size | str, title: str | None = None) -> Paper:
         raise PerdureError(
             f"a figure cannot be as wide as {size!r}", f"say column, page, or {_NARROWEST:g} to {_WIDEST:g} inches"
         )
-    return Paper.inches(width, title)
+    return Canvas.inches(width, title)
 
 
-def style_of(file: str | os.PathLike[str] | None) -> str:
-    """A style sheet as it stands in a file."""
+def read_style(file: str | os.PathLike[str] | None) -> str:
+    """Read a style sheet; empty without a file."""
     try:
         return Path(file).read_text(encoding="utf-8") if file is not None else ""
     except (OSError, UnicodeDecodeError) as problem:
@@ -89,10 +87,10 @@ def style_of(file: str | os.PathLike[str] | None) -> str:
 
 
 def save(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: int = _DPI) -> None:
-    """Write a figure as SVG, PDF or PNG, by its suffix; `style` is CSS over its own.
+    """Write a figure as SVG, PDF or PNG, by its suffix; `style` is CSS added to its own.
 
-    PDF and SVG hold the letters they need as TrueType fonts, and text stays text; a style sheet that names fonts of
-    its own has an SVG without.
+    Text stays text in SVG and PDF. A PDF embeds its fonts as TrueType; an SVG names font families. PDF and PNG need the
+    extra `figures`.
     """
     target = Path(to)
     suffix = target.suffix.lower()
@@ -102,20 +100,23 @@ def save(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: in
         )
     refuse_overwriting(target)
     try:
-        files.deliver(target, _written(figure, suffix, style, dpi))
+        files.deliver(target, _converted(figure, suffix, style, dpi))
     except OSError as problem:
         raise PerdureError(
             f"cannot be written ({problem.strerror or problem})", "choose another place", file=target
         ) from problem
 
 
-def _written(figure: Figure, suffix: str, style: str, dpi: int) -> bytes:
+def _converted(figure: Figure, suffix: str, style: str, dpi: int) -> bytes:
     if suffix == ".svg":
-        return figure.svg(style if "font-family" in style else font_faces(figure.body) + style).encode()
-    import vl_convert
+        return figure.svg(style).encode()
+    try:
+        import vl_convert
+    except ImportError as problem:
+        raise MissingExtra("vl-convert-python", "figures", f"a figure as {suffix}") from problem
 
     try:
-        if suffix == ".pdf":  # whose unit is a point: an inch has 72 of them, and 96 of SVG's pixels
+        if suffix == ".pdf":  # an inch has 72 points, and 96 SVG pixels
             return bytes(vl_convert.svg_to_pdf(figure.svg(style, scale=72 / 96)))
         return bytes(vl_convert.svg_to_png(figure.svg(style), scale=dpi / 96))
     except ValueError as problem:

@@ -10,11 +10,9 @@ from tests.metrics.written import written
 import perdure
 from perdure.gather.score_files import read_score_file
 from perdure.metrics.engine.settings import Settings
-from perdure.reports.draw import KINDS, View, draw
-from perdure.reports.draw.data.groups import ScatterData
-from perdure.reports.draw.data.places import AnnotatedData, OverTimeData
-from perdure.reports.draw.data.view import Nothing, plain_data
-from perdure.reports.material import Material, gather
+from perdure.reports.data import gather
+from perdure.reports.figures import NothingToDraw, View, draw
+from perdure.stats.scored import GroupedSurvey
 
 # Two tasks as in Fig. 3a: B0 R0 | blue | B1 R1 | red | B2 R2 | blue | B3 R3
 FIG_3A = [
@@ -33,14 +31,13 @@ FIG_3A = [
 
 
 @pytest.fixture
-def told_fig(tmp_path: Path) -> Material:
+def told_fig(tmp_path: Path) -> GroupedSurvey:
     return gather([written(tmp_path, "life", FIG_3A)], settings=Settings(scale="none", window="none"))
 
 
-def test_the_places_of_fig_3a_are_marked_with_the_values_of_its_formulas(told_fig: Material) -> None:
-    data = KINDS["annotated"].data(told_fig, None)
-    assert isinstance(data, AnnotatedData)
-    marks = {(one.metric, one.key, one.blocks): one for one in data.marks}
+def test_the_places_of_fig_3a_are_marked_with_the_values_of_its_formulas(told_fig: GroupedSurvey) -> None:
+    figure = draw("annotated", told_fig)
+    marks = {(one.metric, one.key, one.blocks): one for one in figure.data["marks"]}
     assert marks["forward_transfer", "blue→red", (1, 4)].value == pytest.approx(0.3 / 0.1)  # R1 / R0
     assert marks["backward_transfer", "red→blue", (3, 6)].value == pytest.approx(0.6 / 0.8)  # B2 / B1
     assert marks["performance_maintenance", "blue", (3, 6)].value == pytest.approx(0.6 - 0.8)  # B2 − B1
@@ -49,25 +46,22 @@ def test_the_places_of_fig_3a_are_marked_with_the_values_of_its_formulas(told_fi
         assert one.before[0] < one.after[0]
     forward = marks["forward_transfer", "blue→red", (1, 4)]
     assert (forward.before[1], forward.after[1]) == pytest.approx((0.1, 0.3)), "the line lies at what is compared with"
-    drawn = draw("annotated", told_fig).body
-    assert all(f">{said}</text>" in drawn for said in ("PM −0.2", "BT 0.75", "FT 3"))
+    assert all(f">{said}</text>" in figure.body for said in ("PM −0.2", "BT 0.75", "FT 3"))
 
 
-def test_values_over_time_stand_where_their_last_block_ends(told_fig: Material) -> None:
-    data = KINDS["over-time"].data(told_fig, None)
-    assert isinstance(data, OverTimeData)
-    panels = {one.metric: {line.key: line.moments for line in one.lines} for one in data.panels}
-    assert [(one.blocks, one.x) for one in panels["performance_maintenance"]["red"]] == [((7, 10), 14)]
-    assert [one.value for one in panels["backward_transfer"]["blue→red"]] == pytest.approx([0.7 / 0.9])
-    assert plain_data(data)["panels"][0]["lines"][0]["moments"][0]["blocks"] == [3, 6]
-    asked = KINDS["over-time"].data(told_fig, View(metrics=("terminal_performance",)))
-    assert [one.metric for one in asked.panels] == ["terminal_performance"]
+def test_values_over_time_stand_where_their_last_block_ends(told_fig: GroupedSurvey) -> None:
+    shown = draw("over-time", told_fig).as_json()["panels"]
+    panels = {one["metric"]: {line["key"]: line["moments"] for line in one["lines"]} for one in shown}
+    assert [(one["blocks"], one["x"]) for one in panels["performance_maintenance"]["red"]] == [([7, 10], 14)]
+    assert [one["value"] for one in panels["backward_transfer"]["blue→red"]] == pytest.approx([0.7 / 0.9])
+    assert shown[0]["lines"][0]["moments"][0]["blocks"] == [3, 6]
+    asked = draw("over-time", told_fig, View(metrics=("terminal_performance",)))
+    assert [one["metric"] for one in asked.data["panels"]] == ["terminal_performance"]
 
 
-def test_a_number_of_the_whole_lifetime_has_no_place_in_it(told_fig: Material) -> None:
-    found = KINDS["over-time"].data(told_fig, View(metrics=("learn_burn",)))
-    assert isinstance(found, Nothing)
-    assert "learn_burn" in found.why
+def test_a_number_of_the_whole_lifetime_has_no_place_in_it(told_fig: GroupedSurvey) -> None:
+    with pytest.raises(NothingToDraw, match="learn_burn"):
+        draw("over-time", told_fig, View(metrics=("learn_burn",)))
 
 
 def test_scores_written_to_a_file_keep_the_blocks_of_their_values(tmp_path: Path) -> None:
@@ -88,11 +82,11 @@ def test_performance_against_cost_is_a_point_per_lifetime(tmp_path: Path) -> Non
     for task in ("blue", "red"):
         written(tmp_path / "experts", task, [("train", task, [0.2, 0.5, 0.7, 0.8])], role="expert")
     material = gather([tmp_path])
-    data = KINDS["performance-cost"].data(material, None)
-    assert isinstance(data, ScatterData)
-    assert (data.x, data.y, data.y_threshold) == ("cost_overhead", "relative_performance", 1)
-    (cloud,) = data.clouds
-    assert len(cloud.points) == 2
+    shown = draw("performance-cost", material).data
+    assert (shown["x"], shown["y"], shown["y_threshold"]) == ("cost_overhead", "relative_performance", 1)
+    (cloud,) = shown["clouds"]
+    assert len(cloud["points"]) == 2
     by_id = {one.id: one.score for one in material.lives}
-    for point in cloud.points:
-        assert (point.x, point.y) == (by_id[point.id]["cost_overhead"], by_id[point.id]["relative_performance"])
+    for point in cloud["points"]:
+        score = by_id[point["id"]]
+        assert (point["x"], point["y"]) == (score["cost_overhead"], score["relative_performance"])

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.reports.draw.svg.paper import Figure, broken, fitting, marker, path, text, width_of
 from perdure.reports.palette import looks
+from perdure.reports.svg import Figure, ellipsize, marker, path, text, text_width, wrap_text
 
 PLACES = st.floats(-900, 900)
 
@@ -68,19 +68,19 @@ def test_what_xml_cannot_hold_is_marked_and_the_rest_is_there(words: str) -> Non
 
 @given(st.text(min_size=1, max_size=80), st.floats(10, 400))
 def test_a_name_that_is_made_to_fit_fits_and_keeps_its_ends(name: str, room: float) -> None:
-    shown = fitting(name, 10, room)
-    assert width_of(shown, 10) <= room
+    shown = ellipsize(name, 10, room)
+    assert text_width(shown, 10) <= room
     if shown and shown != name:
         assert shown[0] == name[0]
         assert shown[-1] == name[-1] or shown[-1] == "…"
 
 
 def test_a_long_title_goes_on_in_a_second_line() -> None:
-    assert broken("one two", 10, 400) == ("one two",)
-    lines = broken("a title that is much too long for one line of a narrow column", 10, 200)
+    assert wrap_text("one two", 10, 400) == ("one two",)
+    lines = wrap_text("a title that is much too long for one line of a narrow column", 10, 200)
     assert len(lines) == 2
-    assert all(width_of(line, 10) <= 200 for line in lines)
-    assert broken("", 10, 100) == ()
+    assert all(text_width(line, 10) <= 200 for line in lines)
+    assert wrap_text("", 10, 100) == ()
 
 
 def test_every_marker_can_be_drawn() -> None:

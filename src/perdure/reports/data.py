@@ -1,0 +1,118 @@
+"""Data behind reports: lifetimes gathered with their curves, and groups that may be compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from perdure.curves.model import Curves
+from perdure.errors import UnknownName
+from perdure.gather.survey import Source, survey
+from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.settings import Settings
+from perdure.reports.thinned import thin_lifetime
+from perdure.stats.answer import called
+from perdure.stats.compare import compare_lives
+from perdure.stats.difference import Comparison
+from perdure.stats.groups import usable
+from perdure.stats.model import LEVEL, Group
+from perdure.stats.scored import GroupedSurvey, group_survey
+
+__all__ = ["baselines", "comparable_groups", "compare_groups", "gather", "group_names", "table_metrics"]
+
+
+def gather(
+    logs: Source | Sequence[Source],
+    experts: Source | Sequence[Source] = (),
+    settings: Settings | None = None,
+    *,
+    group: str | None = None,
+    look: Callable[[Curves, int], Any] = thin_lifetime,
+    **how: Any,
+) -> GroupedSurvey:
+    """Score and group every lifetime at or below `logs`, with what figures draw; `how` goes to `perdure.survey`."""
+    return group_survey(survey(logs, experts, settings, look=look, **how), group)
+
+
+def comparable_groups(data: GroupedSurvey) -> tuple[tuple[Group, ...], ...]:
+    """Return sets of groups that may be compared: same scenario type, measure, unit, direction, bounds and preset.
+
+    Protocols may differ: a run's protocol names its learner, so that two learners never share one.
+    """
+    kinds: dict[tuple[object, ...], list[Group]] = {}
+    for group in data.groups:
+        measured = (group.measure, group.unit, group.direction, tuple(sorted(group.bounds.items())))
+        kinds.setdefault((group.scenario_type, *measured, group.preset), []).append(group)
+    return tuple(map(tuple, kinds.values()))
+
+
+def baselines(data: GroupedSurvey, name: str | None) -> tuple[Group, ...]:
+    """Return at most one baseline per set of comparable groups: the named one, or the last that has lifetimes."""
+    found: list[Group] = []
+    known: dict[str, None] = {}
+    for groups in comparable_groups(data):
+        names = group_names(groups, data)
+        known.update((names[group.group][0], None) for group in groups)
+        matching = [group for group in groups if group.n and (name is None or name in names[group.group])]
+        found += matching[-1:]
+    if name is not None and not found:
+        raise UnknownName("baseline", name, known)
+    return tuple(found)
+
+
+def compare_groups(
+    data: GroupedSurvey, groups: Sequence[Group], baseline: Group, metrics: Sequence[str] = (), *, brief: bool = False
+) -> dict[str, Comparison]:
+    """Compare each group with the baseline as `perdure compare` does; `brief` names the groups as tables do."""
+    survey = data.survey
+    names = group_names(groups, data)
+    by_id: dict[str, Score] = {score.id: score for score in usable(survey.scores)[0]}
+    scores = {group.group: tuple(by_id[one] for one in group.lives if one in by_id) for group in groups}
+
+    def name(group: Group) -> str:
+        return names[group.group][0] if brief else group.group
+
+    return {
+        group.group: compare_lives(
+            scores[group.group],
+            scores[baseline.group],
+            survey.bars,
+            names=(name(group), name(baseline)),
+            level=survey.settings.get("level", LEVEL),
+            metrics=metrics,
+        )
+        for group in groups
+        if group is not baseline and scores[group.group] and scores[baseline.group]
+    }
+
+
+def table_metrics(groups: Sequence[Group], metrics: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the metrics that a table of these groups shows: those asked for, else the headline metrics with a value.
+
+    Under presets without headline metrics these are the metrics with a threshold, or else all that have values.
+    """
+    bars = {name: estimate.bar for group in groups for name, estimate in group.estimates.items() if estimate.n}
+    for name in metrics:
+        if all(name not in group.estimates for group in groups):
+            raise UnknownName("metric of these lifetimes", name, bars)
+    if metrics:
+        return tuple(metrics)
+    kind = "matrix" if groups[0].unit else "log"
+    leading = tuple(name for name, bar in bars.items() if bar.headline == kind)
+    return leading or tuple(name for name, bar in bars.items() if bar.threshold is not None) or tuple(bars)
+
+
+def group_names(groups: Sequence[Group], data: GroupedSurvey) -> dict[str, tuple[str, ...]]:
+    """Map each group to the name of its row, followed by the other names that a user may give."""
+    counts = Counter(map(called, groups))
+    found: dict[str, tuple[str, ...]] = {}
+    for group in groups:
+        single = counts[called(group)] == 1
+        shown = group.learner if group.learner and single else group.group
+        if group.scenario_type and single:
+            shown = shown.replace(f" · {group.scenario_type}", "")
+        identity = next((life.score.identity for life in data.of_group(group)), None)
+        places = (identity.holder, identity.argument) if identity else ()
+        found[group.group] = (shown, called(group), group.group, *(place for place in places if place))
+    return found

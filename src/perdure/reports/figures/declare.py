@@ -1,0 +1,176 @@
+"""Declaration of figures: one function each, and the view of the lifetimes that every figure takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from perdure.errors import PerdureError, UnknownName
+from perdure.gather.model import Life
+from perdure.metrics.engine.declare import METRICS
+from perdure.reports.axes import Looks
+from perdure.reports.palette import looks
+from perdure.reports.svg import Canvas, Figure
+from perdure.stats.estimate import Flagged, flags_of_scores
+from perdure.stats.scored import GroupedSurvey
+from perdure.words import plural
+
+__all__ = [
+    "FIGURES",
+    "FigureKind",
+    "NothingToDraw",
+    "Numbers",
+    "View",
+    "averaged_lives",
+    "count_text",
+    "figure",
+    "figure_kind",
+    "figure_metrics",
+    "first_life",
+    "flags_of",
+    "flags_text",
+    "lifetimes_text",
+    "task_looks",
+    "view_of",
+]
+
+
+class View(msgspec.Struct, frozen=True):
+    """What a figure shows of the lifetimes."""
+
+    lifetime: str | None = None
+    """The lifetime, for figures of one; default: the first."""
+    group: str | None = None
+    """The group, for figures of a mean; default: the first."""
+    axis: Literal["experiences", "steps"] = "experiences"
+    values: Literal["auto", "measured", "scaled"] = "auto"
+    """As measured, or scaled to 1–101 by each task's range; `auto` scales if the ranges do not share an axis."""
+    metrics: tuple[str, ...] = ()
+    """The metrics, for figures of several; default: those with a threshold."""
+
+
+class NothingToDraw(PerdureError):
+    """The lifetimes have nothing that a kind of figure shows."""
+
+    def __init__(self, why: str, kind: str = "") -> None:
+        self.why = why
+        name = f" as {kind}" if kind else ""
+        super().__init__(f"nothing to draw{name}: {why}", "choose another kind of figure")
+
+
+class FigureKind(msgspec.Struct, frozen=True):
+    """A kind of figure."""
+
+    name: str
+    function: Callable[[GroupedSurvey, View, Canvas], Figure]
+    summary: str
+
+    def draw(self, data: GroupedSurvey, view: View | None = None, canvas: Canvas | None = None) -> Figure:
+        """Draw the figure. Raise `NothingToDraw` with the reason if there is nothing to draw."""
+        try:
+            return self.function(data, view or View(), canvas or Canvas())
+        except NothingToDraw as problem:
+            raise NothingToDraw(problem.why, self.name) from None
+
+
+Numbers = dict[str, Any]
+"""Numbers that a figure shows, by name."""
+
+FIGURES: dict[str, FigureKind] = {}
+"""Name → kind of figure, in the order of lists and of the gallery."""
+
+
+def figure(
+    function: Callable[[GroupedSurvey, View, Canvas], Figure],
+) -> Callable[[GroupedSurvey, View, Canvas], Figure]:
+    """Register a function as a kind of figure, by its name; the first line of its docstring describes the kind."""
+    name = function.__name__.replace("_", "-")
+    FIGURES[name] = FigureKind(name, function, (inspect.getdoc(function) or "").partition("\n")[0])
+    return function
+
+
+def figure_kind(name: str) -> FigureKind:
+    """Return the kind of this name; an unknown one offers the nearest."""
+    if name not in FIGURES:
+        raise UnknownName("figure", name, FIGURES)
+    return FIGURES[name]
+
+
+# --- lifetimes, metrics and colours of a view ------------------------------------------------------
+
+
+def view_of(data: GroupedSurvey, name: str | None, view: View) -> View:
+    """Return the view of the lifetime of this name, or else of the group."""
+    of = "lifetime" if name in {life.id for life in data.lives} else "group"
+    return msgspec.structs.replace(view, **{of: name})
+
+
+def averaged_lives(data: GroupedSurvey, view: View) -> tuple[tuple[Life, ...], str]:
+    """Return the lifetimes that a figure averages, and the name of the lifetime or group; empty for the only group."""
+    group = data.group(view.group) if view.group is not None else data.groups[0] if data.groups else None
+    if view.lifetime is not None:
+        lives: tuple[Life, ...] = (data.life(view.lifetime),)
+    elif group:
+        lives = data.of_group(group) or data.partial(group)[:1]
+    else:
+        lives = data.lives[:1]
+    if len(lives) == 1:
+        return lives, lives[0].id
+    return lives, group.group if group and group.group != "all" else ""
+
+
+def first_life(data: GroupedSurvey, view: View, why: str = "there is no lifetime") -> Life:
+    """Return the lifetime that a figure of one lifetime shows. Raise `NothingToDraw` if there is none."""
+    lives, _ = averaged_lives(data, view)
+    if not lives:
+        raise NothingToDraw(why)
+    return lives[0]
+
+
+def figure_metrics(data: GroupedSurvey, view: View) -> tuple[str, ...]:
+    """Return the metrics of the view; default: the headline metrics, or else those with a threshold."""
+    known = data.survey.metrics
+    asked = tuple(METRICS.canonical(name) for name in view.metrics)
+    for name in asked:
+        if name not in known:
+            raise UnknownName("metric", name, known)
+    judged = [name for name, metric in known.items() if metric.threshold is not None]
+    kind = "matrix" if any(score.identity.unit for score in data.survey.scores) else "log"
+    leading = tuple(name for name in judged if known[name].headline == kind)
+    return asked or leading or tuple(name for name in judged if not known[name].headline)
+
+
+def task_looks(data: GroupedSurvey) -> Looks:
+    """Return task → look, the same in every figure of these lifetimes."""
+    return looks(data.tasks)
+
+
+# --- captions --------------------------------------------------------------------------------------
+
+
+def count_text(lives: Sequence[Life], counts: Iterable[int]) -> str:
+    """Return `means of 2 to 5 of 11 lifetimes`, the lifetimes behind each value; empty for a single lifetime."""
+    known = [int(count) for count in counts if count]
+    if len(lives) == 1 or not known:
+        return ""
+    least, most = min(known), max(known)
+    number = f"{least}" if least == most else f"{least} to {most}"
+    return f"mean{'s' * (least != most)} of {number}{f' of {len(lives)}' * (least != len(lives))} lifetimes"
+
+
+def lifetimes_text(lives: Sequence[Life], name: str, counts: Iterable[int]) -> str:
+    """Return `keeper, mean of 3 of 11 lifetimes`."""
+    return ", ".join(part for part in (name, count_text(lives, counts)) if part)
+
+
+def flags_of(lives: Sequence[Life], metric: str) -> tuple[Flagged, ...]:
+    """Return the flags of a metric's values, each with its number of lifetimes."""
+    return flags_of_scores([life.score for life in lives], metric)
+
+
+def flags_text(flags: Sequence[Flagged]) -> str:
+    """Return `relearned (3 lifetimes); …`."""
+    return "; ".join(f"{item.flag} ({plural(item.n, 'lifetime')})" for item in flags)

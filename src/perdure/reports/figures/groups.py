@@ -1,0 +1,483 @@
+"""Figures of many lifetimes: metrics against thresholds, trade-offs, shares, profiles, power, Core Capabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from perdure.curves.arrays import Array
+from perdure.curves.model import LOWEST, SCALED
+from perdure.metrics.cost import cost_overhead
+from perdure.metrics.efficiency import relative_performance, sample_efficiency
+from perdure.metrics.maintenance import performance_maintenance
+from perdure.metrics.transfer import forward_transfer
+from perdure.reports.axes import (
+    Entry,
+    Panel,
+    PanelSpec,
+    Scale,
+    compose,
+    frame,
+    grid,
+    interval_mark,
+    margin,
+    multiples,
+    scale_over,
+)
+from perdure.reports.figures.declare import NothingToDraw, Numbers, View, figure, figure_metrics, flags_of, flags_text
+from perdure.reports.palette import VERDICTS, looks
+from perdure.reports.svg import (
+    Canvas,
+    Figure,
+    area,
+    coloured,
+    ellipsize,
+    marker,
+    path,
+    rect,
+    rule,
+    stroke,
+    text,
+    text_width,
+)
+from perdure.reports.thinned import thinned
+from perdure.stats.capabilities import CAPABILITIES
+from perdure.stats.capabilities import capabilities as capabilities_of
+from perdure.stats.model import Estimate, Group
+from perdure.stats.scored import GroupedSurvey
+from perdure.words import interval, number, plural
+
+__all__ = [
+    "capabilities",
+    "draw_power",
+    "efficiency_maintenance",
+    "metrics",
+    "performance_cost",
+    "power",
+    "profiles",
+    "shares",
+    "stability_plasticity",
+]
+
+_DASH = "4 3"
+_LEVELS = np.linspace(0, 1, 101)
+_RESAMPLES = 500
+
+
+@figure
+def metrics(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """Each metric's mean with its interval, group by group, against its threshold."""
+    groups, declared = data.groups, data.survey.metrics
+    panels: list[Numbers] = []
+    for name in figure_metrics(data, view):
+        estimates = [_estimate(group, name) for group in groups]
+        if any(estimate.mean is not None for estimate in estimates):
+            metric = declared[name]
+            panels.append(
+                {
+                    "metric": name,
+                    "threshold": metric.threshold,
+                    "margin": max((estimate.decision.margin for estimate in estimates), default=0.0),
+                    "higher": metric.better == "higher",
+                    "scale": metric.scale,
+                    "bar": metric.bar,
+                    "values": [_group_value(data, group, name) for group in groups],
+                }
+            )
+    if not panels:
+        raise NothingToDraw(data.apart or "no group of lifetimes has a value of a metric with a threshold")
+    names = _names(data)
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        em, row = inner.size, inner.size * 2.2
+        named = min(inner.width * 0.3, max(text_width(name, inner.small) for name in names)) + em
+        deep = em * 3.2 + row * len(names)
+        places, bottom = grid(len(panels), inner, least=named + em * 12, height=deep, gap=em * 1.5, most=3)
+        parts = [
+            _metric_panel(panel, inner, left + named, top + above + em * 1.8, left + wide - em * 0.4, row, named - em)
+            for panel, (left, above, wide) in zip(panels, places, strict=True)
+        ]
+        return "".join(parts), top + bottom
+
+    note = "Ticks: lifetimes; dashed: the threshold; shaded: what its margin allows."
+    note += " †: some values are flagged." if any(one["flags"] for panel in panels for one in panel["values"]) else ""
+    entries = [Entry(verdict, kind, "both") for verdict, (kind, _) in VERDICTS.items()]
+    label = "Means and intervals of metrics against their thresholds"
+    return compose(canvas, "", label, draw, entries, note, {"groups": names, "panels": panels})
+
+
+def _group_value(data: GroupedSurvey, group: Group, name: str) -> Numbers:
+    """Return one metric over the lifetimes of a group."""
+    estimate, lives = _estimate(group, name), data.of_group(group)
+    values = ((life.id, life.score.metrics[name].value) for life in lives if name in life.score.metrics)
+    return {
+        "group": group.group,
+        "n": estimate.n,
+        "missing": estimate.missing,
+        "mean": estimate.mean,
+        "low": estimate.low,
+        "high": estimate.high,
+        "verdict": None if estimate.mean is None else estimate.verdict,
+        "why": estimate.why,
+        "lives": [(life, value) for life, value in values if value is not None],
+        "flags": flags_of(lives, name),
+    }
+
+
+def _metric_panel(
+    panel: Numbers, canvas: Canvas, left: float, top: float, right: float, row: float, room: float
+) -> str:
+    """Return one metric; the groups' names have `room` on its left."""
+    threshold, values, small = panel["threshold"], panel["values"], canvas.small
+    ends = [threshold, *(end for one in values for end in (one["mean"], one["low"], one["high"]))]
+    lives = [value for one in values for _, value in one["lives"]]
+    log = panel["scale"] == "log" and all(end > 0 for end in [*lives, *ends] if end is not None)
+    x, bottom = scale_over([*ends, *lives], left, right, log=log), top + row * len(values)
+    title = panel["metric"].replace("_", " ")
+    parts = [frame(Panel(x, Scale(len(values), 0, bottom, top)), canvas, title=title, y_ticks=False, across=False)]
+    if threshold is not None:
+        by = panel["margin"]
+        if by:
+            allowed = max(threshold - by, x.low) if panel["higher"] else min(threshold + by, x.high)
+            first, last = sorted((x(allowed), x(threshold)))
+            parts.append(coloured("good", rect(first, top, last - first, bottom - top, opacity=0.1)))
+        parts.append(rule(x(threshold), top, x(threshold), bottom, "axis", 1, _DASH))
+    for at, one in enumerate(values):
+        middle, mean = top + (at + 0.5) * row, one["mean"]
+        name = ellipsize(one["group"], small, room)
+        parts.append(text(left - canvas.size * 0.8, middle + small * 0.34, name, small, at="end"))
+        if mean is None:
+            parts.append(text((left + right) / 2, middle + small * 0.34, "no value", small, "soft", at="middle"))
+            continue
+        ticks = "".join(path([x(value)] * 2, [middle + row * 0.2, middle + row * 0.38]) for _, value in one["lives"])
+        kind, shape = VERDICTS.get(one["verdict"] or "", ("ink", "circle"))
+        words = _value_text(one)
+        mark = interval_mark(mean, one["low"], one["high"], x, middle, canvas.size * 0.42, shape, words)
+        parts.append(coloured(kind, stroke(ticks, 0.9, opacity=0.6) + mark))
+        count = (f"n = {one['n']}" if one["missing"] else "") + ("†" if one["flags"] else "")
+        parts.append(text(x(mean), middle - canvas.size * 0.6, count, small * 0.85, "soft", at="middle"))
+    return "".join(parts)
+
+
+def _value_text(one: Numbers) -> str:
+    low, high = one["low"], one["high"]
+    width = None if low is None or high is None else high - low
+    ends = "" if width is None else f", interval {interval(low, high, ' to ')}"
+    without = f" ({one['missing']} without a value)" if one["missing"] else ""
+    value = f"{one['group']}: {number(one['mean'], width)}{ends}, {plural(one['n'], 'lifetime')}{without}"
+    return "; ".join(part for part in (value, one["verdict"], flags_text(one["flags"])) if part)
+
+
+@figure
+def stability_plasticity(data: GroupedSurvey, _: View, canvas: Canvas) -> Figure:
+    """What is kept against what is carried over: performance maintenance and forward transfer, a point per lifetime."""
+    return _scatter(data, canvas, forward_transfer.name, performance_maintenance.name)
+
+
+@figure
+def efficiency_maintenance(data: GroupedSurvey, _: View, canvas: Canvas) -> Figure:
+    """How fast against how lasting: sample efficiency and performance maintenance, a point per lifetime."""
+    return _scatter(data, canvas, performance_maintenance.name, sample_efficiency.name)
+
+
+@figure
+def performance_cost(data: GroupedSurvey, _: View, canvas: Canvas) -> Figure:
+    """What is achieved against what it costs: relative performance and cost overhead, a point per lifetime."""
+    return _scatter(data, canvas, cost_overhead.name, relative_performance.name)
+
+
+def _scatter(data: GroupedSurvey, canvas: Canvas, x_metric: str, y_metric: str) -> Figure:
+    x_name, y_name = x_metric.replace("_", " "), y_metric.replace("_", " ")
+    clouds: list[Numbers] = []
+    for group in data.groups:
+        lives = data.of_group(group)
+        points: list[Numbers] = []
+        for life in lives:
+            across, up = (life.score.metrics.get(name) for name in (x_metric, y_metric))
+            if across and up and across.value is not None and up.value is not None:
+                flags = [str(flag) for flag in dict.fromkeys((*across.flags, *up.flags))]
+                points.append({"id": life.id, "x": across.value, "y": up.value, "flags": flags})
+        if points:
+            mean = [float(np.mean([point[axis] for point in points])) for axis in ("x", "y")]
+            missing = len(lives) - len(points)
+            clouds.append({"group": group.group, "points": points, "mean": mean, "missing": missing})
+    if not clouds:
+        raise NothingToDraw(f"no lifetime has both {x_name} and {y_name}")
+    declared = data.survey.metrics
+    x_bar, y_bar = (declared[name].threshold if name in declared else None for name in (x_metric, y_metric))
+    names = _names(data)
+    drawn = looks(names)
+    every = [point for cloud in clouds for point in cloud["points"]]
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        em = inner.size
+        high = top + em * 1.8
+        y = scale_over([y_bar, *(point["y"] for point in every)], high + min(inner.width * 0.66, em * 26), high)
+        x = scale_over([x_bar, *(point["x"] for point in every)], margin(y, inner), inner.width)
+        panel = Panel(x, y)
+        parts = [frame(panel, inner, x=x_name, y=y_name)]
+        if x_bar is not None:
+            parts.append(rule(x(x_bar), high, x(x_bar), panel.bottom, "axis", 1, _DASH))
+        if y_bar is not None:
+            parts.append(rule(panel.left, y(y_bar), panel.right, y(y_bar), "axis", 1, _DASH))
+        for cloud in clouds:
+            look, dots = drawn[cloud["group"]], ""
+            for point in cloud["points"]:
+                words = f"{point['id']}: {x_name} {number(point['x'])}, {y_name} {number(point['y'])}"
+                dots += marker(look.shape, x(point["x"]), y(point["y"]), em * 0.38, words)
+            across, up = cloud["mean"]
+            middle = marker(look.shape, x(across), y(up), em * 0.75, f"{cloud['group']}, the mean")
+            parts.append(coloured(look, f'<g opacity=".6">{dots}</g>{middle}'))
+        return "".join(parts), panel.bottom + inner.small * 3.1
+
+    entries = []
+    for cloud in clouds:
+        without = f" ({cloud['missing']} without both)" if cloud["missing"] else ""
+        entries.append(Entry(cloud["group"] + without, drawn[cloud["group"]], "marker"))
+    label = f"{y_name} against {x_name}, a point per lifetime, the mean larger"
+    shown = {"x": x_metric, "y": y_metric, "x_threshold": x_bar, "y_threshold": y_bar, "groups": names}
+    return compose(canvas, "", label, draw, entries, data={**shown, "clouds": clouds})
+
+
+@figure
+def shares(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """The share of lifetimes beyond each threshold, metric by metric and group by group."""
+    declared, groups, names = data.survey.metrics, data.groups, _names(data)
+    shown = [
+        name for name in figure_metrics(data, view) if any(_estimate(group, name).above is not None for group in groups)
+    ]
+    if not shown:
+        raise NothingToDraw("shares need a metric that has a threshold, and lifetimes with a value of it")
+    shown.sort(key=lambda name: declared[name].condition)
+    outlines: list[Numbers] = []
+    for group in groups:
+        estimates = [_estimate(group, name) for name in shown]
+        outlines.append(
+            {
+                "group": group.group,
+                "shares": [estimate.above for estimate in estimates],
+                "counts": [estimate.n for estimate in estimates],
+            }
+        )
+    drawn = looks(names)
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        em, small = inner.size, inner.small
+        row, gap = em * (1.5 if len(groups) <= 4 else 1.1), em * 0.8
+        titles = [name.replace("_", " ") for name in shown]
+        left = min(inner.width * 0.4, max(text_width(title, small) for title in titles)) + em
+        deep = (row * len(groups) + gap) * len(titles)
+        panel = Panel(Scale(0, 1, left, inner.width - em * 3), Scale(1, 0, top + deep, top))
+        marks = [(part, f"{part:.0%}".replace("%", " %")) for part in (0, 0.5, 1.0)]
+        label = "lifetimes beyond the threshold"
+        parts = [frame(panel, inner, x_ticks=marks, y_ticks=False, across=False, down=True, x=label)]
+        for at, title in enumerate(titles):
+            head = top + at * (row * len(groups) + gap)
+            middle = head + row * len(groups) / 2 + small * 0.34
+            parts.append(text(left - em * 0.6, middle, ellipsize(title, small, left - em * 0.6), small, at="end"))
+            for rank, outline in enumerate(outlines):
+                share, count, place = outline["shares"][at], outline["counts"][at], head + rank * row
+                if share is None:
+                    parts.append(text(left + em * 0.4, place + row * 0.75, "not measured", small * 0.9, "soft"))
+                    continue
+                beyond = round(share * count)
+                words = f"{outline['group']}: {beyond} of {plural(count, 'lifetime')}"
+                wide = max(1.5, panel.x(share) - left)
+                parts.append(coloured(drawn[outline["group"]], rect(left, place, wide, row * 0.82, words=words)))
+                parts.append(text(left + wide + em * 0.3, place + row * 0.72, f"{beyond}/{count}", small * 0.9, "soft"))
+        return "".join(parts), top + deep + small * 3.1
+
+    entries = [Entry(name, drawn[name], "area") for name in names]
+    described = [{"metric": name, "condition": declared[name].condition, "bar": declared[name].bar} for name in shown]
+    numbers = {"groups": names, "metrics": described, "outlines": outlines}
+    return compose(canvas, "", "The share of lifetimes beyond each threshold", draw, entries, data=numbers)
+
+
+@figure
+def profiles(data: GroupedSurvey, _: View, canvas: Canvas) -> Figure:
+    """The share of lifetimes and tasks that end above each level, with a 95 % band."""
+    from perdure.stats.robust import performance_profile
+
+    names = _names(data)
+    lines: list[Numbers] = []
+    for group in data.groups:
+        scores, count = _final_scores(data, group)
+        if scores:
+            rng = np.random.default_rng(0)
+            share, low, high = performance_profile(scores, _LEVELS, rng, resamples=_RESAMPLES)
+            line: Numbers = {
+                "group": group.group,
+                "share": share,
+                "low": low,
+                "high": high,
+                "n": count,
+                "tasks": len(scores),
+            }
+            lines.append(line)
+    if not lines:
+        raise NothingToDraw("no group of lifetimes was evaluated")
+    drawn = looks(names)
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        em = inner.size
+        y = Scale(0, 1.02, top + em * 1.6 + min(inner.width * 0.5, em * 20), top + em * 1.6)
+        panel = Panel(Scale(0, 1, margin(y, inner), inner.width - em), y)
+        x_name = "level of the last evaluation, 0–1 of the task's range"
+        framed = frame(panel, inner, x=x_name, y="share of lifetimes and tasks above it")
+        bodies, x = "", panel.x(_LEVELS)
+        for line in lines:
+            look = drawn[line["group"]]
+            band = area(x, y(line["low"]), y(line["high"]), 0.15)
+            curve = stroke(path(x, y(line["share"])), em * 0.17, dash=look.dash, words=line["group"])
+            bodies += coloured(look, band + curve)
+        return framed + panel.inside(bodies), panel.bottom + inner.small * 3.1
+
+    entries = []
+    for line in lines:
+        look = drawn[line["group"]]
+        entries.append(Entry(f"{line['group']} (n = {line['n']})", look, dash=look.dash))
+    label = "Performance profiles: the share of lifetimes and tasks that end above each level"
+    numbers = {"groups": names, "levels": _LEVELS, "profiles": lines}
+    return compose(canvas, "", label, draw, entries, data=numbers)
+
+
+def _final_scores(data: GroupedSurvey, group: Group) -> tuple[Sequence[Array], int]:
+    """Return, per task, each lifetime's last evaluation as a share of the task's range, and the number of lifetimes.
+
+    A task whose values never differ has no range.
+    """
+    found: dict[str, list[float]] = {}
+    counted = 0
+    for life in data.of_group(group):
+        drawn = thinned(life)
+        last = {block.block.task: block.mean for block in drawn.blocks if block.block.mode == "evaluate"}
+        ranged = [task for task in last if (span := drawn.ranges.get(task)) and span.high > span.low]
+        for task in ranged:
+            scaled = float(drawn.scaled(task, np.array([last[task]]))[0])
+            found.setdefault(task, []).append((scaled - LOWEST) / SCALED)
+        counted += bool(ranged)
+    return [np.array(values) for values in found.values()], counted
+
+
+@figure
+def power(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """The chance that so many lifetimes show what these suggest, one panel per group."""
+    from perdure.stats.power import power as power_of
+
+    names = figure_metrics(data, view)
+    lifetimes = [int(count) for count in np.unique(np.round(np.geomspace(2, 60, 40)))]
+    panels = []
+    for group in [data.group(view.group)] if view.group else data.groups:
+        curves = []
+        for name in names:
+            estimate = _estimate(group, name)
+            if estimate.mean is None or not estimate.sd or estimate.bar.threshold is None:
+                continue
+            effect = _effect(estimate, estimate.bar.threshold, estimate.mean, estimate.sd)
+            tails = estimate.decision.tails  # of the test that decides, at the level of its interval
+            alpha = (1 - estimate.level) / 2 if tails == "one" else 1 - estimate.level
+            reached = [power_of(count, effect, alpha, tails) for count in lifetimes]
+            now = power_of(estimate.n, effect, alpha, tails)
+            curves.append({"metric": name, "effect": effect, "power": reached, "n": estimate.n, "now": now})
+        if curves:
+            panels.append({"group": group.group, "curves": curves})
+    if not panels:
+        raise NothingToDraw("power needs two lifetimes or more, and a metric with a threshold whose values differ")
+    return draw_power({"metrics": names, "lifetimes": lifetimes, "panels": panels, "wanted": 0.9}, canvas)
+
+
+def draw_power(data: Mapping[str, Any], canvas: Canvas) -> Figure:
+    """Draw curves of power by the number of lifetimes; `wanted` is the power that is marked."""
+    drawn, panels = looks(data["metrics"]), data["panels"]
+    known = {curve["metric"] for panel in panels for curve in panel["curves"]}
+    counts = np.array(data["lifetimes"], dtype=np.float64)
+
+    def draw(at: int, place: Panel, inner: Canvas) -> str:
+        level = place.y(data["wanted"])
+        parts = [rule(place.left, level, place.right, level, "axis", 1, _DASH)]
+        wanted = f"{100 * data['wanted']:g} %"
+        parts.append(text(place.right, level - inner.small * 0.3, wanted, inner.small * 0.9, "soft", at="end"))
+        for curve in panels[at]["curves"]:
+            look, n, now = drawn[curve["metric"]], curve["n"], curve["now"]
+            words = f"{curve['metric'].replace('_', ' ')}, {plural(n, 'lifetime')}: {now:.0%}".replace("%", " %")
+            dot = marker(look.shape, place.x(min(n, counts[-1])), place.y(now), inner.size * 0.42, words)
+            line = path(place.x(counts), place.y(np.array(curve["power"])))
+            parts.append(coloured(look, stroke(line, 1.7, dash=look.dash) + dot))
+        return "".join(parts)
+
+    specs = [PanelSpec(panel["group"], [counts[[0, -1]]], [np.array([0.0, 1.0])]) for panel in panels]
+    entries = [
+        Entry(name.replace("_", " "), drawn[name], "both", drawn[name].dash)
+        for name in data["metrics"]
+        if name in known
+    ]
+    title, label = "Power of the threshold test", "Power of the threshold test by the number of lifetimes"
+    return multiples(specs, draw, canvas, title, label, x="lifetimes", y="power", entries=entries, height=17, data=data)
+
+
+def _effect(estimate: Estimate, threshold: float, mean: float, sd: float) -> float:
+    """Return the distance of the mean from the threshold minus its margin, in standard deviations."""
+    bar = threshold - estimate.bar.sign * estimate.decision.margin
+    if estimate.decision.scale == "log" and bar > 0:
+        return abs(float(np.log(mean) - np.log(bar))) / sd
+    return abs(mean - bar) / sd
+
+
+@figure
+def capabilities(data: GroupedSurvey, _: View, canvas: Canvas) -> Figure:
+    """Each learner's score in each Core Capability of 2019, beside experts; points are its syllabi."""
+    found = capabilities_of(data.survey)
+    if not found:
+        raise NothingToDraw("Core Capabilities are scored under the preset framework-2019")
+    if all(capability.score is None for capability in found):
+        raise NothingToDraw("no score of a Core Capability: it is a mean of ratios to experts, and there are none")
+    names, learners = tuple(CAPABILITIES), list(dict.fromkeys(capability.learner for capability in found))
+    drawn, count, rows = looks(learners), len(learners), len(names)
+    scores = [score for one in found for score in (one.score, *(part.score for part in one.syllabi))]
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        em, small = inner.size, inner.small
+        left = max(text_width(name, small) for name in names) + em
+        bar = em * 1.5
+        row = bar * count + em * 0.9
+        right = inner.width - em
+        reach = scale_over([0.0, 1.0, *scores], left, right)
+        panel = Panel(Scale(0, reach.high, left, right), Scale(rows, 0, top + row * rows, top))
+        x_name = "score: mean ratio to experts (dashed: as good as an expert)"
+        parts = [frame(panel, inner, y_ticks=False, across=False, x=x_name)]
+        for at, name in enumerate(names):
+            parts.append(text(left - em * 0.6, top + (at + 0.5) * row, name, small, at="end"))
+        for at, one in enumerate(found):  # learner by learner
+            learner, place = divmod(at, rows)
+            y = top + place * row + learner * bar + em * 0.3
+            if one.score is None:
+                why = ellipsize(one.why or "", small, right - left)
+                parts.append(text(left + em * 0.5, y + bar * 0.7, why, small, "soft"))
+                continue
+            words = f"{one.learner}, {one.name}: {number(one.score)}"
+            dots = "".join(
+                marker("circle", panel.x(part.score), y + bar * 0.42, em * 0.25, f"{part.name}: {number(part.score)}")
+                for part in one.syllabi
+                if part.score is not None
+            )
+            body = rect(left, y, panel.x(one.score) - left, bar * 0.85, opacity=0.75, words=words)
+            parts.append(coloured(drawn[one.learner], body))
+            parts.append(coloured("ink", dots))
+        parts.append(rule(panel.x(1.0), top, panel.x(1.0), panel.bottom, "axis", 1, _DASH))
+        return "".join(parts), panel.bottom + small * 3.1
+
+    entries = [Entry(learner, drawn[learner], "area") for learner in learners] if count > 1 else []
+    label = "Scores of Core Capabilities beside experts"
+    shown = {"capabilities": names, "learners": learners, "found": found}
+    return compose(canvas, "Core Capabilities", label, draw, entries, data=shown)
+
+
+def _names(data: GroupedSurvey) -> list[str]:
+    return [group.group for group in data.groups]
+
+
+def _estimate(group: Group, name: str) -> Estimate:
+    """Return the estimate of a metric; an empty one if the group has none."""
+    return group.estimates.get(name) or Estimate(name, group.group, 0, group.n)

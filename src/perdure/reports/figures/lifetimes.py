@@ -1,0 +1,598 @@
+"""Figures of one lifetime: learning curves, evaluations, experts, and the order of its blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Literal, TypeVar
+
+import msgspec
+import numpy as np
+
+from perdure.curves.arrays import Array
+from perdure.errors import PerdureError
+from perdure.gather.model import Life
+from perdure.reports.axes import (
+    Entry,
+    Looks,
+    Panel,
+    PanelSpec,
+    Scale,
+    compose,
+    ends_of,
+    frame,
+    margin,
+    multiples,
+    scale_over,
+    task_entries,
+)
+from perdure.reports.figures.declare import NothingToDraw, Numbers, View, figure, first_life, task_looks
+from perdure.reports.palette import Look
+from perdure.reports.svg import (
+    Canvas,
+    Figure,
+    coloured,
+    ellipsize,
+    marker,
+    path,
+    rect,
+    rule,
+    stroke,
+    text,
+    text_width,
+)
+from perdure.reports.thinned import STEP_COLUMNS, ThinnedBlock, ThinnedCurve, ThinnedLifetime, thinned
+from perdure.stats.scored import GroupedSurvey
+from perdure.words import number
+
+__all__ = [
+    "LifetimeCurves",
+    "block_ends",
+    "draw_lifetime",
+    "draw_scenario",
+    "drawn_values",
+    "evaluations",
+    "experts",
+    "lifetime",
+    "lifetime_curves",
+    "lifetime_panel",
+    "raw",
+    "scenario",
+    "uses_scaled",
+    "value_range",
+    "x_label",
+]
+
+_MOST_TOOLTIPS = 240  # evaluations that show their value under the pointer
+_MOST_DOTS = 1500  # evaluations with a dot; more are lines only
+_MOST_EVALUATIONS = 6000  # that are drawn at all
+_MOST_SPANS = 3000
+_MOST_SHADED = 60  # learning blocks that are shaded one by one
+_MOST_ROWS = 60  # tasks of a scenario
+_MANY_TASKS = 8  # more share their panel with thinner lines
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A block on the x axis."""
+
+    task: str
+    mode: Literal["learn", "evaluate"]
+    asleep: bool
+    first: float
+    last: float
+    experiences: int
+
+
+class Points(msgspec.Struct, frozen=True, eq=False):
+    """Points of a line."""
+
+    x: Array
+    y: Array
+
+
+class LearningCurve(msgspec.Struct, frozen=True, eq=False):
+    """A learning block: as logged, and smoothed."""
+
+    task: str
+    measured: Points
+    smoothed: Points
+
+
+class EvaluatedBlock(msgspec.Struct, frozen=True):
+    """An evaluation block: its mean with a 95 % interval."""
+
+    task: str
+    x: float
+    mean: float
+    low: float | None
+    """None for a single experience."""
+    high: float | None
+    n: int
+    """Experiences."""
+    run: int
+    """Learning blocks of the task so far."""
+    ahead: bool
+    """Whether the task was not learned yet."""
+
+
+class LifetimeCurves(msgspec.Struct, frozen=True, eq=False):
+    """What is drawn of a lifetime over its length."""
+
+    id: str
+    x: str
+    y: str
+    tasks: tuple[str, ...]
+    spans: tuple[Span, ...]
+    learning: tuple[LearningCurve, ...]
+    evaluations: tuple[EvaluatedBlock, ...]
+
+
+Part = TypeVar("Part", EvaluatedBlock, LearningCurve, Span)
+
+
+# --- values and places of a lifetime ---------------------------------------------------------------
+
+
+def lifetime_curves(life: Life, view: View | None = None) -> LifetimeCurves:
+    """Return the curves and evaluations of a lifetime. Raise `NothingToDraw` if its blocks are not known."""
+    view, drawn = view or View(), thinned(life)
+    if not drawn.blocks:
+        raise NothingToDraw("there is no lifetime")
+    learning = []
+    for block in drawn.blocks:
+        if block.smoothed is not None:
+            measured, smoothed = (_points(drawn, block, curve, view) for curve in (block.measured, block.smoothed))
+            learning.append(LearningCurve(block.block.task, measured, smoothed))
+    return LifetimeCurves(
+        id=life.id,
+        x=x_label(drawn, view),
+        y=_y_label(life, view),
+        tasks=life.score.tasks,
+        spans=tuple(_span(block, view) for block in drawn.blocks),
+        learning=tuple(learning),
+        evaluations=tuple(_evaluations(drawn, view)),
+    )
+
+
+def uses_scaled(drawn: ThinnedLifetime, view: View) -> bool:
+    """Return whether values are scaled per task: if asked for, or if the tasks' ranges do not share an axis."""
+    return view.values == "scaled" or (view.values == "auto" and not drawn.ranges_agree)
+
+
+def drawn_values(drawn: ThinnedLifetime, view: View, task: str, values: Array) -> Array:
+    """Return measured values as they are drawn."""
+    return drawn.scaled(task, values) if uses_scaled(drawn, view) else values
+
+
+def x_label(drawn: ThinnedLifetime, view: View) -> str:
+    """Return what the x axis counts."""
+    return view.axis if view.axis == "experiences" else f"{drawn.steps or 'steps'} taken"
+
+
+def block_ends(block: ThinnedBlock, view: View) -> tuple[float, float]:
+    """Return where a block begins and ends on the x axis."""
+    if view.axis == "experiences":
+        return block.first, block.first + block.length
+    if block.steps is None:
+        raise PerdureError(
+            f"no column of this log counts steps (looked for: {', '.join(STEP_COLUMNS)})",
+            "log one, or draw over experiences",
+        )
+    return block.steps
+
+
+def value_range(curves: LifetimeCurves) -> list[float]:
+    """Return the ends of everything that the y axis must cover."""
+    lines = [points.y for curve in curves.learning for points in (curve.measured, curve.smoothed)]
+    if len(curves.tasks) > _MANY_TASKS:  # no intervals are drawn
+        means = np.array([evaluation.mean for evaluation in curves.evaluations])
+        return [*ends_of(lines), *ends_of([means])]
+    return [*ends_of(lines), *ends_of([_evaluation_range(curves.evaluations)])]
+
+
+def _y_label(life: Life, view: View) -> str:
+    drawn = thinned(life)
+    return f"{drawn.measure}, each task scaled 1–101" if uses_scaled(drawn, view) else _measured_label(life, drawn)
+
+
+def _measured_label(life: Life, drawn: ThinnedLifetime) -> str:
+    lower = drawn.lower and drawn.lower.issuperset(life.score.tasks)
+    return drawn.measure + (" (lower is better)" if lower else "")
+
+
+def _span(block: ThinnedBlock, view: View) -> Span:
+    first, last = block_ends(block, view)
+    return Span(block.block.task, block.block.mode, block.block.subtype == "sleep", first, last, block.length)
+
+
+def _points(drawn: ThinnedLifetime, block: ThinnedBlock, curve: ThinnedCurve, view: View) -> Points:
+    if view.axis == "experiences":
+        x = (block.first + curve.x).astype(np.float64)
+    else:
+        block_ends(block, view)
+        assert curve.steps is not None
+        x = curve.steps
+    return Points(x, drawn_values(drawn, view, block.block.task, curve.y))
+
+
+def _evaluations(drawn: ThinnedLifetime, view: View) -> Iterator[EvaluatedBlock]:
+    learned: dict[str, int] = {}
+    for block in drawn.blocks:
+        task = block.block.task
+        if block.block.mode == "learn":
+            learned[task] = learned.get(task, 0) + 1
+            continue
+        known = [value for value in (block.mean, block.low, block.high) if value is not None]
+        mean, *ends = (float(value) for value in drawn_values(drawn, view, task, np.array(known)))
+        low, high = (min(ends), max(ends)) if len(ends) == 2 else (None, None)
+        middle = sum(block_ends(block, view)) / 2
+        yield EvaluatedBlock(task, middle, mean, low, high, block.length, learned.get(task, 0), task not in learned)
+
+
+def _evaluation_range(evaluations: Sequence[EvaluatedBlock]) -> Array:
+    """Return means and ends of intervals; an interval may reach beyond all values."""
+    return np.array([value for one in evaluations for value in (one.mean, one.low, one.high) if value is not None])
+
+
+def _by_task(parts: Iterable[Part]) -> dict[str, list[Part]]:
+    found: dict[str, list[Part]] = {}
+    for part in parts:
+        found.setdefault(part.task, []).append(part)
+    return found
+
+
+# --- figures ---------------------------------------------------------------------------------------
+
+
+@figure
+def lifetime(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """One lifetime: learning curves in the colour of their task, evaluations as dots with 95 % intervals."""
+    return draw_lifetime(lifetime_curves(first_life(data, view), view), task_looks(data), canvas)
+
+
+def draw_lifetime(curves: LifetimeCurves, looks: Looks, canvas: Canvas) -> Figure:
+    """Draw the learning curves and evaluations of a lifetime."""
+    label = f"Learning curves and evaluations of {curves.id}: {len(curves.tasks)} tasks over {len(curves.spans)} blocks"
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        body, bottom, _ = lifetime_panel(curves, looks, inner, top)
+        return body, bottom
+
+    data = {name: getattr(curves, name) for name in curves.__struct_fields__}
+    return compose(canvas, curves.id, label, draw, task_entries(curves.tasks, looks), data=data)
+
+
+def lifetime_panel(curves: LifetimeCurves, looks: Looks, canvas: Canvas, top: float) -> tuple[str, float, Panel]:
+    """Draw the panel of a lifetime below `top`. Return its markup, where it ends, and the panel."""
+    em, parts = canvas.size, list[str]()
+    top += em * 1.5
+    height = canvas.tall * min(em * 18, max(em * 12, canvas.width * 0.36))
+    values, room = (canvas.limits, 0.0) if canvas.limits else (value_range(curves), 0.05)
+    y = scale_over(values, top + em * 1.5 + height, top + em * 1.5, room=room)
+    first = curves.spans[0].first
+    x = Scale(first, max(curves.spans[-1].last, first + 1), margin(y, canvas), canvas.width - em * 0.3)
+    panel = Panel(x, y)
+    parts.append(_shades(curves.spans, panel, looks, em, canvas.small))
+    parts.append(frame(panel, canvas, x=curves.x))
+    parts.append(text(0, top - em * 0.6, ellipsize(curves.y, canvas.small, canvas.width), canvas.small, "soft"))
+    step = -(-len(curves.evaluations) // _MOST_EVALUATIONS) or 1
+    shown = set(curves.tasks[::step])
+    evaluated = _by_task(one for one in curves.evaluations if one.task in shown)
+    learning, count = _by_task(curves.learning), sum(map(len, evaluated.values()))
+    many = len(curves.tasks) > _MANY_TASKS
+    numbers = {task: at for at, task in enumerate(looks)}
+    body = ""
+    for task in curves.tasks:
+        own = learning.get(task, ())
+        lines = _lines([curve.measured for curve in own], panel, em * 0.07, 0.35, "as logged")
+        lines += _lines([curve.smoothed for curve in own], panel, em * 0.17, words="smoothed")
+        dots = _evaluation_marks(evaluated.get(task, ()), panel, looks[task], em, count, many=many)
+        body += coloured(looks[task], lines + dots, task=numbers[task])
+    parts.append(panel.inside(body))
+    return "".join(parts), panel.bottom + canvas.small * 3.1, panel
+
+
+@figure
+def raw(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """What was logged and what smoothing makes of it, one panel per task."""
+    why = "no lifetime that learns anything"
+    life = first_life(data, view, why)
+    drawn, looks = thinned(life), task_looks(data)
+    panels: list[tuple[str, list[LearningCurve], list[int]]] = []
+    for task in life.score.tasks:
+        own = [block for block in drawn.blocks if block.smoothed is not None and block.block.task == task]
+        if own:
+            stops: list[int] = np.cumsum([block.length for block in own]).tolist()
+            curves = [
+                LearningCurve(task, _moved(block.measured, before), _moved(block.smoothed, before))
+                for block, before in zip(own, [0, *stops[:-1]], strict=True)
+                if block.smoothed is not None
+            ]
+            panels.append((task, curves, stops[:-1]))
+    if not panels:
+        raise NothingToDraw(why)
+    one_axis, label_y = not uses_scaled(drawn, view), _measured_label(life, drawn)
+    every = [curve.measured.y for _, curves, _ in panels for curve in curves]
+    specs = [
+        PanelSpec(
+            task,
+            [curve.measured.x for curve in curves],
+            every if one_axis else [curve.measured.y for curve in curves],
+        )
+        for task, curves, _ in panels
+    ]
+
+    def draw(at: int, panel: Panel, inner: Canvas) -> str:
+        (task, curves, boundaries), em = panels[at], inner.size
+        logged = _lines([curve.measured for curve in curves], panel, em * 0.07, 0.55)
+        smoothed = _lines([curve.smoothed for curve in curves], panel, em * 0.13)
+        return _boundaries(boundaries, panel) + coloured(looks[task], logged) + coloured("ink", smoothed)
+
+    return multiples(
+        specs,
+        draw,
+        canvas,
+        life.id,
+        f"What {life.id} logged while learning, and smoothed, task by task",
+        x="learning experiences with the task",
+        y=label_y,
+        key=[Entry("as logged, in the task's colour", "soft", width=0.9), Entry("smoothed", "ink", width=1.6)],
+        data={
+            "id": life.id,
+            "y": label_y,
+            "panels": [dict(zip(("task", "learning", "boundaries"), panel, strict=True)) for panel in panels],
+            "one_axis": one_axis,
+        },
+    )
+
+
+@figure
+def evaluations(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """How well each task is done over life: every evaluation with its 95 % interval, one panel per task."""
+    why = "no lifetime with evaluations"
+    life = first_life(data, view, why)
+    drawn, looks = thinned(life), task_looks(data)
+    by_task = _by_task(_evaluations(drawn, view))
+    if not by_task:
+        raise NothingToDraw(why)
+    spans = _by_task(_span(block, view) for block in drawn.blocks if block.block.mode == "learn")
+    panels = [(task, spans.get(task, []), by_task[task]) for task in life.score.tasks if task in by_task]
+    # Scaled values share an axis; measured ones only if their ranges agree.
+    one_axis = uses_scaled(drawn, view) or drawn.ranges_agree
+    ranges = [_evaluation_range(own) for _, _, own in panels]
+    last = max(
+        [
+            *(max((span.last for span in learned), default=0.0) for _, learned, _ in panels),
+            *(evaluation.x for _, _, own in panels for evaluation in own),
+        ]
+    )
+    specs = [
+        PanelSpec(task, [np.array([0.0, last])], ranges if one_axis else [ranges[at]])
+        for at, (task, _, _) in enumerate(panels)
+    ]
+
+    def draw(at: int, panel: Panel, inner: Canvas) -> str:
+        task, learned, own = panels[at]
+        deep = panel.bottom - panel.top
+        shades = "".join(
+            rect(panel.x(span.first), panel.top, panel.x(span.last) - panel.x(span.first), deep, opacity=0.14)
+            for span in learned[:_MOST_SPANS]
+        )
+        return coloured(looks[task], shades + _evaluation_marks(own, panel, looks[task], inner.size, len(own)))
+
+    label_x, label_y = x_label(drawn, view), _y_label(life, view)
+    return multiples(
+        specs,
+        draw,
+        canvas,
+        life.id,
+        f"Every evaluation of {life.id}, task by task",
+        x=label_x,
+        y=label_y,
+        key=[Entry("while it is learned", "soft", "area", opacity=0.25)],
+        data={
+            "id": life.id,
+            "x": label_x,
+            "y": label_y,
+            "panels": [dict(zip(("task", "learning", "evaluations"), panel, strict=True)) for panel in panels],
+            "one_axis": one_axis,
+        },
+    )
+
+
+@figure
+def experts(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """Each task's learning, stitched together, against its experts; crosses mark where each is first at its best."""
+    why = "no task of this lifetime has an expert"
+    life = first_life(data, view, why)
+    drawn, looks = thinned(life), task_looks(data)
+    if not drawn.experts:
+        raise NothingToDraw(why)
+    panels: list[Numbers] = [
+        {
+            "task": task.task,
+            "learner": _moved(task.learner, 1),
+            "best": _best(task.learner, lower=task.task in drawn.lower),
+            "boundaries": task.boundaries,
+            "experts": [
+                {"id": name, "line": _moved(curve, 1), "best": _best(curve, lower=task.task in drawn.lower)}
+                for name, curve in task.experts
+            ],
+        }
+        for task in drawn.experts
+    ]
+    lines = [[panel["learner"], *(expert["line"] for expert in panel["experts"])] for panel in panels]
+    every = [line.y for own in lines for line in own]
+    one_axis, label_y = not uses_scaled(drawn, view), _measured_label(life, drawn)
+    specs = [
+        PanelSpec(panel["task"], [line.x for line in own], every if one_axis else [line.y for line in own])
+        for panel, own in zip(panels, lines, strict=True)
+    ]
+
+    def draw(at: int, panel: Panel, inner: Canvas) -> str:
+        shown, em = panels[at], inner.size
+        compared = "".join(
+            _lines([expert["line"]], panel, em * 0.09, 0.8, f"expert {expert['id']}", dash=(4, 1.5 + rank % 3))
+            + _best_mark(expert["best"], panel, "plus", em * 0.36, expert["id"])
+            for rank, expert in enumerate(shown["experts"])
+        )
+        learner = _lines([shown["learner"]], panel, em * 0.18, words="the learner")
+        learner += _best_mark(shown["best"], panel, "cross", em * 0.42, shown["task"])
+        body = coloured("soft", compared) + coloured(looks[shown["task"]], learner)
+        return _boundaries(shown["boundaries"], panel) + body
+
+    return multiples(
+        specs,
+        draw,
+        canvas,
+        life.id,
+        f"{life.id} against experts of single tasks",
+        x="experiences with the task",
+        y=label_y,
+        key=[
+            Entry("the learner, in the task's colour", "ink"),
+            Entry("experts", "soft", dash=(4, 1.5), width=1.2),
+            Entry("a new block", "soft", dash=(1.5, 2), width=1),
+        ],
+        data={"id": life.id, "y": label_y, "panels": panels, "one_axis": one_axis},
+    )
+
+
+def _best(curve: ThinnedCurve, *, lower: bool) -> tuple[float, float]:
+    """Return where a curve first has its best value, counted from 1, and the value."""
+    at = int(curve.y.argmin() if lower else curve.y.argmax())
+    return float(curve.x[at] + 1), float(curve.y[at])
+
+
+def _best_mark(place: tuple[float, float], panel: Panel, shape: str, radius: float, name: str) -> str:
+    words = f"{name}, at its best: {number(place[1])}"
+    return marker(shape, panel.x(place[0]), panel.y(place[1]), radius, words)
+
+
+@figure
+def scenario(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """What is learned and evaluated when: one row per task, learning as bars, evaluations as ticks."""
+    return draw_scenario(first_life(data, view), task_looks(data), canvas, view)
+
+
+def draw_scenario(life: Life, looks: Looks, canvas: Canvas, view: View | None = None) -> Figure:
+    """Draw the blocks of a lifetime."""
+    view, drawn, every = view or View(), thinned(life), life.score.tasks
+    spans = [_span(block, view) for block in drawn.blocks]
+    if not spans:
+        raise NothingToDraw("there is no lifetime")
+    step = -(-len(every) // _MOST_ROWS)
+    tasks = every[::step]
+    note = "High bars: learned; low bars: evaluated"
+    note += "; hollow bars: asleep." if any(span.asleep for span in spans) else "."
+    note += f" One task of {step} is shown." if step > 1 else ""
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        small = inner.small if len(tasks) <= 40 else inner.small * 0.75
+        row = small * (2.0 if len(tasks) <= 12 else 1.45)
+        most = min(inner.width * 0.3, small * 16)
+        left = min(most, max(text_width(task, small) for task in tasks)) + small * 0.8
+        y = Scale(len(tasks), 0, top + row * len(tasks), top)
+        panel = Panel(Scale(0, max(spans[-1].last, 1), left, inner.width), y)
+        place = {task: top + row * (at + 0.5) for at, task in enumerate(tasks)}
+        parts = [frame(panel, inner, x=x_label(drawn, view), y_ticks=False, across=False)]
+        bars = _by_task([span for span in spans if span.task in place][:_MOST_SPANS])
+        numbers = {task: at for at, task in enumerate(looks)}
+        for task, middle in place.items():
+            name = ellipsize(task, small, left)
+            parts.append(text(left - small * 0.6, middle + small * 0.34, name, small, at="end"))
+            body = "".join(_bar(span, panel, middle, row) for span in bars.get(task, ()))
+            parts.append(coloured(looks[task], body, task=numbers[task]))
+        return "".join(parts), panel.bottom + inner.small * 3.1
+
+    learning = sum(span.mode == "learn" for span in spans)
+    label = f"{learning} learning and {len(spans) - learning} evaluation blocks of {len(every)} tasks"
+    shown = {"id": life.id, "x": x_label(drawn, view), "tasks": every, "spans": spans}
+    return compose(canvas, life.id, label, draw, note=note, data=shown)
+
+
+# --- marks -----------------------------------------------------------------------------------------
+
+
+def _shades(spans: Sequence[Span], panel: Panel, looks: Looks, em: float, small: float) -> str:
+    """Return each learning block in its task's colour: faint behind the curves, strong and named in a strip above."""
+    learned = [span for span in spans if span.mode == "learn"]
+    few = len(learned) <= _MOST_SHADED
+    numbers = {task: at for at, task in enumerate(looks)}
+    parts: list[str] = []
+    top, deep = panel.top - em * 1.45, em * 1.25
+    for span in learned[:_MOST_SPANS]:
+        left, right = panel.x(span.first), panel.x(span.last)
+        words = f"{span.task}: learned{' asleep' if span.asleep else ''}, {span.experiences} experiences"
+        opacity = 0.3 if span.asleep else 0.85
+        body = rect(left, top, max(0.6, right - left), deep, opacity=opacity, words=words if few else "")
+        if few:
+            body += rect(left, panel.top, right - left, panel.bottom - panel.top, opacity=0.08)
+        name = "" if span.asleep else ellipsize(span.task, small * 0.92, right - left - em * 0.5)
+        body += text((left + right) / 2, top + deep * 0.72, name, small * 0.92, "light name", at="middle")
+        parts.append(coloured(looks[span.task], body, task=numbers[span.task]))
+    return "".join(parts)
+
+
+def _lines(
+    lines: Sequence[Points],
+    panel: Panel,
+    width: float,
+    opacity: float = 1.0,
+    words: str = "",
+    dash: Sequence[float] = (),
+) -> str:
+    """Return the curves of several blocks as one line with gaps."""
+    drawn = "".join(path(panel.x(line.x), panel.y(line.y)) for line in lines)
+    return stroke(drawn, width, opacity=opacity, words=words, dash=dash)
+
+
+def _evaluation_marks(
+    own: Sequence[EvaluatedBlock], panel: Panel, look: Look, em: float, count: int, *, many: bool = False
+) -> str:
+    """Return a task's evaluations, of `count` in all; a line joins those between two of its learning blocks.
+
+    With many tasks, intervals and evaluations before a task is learned are left out.
+    """
+    shown = [one for one in own if not (many and one.ahead)]
+    with_tooltips = count <= _MOST_TOOLTIPS
+    parts: list[str] = []
+    for _, group in groupby(shown, key=lambda one: one.run):
+        run = list(group)
+        line = path([panel.x(one.x) for one in run], [panel.y(one.mean) for one in run])
+        parts.append(stroke(line, em * 0.09, dash=look.dash or (2.5, 2), opacity=0.75))
+    bars = "".join(
+        path([panel.x(one.x)] * 2, [panel.y(one.low), panel.y(one.high)])
+        for one in shown
+        if one.low is not None and one.high is not None and not many
+    )
+    parts.append(stroke(bars, em * 0.11, opacity=0.85))
+    radius = em * (0.4 if with_tooltips and not many else 0.22)
+    for one in shown if count <= _MOST_DOTS else ():
+        words = _evaluation_text(one) if with_tooltips else ""
+        parts.append(marker(look.shape, panel.x(one.x), panel.y(one.mean), radius, words, edge=not many))
+    return "".join(parts)
+
+
+def _evaluation_text(one: EvaluatedBlock) -> str:
+    ends = "" if one.low is None or one.high is None else f", 95 % interval {number(one.low)} to {number(one.high)}"
+    return f"{one.task}, evaluated: {number(one.mean)}{ends}, {one.n} experiences"
+
+
+def _moved(curve: ThinnedCurve, by: float) -> Points:
+    return Points((curve.x + by).astype(np.float64), curve.y)
+
+
+def _boundaries(places: Sequence[int], panel: Panel) -> str:
+    return "".join(rule(panel.x(at), panel.top, panel.x(at), panel.bottom, "axis", 0.7, "2 3") for at in places)
+
+
+def _bar(span: Span, panel: Panel, middle: float, row: float) -> str:
+    learns = span.mode == "learn"
+    deep = row * (0.74 if learns else 0.34)
+    left, right = panel.x(span.first), panel.x(span.last)
+    wide = max(1.2, right - left - (0.6 if learns and right - left > 3 else 0))
+    done = f"{'learned' if learns else 'evaluated'}{' asleep' if span.asleep else ''}"
+    words = f"{span.task}: {done}, {span.experiences} experiences"
+    hollow = ' stroke="currentColor" stroke-width="1" fill-opacity=".2"' if span.asleep else ""
+    return rect(left, middle - deep / 2, wide, deep, opacity=0.95 if learns else 0.55, words=words, more=hollow)

@@ -1,0 +1,598 @@
+"""Figures of pairs of tasks: transfer, the accuracy matrix, and what follows from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from perdure.curves.arrays import Array
+from perdure.gather.model import Life
+from perdure.log.accuracy_matrix import AccuracyMatrix, Unit
+from perdure.metrics import METRICS
+from perdure.reports.axes import Entry, Looks, Panel, Scale, compose, frame, legend, margin, scale_over, task_entries
+from perdure.reports.figures.declare import (
+    NothingToDraw,
+    Numbers,
+    View,
+    averaged_lives,
+    count_text,
+    figure,
+    flags_of,
+    lifetimes_text,
+    task_looks,
+)
+from perdure.reports.figures.heatmap import MOST_TASKS, NUMBERED_TASKS, counts_differ, heatmap
+from perdure.reports.palette import GOOD, POOR, mixed
+from perdure.reports.svg import (
+    Canvas,
+    Figure,
+    coloured,
+    ellipsize,
+    marker,
+    path,
+    px,
+    rect,
+    rule,
+    stroke,
+    text,
+    text_width,
+    wrap_text,
+)
+from perdure.reports.thinned import thinned
+from perdure.stats.estimate import Flagged, flags_in
+from perdure.stats.scored import GroupedSurvey
+from perdure.words import number
+
+__all__ = [
+    "MeanMatrix",
+    "TransferMatrix",
+    "accuracy",
+    "departures",
+    "draw_accuracy",
+    "draw_transfer",
+    "forgetting",
+    "learning_final",
+    "mean_matrix",
+    "overview",
+    "trajectories",
+    "transfer",
+    "transfer_matrices",
+]
+
+_PALEST, _DEEPEST = "#f1f5f9", "#0a4f86"
+_NO_MATRIX = "no accuracy matrix: nothing was learned and evaluated"
+
+
+class TransferMatrix(msgspec.Struct, frozen=True, eq=False):
+    """One kind of transfer: a row is learned, a column evaluated just before and after."""
+
+    metric: str
+    meaning: str
+    """What the columns have in common."""
+    tasks: tuple[str, ...]
+    cells: Array
+    """Means over lifetimes; NaN if none has a value."""
+    counts: npt.NDArray[np.int64]
+    """Lifetimes with a value."""
+    threshold: float
+    ahead: Array
+    """Distance of each cell from the threshold, on the scale of the colours."""
+    ticks: tuple[tuple[float, str], ...]
+    """Places on that scale, and the values there."""
+    flags: tuple[Flagged, ...]
+    caption: str
+
+
+class MeanMatrix(msgspec.Struct, frozen=True, eq=False):
+    """Mean performance on each task (row) after each task (column) was learned."""
+
+    name: str
+    lifetimes: int
+    tasks: tuple[str, ...]
+    cells: Array
+    counts: npt.NDArray[np.int64]
+    y: str
+    limits: tuple[float, float]
+    """Values of the palest and of the deepest colour."""
+    flags: tuple[Flagged, ...]
+    caption: str
+
+
+# --- transfer --------------------------------------------------------------------------------------
+
+
+@figure
+def transfer(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """How learning one task (row) changes another (column): not learned yet (forward), learned before (backward)."""
+    lives, name = averaged_lives(data, view)
+    matrices = transfer_matrices(data, view)
+    shown = {"name": name, "lifetimes": len(lives), "matrices": matrices}
+    return draw_transfer(matrices, name, canvas, shown)
+
+
+def transfer_matrices(data: GroupedSurvey, view: View) -> list[TransferMatrix]:
+    """Return the mean over lifetimes of each ordered pair's first value, one matrix per kind of transfer."""
+    lives, _ = averaged_lives(data, view)
+    meanings = {metric.name: metric.words.pairs for metric in METRICS if metric.words and metric.words.pairs}
+    values = {name: _first_values(data, lives, name) for name in meanings if name in data.survey.metrics}
+    values = {name: pairs for name, pairs in values.items() if pairs}
+    if not values:
+        raise NothingToDraw("no task is evaluated just before and just after another is learned")
+    thresholds = {name: _threshold(data, name) for name in values}
+    # Kinds with the same threshold share a scale, so that a colour has one meaning.
+    known: dict[float, list[float]] = {}
+    for name, pairs in values.items():
+        known.setdefault(thresholds[name], []).extend(float(np.mean(found)) for found in pairs.values())
+    matrices = []
+    for name, pairs in values.items():
+        involved = {task for pair in pairs for task in pair}
+        tasks = tuple(dict.fromkeys((*(task for task in data.tasks if task in involved), *sorted(involved))))
+        place = {task: at for at, task in enumerate(tasks)}
+        cells, counts = np.full((len(tasks), len(tasks)), np.nan), np.zeros((len(tasks), len(tasks)), dtype=np.int64)
+        for (learned, other), found in pairs.items():
+            cells[place[learned], place[other]] = np.mean(found)
+            counts[place[learned], place[other]] = len(found)
+        threshold = thresholds[name]
+        reach = max(0.05, float(np.abs(departures(np.array(known[threshold]), threshold)).max()))
+        ticks = [float(tick) for tick in np.linspace(-reach, reach, 5)]
+        matrices.append(
+            TransferMatrix(
+                metric=name,
+                meaning=meanings[name],
+                tasks=tasks,
+                cells=cells,
+                counts=counts,
+                threshold=threshold,
+                ahead=departures(cells, threshold),
+                ticks=tuple((at, f"{2**at if threshold == 1 else at + threshold:.2g}") for at in ticks),
+                flags=flags_of(lives, name),
+                caption=count_text(lives, counts.ravel()),
+            )
+        )
+    return matrices
+
+
+def draw_transfer(
+    matrices: Sequence[TransferMatrix], name: str, canvas: Canvas, data: Mapping[str, Any] | None = None
+) -> Figure:
+    """Draw matrices of transfer side by side."""
+    beyond = " and ".join(f"{threshold:g}" for threshold in sorted({matrix.threshold for matrix in matrices}))
+    with_experts = all(matrix.metric.startswith("ste_") for matrix in matrices)
+    meaning = "1: as good as its expert" if with_experts else f"beyond {beyond}: it helps"
+    title = " · ".join(part for part in (f"Transfer ({meaning})", name) if part)
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        em = inner.size
+        columns = min(len(matrices), max(1, int(inner.width / (em * 25))))
+        gap = em * 2
+        wide = (inner.width - gap * (columns - 1)) / columns
+        paints = [_transfer_painter(matrix, inner.narrowed(min(wide, em * 44))) for matrix in matrices]
+        return _in_columns(paints, columns, wide + gap, em, top)
+
+    return compose(canvas, title, title, draw, data=data)
+
+
+def _transfer_painter(matrix: TransferMatrix, canvas: Canvas) -> Callable[[float], tuple[str, float]]:
+    def draw(top: float) -> tuple[str, float]:
+        kind = matrix.metric.removeprefix("ste_").partition("_")[0].capitalize()
+        brackets = " (in brackets)" if counts_differ(matrix.counts) else ""
+        caption = matrix.caption + brackets if matrix.caption else ""
+        parts: list[str] = []
+        for words, style in ((f"{kind}: {matrix.meaning}", "strong"), (caption, "soft")):
+            for line in wrap_text(words, canvas.small * canvas.grown, canvas.width):
+                top += canvas.small * 1.35 * canvas.grown
+                parts.append(text(0, top - canvas.small * 0.3, line, canvas.small, style))
+        reach = max(place for place, _ in matrix.ticks)
+
+        def colour(value: float) -> tuple[str, float]:
+            deep = float(departures(np.array(value), matrix.threshold)) / reach
+            # Not to the ends of the scale: a number must be readable on either.
+            return mixed("#f4f5f6", GOOD if deep > 0 else POOR, min(1.0, abs(deep)) * 0.9), abs(deep)
+
+        names = ("learned", "evaluated")
+        body, bottom = heatmap(matrix.tasks, matrix.cells, matrix.counts, canvas, top, names, colour)
+        return "".join(parts) + body, bottom
+
+    return draw
+
+
+def departures(cells: Array, threshold: float) -> Array:
+    """Return the distance of each cell from the threshold: the logarithm about 1, where 2 helps as ½ harms."""
+    return np.log2(np.maximum(cells, 1e-3)) if threshold == 1 else cells - threshold
+
+
+def _first_values(data: GroupedSurvey, lives: Sequence[Life], name: str) -> dict[tuple[str, str], list[float]]:
+    """Return ordered pair of tasks → the first value of each lifetime that has one."""
+    tasks = frozenset(data.tasks)
+    values: dict[tuple[str, str], list[float]] = {}
+    for life in lives:
+        measured = life.score.metrics.get(name)
+        for key, found in measured.by.items() if measured else ():
+            pair = _pair(key, tasks)
+            if found and pair:
+                values.setdefault(pair, []).append(found[0])
+    return values
+
+
+def _pair(key: str, tasks: frozenset[str]) -> tuple[str, str] | None:
+    """Return the pair that is written `a→b`; at least the second must be one of the tasks."""
+    parts = key.split("→")
+    ways = [("→".join(parts[:at]), "→".join(parts[at:])) for at in range(1, len(parts))]
+    known = [pair for pair in ways if tasks.issuperset(pair)]
+    # The first may be a task in all its variants, which is not one of the tasks that were scored.
+    return next(iter(known or [pair for pair in ways[:1] if pair[1] in tasks]), None)
+
+
+def _threshold(data: GroupedSurvey, name: str) -> float:
+    declared = data.survey.metrics[name].threshold
+    return 1.0 if declared is None else declared
+
+
+# --- the accuracy matrix ---------------------------------------------------------------------------
+
+
+@figure
+def accuracy(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """How well each task is done after each task was learned; numbers where the task had been learned."""
+    return draw_accuracy(mean_matrix(data, view), canvas)
+
+
+def mean_matrix(data: GroupedSurvey, view: View) -> MeanMatrix:
+    """Return the accuracy matrix of a lifetime, or the mean over those that learn the tasks in the commonest order."""
+    lives, name = averaged_lives(data, view)
+    known = [(life, matrix) for life in lives if (matrix := thinned(life).matrix) is not None]
+    if not known:
+        raise NothingToDraw(_NO_MATRIX)
+    tasks = Counter(matrix.tasks for _, matrix in known).most_common(1)[0][0]
+    same = [(life, matrix) for life, matrix in known if matrix.tasks == tasks]
+    stacked = np.stack([matrix.after for _, matrix in same])
+    there = ~np.isnan(stacked)
+    counts = there.sum(axis=0)
+    total = np.where(there, stacked, 0.0).sum(axis=0)
+    cells = np.divide(total, counts, out=np.full(total.shape, np.nan), where=counts > 0)
+    others = len(known) - len(same)
+    unit = _unit([matrix for _, matrix in same])
+    return MeanMatrix(
+        name=name,
+        lifetimes=len(lives),
+        tasks=tasks,
+        cells=cells,
+        counts=counts,
+        y=_value_label(unit, [life for life, _ in same]),
+        limits=_limits(cells, unit),
+        flags=flags_in(matrix.flags for _, matrix in same),
+        caption=lifetimes_text(lives, name, counts.ravel())
+        + (f" ({others} with other tasks or orders left out)" if others else ""),
+    )
+
+
+def draw_accuracy(matrix: MeanMatrix, canvas: Canvas) -> Figure:
+    """Draw an accuracy matrix; `canvas.limits` are those of its colours, if several figures share them."""
+    title = f"Accuracy matrix · {matrix.caption}"
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        return _accuracy_panel(matrix, inner, top)
+
+    return compose(canvas, title, title, draw, note=matrix.y, data=_as_dict(matrix))
+
+
+def _accuracy_panel(matrix: MeanMatrix, canvas: Canvas, top: float) -> tuple[str, float]:
+    low, high = canvas.limits or matrix.limits
+
+    def colour(value: float) -> tuple[str, float]:
+        part = min(1.0, max(0.0, (value - low) / max(high - low, 1e-12)))
+        return mixed(_PALEST, _DEEPEST, part), part * 1.2
+
+    narrow = canvas.narrowed(min(canvas.width, canvas.size * (22 + 2.2 * len(matrix.tasks))))
+    names = ("evaluated", "after learning")
+    return heatmap(matrix.tasks, matrix.cells, matrix.counts, narrow, top, names, colour, later=True)
+
+
+@figure
+def learning_final(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """Each task just after it was learned, and at the end."""
+    shown = _learned_and_final(data, view)
+    title = f"Just learned, and at the end · {shown['caption']}"
+    return compose(canvas, title, title, lambda inner, top: _learned_and_final_panel(shown, inner, top), data=shown)
+
+
+def _learned_and_final(data: GroupedSurvey, view: View) -> Numbers:
+    """Return means over lifetimes of each task's evaluation after it was learned, and of its last."""
+    lives, name = averaged_lives(data, view)
+    learned = _by_task(lives, lambda after, row: after[row, row])
+    final = _by_task(lives, lambda after, row: after[row, -1])
+    tasks = [task for task in data.tasks if task in learned or task in final]
+    if not tasks:
+        raise NothingToDraw(_NO_MATRIX)
+    counts = [[len(values.get(task, ())) for task in tasks] for values in (learned, final)]
+    return {
+        "name": name,
+        "lifetimes": len(lives),
+        "tasks": tasks,
+        "learned": _means(learned, tasks),
+        "learned_counts": counts[0],
+        "final": _means(final, tasks),
+        "final_counts": counts[1],
+        "y": _matrix_label(lives),
+        "flags": _matrix_flags(lives),
+        "caption": lifetimes_text(lives, name, (*counts[0], *counts[1])),
+    }
+
+
+def _learned_and_final_panel(shown: Numbers, canvas: Canvas, top: float) -> tuple[str, float]:
+    key = [Entry("just learned", "good", "area", opacity=0.45), Entry("at the end", "poor", "area")]
+    names, top = legend(key, canvas, top)
+    series = (("good", shown["learned"], 0.45, "just learned"), ("poor", shown["final"], 1.0, "at the end"))
+    body, bottom = _bars(shown["tasks"], series, shown["y"], canvas, top)
+    return names + body, bottom
+
+
+@figure
+def forgetting(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """What each task lost: just learned, less the end; what lies below 0 was gained."""
+    shown = _lost(data, view)
+    title = f"Forgetting by task · {shown['caption']}"
+    return compose(canvas, title, title, lambda inner, top: _lost_panel(shown, inner, top), data=shown)
+
+
+def _lost(data: GroupedSurvey, view: View) -> Numbers:
+    """Return means over lifetimes of each task's evaluation after it was learned minus its last: −`bwt`, by task.
+
+    The metric `forgetting` takes the best evaluation instead, so that noise makes it positive.
+    """
+    lives, name = averaged_lives(data, view)
+
+    def loss(after: Array, row: int) -> float:
+        return float(after[row, row] - after[row, -1]) if row < len(after) - 1 else np.nan
+
+    lost = _by_task(lives, loss)
+    tasks = [task for task in data.tasks if task in lost]
+    if not tasks:
+        raise NothingToDraw("forgetting needs two learned tasks, the first evaluated once learned and at the end")
+    counts = [len(lost[task]) for task in tasks]
+    return {
+        "name": name,
+        "lifetimes": len(lives),
+        "tasks": tasks,
+        "lost": _means(lost, tasks),
+        "counts": counts,
+        "y": f"lost {_matrix_label(lives)}",
+        "flags": _matrix_flags(lives),
+        "caption": lifetimes_text(lives, name, counts),
+    }
+
+
+def _lost_panel(shown: Numbers, canvas: Canvas, top: float) -> tuple[str, float]:
+    values, counts = shown["lost"], shown["counts"]
+    lost = [value if value is not None and value >= 0 else None for value in values]
+    gained = [value if value is not None and value < 0 else None for value in values]
+    differ = len(set(counts)) > 1
+    names = [f"{task} ({count})" if differ else task for task, count in zip(shown["tasks"], counts, strict=True)]
+    label = f"{shown['y']}{' (in brackets: lifetimes)' if differ else ''}"
+    series = (("poor", lost, 1.0, "lost"), ("good", gained, 1.0, "gained"))
+    return _bars(names, series, label, canvas, top, [value is None for value in values], over=True)
+
+
+@figure
+def trajectories(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """Each task from its own learning on: how well it is done after each later task was learned."""
+    matrix, looks = mean_matrix(data, view), task_looks(data)
+    title = f"Trajectories · {matrix.caption}"
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        return _trajectories_panel(matrix, looks, inner, top)
+
+    return compose(canvas, title, title, draw, task_entries(matrix.tasks, looks), data=_as_dict(matrix))
+
+
+@figure
+def overview(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """The accuracy matrix, just learned against the end, what each task lost, and trajectories, in one figure."""
+    matrix, both, looks = mean_matrix(data, view), _learned_and_final(data, view), task_looks(data)
+    try:
+        lost, why = _lost(data, view), ""
+    except NothingToDraw as problem:
+        lost, why = {}, problem.why
+
+    def lost_panel(part: Canvas, top: float) -> tuple[str, float]:
+        if lost:
+            return _lost_panel(lost, part, top)
+        lines = wrap_text(why, part.small, part.width, 3)
+        texts = [text(0, top + part.small * (1 + 1.4 * at), line, part.small, "soft") for at, line in enumerate(lines)]
+        return "".join(texts), top + part.small * 5
+
+    panels: dict[str, Callable[[Canvas, float], tuple[str, float]]] = {
+        "Accuracy matrix": lambda part, top: _accuracy_panel(matrix, part, top),
+        "Just learned, and at the end": lambda part, top: _learned_and_final_panel(both, part, top),
+        "Trajectories": lambda part, top: _trajectories_panel(matrix, looks, part, top),
+        "Forgetting by task (below 0: gained)": lost_panel,
+    }
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        em = inner.size
+        columns = 2 if inner.width > em * 45 else 1
+        part = inner.narrowed((inner.width - em * 2 * (columns - 1)) / columns)
+
+        def titled(name: str) -> Callable[[float], tuple[str, float]]:
+            def paint(row: float) -> tuple[str, float]:
+                body, bottom = panels[name](part, row + em * 1.6)
+                return text(0, row + em, name, em, "strong") + body, bottom
+
+            return paint
+
+        return _in_columns([titled(name) for name in panels], columns, part.width + em * 2, em * 1.5, top)
+
+    label = f"What an accuracy matrix shows · {matrix.caption}"
+    shown = {"accuracy": matrix, "learning_final": both, "forgetting": lost or {"why": why}}
+    return compose(canvas, matrix.caption, label, draw, task_entries(matrix.tasks, looks), data=shown)
+
+
+def _trajectories_panel(matrix: MeanMatrix, looks: Looks, canvas: Canvas, top: float) -> tuple[str, float]:
+    em, values = canvas.size, matrix.cells
+    stages = np.arange(len(matrix.tasks), dtype=np.float64)
+    y = scale_over(values[np.isfinite(values)].tolist(), top + em * 1.4 + em * 14 * canvas.tall, top + em * 1.4)
+    panel = Panel(Scale(-0.3, max(len(stages) - 0.7, 0.3), margin(y, canvas), canvas.width), y)
+    names, deep = _task_names(matrix.tasks, panel, canvas, "after learning")
+    parts = [frame(panel, canvas, y=matrix.y, x_ticks=False), names]
+    numbers = {task: at for at, task in enumerate(looks)}
+    for at, task in enumerate(matrix.tasks):
+        x, line, look = panel.x(stages), panel.y(values[at]), looks[task]
+        body = stroke(path(x[: at + 1], line[: at + 1]), 1.0, dash=(1, 2.5), opacity=0.4)
+        body += stroke(path(x[at:], line[at:]), em * 0.16, dash=look.dash)
+        for stage in range(at, len(stages)):
+            if np.isfinite(values[at, stage]) and len(matrix.tasks) <= MOST_TASKS:
+                words = f"{task}, after {matrix.tasks[stage]}: {number(values[at, stage])}"
+                body += marker(look.shape, x[stage], line[stage], em * 0.36, words)
+        parts.append(coloured(look, body, task=numbers[task]))
+    return "".join(parts), panel.bottom + deep
+
+
+# --- parts -----------------------------------------------------------------------------------------
+
+
+def _as_dict(matrix: MeanMatrix) -> Numbers:
+    return {name: getattr(matrix, name) for name in matrix.__struct_fields__}
+
+
+def _by_task(lives: Sequence[Life], pick: Callable[[Array, int], float]) -> dict[str, list[float]]:
+    """Return task → the value that `pick` returns for its row, for each lifetime that has one."""
+    found: dict[str, list[float]] = {}
+    for life in lives:
+        matrix = thinned(life).matrix
+        for row, task in enumerate(matrix.tasks if matrix is not None else ()):
+            assert matrix is not None
+            value = float(pick(matrix.after, row))
+            if not np.isnan(value):
+                found.setdefault(task, []).append(value)
+    return found
+
+
+def _means(values: Mapping[str, Sequence[float]], tasks: Sequence[str]) -> list[float | None]:
+    return [float(np.mean(values[task])) if values.get(task) else None for task in tasks]
+
+
+def _matrices_of(lives: Sequence[Life]) -> list[AccuracyMatrix]:
+    return [matrix for life in lives if (matrix := thinned(life).matrix) is not None]
+
+
+def _matrix_label(lives: Sequence[Life]) -> str:
+    return _value_label(_unit(_matrices_of(lives)), lives)
+
+
+def _matrix_flags(lives: Sequence[Life]) -> tuple[Flagged, ...]:
+    return flags_in(matrix.flags for matrix in _matrices_of(lives))
+
+
+def _unit(matrices: Sequence[AccuracyMatrix]) -> Unit:
+    units = {matrix.unit for matrix in matrices}
+    return units.pop() if len(units) == 1 else "raw"
+
+
+def _value_label(unit: Unit, lives: Sequence[Life]) -> str:
+    """Return what the values are; in an accuracy matrix, higher is always better."""
+    if unit != "raw":
+        return {"percent": "accuracy (%)", "fraction": "accuracy"}[unit]
+    if any(thinned(life).lower for life in lives):
+        return "performance, as measured, negated where lower is better"
+    return "performance, as measured"
+
+
+def _limits(values: Array, unit: Unit) -> tuple[float, float]:
+    fixed: Mapping[str, tuple[float, float]] = {"percent": (0, 100), "fraction": (0, 1)}
+    if unit in fixed:
+        return fixed[unit]
+    known = values[~np.isnan(values)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _in_columns(
+    paints: Sequence[Callable[[float], tuple[str, float]]], columns: int, width: float, gap: float, top: float
+) -> tuple[str, float]:
+    """Return panels in columns of this width, row by row, and where they end."""
+    parts, row, deepest = list[str](), top, top
+    for at, paint in enumerate(paints):
+        if at % columns == 0:
+            row = deepest + (gap if at else 0)
+        body, bottom = paint(row)
+        parts.append(f'<g transform="translate({px((at % columns) * width)} 0)">{body}</g>')
+        deepest = max(deepest, bottom)
+    return "".join(parts), deepest
+
+
+def _bars(
+    tasks: Sequence[str],
+    series: Sequence[tuple[str, Sequence[float | None], float, str]],
+    y: str,
+    canvas: Canvas,
+    top: float,
+    absent: Sequence[bool] | None = None,
+    *,
+    over: bool = False,
+) -> tuple[str, float]:
+    """Return bars from 0 for each task, series beside (or `over`) each other; a missing value has a dash."""
+    em, small = canvas.size, canvas.small
+    known = [value for _, values, _, _ in series for value in values if value is not None]
+    scale = scale_over([0.0, *known], top + em * 1.6 + em * 13 * canvas.tall, top + em * 1.6, room=0.06)
+    low = scale.low if min([0.0, *known]) < 0 else 0.0
+    # If nothing was lost or gained, the axis shows that.
+    scale = msgspec.structs.replace(scale, low=low, high=scale.high if low == 0 or max(known) > 0 else 0.0)
+    panel = Panel(Scale(-0.5, len(tasks) - 0.5, margin(scale, canvas), canvas.width), scale)
+    names, deep = _task_names(tasks, panel, canvas)
+    parts = [frame(panel, canvas, y=y, x_ticks=False), names]
+    slots = 1 if over else len(series)
+    wide = min(em * 3, (panel.right - panel.left) / len(tasks) * 0.8 / slots)
+    for at, (kind, values, opacity, name) in enumerate(series):
+        drawn = list[str]()
+        for task, value in enumerate(values):
+            left = panel.x(task) + ((0 if over else at) - slots / 2) * wide
+            if value is not None:
+                ends = sorted((panel.y(0.0), panel.y(value)))
+                words = f"{tasks[task]}, {name}: {number(value)}"
+                height = max(0.8, ends[1] - ends[0])
+                drawn.append(rect(left, ends[0], wide * 0.92, height, opacity=opacity, words=words))
+            elif absent[task] if absent is not None and at == 0 else absent is None:
+                parts.append(text(left + wide / 2, panel.y(0.0) - small * 0.3, "–", small, "soft", at="middle"))
+        parts.append(coloured(kind, "".join(drawn)))
+    parts.append(rule(panel.left, panel.y(0.0), panel.right, panel.y(0.0), "axis"))
+    return "".join(parts), panel.bottom + deep
+
+
+def _task_names(tasks: Sequence[str], panel: Panel, canvas: Canvas, below: str = "") -> tuple[str, float]:
+    """Return the names of tasks along an x axis on which they are counted from 0, and how deep they reach."""
+    small = canvas.small if len(tasks) <= NUMBERED_TASKS else canvas.small * 0.8
+    middle = (panel.left + panel.right) / 2
+    if len(tasks) > MOST_TASKS:
+        words = f"{len(tasks)} tasks in the order of learning"
+        return text(middle, panel.bottom + small * 1.4, words, small, "soft", at="middle"), small * 2
+    each = (panel.right - panel.left) / len(tasks)
+    widest = max(text_width(task, small) for task in tasks)
+    slanted = each > small * 1.4
+    if widest <= each * 0.95:
+        parts = [
+            text(panel.x(at), panel.bottom + small * 1.3, task, small, at="middle") for at, task in enumerate(tasks)
+        ]
+        deep = small * 2
+    else:
+        turned = -45 if slanted else -90
+        parts = [
+            text(
+                panel.x(at) + small * 0.3,
+                panel.bottom + small,
+                ellipsize(task, small, small * 9),
+                small,
+                at="end",
+                turned=turned,
+            )
+            for at, task in enumerate(tasks)
+        ]
+        deep = min(widest, small * 9) * (0.72 if slanted else 1) + small * 1.5
+    if below:
+        parts.append(text(middle, panel.bottom + deep + small * 0.4, below, small, "soft", at="middle"))
+        deep += small
+    return "".join(parts), deep

@@ -1,0 +1,215 @@
+"""Figures of the values behind metrics: over a lifetime, and at the evaluations that they compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from perdure.gather.model import Life
+from perdure.metrics import METRICS
+from perdure.metrics.engine.presets import headline
+from perdure.reports.axes import Panel, PanelSpec, compose, multiples, task_entries
+from perdure.reports.figures.declare import NothingToDraw, Numbers, View, figure, first_life, task_looks
+from perdure.reports.figures.lifetimes import block_ends, drawn_values, lifetime_curves, lifetime_panel, x_label
+from perdure.reports.svg import Canvas, Figure, coloured, marker, path, rect, rule, stroke, text, text_width
+from perdure.reports.thinned import ThinnedBlock, thinned
+from perdure.scenario.sites import LIFETIME, between_learning_blocks
+from perdure.stats.scored import GroupedSurvey
+from perdure.words import number, short
+
+__all__ = ["annotated", "over_time", "over_time_metrics", "recovery_metrics"]
+
+_MOST_WORDS = 30  # places with numbers; more are arrows only
+_NO_BLOCKS = "no lifetime whose blocks are known"
+
+
+class ComparedEvaluations(msgspec.Struct, frozen=True):
+    """Two evaluations of a task that a metric compares, and the metric's value."""
+
+    metric: str
+    key: str
+    task: str
+    blocks: tuple[int, int]
+    before: tuple[float, float]
+    """Where the earlier evaluation is drawn."""
+    after: tuple[float, float]
+    value: float
+
+
+@figure
+def annotated(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """One lifetime with the places where PM, FT and BT are read: dashed at what is compared with, an arrow to what is.
+
+    Metrics that compare the same two evaluations share an arrow. For a transfer from one task to another only the first
+    is marked, which counts.
+    """
+    life, looks = _life_with_blocks(data, view), task_looks(data)
+    curves = lifetime_curves(life, view)
+    marks = [mark for name in view.metrics or _evaluation_metrics() for mark in _compared(life, name, view)]
+    if not marks:
+        raise NothingToDraw("this lifetime has no two evaluations that maintenance or transfer compares")
+    places: dict[tuple[int, int], list[ComparedEvaluations]] = {}
+    for mark in marks:
+        places.setdefault(mark.blocks, []).append(mark)
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        body, bottom, panel = lifetime_panel(curves, looks, msgspec.structs.replace(inner, tall=inner.tall * 1.3), top)
+        arrows = [coloured(looks[own[0].task], _arrow(panel, own[0], inner)) for own in places.values()]
+        words = _words(panel, list(places.values()), inner) if len(places) <= _MOST_WORDS else ""
+        return body + "".join(arrows) + words, bottom
+
+    note = "Dashed: at the evaluation compared with; arrow: to the one compared. PM in points, FT and BT ratios."
+    label = f"Where maintenance and transfer are read in {life.id}"
+    entries = task_entries(curves.tasks, looks)
+    return compose(canvas, life.id, label, draw, entries, note, {"life": curves, "marks": marks})
+
+
+@figure
+def over_time(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """How the values behind each metric change over a lifetime, one panel per metric, a line per task or pair."""
+    life, looks, declared = _life_with_blocks(data, view), task_looks(data), data.survey.metrics
+    panels: list[Numbers] = [
+        {
+            "metric": name,
+            "unit": declared[name].unit,
+            "threshold": declared[name].threshold,
+            "lines": lines,
+        }
+        for name in view.metrics or over_time_metrics()
+        if (lines := list(_lines(life, name, view)))
+    ]
+    if not panels:
+        asked = ", ".join(view.metrics) or "maintenance, transfer and recovery"
+        raise NothingToDraw(f"no value of {asked} that belongs to some blocks rather than to the whole lifetime")
+    specs = []
+    for panel in panels:
+        moments = [moment for line in panel["lines"] for moment in line["moments"]]
+        bar = [] if panel["threshold"] is None else [panel["threshold"]]
+        x, y = np.array([moment["x"] for moment in moments]), np.array([*(one["value"] for one in moments), *bar])
+        specs.append(PanelSpec(panel["metric"].replace("_", " "), [x], [y], panel["unit"]))
+    numbers = {task: at for at, task in enumerate(looks)}
+
+    def draw(at: int, place: Panel, inner: Canvas) -> str:
+        panel, parts = panels[at], []
+        if panel["threshold"] is not None:
+            level = place.y(panel["threshold"])
+            parts.append(rule(place.left, level, place.right, level, "axis", 1, "4 3"))
+        for line in panel["lines"]:
+            look, moments = looks[line["task"]], line["moments"]
+            x, y = [place.x(one["x"]) for one in moments], [place.y(one["value"]) for one in moments]
+            body = stroke(path(x, y), 1.3, dash=look.dash)
+            for across, up, moment in zip(x, y, moments, strict=True):
+                words = f"{line['key']}: {number(moment['value'])}"
+                body += marker(look.shape, across, up, inner.size * 0.32, words)
+            parts.append(coloured(look, body, task=numbers[line["task"]]))
+        return "".join(parts)
+
+    shown = {line["task"] for panel in panels for line in panel["lines"]}
+    tasks = [task for task in life.score.tasks if task in shown]
+    label_x = x_label(thinned(life), view)
+    return multiples(
+        specs,
+        draw,
+        canvas,
+        life.id,
+        f"The values behind metrics over {life.id}",
+        x=label_x,
+        y="",
+        entries=task_entries(tasks, looks),
+        height=15,
+        data={"id": life.id, "x": label_x, "tasks": tasks, "panels": panels},
+    )
+
+
+def over_time_metrics() -> tuple[str, ...]:
+    """Return the metrics that are shown over time by default."""
+    return (*_evaluation_metrics(), *recovery_metrics())
+
+
+def recovery_metrics() -> tuple[str, ...]:
+    """Return the metrics that are read between two learning blocks of a task."""
+    return tuple(metric.name for metric in METRICS if metric.sites is between_learning_blocks)
+
+
+def _evaluation_metrics() -> tuple[str, ...]:
+    """Return the headline metrics that compare two evaluations of a task."""
+    return tuple(name for name in headline() if METRICS.get(name).compares)
+
+
+def _life_with_blocks(data: GroupedSurvey, view: View) -> Life:
+    life = first_life(data, view, _NO_BLOCKS)
+    if not thinned(life).blocks:
+        raise NothingToDraw(_NO_BLOCKS)
+    return life
+
+
+def _lines(life: Life, name: str, view: View) -> Iterator[Numbers]:
+    """Yield the values of a metric per task or pair, each with its blocks and the place where the last block ends."""
+    blocks = {block.index: block for block in thinned(life).blocks}
+    measured = life.score.metrics.get(name)
+    for key, sites in measured.at.items() if measured else ():
+        assert measured is not None
+        moments = [
+            {"blocks": read, "x": block_ends(blocks[read[-1]], view)[1], "value": value}
+            for read, value in zip(sites, measured.by[key], strict=True)
+            if key != LIFETIME and read[-1] in blocks
+        ]
+        if moments:
+            yield {"key": key, "task": key.rpartition("→")[2], "moments": moments}
+
+
+def _compared(life: Life, name: str, view: View) -> Iterator[ComparedEvaluations]:
+    measured = life.score.metrics.get(name)
+    evaluations = {block.index: block for block in thinned(life).blocks if block.block.mode == "evaluate"}
+    for key, sites in measured.at.items() if measured else ():
+        assert measured is not None
+        counted = 1 if "→" in key else len(sites)
+        for read, value in zip(sites[:counted], measured.by[key], strict=False):
+            if len(read) == 2 and evaluations.keys() >= set(read):
+                before, after = (_place(life, evaluations[index], view) for index in read)
+                task = key.rpartition("→")[2]
+                yield ComparedEvaluations(name, key, task, (read[0], read[1]), before, after, value)
+
+
+def _place(life: Life, block: ThinnedBlock, view: View) -> tuple[float, float]:
+    """Return where the mean of an evaluation is drawn."""
+    mean = drawn_values(thinned(life), view, block.block.task, np.array([block.mean]))[0]
+    return sum(block_ends(block, view)) / 2, float(mean)
+
+
+def _arrow(panel: Panel, mark: ComparedEvaluations, canvas: Canvas) -> str:
+    x0, y0, x1, y1 = panel.x(mark.before[0]), panel.y(mark.before[1]), panel.x(mark.after[0]), panel.y(mark.after[1])
+    direction = 1 if y1 > y0 else -1
+    parts = [stroke(path([x0, x1], [y0, y0]), 1.0, dash=(4, 2.5), opacity=0.8)]
+    if abs(y1 - y0) > 1:
+        head = min(canvas.small * 0.5, abs(y1 - y0))
+        back = y1 - direction * head
+        parts.append(stroke(path([x1, x1], [y0, y1]), 1.4))
+        parts.append(stroke(path([x1 - head * 0.7, x1, x1 + head * 0.7], [back, y1, back]), 1.4))
+    return "".join(parts)
+
+
+def _words(panel: Panel, places: Sequence[Sequence[ComparedEvaluations]], canvas: Canvas) -> str:
+    """Return the values beside their arrows; words that would overlap move away from the end of the arrow."""
+    small, parts = canvas.small, list[str]()
+    taken: list[tuple[float, float, float, float]] = []
+    for marks in places:
+        x1, y1, y0 = panel.x(marks[0].after[0]), panel.y(marks[0].after[1]), panel.y(marks[0].before[1])
+        lines = [f"{short(mark.metric)} {mark.value:.3g}".replace("-", "−") for mark in marks]
+        wide, deep = max(text_width(line, small * 0.9) for line in lines), small * len(lines)
+        left, down = max(panel.left, x1 - small * 0.35 - wide), y1 <= y0
+        top = y0 + small * 0.2 if down else y0 - small * 0.3 - deep
+        for _ in range(_MOST_WORDS):
+            under = [
+                box for box in taken if left < box[1] and box[0] < left + wide and top < box[3] and box[2] < top + deep
+            ]
+            if not under:
+                break
+            top = max(box[3] for box in under) + 1 if down else min(box[2] for box in under) - deep - 1
+        top = min(max(top, panel.top), panel.bottom - deep)
+        taken.append((left, left + wide, top, top + deep))
+        parts.append(rect(left - 1, top, wide + 2, deep, fill="#ffffff", opacity=0.8, more=' class="paper"'))
+        parts += [text(left, top + small * (at + 0.82), line, small * 0.9) for at, line in enumerate(lines)]
+    return "".join(parts)

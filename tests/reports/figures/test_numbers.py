@@ -1,0 +1,366 @@
+"""What figures show, over random lifetimes: what is absent stays absent, and every number says of how many it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cli.verbs import run_verb
+
+from perdure.errors import PerdureError
+from perdure.frozen import replace
+from perdure.gather.model import Life
+from perdure.metrics.engine.flag import Flag
+from perdure.metrics.engine.measure import Measured
+from perdure.reports import tables
+from perdure.reports.data import gather
+from perdure.reports.figures import FIGURES, Canvas, Figure, NothingToDraw, View, draw
+from perdure.reports.figures.declare import figure_metrics, flags_of
+from perdure.reports.figures.lifetimes import lifetime_curves
+from perdure.reports.figures.matrices import mean_matrix, transfer_matrices
+from perdure.reports.formats import html
+from perdure.reports.model import report_of
+from perdure.reports.thinned import thin_lifetime, thinned
+from perdure.scenario.model import Block, Scenario
+from perdure.scenario.sites import key_text
+from perdure.simulate import IdealLearner, experts, lifetime, write_log
+from perdure.stats.estimate import Flagged, flags_in
+from perdure.stats.scored import GroupedSurvey
+
+Tell = Callable[..., GroupedSurvey]
+SEEDS = range(4)
+
+
+def write_random_run(into: Path, seed: int) -> Path:
+    """Two learners whose lifetimes share their tasks and little else: orders, rounds and evaluations are drawn."""
+    rng = np.random.default_rng(seed)
+    tasks = [f"task{number}" for number in range(rng.integers(2, 5))]
+
+    def blocks() -> list[Block]:
+        found = [Block("evaluate", tasks[0], 3)] if rng.random() < 0.5 else []
+        for _ in range(rng.integers(1, 4)):
+            for task in rng.permutation(tasks):
+                found.append(Block("learn", str(task), 20))
+                found += [Block("evaluate", one, int(rng.integers(1, 6))) for one in tasks if rng.random() < 0.7]
+        return found
+
+    for name, forgetting in (("keeper", 0.05), ("forgetter", 0.4)):
+        learner = IdealLearner(name=name, forgetting=forgetting, pace=8, noise=0.05, spread=0.2)
+        for number in range(4):
+            scenario = Scenario.of("random", blocks(), info={"scenario_type": "random"})
+            write_log(lifetime(learner, scenario, number, f"{name}-{number}"), into / "lives" / name)
+    for expert in experts(learner, scenario)[: rng.integers(0, 3)]:
+        write_log(expert, into / "experts")
+    return into
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def material(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> GroupedSurvey:
+    """The material of a random run."""
+    return gather([write_random_run(tmp_path_factory.mktemp("random"), request.param)])
+
+
+def valued(material: GroupedSurvey, group: str, metric: str) -> dict[str, float]:
+    """The lifetimes of a group that have a value of a metric."""
+    (chosen,) = (one for one in material.groups if one.group == group)
+    found = {one.id: one.score.metrics[metric].value for one in material.of_group(chosen)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def with_lives(material: GroupedSurvey, lives: Sequence[Life]) -> GroupedSurvey:
+    return GroupedSurvey(replace(material.survey, lives=tuple(lives)), material.groups, material.apart)
+
+
+def drawn_if_any(kind: str, material: GroupedSurvey, view: View | None = None) -> Figure | None:
+    try:
+        return draw(kind, material, view)
+    except NothingToDraw:
+        return None
+
+
+def numbers(caption: str) -> set[int]:
+    """What a caption says that its values are means of."""
+    found = re.search(r"means? of (\d+)(?: to (\d+))?(?: of \d+)? lifetimes", caption)
+    return {int(one) for one in found.groups() if one} if found else {1}
+
+
+def ends(counts: Any) -> set[int]:
+    known = [int(one) for one in np.ravel(counts) if one]
+    return {min(known), max(known)}
+
+
+# --- absent stays absent, and n is honest ----------------------------------------------------------
+
+
+def test_random_runs_have_values_that_are_absent(material: GroupedSurvey) -> None:
+    found = [one.value for life in material.lives for one in life.score.metrics.values()]
+    assert any(value is None for value in found)
+    assert any(value is not None for value in found)
+
+
+def test_a_metric_is_drawn_of_the_lifetimes_that_have_it(material: GroupedSurvey) -> None:
+    for panel in draw("metrics", material).data["panels"]:
+        for one in panel["values"]:
+            known = valued(material, one["group"], panel["metric"])
+            assert dict(one["lives"]) == known
+            assert one["n"] == len(known)
+            assert (one["mean"] is None) == (not known)
+            assert one["mean"] == material.group(one["group"]).estimates[panel["metric"]].mean
+            if one["mean"] is None:
+                assert (one["low"], one["high"], one["verdict"], one["flags"]) == (None, None, None, ())
+
+
+def test_a_share_without_a_value_is_absent_and_not_0(material: GroupedSurvey) -> None:
+    found, declared = drawn_if_any("shares", material), material.survey.metrics
+    if found is None:
+        return
+    for one in found.data["outlines"]:
+        for shared, share, count in zip(found.data["metrics"], one["shares"], one["counts"], strict=True):
+            known = valued(material, one["group"], shared["metric"])
+            assert count == len(known)
+            assert (share is None) == (not known)
+            if share is not None:
+                bar = declared[shared["metric"]]
+                assert bar.threshold is not None
+                sign = 1 if bar.better == "higher" else -1
+                ahead = [sign * (value - bar.threshold) + bar.margin for value in known.values()]
+                beyond = [one > 0 or (bar.inclusive and one == 0) for one in ahead]
+                assert share == pytest.approx(np.mean(beyond))
+
+
+def test_a_point_is_a_lifetime_that_has_both_values(material: GroupedSurvey) -> None:
+    for kind in ("stability-plasticity", "efficiency-maintenance"):
+        drawn = drawn_if_any(kind, material)
+        found = drawn.data if drawn else {}
+        for cloud in found.get("clouds", ()):
+            across, up = (valued(material, cloud["group"], found[axis]) for axis in ("x", "y"))
+            assert {one["id"]: (one["x"], one["y"]) for one in cloud["points"]} == {
+                name: (across[name], up[name]) for name in across if name in up
+            }
+
+
+def test_a_cell_of_transfer_is_the_mean_of_one_metric_alone(material: GroupedSurvey) -> None:
+    for group in material.groups:
+        for one in transfer_matrices(material, View(group=group.group)):
+            assert numbers(one.caption) == ends(one.counts)
+            for row, learned in enumerate(one.tasks):
+                for column, other in enumerate(one.tasks):
+                    values = [
+                        by[key_text((learned, other))][0]
+                        for life in material.of_group(group)
+                        if (by := life.score.metrics[one.metric].by).get(key_text((learned, other)))
+                    ]
+                    assert one.counts[row, column] == len(values)
+                    expected = np.mean(values) if values else np.nan
+                    assert one.cells[row, column] == pytest.approx(expected, nan_ok=True)
+
+
+def test_what_backward_transfer_shows_does_not_depend_on_forward_transfer(material: GroupedSurvey) -> None:
+    gone = tuple(
+        replace(
+            one, score=replace(one.score, metrics={**one.score.metrics, "forward_transfer": Measured(None, why="gone")})
+        )
+        for one in material.lives
+    )
+    (backward,) = (one for one in transfer_matrices(material, View()) if one.metric == "backward_transfer")
+    (left,) = transfer_matrices(with_lives(material, gone), View())
+    assert (left.metric, left.tasks) == (backward.metric, backward.tasks)
+    np.testing.assert_array_equal(left.cells, backward.cells)
+    np.testing.assert_array_equal(left.counts, backward.counts)
+
+
+def test_the_accuracy_matrix_counts_the_lifetimes_of_its_order(material: GroupedSurvey) -> None:
+    for group in material.groups:
+        found = mean_matrix(material, View(group=group.group))
+        known = [matrix for life in material.of_group(group) if (matrix := thinned(life).matrix) is not None]
+        same = [matrix.after for matrix in known if matrix.tasks == found.tasks]
+        np.testing.assert_array_equal(found.counts, (~np.isnan(same)).sum(axis=0))
+        np.testing.assert_array_equal(np.isnan(found.cells), found.counts == 0)
+        assert numbers(found.caption) == ends(found.counts)
+
+
+def test_what_a_task_lost_is_what_bwt_says_it_lost(material: GroupedSurvey) -> None:
+    for group in material.groups:
+        drawn = drawn_if_any("forgetting", material, View(group=group.group))
+        if drawn is None:
+            continue
+        found = drawn.data
+        assert numbers(found["caption"]) == ends(found["counts"])
+        for task, lost, count in zip(found["tasks"], found["lost"], found["counts"], strict=True):
+            measured = [one.score.metrics["bwt"].by.get(task, ()) for one in material.of_group(group)]
+            known = [values[0] for values in measured if values]
+            assert count >= len(known)
+            if count == len(known):
+                assert lost == pytest.approx(-np.mean(known))
+
+
+def test_just_learned_and_at_the_end_are_counted_task_by_task(material: GroupedSurvey) -> None:
+    found = draw("learning-final", material).data
+    assert numbers(found["caption"]) == ends((*found["learned_counts"], *found["final_counts"]))
+    for name in ("learned", "final"):
+        assert [value is None for value in found[name]] == [count == 0 for count in found[f"{name}_counts"]]
+
+
+def test_one_experience_has_no_interval(told: Tell) -> None:
+    material = told(2, 1, ("keeper",), evaluate=1)
+    found = lifetime_curves(material.lives[0])
+    assert {(one.low, one.high) for one in found.evaluations} == {(None, None)}
+    assert "95 % interval" not in draw("lifetime", material).body
+
+
+def test_a_task_that_never_changes_has_no_level_to_end_at(told: Tell) -> None:
+    material = told(2, 2, ("keeper",))
+    constant = []
+    for life in material.lives:
+        drawn = thinned(life)
+        span = drawn.ranges["task00"]
+        ranges = {**drawn.ranges, "task00": replace(span, high=span.low)}
+        constant.append(replace(life, seen=msgspec.structs.replace(drawn, ranges=ranges)))
+    for lives, tasks in ((material.lives, 2), (constant, 1)):
+        (profile,) = draw("profiles", with_lives(material, lives)).data["profiles"]
+        assert (profile["n"], profile["tasks"]) == (2, tasks)
+
+
+def test_crosses_mark_the_best_also_where_lower_is_better(told: Tell) -> None:
+    material = told(2, 1, ("keeper",))
+    one = material.lives[0]
+    turned = msgspec.structs.replace(thinned(one), lower=frozenset(one.score.tasks))
+    lower = with_lives(material, [replace(one, seen=turned)])
+    for given_, choose in ((material, max), (lower, min)):
+        for panel in draw("experts", given_).data["panels"]:
+            assert panel["best"][1] == choose(panel["learner"].y)
+            assert all(expert["best"][1] == choose(expert["line"].y) for expert in panel["experts"])
+
+
+# --- nothing is hidden by its name -----------------------------------------------------------------
+
+
+def with_metric(material: GroupedSurvey, name: str) -> GroupedSurvey:
+    declared = material.survey.metrics
+    more = {**declared, name: replace(declared["forward_transfer"], name=name)}
+    return GroupedSurvey(replace(material.survey, metrics=more), material.groups, material.apart)
+
+
+def test_a_metric_whose_name_begins_another_hides_nothing(material: GroupedSurvey) -> None:
+    before = figure_metrics(material, View())
+    for name in material.survey.metrics:
+        for end in range(1, len(name)):
+            if name[:end] not in material.survey.metrics:
+                assert figure_metrics(with_metric(material, name[:end]), View()) == (*before, name[:end])
+
+
+@pytest.mark.parametrize("name", ["forward_transfer_mine", "performance_maintenance_2", "sample_efficiency_"])
+def test_a_metric_whose_name_begins_like_another_is_shown(material: GroupedSurvey, name: str) -> None:
+    more = with_metric(material, name)
+    assert name in figure_metrics(more, View())
+    assert name in [column.name for column in tables.lifetimes(more).columns]
+
+
+def test_a_metric_that_only_a_file_of_scores_knows_is_in_the_tables(material: GroupedSurvey, tmp_path: Path) -> None:
+    facts = json.loads(json.dumps(material.survey.facts()))
+    for one in facts["lifetimes"]:
+        one["metrics"]["mystery"] = one["metrics"]["mean_learning_performance"]
+    (tmp_path / "scores.json").write_text(json.dumps(facts))
+    found = gather([tmp_path / "scores.json"])
+    page, _ = html.body(report_of(found))
+    assert "mystery" in page
+    for kind in FIGURES:
+        drawn = drawn_if_any(kind, found)
+        assert drawn is None or drawn.body
+
+
+def test_a_second_reading_is_left_to_tables_unless_it_is_asked_for(material: GroupedSurvey) -> None:
+    shown = figure_metrics(material, View())
+    assert "forward_transfer" in shown
+    assert "forward_transfer_contrast" not in shown
+    assert figure_metrics(material, View(metrics=("forward_transfer_contrast",))) == ("forward_transfer_contrast",)
+
+
+# --- flags travel ----------------------------------------------------------------------------------
+
+
+LATE = [Flag("late"), Flag.of_some("late", 1, 3), Flag.of_some("late", 2, 3)]
+
+
+@given(st.lists(st.lists(st.sampled_from([*LATE, "again"]))))
+def test_a_flag_counts_each_lifetime_once(each: list[list[str]]) -> None:
+    found = {one.flag: one.n for one in flags_in(each)}
+    assert found.get("late", 0) == sum(any(flag in LATE for flag in flags) for flags in each)
+    assert found.get("again", 0) == sum("again" in flags for flags in each)
+
+
+def test_many_reasons_for_leaving_values_out_are_counted_as_one() -> None:
+    each = [[Flag.of_missing(f"task{number}: it never recovered", number, 9)] for number in range(1, 5)]
+    assert flags_in(each[:2]) == tuple(Flagged(f"left out: task{n}: it never recovered", 1) for n in (1, 2))
+    assert flags_in(each) == (Flagged("left out for several reasons", 4),)
+
+
+def test_a_flag_is_in_the_table_of_the_group_and_in_its_figure(material: GroupedSurvey) -> None:
+    panels = draw("metrics", material).data["panels"]
+    for at, group in enumerate(material.groups):
+        judged = tables.metrics(material, group)
+        note = judged.note + tables.metrics(material, group, judged=False).note
+        for name, one in group.estimates.items():
+            for flag in flags_of(material.of_group(group), name):
+                assert one.mean is None or f"{flag.flag} ({flag.n})" in note
+        for panel in panels:
+            assert panel["values"][at]["flags"] == flags_of(material.of_group(group), panel["metric"])
+
+
+# --- the same numbers in every output -----------------------------------------------------------------
+
+
+def test_the_page_draws_what_the_files_draw(material: GroupedSurvey) -> None:
+    main, _ = html.body(report_of(material))
+    for kind in ("metrics", "stability-plasticity", "profiles"):
+        try:
+            drawn = FIGURES[kind].draw(material, None, Canvas(width=600, size=12, title="", spread=1.5))
+        except NothingToDraw:
+            continue
+        assert drawn.body in main, kind
+
+
+def test_a_share_that_is_absent_has_no_bar(material: GroupedSurvey) -> None:
+    drawn = drawn_if_any("shares", material)
+    if drawn is None:
+        return
+    every = [share for one in drawn.data["outlines"] for share in one["shares"]]
+    assert drawn.body.count("not measured") == every.count(None)
+    assert drawn.body.count("<title>") == len(every) - every.count(None)
+
+
+def test_the_transfer_of_a_pair_forwards_and_backwards_is_two_pictures(material: GroupedSurvey) -> None:
+    drawn = draw("transfer", material, size=12)
+    found = drawn.data["matrices"]
+    for one in found:
+        assert f"{one.metric.partition('_')[0].capitalize()}: {one.meaning}" in drawn.body
+    assert drawn.body.count("<title>") == sum(np.isfinite(one.cells).sum() for one in found)
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_json_gives_the_data_that_was_drawn(run_folder: Callable[..., Path], tmp_path: Path, kind: str) -> None:
+    run = run_folder(3, 2)
+    target = tmp_path / "x.svg"
+    done = run_verb("figure", kind, run, "--to", target, "--json", tmp_path / "x.json")
+    if kind in ("capabilities", "performance-cost"):  # nothing here is scored by framework-2019, nor timed
+        assert isinstance(done.exception, PerdureError)
+        assert not target.exists()
+        return
+    assert done.exit_code == 0, done.output
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    said = json.loads((tmp_path / "x.json").read_text(), parse_constant=refuse)
+    drawn = draw(kind, gather([run], look=partial(thin_lifetime, columns=1500)))
+    assert said["data"] == json.loads(json.dumps(drawn.as_json()))
+    assert drawn.body in target.read_text()
