@@ -47,7 +47,7 @@ def metric_pages() -> dict[str, str]:
 
 def _bound() -> Iterator[tuple[str, str, Metric]]:
     """Preset, id and declaration; the standard first."""
-    from perdure.metrics.engine.load import chosen
+    from perdure.metrics.engine.declare import chosen
     from perdure.metrics.engine.presets import PRESETS
 
     for preset in PRESETS:

@@ -126,7 +126,7 @@ def _anchor(preset: Preset) -> str:
 
 
 def _preset(one: Preset) -> str:
-    from perdure.metrics.engine.load import chosen
+    from perdure.metrics.engine.declare import chosen
     from perdure.metrics.engine.presets import headline
     from perdure.stats.sentences import rule_of
 

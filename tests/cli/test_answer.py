@@ -10,9 +10,8 @@ from tests.stats.lives import BARS, altered, life, lives, normal, pool
 from perdure.cli.answer import Depth, show_answers
 from perdure.frozen import replace
 from perdure.gather.model import Survey
-from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.measure import Measured
-from perdure.metrics.engine.metric import Bar
+from perdure.metrics.engine.metric import Bar, Flag
 from perdure.stats.groups import groups
 
 Capture = pytest.CaptureFixture[str]

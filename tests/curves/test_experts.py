@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import perdure
-from perdure.curves.build import expert_logs
-from perdure.curves.experts import Experts, joined, read_experts, seconds_learning
+from perdure.curves.experts import Experts, expert_logs, merge_experts, read_experts, seconds_learning
 from perdure.curves.model import Prep
 from perdure.errors import LogError, NotALog
 from perdure.frozen import replace
@@ -52,8 +51,8 @@ def test_experts_given_in_two_ways_count_once_and_all_others_are_kept(tmp_path: 
     written(tmp_path, "two", "a_1")
     first, both = read_experts([tmp_path / "one"]), read_experts([tmp_path / "one", tmp_path / "two"])
     in_memory = replace(both.lifetimes[0], id="in memory", path=None)
-    assert [one.id for one in joined(first, both).lifetimes] == ["one", "two"]
-    assert [one.id for one in joined(first, Experts((in_memory,))).lifetimes] == ["one", "in memory"]
+    assert [one.id for one in merge_experts(first, both).lifetimes] == ["one", "two"]
+    assert [one.id for one in merge_experts(first, Experts((in_memory,))).lifetimes] == ["one", "in memory"]
 
 
 TABLE = "lifetime,role,env,block_type,reward\n" + "".join(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perdure.curves.arrays import Moments, moments, slope
+from perdure.curves.arrays import moments, slope
 from perdure.curves.build import curves
 from perdure.curves.model import Curve
 from perdure.metrics.engine.contract import lifetime_of
@@ -47,7 +47,7 @@ def test_the_error_of_a_slope_is_that_of_what_the_line_leaves(first: float, coun
     index = np.arange(count)
     values = np.random.default_rng(count).normal(0.01 * index, 1.0)
     values[0] = first  # from which all others are counted
-    line = Moments(*moments(values))
+    line = moments(values)
     rise, height = np.polyfit(index, values, 1)
     left = ((values - rise * index - height) ** 2).sum()
     expected = np.sqrt(left / (count - 2) / ((index - index.mean()) ** 2).sum())
@@ -56,7 +56,7 @@ def test_the_error_of_a_slope_is_that_of_what_the_line_leaves(first: float, coun
 
 
 def test_a_line_leaves_nothing() -> None:
-    straight, level = (Moments(*moments(rise * np.arange(20.0) + 0.1)) for rise in (3.0, 0.0))
+    straight, level = ((moments(rise * np.arange(20.0) + 0.1)) for rise in (3.0, 0.0))
     assert straight.slope_error == pytest.approx(0.0, abs=1e-6)
     assert (level.slope, level.slope_error) == (0.0, 0.0)
 

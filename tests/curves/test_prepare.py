@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from perdure.curves.arrays import Array
 from perdure.curves.model import Range, Window
-from perdure.curves.prepare import WINDOWS, clamp, scale, smooth, spans, width_for, window_means
+from perdure.curves.prepare import WINDOWS, clamp, scale, smooth, width_for, window_means
 
 NAMES: list[Window] = ["flat", "hanning", "hamming", "bartlett", "blackman"]
 
@@ -146,8 +146,3 @@ def test_a_range_without_width_carries_no_information() -> None:
 def test_values_beyond_given_bounds_are_not_clipped_by_scaling() -> None:
     np.testing.assert_allclose(scale(np.array([-1.0, 3.0]), Range(0, 1)), [-99, 301])
     np.testing.assert_allclose(clamp(np.array([-1.0, 0.5, 3.0]), Range(0, 1)), [0, 0.5, 1])
-
-
-def test_spans_are_the_extremes_of_each_block() -> None:
-    low, high = spans(np.array([1.0, 3.0, 2.0, 5.0, 4.0]), np.array([0, 3, 5]))
-    assert (low.tolist(), high.tolist()) == ([1.0, 4.0], [3.0, 5.0])

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from tests.metrics.new_definitions import Life, Part
 
-from perdure.curves.experts import Experts
+from perdure.curves.experts import Experts, compare_with_experts
 from perdure.curves.model import Prep
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.metrics.engine.score import Score
@@ -127,7 +127,7 @@ def test_values_are_those_of_the_definitions(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_lives_scored_together_have_the_values_of_the_definitions(seed: int) -> None:
+def test_lives_scored_by_one_scorer_have_the_values_of_the_definitions(seed: int) -> None:
     rng = np.random.default_rng([7, seed])
     first = random_case(rng)
     lives = [first] + [
@@ -139,9 +139,9 @@ def test_lives_scored_together_have_the_values_of_the_definitions(seed: int) -> 
         for _ in range(4)
     ]
     logs = [lifetime_of(f"life {number}", list(one.parts), dict(one.bounds)) for number, one in enumerate(lives)]
-    together = Scorer(None, experts_of(first)).scored_together((one, None) for one in logs)
-    for (found, _), life in zip(together, lives, strict=True):
-        assert_agrees(found, life)
+    scorer = Scorer(None, experts_of(first))
+    for log, life in zip(logs, lives, strict=True):
+        assert_agrees(scorer.score(log), life)
 
 
 def one_task(own: list[float], expert: list[float], **how: Any) -> Score:
@@ -200,7 +200,7 @@ def test_noise_is_added_to_the_learner_alone_after_scaling() -> None:
     prep = Prep(noise=1.0, noise_seed=4, bounds={"t": (0.0, 1.0)})
     scorer = Scorer(Settings(prep=prep), beside)
     score, curves = scorer.scored(lifetime_of("life", parts))
-    (pair,) = curves.beside("t", (0,))
+    (pair,) = compare_with_experts(curves, "t", (0,))
     assert pair.expert_mean == pytest.approx(51.0)
     assert pair.mean == pytest.approx(float(curves.over((0,)).values.mean()))
     assert score["relative_performance"] == pytest.approx(pair.mean / pair.expert_mean)

@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 from perdure.metrics.engine.contract import check_metric
-from perdure.metrics.engine.load import from_file
+from perdure.metrics.engine.declare import from_file
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "metric"
 

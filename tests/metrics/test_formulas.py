@@ -15,8 +15,15 @@ from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.metrics import METRICS
-from perdure.metrics.engine.arithmetic import BELOW, contrast, lift_contrast, ratio, student_975, theil_sen
-from perdure.metrics.engine.combine import transfer_ratios
+from perdure.metrics.engine.arithmetic import (
+    BELOW,
+    contrast,
+    lift_contrast,
+    ratio,
+    student_975,
+    theil_sen,
+    transfer_ratios,
+)
 from perdure.metrics.engine.contract import lifetime_of
 from perdure.metrics.engine.measure import Measured, measure
 from perdure.metrics.engine.metric import NoValue, Value

@@ -9,8 +9,7 @@ from tests.stats.lives import lives, normal, pool
 
 from perdure.frozen import replace
 from perdure.metrics import METRICS
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.questions import Words
+from perdure.metrics.engine.metric import Bar, Words
 from perdure.stats.answer import alike, answer, answers, asked, better, keeping, questions
 from perdure.stats.difference import Comparison, Difference
 from perdure.stats.groups import groups

@@ -15,8 +15,7 @@ from tests.metrics import new_definitions as oracle
 from tests.stats.lives import altered, beside_experts, lives, normal
 
 from perdure.frozen import replace
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.questions import Words
+from perdure.metrics.engine.metric import Bar, Words
 from perdure.stats.decide import EQUAL, decide
 from perdure.stats.estimate import estimate
 from perdure.stats.model import Decision

@@ -14,8 +14,7 @@ from tests.stats.lives import BARS, life, lives, normal
 
 from perdure.errors import PerdureError
 from perdure.frozen import replace
-from perdure.metrics.engine.flag import Flag
-from perdure.metrics.engine.metric import Bar
+from perdure.metrics.engine.metric import Bar, Flag
 from perdure.stats.estimate import estimate as estimate_of
 from perdure.stats.estimate import estimates
 from perdure.stats.model import Estimate

@@ -10,9 +10,8 @@ from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life
 
 from perdure.frozen import replace
-from perdure.metrics.engine.blocks import BlockSummary
 from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.score import BlockSummary, Score
 from perdure.scenario.model import Block
 from perdure.stats.decide import decide
 from perdure.stats.interval import Interval, interval_of, part_of, signed_rank_test, within_life

@@ -16,7 +16,7 @@ from perdure.curves.experts import Experts, read_experts
 from perdure.errors import LogError, NotALog
 from perdure.frozen import replace
 from perdure.gather.find import find_lifetimes
-from perdure.gather.serving import read_own
+from perdure.gather.worker import read_own_experts
 from perdure.log.manifest import MANIFEST
 from perdure.log.model import Lifetime
 from perdure.log.places import taskinfo_file
@@ -134,7 +134,7 @@ def write_run(run: Path, folder: Path, protocol: Mapping[str, str]) -> Written:
 def _experts(place: Path, options: Options) -> Experts:
     """The experts that the protocol of a run folder plans, or everything at a place that is not one."""
     if (place / "lives").is_dir():
-        return read_own(find_lifetimes([place], options=options).experts, options)
+        return read_own_experts(find_lifetimes([place], options=options).experts, options)
     return read_experts([place], options)
 
 

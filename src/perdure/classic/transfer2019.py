@@ -17,10 +17,9 @@ from perdure.classic.framework2019 import (
     stated,
 )
 from perdure.curves.model import Curve, Curves, Expert
-from perdure.metrics.engine.combine import flat
+from perdure.metrics.engine.arithmetic import flat
 from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import ADAPTING, NoValue, Value
-from perdure.metrics.engine.questions import Words
+from perdure.metrics.engine.metric import ADAPTING, NoValue, Value, Words
 from perdure.scenario.sites import Site
 
 __all__ = [

@@ -13,7 +13,7 @@ from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
-    from perdure.gather.surveyor import Look
+    from perdure.gather.worker import CurveHook
     from perdure.settings import Settings
 
 __all__ = [
@@ -41,7 +41,7 @@ def surveyed(
     settings: Settings,
     quiet: bool,
     *,
-    look: Look | None = None,
+    look: CurveHook | None = None,
     jobs: int | None = None,
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,

@@ -1,12 +1,11 @@
-"""What arrays of values come to, each row by itself: means, ends, slopes, and blocks stitched together."""
+"""Levels, slopes and moments of a sequence of values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -17,154 +16,128 @@ __all__ = [
     "dot",
     "gathered",
     "late",
+    "many_differ",
     "mean",
     "moments",
     "near",
-    "peak",
     "slope",
     "slope_through",
     "start",
     "terminal",
-    "total",
-    "until_peak",
 ]
 
 Array = npt.NDArray[np.float64]
-_AT_ONCE = 1 << 16  # values looked at in one go where many are, so that nothing of their length is made
+_ENOUGH = 20  # different values, which two lifetimes do not share by chance
+_GLANCE = 1 << 10  # values among which nearly always enough differ
 
 
-def slope(values: Array) -> Any:
-    """The least-squares slope of values over their index; 0 for fewer than two."""
-    return _slope(moments(values)[3], values.shape[-1])
+def mean(values: Array) -> float:
+    """Return the mean; for short blocks in a third of the time of `values.mean()`."""
+    return float(np.add.reduce(values)) / len(values)
 
 
-def _slope(turned: Any, count: float) -> Any:
-    return turned * 12 / (count * (count * count - 1)) if count > 1 else turned * 0.0
+def terminal(values: Array) -> float:
+    """Return the mean of the last tenth, from index `9n div 10` on."""
+    return mean(values[9 * len(values) // 10 :])
 
 
-def moments(values: Array) -> tuple[Any, ...]:
-    """The numbers of `Moments`."""
-    count, first = values.shape[-1], values[..., :1]
-    above: Any = 0.0
-    turned: Any = 0.0
-    squares: Any = 0.0
-    for passed in range(0, count, _AT_ONCE):
-        part = values[..., passed : passed + _AT_ONCE] - first  # so that equal values have a slope of 0
-        length, total = part.shape[-1], part.sum(axis=-1)
-        behind = passed + (length - count) / 2  # how far the middle of this part lies from the middle of all
-        above = above + total
-        turned = turned + (dot(_centred_index(length), part) + behind * total)
-        squares = squares + np.multiply(part, part, out=part).sum(axis=-1)
-    return above * 0.0 + count, first[..., 0], above, turned, squares
+def start(values: Array) -> float:
+    """Return the mean of the first tenth, at least one value."""
+    return mean(values[: max(1, len(values) // 10)])
 
 
-class Moments(NamedTuple):
-    """What slopes need to know of values that follow one another."""
+def late(values: Array) -> float:
+    """Return the mean of the tenth before the last; below ten values, of the last tenth."""
+    count = len(values)
+    return mean(values[8 * count // 10 : 9 * count // 10]) if count >= 10 else terminal(values)
 
-    length: float
+
+def near(target: float) -> float:
+    """Return the value from which `target` counts as reached, so that rounding decides nothing."""
+    return target - 1e-9 * max(1.0, abs(target))
+
+
+class Moments(msgspec.Struct, frozen=True):
+    """Sums over successive values that determine their least-squares line."""
+
+    length: int
     first: float
     above: float
-    """How far they lie above the first one, summed; …"""
+    """Sum of the differences from the first value."""
     turned: float
-    """… summed by their index, counted from its middle; …"""
+    """Sum of these differences times their index, counted from the middle."""
     squares: float
-    """… and squared, summed."""
+    """Sum of the squared differences."""
 
     @property
     def slope(self) -> float:
-        """The least-squares slope over their index; 0 for fewer than two."""
-        return float(_slope(self.turned, self.length))
+        """Least-squares slope over the index; 0 for fewer than two values."""
+        return self.turned * 12 / _spread(self.length) if self.length > 1 else 0.0
 
     @property
     def slope_error(self) -> float:
-        """The standard error of that slope; of three values or more."""
-        # What is left of the squares cancels only where the line is all there is: the first value is one of them.
+        """Standard error of the slope, for three values or more."""
         left = self.squares - self.above * self.above / self.length - self.slope * self.turned
-        count = self.length
-        return math.sqrt(max(left, 0.0) / (count - 2) * 12 / (count * (count * count - 1)))
+        return math.sqrt(max(left, 0.0) / (self.length - 2) * 12 / _spread(self.length))
+
+
+def _spread(count: int) -> float:
+    """Return twelve times the sum of squared deviations of 0 … count − 1 from their mean."""
+    return float(count) * (float(count) * count - 1)
+
+
+def moments(values: Array) -> Moments:
+    """Return the moments of one value or more."""
+    above = values - values[0]  # so that equal values have a slope of exactly 0
+    index = np.arange(len(values), dtype=np.float64) - (len(values) - 1) / 2
+    return Moments(len(values), float(values[0]), float(above.sum()), dot(index, above), dot(above, above))
+
+
+def slope(values: Array) -> float:
+    """Return the least-squares slope over the index; 0 for fewer than two values."""
+    return moments(values).slope
 
 
 def slope_through(pieces: Sequence[Moments]) -> float:
-    """The least-squares slope of values over their index, told piece by piece; 0 for fewer than two."""
-    lengths, firsts, above, turned, _ = np.array(pieces).T
-    count = int(lengths.sum())
+    """Return the least-squares slope of several pieces joined; 0 for fewer than two values."""
+    count = sum(piece.length for piece in pieces)
     if count < 2:
         return 0.0
-    behind = np.cumsum(lengths) - lengths + (lengths - count) / 2
-    total = turned + behind * (above + lengths * (firsts - firsts[0]))
-    return float(total.sum() * 12 / (count * (count * count - 1)))
+    total, passed = 0.0, 0
+    for piece in pieces:
+        behind = passed + (piece.length - count) / 2
+        total += piece.turned + behind * (piece.above + piece.length * (piece.first - pieces[0].first))
+        passed += piece.length
+    return total * 12 / _spread(count)
 
 
-def peak(values: Array) -> Any:
-    """The largest value."""
-    return values.max(axis=-1)
+def deviations(values: Array) -> tuple[float, float]:
+    """Return the sums of squared deviations from the mean, and of products of neighbouring deviations."""
+    if not len(values):
+        return 0.0, 0.0
+    away = values - mean(values)
+    return dot(away, away), dot(away[1:], away[:-1])
 
 
-def until_peak(values: Array) -> Any:
-    """How many experiences it takes to reach the largest value, up to rounding, counted from 1."""
-    return (values >= near(peak(values))[..., np.newaxis]).argmax(axis=-1) + 1
+def dot(first: Array, second: Array) -> float:
+    """Return the sum of the products.
 
-
-def total(values: Array) -> Any:
-    """The sum of all values."""
-    return values.sum(axis=-1)
-
-
-def deviations(values: Array) -> tuple[Any, Any]:
-    """The squared deviations from the mean, and the products of neighbouring ones, summed."""
-    if not values.shape[-1]:
-        return total(values), total(values)
-    away = values - mean(values)[..., np.newaxis]
-    return dot(away, away), dot(away[..., 1:], away[..., :-1])
-
-
-def mean(values: Array) -> Any:
-    """What `values.mean()` says, in a third of the time for a short block: there are thousands of them."""
-    return np.add.reduce(values, axis=-1) / values.shape[-1]
-
-
-def terminal(values: Array) -> Any:
-    """The mean of the last tenth, from index `9n div 10` on."""
-    return mean(values[..., 9 * values.shape[-1] // 10 :])
-
-
-def start(values: Array) -> Any:
-    """The mean of the first tenth, which is one value or more."""
-    return mean(values[..., : max(1, values.shape[-1] // 10)])
-
-
-def late(values: Array) -> Any:
-    """The mean of the tenth before the last; of fewer than ten values, what `terminal` says."""
-    count = values.shape[-1]
-    return mean(values[..., 8 * count // 10 : 9 * count // 10]) if count >= 10 else terminal(values)
-
-
-def near(target: Any) -> Any:
-    """From where on a value counts as having reached `target`, so that rounding decides nothing."""
-    most = max(1.0, abs(target)) if isinstance(target, float) else np.maximum(1.0, np.abs(target))
-    return target - 1e-9 * most
-
-
-def dot(first: Array, second: Array) -> Any:
-    """The sum of the products.
-
-    Not by `@`: BLAS shares long vectors with threads that then spin, and keep a core from the process beside this.
+    BLAS (`@`) gives long vectors to threads that then spin and take a core from the other processes.
     """
-    return (first * second).sum(axis=-1)
-
-
-@lru_cache(maxsize=4)
-def _centred_index(count: int) -> Array:
-    """The numbers 0 … count − 1, less their mean; blocks of a life often share their length."""
-    index = np.arange(count, dtype=np.float64) - (count - 1) / 2
-    index.flags.writeable = False
-    return index
+    return float((first * second).sum())
 
 
 def gathered(values: Array, starts: npt.NDArray[np.int64], blocks: Sequence[int]) -> Array:
-    """The values of the blocks, stitched along the last axis; those of a single block are a view."""
+    """Return the values of the blocks, joined; the values of a single block are a view."""
     if len(blocks) == 1:
-        return values[..., starts[blocks[0]] : starts[blocks[0] + 1]]
-    stitched = np.concatenate([values[..., starts[index] : starts[index + 1]] for index in blocks], axis=-1)
-    stitched.flags.writeable = False  # other formulas may read it too
-    return stitched
+        return values[starts[blocks[0]] : starts[blocks[0] + 1]]
+    joined = np.concatenate([values[starts[index] : starts[index + 1]] for index in blocks]) if blocks else values[:0]
+    joined.flags.writeable = False  # formulas share it
+    return joined
+
+
+def many_differ(values: Array) -> bool:
+    """Return whether enough values differ that the same values elsewhere are a copy."""
+    if len(np.unique(values[:_GLANCE])) >= _ENOUGH:
+        return True
+    return len(values) > _GLANCE and len(np.unique(values)) >= _ENOUGH

@@ -1,100 +1,45 @@
-"""From a lifetime and its experts to curves that can be compared."""
+"""Prepare a lifetime and its experts: from rows to curves that can be compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from hashlib import blake2b
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import TypeVar
 from zlib import crc32
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.arrays import Array, gathered
-from perdure.curves.copies import differ, many_differ
-from perdure.curves.experts import ExpertLog, expert_log, matching, scaled_for
-from perdure.curves.from_matrix import matrix_curves
-from perdure.curves.joined import Joined
-from perdure.curves.lives import (
-    Asked,
-    Directed,
-    Life,
-    Measured,
-    life_of,
-    oriented_blocks,
-    passage_of,
-    way_of,
+from perdure.curves.arrays import Array
+from perdure.curves.experts import (
+    ExpertLog,
+    direction_of,
+    expert_log,
+    learned_task,
+    match_experts,
+    oriented,
+    scale_expert,
+    values_of,
 )
-from perdure.curves.model import LOWEST, SCALED, Curves, Expert, Prep, Range, Ranges
-from perdure.curves.prepare import clamp, scale, smooth
-from perdure.curves.prepared import Prepared
-from perdure.curves.ranges import (
-    as_one,
-    found_ranges,
-    own_task,
-    percentiles,
-    spans_by_task,
-)
-from perdure.curves.together import Together, short_blocks
-from perdure.curves.unsmoothed import Step, Unsmoothed, each_block
-from perdure.errors import LogError
+from perdure.curves.model import Curves, Prep, Range
+from perdure.curves.prepare import clamp, prepare_blocks, scale, smooth
+from perdure.errors import LogError, MetricError
 from perdure.frozen import replace
+from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage
-from perdure.log.variants import Settled, settle
-from perdure.scenario.model import Scenario
+from perdure.log.variants import Settled, settle, task_of
+from perdure.scenario.model import Block, Task
 
-__all__ = ["alike", "curves", "expert_logs"]
+__all__ = ["Directed", "Measured", "curves", "matrix_curves"]
 
-_AT_ONCE = 1 << 20  # values prepared as one array, the experts' beside them
-
-
-def expert_logs(
-    experts: Sequence[Lifetime],
-    measure: str | Mapping[str, str],
-    direction: Direction | Mapping[str, Direction],
-    prep: Prep,
-    saturations: Mapping[str, float] | None = None,
-    settled: Settled | None = None,
-) -> tuple[tuple[ExpertLog, ...], tuple[tuple[str, str], ...]]:
-    """The experts smoothed, once for all lifetimes, and those that cannot serve with the reason.
-
-    Where parameters make tasks, `settled` is what sets are called in these experts and in those lifetimes.
-    """
-    served: list[ExpertLog] = []
-    left_out: list[tuple[str, str]] = []
-    known: dict[tuple[str, bytes], list[tuple[Lifetime, str]]] = {}
-    for expert in experts:
-        place = str(expert.path or expert.id)
-        try:
-            log = expert_log(expert, measure, direction, prep, settled)
-        except LogError as problem:
-            left_out.append((place, str(problem)))
-            continue
-        alike = known.setdefault((log.task, blake2b(log.measured.tobytes()).digest()), [])
-        telling = many_differ(log.measured)
-        original = next((there for one, there in alike if _is_copy(expert, one, there != place, telling)), None)
-        if original is None:
-            alike.append((expert, place))
-            served.append(log)
-        else:  # two copies would count as two experts, and make an interval narrower than it is
-            left_out.append((place, f"{place}: a copy of {original} (the same values), which counts once"))
-    nothing, start = np.empty(0), np.zeros(1, dtype=np.int64)
-    for task, value in (saturations or {}).items():
-        stated = -value if way_of(task, measure, direction) == "lower" else value
-        served.append(ExpertLog("info.json", task, nothing, nothing, start, (), _no_numbers, saturation=float(stated)))
-    return tuple(served), tuple(left_out)
-
-
-def _is_copy(expert: Lifetime, other: Lifetime, elsewhere: bool, telling: bool) -> bool:
-    """Return whether an expert with the values of another one is a copy of it: by its id, or by `telling` values."""
-    if expert.id == other.id and elsewhere:
-        return True
-    return telling and not differ(expert.learner, other.learner) and not differ(expert.seed, other.seed)
-
-
-def _no_numbers() -> npt.NDArray[np.int64]:
-    return np.empty(0, dtype=np.int64)
+Measured = str | Mapping[str, str]
+"""The measure, or that of each task."""
+Directed = Direction | Mapping[str, Direction]
+"""Which values are better, or which are for each measure."""
+_Bounds = TypeVar("_Bounds")
+_LARGEST = 1e300  # ranges and sums of larger values overflow
 
 
 def curves(
@@ -106,192 +51,178 @@ def curves(
     direction: Directed | None = None,
     settled: Settled | None = None,
 ) -> Curves:
-    """The lifetime smoothed, clamped and scaled, with the experts of its tasks on the same scale.
+    """Return the lifetime smoothed, clamped and scaled, with the experts of its tasks on the same scale.
 
-    Ranges come from the learner's smoothed learning values, its evaluation values and its experts'
-    smoothed learning values together, unless bounds are given, or recorded in the log's manifest for
-    its first measure. `direction` overrules the log's own. A mapping gives each task a measure of its
-    own, and each measure its direction. `settled` is what parameter sets are called, for those who compare
-    several lifetimes; without it this one and its experts are settled together. What only an accuracy
-    matrix tells stays as measured.
+    Ranges come from the learner's smoothed learning values, its evaluation values and its experts' smoothed learning
+    values together, unless bounds are given, or recorded in the log's manifest for its first measure. An accuracy
+    matrix stays as measured.
+
+    Parameters
+    ----------
+    lifetime
+        A lifetime as recorded.
+    prep
+        Settings of the preparation.
+    experts
+        Experts of any tasks; those of the lifetime's tasks are used.
+    measure
+        The measure, or a mapping that gives each task its own. The log's first by default.
+    direction
+        Which values are better, instead of the log's own statement; for several measures, of each.
+    settled
+        Names of the parameter sets, if several lifetimes are compared; by default they are settled for this lifetime
+        and its experts.
     """
     prep = prep or Prep()
-    prep = replace(prep, variants=prep.variants or lifetime.variants)
+    if prep.variants is None:
+        prep = msgspec.structs.replace(prep, variants=lifetime.variants)
     measure = lifetime.measured(measure)
     direction = direction or (lifetime.measures[measure] if isinstance(measure, str) else lifetime.measures)
+    if not isinstance(measure, str) and prep.scale == "run":
+        raise MetricError("tasks with different measures have no common range", "use --scale task")
     if settled is None and prep.variants == "params":
-        settled = settle([lifetime.sets, *(one.sets for one in experts if isinstance(one, Lifetime))])
+        settled = settle([lifetime.sets, *(expert.sets for expert in experts if isinstance(expert, Lifetime))])
     logs = [
-        one if isinstance(one, ExpertLog) else expert_log(one, measure, direction, prep, settled) for one in experts
+        expert if isinstance(expert, ExpertLog) else expert_log(expert, measure, direction, prep, settled)
+        for expert in experts
     ]
-    return next(alike([lifetime], Asked(measure, direction, prep, settled), logs))[0]
+    passage = _passage(lifetime, measure, prep, settled)
+    if isinstance(passage, MatrixPassage):
+        return matrix_curves(passage, lifetime.id, direction_of("", passage.measures, direction))
+    return _prepare(lifetime, passage, prep, direction, logs)
 
 
-def alike(lifetimes: Iterable[Lifetime], asked: Asked, experts: Sequence[ExpertLog]) -> Iterator[list[Curves]]:
-    """The curves of lifetimes in order, neighbours of the same blocks together: they are prepared as one array.
-
-    A life by itself gets the same curves to the last digit.
-    """
-    beside = sum(len(one.smoothed) for one in experts)
-    group: list[Life] = []
-    for lifetime in lifetimes:
-        passage = passage_of(lifetime, asked)
-        if isinstance(passage, MatrixPassage):
-            if group:
-                yield _prepared(group, asked, experts)
-                group = []
-            yield [matrix_curves(passage, lifetime.id, way_of("", passage.measures, asked.direction))]
-            continue
-        life = life_of(lifetime, passage, asked, group[0] if group else None)
-        size = len(life.values) + beside
-        if group and (not life.like(group[0]) or (len(group) + 1) * size > _AT_ONCE):
-            yield _prepared(group, asked, experts)
-            group = []
-        group.append(life)
-    if group:
-        yield _prepared(group, asked, experts)
+def _passage(lifetime: Lifetime, measure: Measured, prep: Prep, settled: Settled | None) -> Passage:
+    if prep.variants != "agnostic" or prep.suffix == "last":
+        return lifetime.passage(measure, prep.variants, settled)
+    whole = pl.col("task_name").cast(pl.String)
+    cut = lifetime.experiences.with_columns(whole.str.split("_").list.first().cast(pl.Categorical()))
+    return replace(lifetime, experiences=cut).passage(measure, "name")
 
 
-def _prepared(group: Sequence[Life], asked: Asked, logs: Sequence[ExpertLog]) -> list[Curves]:
-    """Lives of the same blocks as curves: arrays with a row for each."""
-    first, count, prep = group[0], len(group), asked.prep
-    blocks, starts, given = first.passage.scenario.blocks, first.starts, first.given
-    tasks = tuple(dict.fromkeys(block.task for block in blocks))
-    known_as = {task.label: task for task in first.passage.scenario.tasks}
-    matched = {task: found for task in tasks if (found := matching(known_as[task], logs, prep))}
+def matrix_curves(passage: MatrixPassage, lifetime: str, direction: Direction = "higher") -> Curves:
+    """Return an accuracy matrix as curves, neither smoothed nor scaled, without experts."""
+    values = oriented(passage.values, direction)
+    rows = oriented(passage.matrix.values, direction)
+    return Curves(
+        lifetime=lifetime,
+        passage=passage,
+        prep=Prep(window="none", scale="none"),
+        directions=dict.fromkeys(passage.matrix.tasks, direction),
+        values=values,
+        raw=values,
+        measured=values,
+        starts=passage.starts,
+        ranges={
+            task: Range(float(np.nanmin(row)), float(np.nanmax(row)))
+            for task, row in zip(passage.matrix.tasks, rows, strict=True)
+            if not np.isnan(row).all()
+        },
+    )
 
-    found_values = np.stack([life.values for life in group]) if count > 1 else first.values[np.newaxis]
-    measured = oriented_blocks(found_values, starts, blocks, first.ways)
+
+def _prepare(
+    lifetime: Lifetime, passage: Passage, prep: Prep, direction: Directed, logs: Sequence[ExpertLog]
+) -> Curves:
+    values, starts = values_of(passage, prep)
+    _check(lifetime, passage, values, starts)
+    blocks, tasks = passage.scenario.blocks, passage.scenario.tasks
+    labels = tuple(dict.fromkeys(block.task for block in blocks))
+    directions = {task.label: direction_of(task.label, passage.measures, direction) for task in tasks}
+    if prep.bounds is not None:
+        given = _given_ranges(lifetime, passage, prep.bounds, prep, directions)
+    else:
+        given = _recorded_ranges(lifetime, passage, prep, directions)
+    all_given = len(given) == len(labels)
+    matched = {task.label: match_experts(task, logs, prep) for task in tasks}
+    matched = {label: matched[label] for label in labels if matched[label]}
+
+    if len(set(directions.values())) == 1:
+        measured = oriented(values, directions[labels[0]])
+    else:
+        signs = [-1.0 if directions[block.task] == "lower" else 1.0 for block in blocks]
+        measured = values * np.repeat(signs, np.diff(starts))
     apart = [index for index, block in enumerate(blocks) if block.mode == "learn" or prep.smooth_evaluation]
     smoothed = smooth(measured, starts, apart, window=prep.window, width=prep.width, alignment=prep.alignment)
-
-    all_given = len(given) == len(tasks)
-    known = {task: [one] * count for task, one in given.items()}
-    steps: list[tuple[Step, Mapping[str, Range | Ranges]]] = []
-    clamps: dict[str, Range | Ranges] = {}
+    raw, clamps = measured, dict[str, Range]()
     if prep.clamp:
-        clamped = known if all_given else percentiles(smoothed, starts, blocks, matched) | known
-        clamps = {task: Ranges.of(found) for task, found in clamped.items()}
-        steps.append((clamp, clamps))
-        each_block(blocks, starts, smoothed, clamps, clamp, smoothed)
-    spanned = spans_by_task(smoothed, starts, blocks, {})
-    ranges = known if all_given else found_ranges(spanned, matched, clamps, prep) | known
-    by_life = [dict(zip(ranges, found, strict=True)) for found in zip(*ranges.values(), strict=True)]
-    unused = _unused_experts(logs, matched, tasks)
-    notes = [(*life.passage.notes, *_notes(found, prep), *unused) for life, found in zip(group, by_life, strict=True)]
+        clamps = (given if all_given else _percentiles(smoothed, starts, blocks, matched)) | given
+        smoothed, raw = (prepare_blocks(array, starts, blocks, clamps, clamp) for array in (smoothed, raw))
+    ranges = given if all_given else _found_ranges(smoothed, starts, blocks, matched, clamps, prep) | given
+    notes = (*passage.notes, *_range_notes(ranges, prep), *_expert_notes(logs, matched, labels))
     if prep.scale == "run":
-        by_life = [as_one(found, prep, first.ways[tasks[0]], all_given) for found in by_life]
-    bounds = {task: Ranges.of([found[task] for found in by_life]) for task in tasks}
+        ranges = _one_range(ranges, prep, directions[labels[0]], all_given)
     if prep.scale != "none":
-        steps.append((scale, bounds))
-        each_block(blocks, starts, smoothed, bounds, scale, smoothed)
-    noise = _noise(group, prep)
-    if noise is not None:
-        smoothed += noise
-    for array in (smoothed, measured):
+        smoothed, raw = (prepare_blocks(array, starts, blocks, ranges, scale) for array in (smoothed, raw))
+    noise = None
+    if prep.noise:
+        rng = np.random.default_rng([prep.noise_seed, crc32(lifetime.id.encode())])
+        noise = rng.normal(0.0, prep.noise, len(values))
+        smoothed, raw = smoothed + noise, raw + noise
+    for array in (smoothed, raw, measured):
         array.flags.writeable = False
-    unsmoothed = Unsmoothed(measured, smoothed, starts, blocks, frozenset(apart), steps, noise)
-    experts = {task: _scaled(found, task, bounds, clamps, prep, count) for task, found in matched.items()}
-    joined = Joined(
-        partial(_first, measured, starts),
-        count,
-        prep,
-        bounds,
-        clamps,
-        matched,
-        None if noise is None else partial(_first, noise, starts),
+    return Curves(
+        lifetime=lifetime.id,
+        passage=passage,
+        prep=prep,
+        directions=directions,
+        values=smoothed,
+        raw=raw,
+        measured=measured,
+        starts=starts,
+        ranges=ranges,
+        clamps=clamps,
+        noise=noise,
+        experts={
+            label: tuple(scale_expert(log, label, ranges, clamps, prep) for log in found)
+            for label, found in matched.items()
+        },
+        expert_logs=matched,
+        notes=notes,
     )
-    widths = {
-        task: [SCALED if prep.scale != "none" else found[task].high - found[task].low for found in by_life]
-        for task in tasks
-    }
-    floor = None if prep.scale == "none" else LOWEST
-    extents = [widths[block.task] for block in blocks]
-    among = Together(smoothed, unsmoothed.over, measured, starts, extents, floor) if count > 1 else None
-    return [
-        Curves(
-            lifetime=life.lifetime.id,
-            passage=_sharing(life.passage, first.passage.scenario),
-            prep=prep,
-            directions=first.ways,
-            prepared=Prepared(
-                smoothed[row],
-                partial(unsmoothed.of, row),
-                measured[row],
-                starts,
-                {} if among else short_blocks(smoothed[0], partial(unsmoothed.of, 0), starts, blocks, extents, floor),
-            ),
-            starts=starts,
-            ranges=by_life[row],
-            experts={task: tuple(one[row] for one in found) for task, found in experts.items()},
-            notes=notes[row],
-            among=among,
-            row=row,
-            joined=joined,
+
+
+def _check(lifetime: Lifetime, passage: Passage, values: Array, starts: npt.NDArray[np.int64]) -> None:
+    """Raise if no value counts, or one is too large to be averaged."""
+    if not len(passage.values):
+        dropped = ", ".join(f"{count} {why}" for why, count in passage.dropped.items() if count)
+        raise LogError(
+            f"no value of {passage.measure!r} counts" + (f" (dropped: {dropped})" if dropped else ""),
+            "choose another with --measure, or see perdure check",
+            where=lifetime.id,
         )
-        for row, life in enumerate(group)
-    ]
+    if max(values.max(), -values.min()) > _LARGEST:
+        at = int(np.abs(values).argmax())
+        block = int(np.searchsorted(starts, at, side="right")) - 1
+        task = passage.scenario.blocks[block].task
+        raise LogError(
+            f"a value of {values[at]:g}, and what lies beyond ±{_LARGEST:g} cannot be averaged",
+            "divide all values by a constant, or log nothing where a learner has diverged",
+            where=f"{lifetime.id}: block {block} ({task})",
+        )
 
 
-def _first(values: Array, starts: npt.NDArray[np.int64], blocks: Sequence[int], most: int) -> Array:
-    return gathered(values, starts, blocks)[:, :most]
-
-
-def _noise(group: Sequence[Life], prep: Prep) -> Array | None:
-    """What is added to the prepared values of each life, told by its name alone."""
-    if not prep.noise:
-        return None
-    seeds = [[prep.noise_seed, crc32(life.lifetime.id.encode())] for life in group]
-    return np.stack([np.random.default_rng(seed).normal(0.0, prep.noise, len(group[0].values)) for seed in seeds])
-
-
-def _sharing(passage: Passage, scenario: Scenario) -> Passage:
-    """The passage, with the very blocks of a scenario that has equal ones: what is found for them is then found."""
-    own = passage.scenario
-    if own.blocks is scenario.blocks and own.tasks is scenario.tasks:
-        return passage
-    return replace(passage, scenario=replace(own, blocks=scenario.blocks, tasks=scenario.tasks))
-
-
-def _scaled(
-    found: Sequence[ExpertLog],
-    task: str,
-    ranges: Mapping[str, Range | Ranges],
-    clamps: Mapping[str, Range | Ranges],
-    prep: Prep,
-    lives: int,
-) -> tuple[Sequence[Expert], ...]:
-    """Each expert of `task`, on the scale of each life."""
-    scaled: list[Sequence[Expert]] = []
-    for log in found:
-        # l2metrics may match the expert of another task; it scales it by that task's range, and does not clamp it.
-        own = own_task(log, task, prep)
-        bounds = ranges[own if own in ranges else task]
-        scaled.append(scaled_for(log, bounds, prep, clamped=clamps.get(task) if own == task else None, lives=lives))
-    return tuple(scaled)
-
-
-def _unused_experts(
-    logs: Sequence[ExpertLog], matched: Mapping[str, Sequence[ExpertLog]], tasks: Sequence[str]
+def _expert_notes(
+    logs: Sequence[ExpertLog], matched: Mapping[str, Sequence[ExpertLog]], labels: Sequence[str]
 ) -> tuple[str, ...]:
-    """Said where experts serve no task and a task has no expert: their names may only be spelt differently."""
-    served = {log for found in matched.values() for log in found}
-    strange = sorted({log.task for log in logs if log not in served})
-    alone = [task for task in tasks if task not in matched]
-    if not strange or not alone:
+    """Report experts that match no task if a task has no expert: their names may only be spelt differently."""
+    used = {log for found in matched.values() for log in found}
+    strange = sorted({log.task for log in logs if log not in used})
+    without = [label for label in labels if label not in matched]
+    if not strange or not without:
         return ()
-    return (f"experts of {', '.join(strange)} match no task here; without an expert: {', '.join(alone)}",)
+    return (f"experts of {', '.join(strange)} match no task here; without an expert: {', '.join(without)}",)
 
 
-def _notes(ranges: Mapping[str, Range], prep: Prep) -> tuple[str, ...]:
+def _range_notes(ranges: Mapping[str, Range], prep: Prep) -> tuple[str, ...]:
     if prep.scale == "none":
         return ()
     notes: list[str] = []
-    constant = [task for task, one in ranges.items() if one.constant]
+    constant = [task for task, span in ranges.items() if span.constant]
     if constant:
         counted = "" if prep.keep_constant else ", and left out of lifetime means"
         notes.append(f"constant, so scaled to 1{counted}: {', '.join(constant)}")
-    found = [task for task, one in ranges.items() if not one.given]
+    found = [task for task, span in ranges.items() if not span.given]
     if found:
         which = "each range" if len(found) == len(ranges) else f"the range of {', '.join(found)}"
         notes.append(f"{which} came from the data; ratios depend on it, so give bounds if you know them")
@@ -299,3 +230,130 @@ def _notes(ranges: Mapping[str, Range], prep: Prep) -> tuple[str, ...]:
         of = "" if not found else f" of {', '.join(task for task in ranges if task not in found)}"
         notes.append(f"the bounds{of} are those recorded in the log")
     return tuple(notes)
+
+
+# --- ranges --------------------------------------------------------------------------------------
+
+
+def _given_ranges(
+    lifetime: Lifetime,
+    passage: Passage,
+    bounds: Mapping[str, tuple[float, float]],
+    prep: Prep,
+    directions: Mapping[str, Direction],
+) -> dict[str, Range]:
+    """Return the given bounds of each task, higher is better; variants are pooled if they do not count."""
+    by_name = [(name.lower(), pair) for name, pair in bounds.items()]
+    ranges: dict[str, Range] = {}
+    for task in passage.scenario.tasks:
+        found = [_range(pair, directions[task.label]) for pair in _bounds_of(task, by_name, lifetime, prep)]
+        if not found:
+            raise MetricError(
+                f"no bounds are given for task {task.label!r} (given: {', '.join(bounds) or 'none'})",
+                "add them to --bounds",
+            )
+        ranges[task.label] = _pool(found, given=True)
+    return ranges
+
+
+def _recorded_ranges(
+    lifetime: Lifetime, passage: Passage, prep: Prep, directions: Mapping[str, Direction]
+) -> dict[str, Range]:
+    """Return the bounds of tasks in the manifest's scenario, higher is better; they hold for the first measure."""
+    scenario = lifetime.manifest.get("scenario")
+    described = scenario.get("tasks") if isinstance(scenario, Mapping) else None
+    if not prep.recorded_bounds or not isinstance(described, Sequence):
+        return {}
+    entries = [
+        (str(entry.get("label")).lower(), _rising(entry.get("bounds")))
+        for entry in described
+        if isinstance(entry, Mapping)
+    ]
+    ranges: dict[str, Range] = {}
+    for task in passage.scenario.tasks:
+        if passage.measures.get(task.label, passage.measure) != lifetime.measure():
+            continue
+        found = _bounds_of(task, entries, lifetime, prep)
+        known = [_range(pair, directions[task.label]) for pair in found if pair]
+        if known and len(known) == len(found):
+            ranges[task.label] = _pool(known, given=True)
+    return ranges
+
+
+def _rising(value: object) -> tuple[float, float] | None:
+    """Return a manifest's value as bounds; None if it is not two finite, rising numbers."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return None
+    numbers = [float(number) for number in value if isinstance(number, int | float) and not isinstance(number, bool)]
+    if len(numbers) != 2 or not all(map(isfinite, numbers)) or numbers[0] >= numbers[1]:
+        return None
+    return numbers[0], numbers[1]
+
+
+def _bounds_of(task: Task, bounds: Sequence[tuple[str, _Bounds]], lifetime: Lifetime, prep: Prep) -> list[_Bounds]:
+    """Select the bounds of `task`, which has no variant if variants do not count.
+
+    If parameters make tasks, bounds of the label hold for every set of it that has none of its own.
+    """
+    exact = [pair for name, pair in bounds if name == task.label]
+    if prep.variants == "name":
+        return exact
+    if prep.variants == "params":
+        return exact or [pair for name, pair in bounds if name == task.name]
+    if prep.matching == "prefix":
+        return [pair for name, pair in bounds if task.label in name]
+    return [pair for name, pair in bounds if task.label in (name, task_of(lifetime, name).name)]
+
+
+def _range(bounds: tuple[float, float], direction: Direction) -> Range:
+    low, high = bounds
+    return Range(-high, -low, given=True) if direction == "lower" else Range(low, high, given=True)
+
+
+def _pool(ranges: Sequence[Range], *, given: bool) -> Range:
+    return Range(min(span.low for span in ranges), max(span.high for span in ranges), given)
+
+
+def _one_range(ranges: Mapping[str, Range], prep: Prep, direction: Direction, all_given: bool) -> dict[str, Range]:
+    """Return one range over all tasks, and all bounds that are given, for each task."""
+    bounds = [_range(pair, direction) for pair in (prep.bounds or {}).values()]
+    return dict.fromkeys(ranges, _pool(bounds or tuple(ranges.values()), given=all_given))
+
+
+def _found_ranges(
+    smoothed: Array,
+    starts: npt.NDArray[np.int64],
+    blocks: Sequence[Block],
+    matched: Mapping[str, Sequence[ExpertLog]],
+    clamps: Mapping[str, Range],
+    prep: Prep,
+) -> dict[str, Range]:
+    """Return the range of each task over the values of the learner and its experts."""
+    lows = np.minimum.reduceat(smoothed, starts[:-1]).tolist()
+    highs = np.maximum.reduceat(smoothed, starts[:-1]).tolist()
+    spans: dict[str, list[Range]] = {}
+    for block, low, high in zip(blocks, lows, highs, strict=True):
+        spans.setdefault(block.task, []).append(Range(low, high))
+    for task, experts in matched.items():
+        for expert in experts:
+            if len(expert.smoothed):
+                low, high = expert.span
+                if task in clamps and learned_task(expert, task, prep) == task:
+                    low, high = clamp(np.array(expert.span), clamps[task]).tolist()
+                spans[task].append(Range(low, high))
+    return {task: _pool(found, given=False) for task, found in spans.items()}
+
+
+def _percentiles(
+    smoothed: Array,
+    starts: npt.NDArray[np.int64],
+    blocks: Sequence[Block],
+    matched: Mapping[str, Sequence[ExpertLog]],
+) -> dict[str, Range]:
+    """Return the 10th and 90th percentile of each task's values, of the learner and its experts together."""
+    pieces: dict[str, list[Array]] = {}
+    for index, block in enumerate(blocks):
+        pieces.setdefault(block.task, []).append(smoothed[starts[index] : starts[index + 1]])
+    for task, experts in matched.items():
+        pieces[task].extend(expert.smoothed for expert in experts)
+    return {task: Range(*np.percentile(np.concatenate(values), (10, 90)).tolist()) for task, values in pieces.items()}

@@ -1,4 +1,4 @@
-"""Experts: learners of one task alone, read once and compared with any number of lifetimes."""
+"""Experts: learners of one task only, read once and compared with any number of lifetimes; and stateless twins."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
+from hashlib import blake2b
 from pathlib import Path
+from typing import Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from perdure import files
-from perdure.curves.arrays import Array, gathered
-from perdure.curves.model import LOWEST, SCALED, Curve, Expert, Prep, Range, Ranges
+from perdure.curves.arrays import Array, gathered, late, many_differ, mean, near, start, terminal
+from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Expert, ExpertComparison, Prep, Range, Twin
 from perdure.curves.prepare import clamp, scale, smooth
-from perdure.curves.together import Rows
 from perdure.errors import LogError, PerdureError, UnknownName
-from perdure.frozen import frozen
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.read import Options, find, locate
 from perdure.log.read import lifetimes as lifetimes_at
@@ -27,80 +27,88 @@ from perdure.log.variants import Settled
 from perdure.scenario.model import Task
 
 __all__ = [
+    "Average",
     "ExpertLog",
     "Experts",
-    "base_name",
+    "average_expert",
+    "compare_with_experts",
+    "differ",
+    "direction_of",
     "expert_log",
-    "joined",
-    "matching",
+    "expert_logs",
+    "learned_task",
+    "match_experts",
+    "merge_experts",
     "oriented",
     "read_experts",
-    "scaled_for",
+    "scale_expert",
     "seconds_by_task",
     "seconds_elapsed",
     "seconds_learning",
+    "twin_of",
     "values_of",
 ]
 
+Average = Literal["metrics", "time"]
+"""Whether values relative to several experts are averaged, or the experts' curves first (l2metrics' old option)."""
 _DEFAULTS = Options()
 _STATED = 'expected an object {"task": saturation}'
+_CLOSE = 0.9  # the common target is this share of the way from where curves begin to where they end
 
 
-class Experts(Struct, frozen=True, eq=False):
-    """Everything that can be compared with: expert lifetimes, and saturations stated in `info.json`."""
+class Experts(msgspec.Struct, frozen=True, eq=False):
+    """Expert lifetimes, saturations stated in `info.json`, and stateless twins."""
 
     lifetimes: tuple[Lifetime, ...] = ()
-    saturations: Mapping[str, float] = {}
+    saturations: Mapping[str, float] = msgspec.field(default_factory=dict)
     left_out: tuple[tuple[str, str], ...] = ()
-    """What was given as an expert and cannot serve: its path, and why."""
+    """Path and reason of everything that was given as an expert and cannot be used."""
     twins: tuple[Lifetime, ...] = ()
-    """Lives of learners that start anew in every block, each the twin of the life of its seed."""
+    """Lifetimes of learners that start from scratch in every block, each the twin of the lifetime of its seed."""
 
 
-@frozen(eq=False)
-class ExpertLog:
-    """An expert's learning, smoothed once; scaling it for a lifetime is cheap."""
+class ExpertLog(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """An expert's learning, smoothed once for all lifetimes."""
 
     id: str
     task: str
     smoothed: Array
-    """Its learning blocks in order, wake and sleep, higher is better."""
+    """Its learning blocks in order, wake and sleep; higher is better."""
     measured: Array
     starts: npt.NDArray[np.int64]
     awake: tuple[int, ...]
-    """Which of its learning blocks are wake."""
+    """Indices of its wake learning blocks."""
     numbers: Callable[[], npt.NDArray[np.int64]]
-    """The numbers of its experiences, row by row."""
+    """Returns the experience numbers, row by row."""
     seconds: float | None = None
     intervals: int = 0
     saturation: float | None = None
     elapsed: float | None = None
-    """The time from its first to its last experience, evaluations and all."""
+    """Time from its first to its last experience, evaluations included."""
 
     @cached_property
     def awake_values(self) -> Array:
         """Its wake learning blocks joined, as measured."""
         if len(self.awake) == len(self.starts) - 1:
             return self.measured
-        return gathered(self.measured, self.starts, self.awake) if self.awake else self.measured[:0]
+        return gathered(self.measured, self.starts, self.awake)
 
     @cached_property
     def span(self) -> tuple[float, float]:
-        """The lowest and the highest of its smoothed values."""
+        """Lowest and highest of its smoothed values."""
         return float(self.smoothed.min()), float(self.smoothed.max())
 
     @cached_property
     def mark(self) -> str:
-        """Its id with a digest of what it measured: folders of several learners often name their experts alike."""
+        """Its id with a digest of its values: folders of several learners often give experts the same names."""
         return f"{self.id}@{zlib.crc32(self.measured.tobytes()):08x}"
 
 
 def read_experts(paths: Iterable[str | os.PathLike[str]], options: Options = _DEFAULTS) -> Experts:
-    """The experts at `paths`: logs, tables, folders of them, or the 2019 `taskinfo/info.json`.
+    """Read the experts at `paths`: logs, tables, folders of them, or the 2019 `taskinfo/info.json`.
 
-    Of a file that holds several lifetimes, those serve whose role is expert or, where it states no
-    role, those that learn one task alone. What cannot serve is left out, and said so; a path with
-    nothing on it is an error.
+    From a file of several lifetimes, those are used whose role is expert or, if it states no role, those that learn
+    one task only. Unusable lifetimes are left out with the reason. A path without any log is an error.
     """
     lifetimes: list[Lifetime] = []
     saturations: dict[str, float] = {}
@@ -114,60 +122,56 @@ def read_experts(paths: Iterable[str | os.PathLike[str]], options: Options = _DE
         found = list(find(place, options))
         if not found:
             raise LogError("no expert here", "give a log, a folder of logs, or taskinfo/info.json", file=place)
-        for one in found:
-            if one.resolve() in seen:
-                continue  # given twice, it would count twice
-            seen.add(one.resolve())
+        for log in found:
+            if log.resolve() in seen:
+                continue  # a log that is given twice counts once
+            seen.add(log.resolve())
             try:
-                serving, passed_by = _serving(tuple(lifetimes_at(one, options)))
+                experts, others = _split(tuple(lifetimes_at(log, options)))
             except PerdureError as problem:
-                left_out.append((str(one), str(problem)))
+                left_out.append((str(log), str(problem)))
             else:
-                lifetimes.extend(serving)
-                left_out.extend((f"{one}#{life.inside}", f"{one}#{life.inside}: {why}") for life, why in passed_by)
-    twins = tuple(one for one in lifetimes if one.role == "twin")
-    serving_all = tuple(one for one in lifetimes if one.role != "twin")
-    return Experts(serving_all, saturations, tuple(left_out), twins)
+                lifetimes.extend(experts)
+                left_out.extend((f"{log}#{name}", f"{log}#{name}: {why}") for name, why in others)
+    twins = tuple(lifetime for lifetime in lifetimes if lifetime.role == "twin")
+    experts = tuple(lifetime for lifetime in lifetimes if lifetime.role != "twin")
+    return Experts(experts, saturations, tuple(left_out), twins)
 
 
-def _serving(found: Sequence[Lifetime]) -> tuple[Sequence[Lifetime], Sequence[tuple[Lifetime, str]]]:
-    """The experts among the lifetimes of one file, and those that are none, with the reason."""
-    if len(found) == 1:
-        return found, ()  # it was given as an expert; whether it can be one, its learning tells
-    stated = [one for one in found if one.role != "life"]
+def _split(lifetimes: tuple[Lifetime, ...]) -> tuple[tuple[Lifetime, ...], list[tuple[str, str]]]:
+    """Return the experts among the lifetimes of one file, and name and reason of the others."""
+    if len(lifetimes) == 1:
+        return lifetimes, []  # it was given as an expert; `expert_log` checks what it learns
+    stated = tuple(lifetime for lifetime in lifetimes if lifetime.role != "life")
     if stated:
-        return stated, ()
-    tasks = [_learned(one) for one in found]
-    serving = [one for one, learned in zip(found, tasks, strict=True) if len(learned) == 1]
-    why = "an expert learns one task alone; it learns"
-    passed_by = [
-        (one, f"{why} {', '.join(learned) or 'nothing'}")
-        for one, learned in zip(found, tasks, strict=True)
-        if len(learned) != 1
-    ]
-    return serving, passed_by
+        return stated, []
+    experts: list[Lifetime] = []
+    others: list[tuple[str, str]] = []
+    for lifetime in lifetimes:
+        rows = lifetime.experiences
+        learned = sorted(rows.filter(rows["block_type"] == "train")["task_name"].unique().to_list())
+        if len(learned) == 1:
+            experts.append(lifetime)
+        else:
+            why = f"an expert learns one task alone; it learns {', '.join(learned) or 'nothing'}"
+            others.append((lifetime.inside, why))
+    return tuple(experts), others
 
 
-def _learned(lifetime: Lifetime) -> list[str]:
-    """The tasks that a lifetime learns, seen without cutting it into blocks."""
-    rows = lifetime.experiences
-    return sorted(rows.filter(rows["block_type"] == "train")["task_name"].unique().to_list())
-
-
-def joined(first: Experts, second: Experts) -> Experts:
-    """Both together; a log that is in both counts once."""
-    seen = {one.path.resolve() for one in first.lifetimes if one.path}
-    further = (one for one in second.lifetimes if not (one.path and one.path.resolve() in seen))
+def merge_experts(first: Experts, second: Experts) -> Experts:
+    """Return the experts of both; a log that is in both counts once."""
+    seen = {expert.path.resolve() for expert in first.lifetimes if expert.path}
+    further = (expert for expert in second.lifetimes if not (expert.path and expert.path.resolve() in seen))
     return Experts(
         (*first.lifetimes, *further),
         {**first.saturations, **second.saturations},
         tuple(dict((*first.left_out, *second.left_out)).items()),
-        tuple({(one.path or id(one), one.inside): one for one in (*first.twins, *second.twins)}.values()),
+        tuple({(twin.path or id(twin), twin.inside): twin for twin in (*first.twins, *second.twins)}.values()),
     )
 
 
 def _stated(place: Path) -> dict[str, float]:
-    """The saturation of each task as a JSON object states it; names fold case as everywhere."""
+    """Read the saturation of each task from a JSON object; names fold case."""
     try:
         found = files.parse_json(files.read_text(place, files.HEADER_LIMIT))
     except (OSError, ValueError) as problem:
@@ -180,20 +184,27 @@ def _stated(place: Path) -> dict[str, float]:
     return {task.lower(): float(value) for task, value in found.items()}
 
 
+# --- one expert ----------------------------------------------------------------------------------
+
+
 def oriented(values: Array, direction: Direction) -> Array:
-    """The values such that higher is better."""
+    """Return the values such that higher is better."""
     return -values if direction == "lower" else values
 
 
-def base_name(task: str, prep: Prep) -> str:
-    """The task without its variant: what precedes the last underscore (the first, for l2metrics)."""
-    if prep.suffix == "first":
-        return task.partition("_")[0]
-    return Task.parse(task).name
+def direction_of(
+    task: str, measures: str | Mapping[str, str], direction: Direction | Mapping[str, Direction]
+) -> Direction:
+    """Return which values are better in `task`, which may have its own measure."""
+    if isinstance(direction, str):
+        return direction
+    assert not isinstance(measures, str), "directions of measures come with measures of tasks"
+    measure = measures.get(task) or measures.get(Task.parse(task).name, "")
+    return direction.get(measure, "higher")
 
 
 def values_of(passage: Passage, prep: Prep) -> tuple[Array, npt.NDArray[np.int64]]:
-    """The values that are smoothed and counted, by experience or by row, and where blocks start."""
+    """Return the values that are smoothed and counted, by experience or by row, and the starts of the blocks."""
     if prep.unit == "experience":
         return passage.values, passage.starts
     return passage.rows[passage.measure].to_numpy().astype(np.float64, copy=False), passage.row_starts
@@ -206,14 +217,14 @@ def expert_log(
     prep: Prep,
     settled: Settled | None = None,
 ) -> ExpertLog:
-    """The expert's learning, smoothed; LogError where it cannot serve as one.
+    """Return the expert's learning, smoothed; raise LogError if it is not an expert of one task.
 
-    Its task is told as in the lifetimes that it serves: where parameters make tasks, by what is `settled` with them.
-    Where tasks have measures of their own, `direction` is that of each measure.
+    If parameters make tasks, `settled` has their names in these experts and in the lifetimes.
+    If tasks have their own measures, `direction` is that of each measure.
     """
     name = str(lifetime.path or lifetime.id)
     try:
-        # l2metrics compares an expert's whole name, also where the learner's has lost its variant.
+        # l2metrics compares an expert's whole name, also if the learner's has lost its variant.
         passage = lifetime.passage(measure, "name" if prep.matching == "prefix" else prep.variants, settled)
     except UnknownName as problem:
         known = ", ".join(lifetime.measures)
@@ -230,19 +241,18 @@ def expert_log(
         raise LogError(f"an expert learns one task alone, and {found}", "give a log for each task", where=name)
     everything, all_starts = values_of(passage, prep)
     way = direction if isinstance(direction, str) else direction[passage.measures[tasks[0]]]
-    everything = oriented(everything, way)
-    pieces = [everything[all_starts[index] : all_starts[index + 1]] for index in learning]
-    starts = np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])]).astype(np.int64)
-    measured = np.concatenate(pieces)
-    seconds, intervals = seconds_learning(passage)
+    measured = np.array(oriented(gathered(everything, all_starts, learning), way))
+    lengths = [all_starts[index + 1] - all_starts[index] for index in learning]
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     smoothed = smooth(
         measured, starts, range(len(learning)), window=prep.window, width=prep.width, alignment=prep.alignment
     )
+    seconds, intervals = seconds_learning(passage)
     return ExpertLog(
         id=lifetime.id,
         task=tasks[0],
-        smoothed=_frozen(smoothed),
-        measured=_frozen(measured),
+        smoothed=_read_only(smoothed),
+        measured=_read_only(measured),
         starts=starts,
         awake=tuple(at for at, index in enumerate(learning) if blocks[index].subtype == "wake"),
         numbers=partial(_numbers, passage, learning),
@@ -252,14 +262,78 @@ def expert_log(
     )
 
 
+def expert_logs(
+    experts: Sequence[Lifetime],
+    measure: str | Mapping[str, str],
+    direction: Direction | Mapping[str, Direction],
+    prep: Prep,
+    saturations: Mapping[str, float] | None = None,
+    settled: Settled | None = None,
+) -> tuple[tuple[ExpertLog, ...], tuple[tuple[str, str], ...]]:
+    """Return the experts, smoothed once for all lifetimes, and path and reason of those that are left out.
+
+    An expert with the values of another one is a copy. Two copies would count as two experts, and make an interval
+    narrower than it is.
+    """
+    usable: list[ExpertLog] = []
+    left_out: list[tuple[str, str]] = []
+    same_values: dict[tuple[str, bytes], list[tuple[Lifetime, str]]] = {}
+    for expert in experts:
+        place = str(expert.path or expert.id)
+        try:
+            log = expert_log(expert, measure, direction, prep, settled)
+        except LogError as problem:
+            left_out.append((place, str(problem)))
+            continue
+        others = same_values.setdefault((log.task, blake2b(log.measured.tobytes()).digest()), [])
+        distinctive = many_differ(log.measured)
+        original = next(
+            (there for other, there in others if _is_copy(expert, other, there != place, distinctive)), None
+        )
+        if original is None:
+            others.append((expert, place))
+            usable.append(log)
+        else:
+            left_out.append((place, f"{place}: a copy of {original} (the same values), which counts once"))
+    nothing, edges = np.empty(0), np.zeros(1, dtype=np.int64)
+    for task, value in (saturations or {}).items():
+        stated = -value if direction_of(task, measure, direction) == "lower" else value
+        usable.append(ExpertLog("info.json", task, nothing, nothing, edges, (), _no_numbers, saturation=float(stated)))
+    return tuple(usable), tuple(left_out)
+
+
+def _is_copy(expert: Lifetime, other: Lifetime, elsewhere: bool, distinctive: bool) -> bool:
+    """Return whether an expert with the values of `other` is a copy of it: by its id, or by `distinctive` values."""
+    if expert.id == other.id and elsewhere:
+        return True
+    return distinctive and not differ(expert.learner, other.learner) and not differ(expert.seed, other.seed)
+
+
+def differ(first: object, second: object) -> bool:
+    """Return whether two learners, or two seeds, are both recorded and not the same."""
+    return None not in (first, second) and first != second
+
+
+def _no_numbers() -> npt.NDArray[np.int64]:
+    return np.empty(0, dtype=np.int64)
+
+
 def _numbers(passage: Passage, blocks: Sequence[int]) -> npt.NDArray[np.int64]:
-    """The numbers of the experiences in these blocks, row by row."""
     numbers, starts = passage.rows["exp_num"].to_numpy(), passage.row_starts
     return np.concatenate([numbers[starts[block] : starts[block + 1]] for block in blocks])
 
 
+def _read_only(values: Array) -> Array:
+    """Protect values that serve many lifetimes from formulas."""
+    values.flags.writeable = False
+    return values
+
+
+# --- durations -----------------------------------------------------------------------------------
+
+
 def seconds_elapsed(passage: Passage) -> float | None:
-    """The time from the first to the last experience of any kind; None where a timestamp of theirs cannot be read."""
+    """Return the time from the first to the last experience of any kind; None without valid timestamps."""
     blocks = len(passage.scenario.blocks)
     return _seconds(passage.times(0)[0], passage.times(blocks - 1)[1]) if blocks else None
 
@@ -273,9 +347,9 @@ def _seconds(first: str | None, last: str | None) -> float | None:
 
 
 def seconds_learning(passage: Passage) -> tuple[float | None, int]:
-    """The time between the first and last timestamp of each learning block, summed, and how many intervals it spans.
+    """Return the time between the first and last experience of each learning block, summed, and its intervals.
 
-    None where a timestamp is missing or cannot be read.
+    The time is None if a timestamp is missing or invalid.
     """
     found = seconds_by_task(passage)
     if found is None:
@@ -284,7 +358,7 @@ def seconds_learning(passage: Passage) -> tuple[float | None, int]:
 
 
 def seconds_by_task(passage: Passage) -> dict[str, tuple[float, int]] | None:
-    """The same for each task that is learned for more than one experience at a time."""
+    """Return the same for each task that is learned for more than one experience at a time."""
     found: dict[str, tuple[float, int]] = {}
     for index, block in enumerate(passage.scenario.blocks):
         if block.mode != "learn" or not block.length or block.length < 2:
@@ -297,79 +371,180 @@ def seconds_by_task(passage: Passage) -> dict[str, tuple[float, int]] | None:
     return found
 
 
-def matching(task: Task, experts: Sequence[ExpertLog], prep: Prep) -> tuple[ExpertLog, ...]:
-    """The experts of `task`: names compare whole, and without their variant where variants do not count.
+# --- experts and a lifetime ----------------------------------------------------------------------
+
+
+def _base_name(task: str, prep: Prep) -> str:
+    """Return the task without its variant: the text before the last underscore (the first, for l2metrics)."""
+    return task.partition("_")[0] if prep.suffix == "first" else Task.parse(task).name
+
+
+def match_experts(task: Task, experts: Sequence[ExpertLog], prep: Prep) -> tuple[ExpertLog, ...]:
+    """Return the experts of `task`: names compare whole, or without their variant if variants do not count.
 
     A name in `info.json` stands for a variant that has no entry of its own. l2metrics takes an exact name, else every
     expert whose name begins with the task's.
     """
     label = task.label
-    exact = tuple(one for one in experts if one.task == label)
+    exact = tuple(expert for expert in experts if expert.task == label)
     if prep.matching == "prefix":
-        if exact or all(one.task.partition("_")[0] != label for one in experts):
+        if exact or all(expert.task.partition("_")[0] != label for expert in experts):
             return exact
-        return tuple(one for one in experts if one.task.startswith(label))
-    if prep.variants == "agnostic":  # an expert that was read knows its task; a name in a file may have its variant
+        return tuple(expert for expert in experts if expert.task.startswith(label))
+    if prep.variants == "agnostic":  # a log names its task; a name in info.json may have its variant
         return tuple(
-            one
-            for one in experts
-            if one.task == label or (one.saturation is not None and base_name(one.task, prep) == label)
+            expert
+            for expert in experts
+            if expert.task == label or (expert.saturation is not None and _base_name(expert.task, prep) == label)
         )
-    return exact or tuple(one for one in experts if one.saturation is not None and one.task == task.name)
+    return exact or tuple(expert for expert in experts if expert.saturation is not None and expert.task == task.name)
 
 
-def scaled_for(
-    log: ExpertLog, bounds: Range | Ranges, prep: Prep, *, clamped: Range | Ranges | None, lives: int = 1
-) -> Sequence[Expert]:
-    """The expert on the scale of each life it is compared with; one for all where they share their range."""
+def learned_task(log: ExpertLog, task: str, prep: Prep) -> str:
+    """Return the task that an expert matched to `task` really learned."""
+    return _base_name(log.task, prep) if prep.matching == "prefix" and log.task != task else task
+
+
+def scale_expert(
+    log: ExpertLog, task: str, ranges: Mapping[str, Range], clamps: Mapping[str, Range], prep: Prep
+) -> Expert:
+    """Return an expert of `task` on the scale of a lifetime."""
+    # l2metrics may match the expert of another task; it scales it by that task's range, and does not clamp it.
+    own = learned_task(log, task, prep)
+    bounds = ranges[own if own in ranges else task]
+    scaled = prep.scale != "none"
 
     def prepared(values: Array) -> Array:
-        within = clamp(values, clamped) if clamped else values
-        return _frozen(scale(within, bounds) if prep.scale != "none" else within)
+        within = clamp(values, clamps[task]) if task in clamps and own == task else values
+        return _read_only(scale(within, bounds) if scaled else within)
 
     smoothed, raw = prepared(log.smoothed), prepared(log.measured)
-    width = SCALED if prep.scale != "none" else bounds.high - bounds.low
-    floor = None if prep.scale == "none" else LOWEST
-    several = smoothed.ndim > 1 or np.ndim(width) > 0
-    count = lives if several else 1
+    whole = Curve(smoothed, raw, SCALED if scaled else bounds.high - bounds.low, LOWEST if scaled else None)
 
-    def cut(blocks: Sequence[int]) -> Sequence[Curve]:
-        if len(blocks) == len(log.starts) - 1:
-            values, beside = smoothed, raw
-        else:
-            pieces = [gathered(array, log.starts, blocks) if blocks else array[..., :0] for array in (smoothed, raw)]
-            values, beside = pieces
-        if not several:
-            return (Curve(values, beside, float(width), floor),)
-        shape = (lives, values.shape[-1])
-        extents: list[float] = np.broadcast_to(np.ravel(width), lives).tolist()
-        return Rows(np.broadcast_to(values, shape), lambda: np.broadcast_to(beside, shape), extents, floor).curves()
+    def over(blocks: Sequence[int]) -> Curve:
+        values, unsmoothed = (gathered(array, log.starts, blocks) for array in (smoothed, raw))
+        return Curve(values, unsmoothed, whole.range, whole.floor)
 
     blocks = len(log.starts) - 1
-    everything = cut(range(blocks))
-    awake = everything if len(log.awake) == blocks else cut(log.awake)
-    last = everything if blocks < 2 else cut((blocks - 1,))
-    made = [
-        Expert(
-            id=log.id,
-            task=log.task,
-            curve=awake[row],
-            last=last[row],
-            all_learning=everything[row],
-            numbers=log.numbers,
-            saturation=log.saturation,
-            seconds=log.seconds,
-            intervals=log.intervals,
-            mark=log.mark,
-            elapsed=log.elapsed,
-            experiences=len(log.measured),
+    return Expert(
+        id=log.id,
+        task=log.task,
+        curve=whole if len(log.awake) == blocks else over(log.awake),
+        last=whole if blocks < 2 else over((blocks - 1,)),
+        all_learning=whole,
+        numbers=log.numbers,
+        saturation=log.saturation,
+        seconds=log.seconds,
+        intervals=log.intervals,
+        mark=log.mark,
+        elapsed=log.elapsed,
+        experiences=len(log.measured),
+    )
+
+
+def average_expert(experts: Sequence[Expert]) -> Expert:
+    """Return one expert whose curves are the experts' means, cut to the shortest (l2metrics' deprecated option)."""
+    logged = [expert for expert in experts if len(expert.all_learning)]
+    if len(logged) < 2:
+        return logged[0] if logged else experts[0]
+
+    def averaged(curves: Sequence[Curve]) -> Curve:
+        shortest = min(map(len, curves))
+        values, raw = (
+            np.mean([array[:shortest] for array in arrays], axis=0)
+            for arrays in ([curve.values for curve in curves], [curve.raw for curve in curves])
         )
-        for row in range(count)
+        return Curve(values, raw, curves[0].range, curves[0].floor)
+
+    whole = averaged([expert.all_learning for expert in logged])
+    return msgspec.structs.replace(
+        logged[0],
+        id="mean of " + ", ".join(expert.id for expert in logged),
+        mark="mean of " + ", ".join(expert.mark for expert in logged),
+        curve=averaged([expert.curve for expert in logged]),
+        last=averaged([expert.last for expert in logged]),
+        all_learning=whole,
+        numbers=lambda: np.arange(len(whole)),
+    )
+
+
+def compare_with_experts(
+    curves: Curves, task: str, blocks: Sequence[int], average: Average = "metrics"
+) -> tuple[ExpertComparison, ...]:
+    """Compare the blocks, joined, with each expert of the task over the length that both have.
+
+    Both are cut to equal length, then smoothed once. Smoothing block by block would leave the learner's curve noisier
+    than its expert's, and smoothing before the cut would let values behind it count. Experts that never learn while
+    awake are skipped.
+    """
+    logs = [(log.mark, log.awake_values) for log in curves.expert_logs.get(task, ()) if len(log.awake_values)]
+    if average == "time" and len(logs) > 1:
+        shortest = min(len(values) for _, values in logs)
+        values = np.mean([values[:shortest] for _, values in logs], axis=0)
+        logs = [("mean of " + ", ".join(mark for mark, _ in logs), values)]
+    if not logs:
+        return ()
+    own = gathered(curves.measured, curves.starts, blocks)
+    noise = None if curves.noise is None else gathered(curves.noise, curves.starts, blocks)
+    lengths = [min(len(own), len(values)) for _, values in logs]
+    prepared = {length: _prepare_joined(curves, task, own[:length], noise) for length in set(lengths)}
+    learners = [prepared[length] for length in lengths]
+    experts = [
+        _prepare_joined(curves, task, values[:length]) for (_, values), length in zip(logs, lengths, strict=True)
     ]
-    return made if several else made * lives
+    begin, end = (
+        (sum(map(level, learners)) / len(logs) + sum(map(level, experts))) / (len(logs) + 1)
+        for level in (start, terminal)
+    )  # the learner counts once, however often it was cut
+    target = near(begin + _CLOSE * (end - begin))
+    return tuple(
+        ExpertComparison(
+            expert=mark,
+            length=length,
+            mean=mean(learner),
+            expert_mean=mean(expert),
+            start=start(learner),
+            expert_start=start(expert),
+            end=terminal(learner),
+            expert_end=terminal(expert),
+            late=late(learner),
+            expert_late=late(expert),
+            reached=_reached(learner, target),
+            expert_reached=_reached(expert, target),
+            range=curves.width(task),
+            floor=curves.floor,
+        )
+        for (mark, _), length, learner, expert in zip(logs, lengths, learners, experts, strict=True)
+    )
 
 
-def _frozen(values: Array) -> Array:
-    """The values, which nobody may change: an expert serves many lifetimes, and a formula is a stranger's."""
-    values.flags.writeable = False
-    return values
+def _prepare_joined(curves: Curves, task: str, values: Array, noise: Array | None = None) -> Array:
+    prep, whole = curves.prep, np.array([0, len(values)])
+    prepared = smooth(values, whole, (0,), window=prep.window, width=prep.width, alignment=prep.alignment)
+    if task in curves.clamps:
+        prepared = clamp(prepared, curves.clamps[task])
+    if prep.scale != "none":
+        prepared = scale(prepared, curves.ranges[task])
+    return prepared if noise is None else prepared + noise[: len(values)]
+
+
+def _reached(values: Array, target: float) -> int:
+    reached = values >= target
+    index = int(reached.argmax())
+    return index + 1 if reached[index] else len(values) + 1
+
+
+def twin_of(curves: Curves, passage: Passage) -> Twin | None:
+    """Return the twin whose experiences are `passage`; None if it went through other blocks than the lifetime."""
+    own, its = (
+        [(block.mode, block.task, block.subtype) for block in scenario.blocks]
+        for scenario in (curves.scenario, passage.scenario)
+    )
+    if own != its:
+        return None
+    values, starts = values_of(passage, curves.prep)
+    means: list[float] = []
+    for index, block in enumerate(passage.scenario.blocks):
+        level = np.array([curves.sign(block.task) * mean(values[starts[index] : starts[index + 1]])])
+        means.append(float((level if curves.prep.scale == "none" else scale(level, curves.ranges[block.task]))[0]))
+    return Twin(tuple(means), *seconds_learning(passage))

@@ -1,13 +1,13 @@
-"""Prep, Curve, Curves: a lifetime made comparable, and how."""
+"""Prep, Curve, Expert and Curves: one lifetime on a comparable scale."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from functools import cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -15,46 +15,40 @@ from perdure.curves.arrays import (
     Array,
     Moments,
     deviations,
+    gathered,
     mean,
     moments,
     near,
-    peak,
-    slope,
     start,
     terminal,
-    total,
-    until_peak,
 )
-from perdure.curves.beside import Beside
 from perdure.errors import MetricError, UnknownName
-from perdure.frozen import frozen
 from perdure.log.model import Direction, Passage
 from perdure.scenario.model import Scenario
 from perdure.scenario.variants import Variants, mode
 
 if TYPE_CHECKING:
-    from perdure.curves.prepared import Prepared
-    from perdure.curves.twin import Twin
+    from perdure.curves.experts import ExpertLog
 
 __all__ = [
     "LOWEST",
     "SCALED",
-    "Among",
     "Curve",
     "Curves",
     "Expert",
+    "ExpertComparison",
     "Prep",
     "Range",
-    "Ranges",
     "Scale",
+    "Twin",
     "Variants",
     "Window",
 ]
 
 LOWEST, SCALED = 1.0, 100.0
-"""A task's range is mapped onto 1 … 101, `LOWEST` and `SCALED` beyond it: 100 wide, so that differences are points of a
-hundred, and from 1 on, so that ratios to what was worst exist; as l2metrics does."""
-_NO_WIDTH = 1e-12  # of a range, beside its values
+"""A task's range is mapped onto 1 … 101, as in l2metrics: differences are points of a hundred, and ratios to the
+lowest value exist."""
+_NO_WIDTH = 1e-12  # relative width below which a range counts as constant
 Window = Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"]
 Scale = Literal["task", "run", "none"]
 
@@ -64,9 +58,8 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@frozen
-class Prep:
-    """How raw values become comparable: smooth, then clamp, then scale."""
+class Prep(msgspec.Struct, frozen=True):
+    """Settings of the preparation that makes values comparable: smooth, then clamp, then scale."""
 
     window: Window = "flat"
     width: float | None = None
@@ -74,7 +67,7 @@ class Prep:
     smooth_evaluation: bool = False
     clamp: bool = False
     scale: Scale = "task"
-    bounds: Mapping[str, tuple[float, float]] | None = field(default=None, hash=False)
+    bounds: Mapping[str, tuple[float, float]] | None = None
     """Task → (min, max) as measured; None takes them from the log's scenario, and from the data where it has none."""
     recorded_bounds: bool = True
     """Whether bounds that the scenario in the log's manifest gives to a task count as given; l2metrics knew none."""
@@ -100,7 +93,7 @@ class Prep:
             if getattr(self, name) not in known:
                 raise UnknownName(name, str(getattr(self, name)), known)
         if self.variants is not None:
-            object.__setattr__(self, "variants", mode(self.variants))
+            msgspec.structs.force_setattr(self, "variants", mode(self.variants))
         if self.width is not None and not (0 < self.width < 1 or (self.width >= 1 and self.width == int(self.width))):
             raise MetricError(
                 f"the window's width is {self.width}",
@@ -115,185 +108,156 @@ class Prep:
                 )
 
 
-@frozen
-class Range:
-    """The span of one task's values before scaling, and whether it was given or found."""
+class Range(msgspec.Struct, frozen=True):
+    """Range of one task's values before scaling."""
 
     low: float
     high: float
     given: bool = False
+    """Whether it was given or recorded, not found in the data."""
 
     @property
     def constant(self) -> bool:
-        """Whether there is nothing to scale: every value is the same, up to rounding."""
+        """Whether every value is the same, up to rounding, so that there is nothing to scale."""
         return bool(self.high - self.low <= _NO_WIDTH * max(abs(self.low), abs(self.high)))
 
-    any_constant = constant
 
-
-@frozen(eq=False)
-class Ranges:
-    """The ranges of one task in several lives, as columns that stand beside their rows of values."""
-
-    low: Array
-    high: Array
-
-    @classmethod
-    def of(cls, ranges: Sequence[Range]) -> Range | Ranges:
-        """One range where all are the same: then one array serves every life."""
-        first = ranges[0]
-        if all(one is first or one == first for one in ranges):
-            return first
-        low, high = np.array([(one.low, one.high) for one in ranges]).T[:, :, np.newaxis]
-        return cls(low, high)
-
-    @cached_property
-    def constant(self) -> npt.NDArray[np.bool_]:
-        """Where there is nothing to scale."""
-        return self.high - self.low <= _NO_WIDTH * np.maximum(np.abs(self.low), np.abs(self.high))
-
-    @cached_property
-    def any_constant(self) -> bool:
-        """Whether that is so anywhere."""
-        return bool(self.constant.any())
-
-
-@frozen(eq=False)
-class Curve:
-    """Prepared values in order, of one block or of several stitched together. Never empty, save an expert's."""
+class Curve(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """Prepared values in order, of one block or of several joined. Never empty, except for an expert's."""
 
     values: Array
     raw: Array
     """The same experiences scaled but not smoothed."""
     range: float = SCALED
-    """The width of the task's range on the prepared scale; guards against tiny denominators use it."""
+    """Width of the task's range on the prepared scale; guards against tiny denominators use it."""
     floor: float | None = None
-    """Where the scale begins, which given bounds do not keep values from passing; None for values as measured."""
+    """Lowest value of the scale, which values may pass if bounds are given; None for values as measured."""
 
     def __len__(self) -> int:
         return len(self.values)
 
     @cached_property
     def mean(self) -> float:
-        """The mean of all values: what an evaluation block is worth."""
-        return float(self._told("mean", mean))
+        """Mean of all values: the performance in an evaluation block."""
+        return mean(self.values)
 
     @cached_property
     def terminal(self) -> float:
-        """The mean of the last tenth, from index `9n div 10` on."""
-        return float(self._told("terminal", terminal))
+        """Mean of the last tenth, from index `9n div 10` on."""
+        return terminal(self.values)
 
     @cached_property
     def peak(self) -> float:
-        """The largest value."""
-        return float(self._told("peak", peak))
+        """Largest value."""
+        return float(self.values.max())
 
     @cached_property
     def until_peak(self) -> int:
-        """How many experiences it takes to reach the largest value, up to rounding, counted from 1."""
-        return int(self._told("until_peak", until_peak))
+        """Number of experiences until the largest value is reached, up to rounding, counted from 1."""
+        return int((self.values >= near(self.peak)).argmax()) + 1
 
     @cached_property
     def total(self) -> float:
-        """The sum of all values."""
-        return float(self._told("total", total))
+        """Sum of all values."""
+        return float(self.values.sum())
 
     @cached_property
     def slope(self) -> float:
-        """The least-squares slope over the index; 0 for a single value."""
-        return float(self._told("slope", slope))
+        """Least-squares slope over the index; 0 for a single value."""
+        return moments(self.values).slope
 
     @cached_property
     def raw_start(self) -> float:
-        """The mean of the first tenth, which is one value or more, not smoothed."""
-        return float(self._told("raw_start", start, raw=True))
+        """Mean of the first tenth, at least one value, not smoothed."""
+        return start(self.raw)
 
     @cached_property
     def raw_moments(self) -> Moments:
-        """What slopes of the values that are not smoothed take from these."""
-        return Moments(*self._raw_moments)
+        """Moments of the values that are not smoothed, from which slopes are computed."""
+        return moments(self.raw)
 
     @cached_property
-    def _raw_moments(self) -> tuple[float, ...]:
-        return tuple(self._told("_raw_moments", moments, raw=True))
-
-    @cached_property
-    def raw_deviations(self) -> tuple[float, ...]:
-        """The squared deviations from the mean, and the products of neighbouring ones, summed; not smoothed."""
-        return tuple(self._told("raw_deviations", deviations, raw=True))
-
-    def _told(self, _name: str, of: Callable[[Array], Any], *, raw: bool = False) -> Any:
-        """What `of` says of the values, for the property of that name."""
-        found = of(self.raw if raw else self.values)
-        return tuple(map(float, found)) if isinstance(found, tuple) else found.tolist()
+    def raw_deviations(self) -> tuple[float, float]:
+        """Sums of squared deviations from the mean, and of products of neighbouring ones; not smoothed."""
+        return deviations(self.raw)
 
     def first(self, count: int) -> Curve:
-        """The first `count` experiences, as a view."""
+        """Return the first `count` experiences, as a view."""
         return Curve(self.values[:count], self.raw[:count], self.range, self.floor)
 
     def reached(self, target: float) -> int | None:
-        """The 0-based index at which the curve first reaches `target`, up to rounding; None if never."""
-        known: dict[float, int | None] = self.__dict__.setdefault("_reached", {})
-        if target not in known:  # three metrics of recovery ask the same
-            at_least = self.values >= near(target)
-            index = int(at_least.argmax())
-            known[target] = index if at_least[index] else None
-        return known[target]
+        """Return the 0-based index at which the curve first reaches `target`, up to rounding; None if never."""
+        at_least = self.values >= near(target)
+        index = int(at_least.argmax())
+        return index if at_least[index] else None
 
 
-@frozen(eq=False)
-class Expert:
-    """What a learner of one task alone achieved there, on the scale of the lifetime it is compared with."""
+class Expert(msgspec.Struct, frozen=True, eq=False):
+    """Performance of a learner of one task only, on the scale of the lifetime that it is compared with."""
 
     id: str
     task: str
     curve: Curve
-    """Its wake learning blocks, stitched."""
+    """Its wake learning blocks, joined."""
     last: Curve
     """Its last learning block."""
     all_learning: Curve
-    """Its learning blocks, wake and sleep, stitched."""
+    """Its learning blocks, wake and sleep, joined."""
     numbers: Callable[[], npt.NDArray[np.int64]]
-    """Gives the experience numbers of `all_learning`."""
+    """Returns the experience numbers of `all_learning`."""
     saturation: float | None = None
-    """Where no log exists, the saturation that `taskinfo/info.json` states; the curves are then empty."""
+    """Saturation stated in `taskinfo/info.json` if there is no log; the curves are then empty."""
     seconds: float | None = None
-    """The time between its experiences, summed over learning blocks; None without timestamps."""
+    """Time between its experiences, summed over learning blocks; None without timestamps."""
     intervals: int = 0
-    """How many times between experiences `seconds` sums."""
+    """Number of intervals in `seconds`."""
     mark: str = ""
-    """What it is called wherever values beside it are told apart: its id, and what it measured as a digest."""
+    """Its id and a digest of its values: the name of the expert in results."""
     elapsed: float | None = None
-    """The time from its first to its last experience of any kind; None without timestamps."""
+    """Time from its first to its last experience of any kind; None without timestamps."""
     experiences: int = 0
-    """How many learning experiences it had."""
+    """Number of its learning experiences."""
 
 
-class BesideExperts(Protocol):
-    """Lives of the same blocks and their experts, as measured."""
+class ExpertComparison(msgspec.Struct, frozen=True):
+    """A learner and one expert of a task, over the length that both have."""
 
-    def beside(
-        self, task: str, blocks: tuple[int, ...], average: Literal["metrics", "time"]
-    ) -> Sequence[tuple[Beside, ...]]:
-        """The blocks of every life beside each expert of the task."""
-        ...
+    expert: str
+    """The expert's mark, the same in all lifetimes that are compared with it."""
+    length: int
+    mean: float
+    expert_mean: float
+    start: float
+    """Mean of the first tenth."""
+    expert_start: float
+    end: float
+    """Mean of the last tenth."""
+    expert_end: float
+    late: float
+    """Mean of the tenth before the last."""
+    expert_late: float
+    reached: int
+    """First experience, counted from 1, at the target common to the learner and all experts of the task; `length` + 1
+    if it is never reached."""
+    expert_reached: int
+    range: float
+    """Width of the task's range on the prepared scale."""
+    floor: float | None
+    """Lowest value of the scale; None for values as measured."""
 
 
-class Among(Protocol):
-    """Lives of the same blocks, prepared as one array; a row each."""
+class Twin(msgspec.Struct, frozen=True):
+    """The same lifetime run by a learner that starts from scratch in every block."""
 
-    def over(self, blocks: tuple[int, ...]) -> Sequence[Curve]:
-        """The blocks stitched together, of every life."""
-        ...
-
-    def measured_means(self, block: int) -> Sequence[float]:
-        """The mean of one block's values as measured, of every life."""
-        ...
+    means: tuple[float, ...]
+    """Mean of each block, on the scale of the lifetime."""
+    seconds: float | None
+    """Time between its learning experiences, summed; None without timestamps."""
+    intervals: int
 
 
-@frozen(eq=False)
-class Curves:
-    """One lifetime on a comparable scale, cut into blocks by `starts`.
+class Curves(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=True):
+    """One lifetime on a comparable scale.
 
     Block `i` of `scenario` owns `values[starts[i]:starts[i + 1]]`.
     """
@@ -302,44 +266,32 @@ class Curves:
     passage: Passage
     prep: Prep
     directions: Mapping[str, Direction]
-    """Task → whether higher is better there, as its measure has it."""
-    prepared: Prepared = field(repr=False)
-    """Its values, block by block."""
+    """Task → which values of its measure are better."""
+    values: Array
+    """Smoothed, clamped, scaled."""
+    raw: Array
+    """Clamped and scaled, not smoothed."""
+    measured: Array
+    """As measured, negated if lower is better."""
     starts: npt.NDArray[np.int64]
     ranges: Mapping[str, Range]
     """Task → the range its values were scaled by."""
-    experts: Mapping[str, tuple[Expert, ...]] = field(default_factory=dict)
+    clamps: Mapping[str, Range] = msgspec.field(default_factory=dict)
+    """Task → the range its values were clamped to."""
+    noise: Array | None = None
+    """Noise added to the prepared values."""
+    experts: Mapping[str, tuple[Expert, ...]] = msgspec.field(default_factory=dict)
+    expert_logs: Mapping[str, Sequence[ExpertLog]] = msgspec.field(default_factory=dict)
+    """Task → its experts as measured; they are compared with the learner over equal lengths."""
     notes: tuple[str, ...] = ()
-    among: Among | None = field(default=None, repr=False)
-    """The lives of the same blocks that were prepared with it; what is asked of one is then computed for all."""
-    row: int = 0
-    """Which of them it is."""
-    joined: BesideExperts | None = field(default=None, repr=False)
-    """The same lives as measured, to be compared with experts; None where nothing was learned."""
     twin: Twin | None = None
-    """The same life by a learner that starts anew in every block."""
 
     @property
     def scenario(self) -> Scenario:
-        """The blocks as lived."""
+        """The scenario of the blocks that count."""
         return self.passage.scenario
 
     @property
-    def values(self) -> Array:
-        """Smoothed, clamped, scaled."""
-        return self.prepared.values
-
-    @property
-    def raw(self) -> Array:
-        """Clamped and scaled, not smoothed."""
-        return self.prepared.raw
-
-    @property
-    def measured(self) -> Array:
-        """As measured, negated where lower is better."""
-        return self.prepared.measured
-
-    @cached_property
     def as_logged(self) -> Array:
         """The values as measured, in the direction in which they were logged."""
         signs = [self.sign(block.task) for block in self.scenario.blocks]
@@ -347,54 +299,48 @@ class Curves:
         return logged
 
     def sign(self, task: str) -> float:
-        """−1 where the values of a task were turned so that higher is better, else 1."""
+        """Return −1 if the values of a task were negated so that higher is better, else 1."""
         return -1.0 if self.directions.get(task) == "lower" else 1.0
 
     @cached_property
     def uninformative(self) -> frozenset[str]:
-        """The tasks that carry no information, because all their values are the same."""
+        """Tasks whose values are all the same."""
         if self.prep.keep_constant or self.prep.scale == "none":
             return frozenset()
-        return frozenset(task for task, one in self.ranges.items() if one.constant)
+        return frozenset(task for task, span in self.ranges.items() if span.constant)
+
+    @cached_property
+    def _blocks(self) -> dict[int, Curve]:
+        return {}
 
     def over(self, blocks: Sequence[int]) -> Curve:
-        """The blocks stitched together; a single block is a view, and what it computes is kept."""
-        if self.among is not None:
-            return self.among.over(tuple(blocks))[self.row]
+        """Return the curve of the blocks, joined. The curve of a single block is kept, with all it computes."""
         if len(blocks) != 1:
-            return self._stitched(blocks)
-        kept = self.prepared.curves
-        found = kept.get(blocks[0])
-        if found is None:
-            found = kept[blocks[0]] = self._stitched(blocks)
-        return found
+            return self._joined(blocks)
+        (block,) = blocks
+        if block not in self._blocks:
+            self._blocks[block] = self._joined(blocks)
+        return self._blocks[block]
 
-    def _stitched(self, blocks: Sequence[int]) -> Curve:
-        values, raw = self.prepared.over(blocks)
-        return Curve(values, raw, self.extent(blocks), None if self.prep.scale == "none" else LOWEST)
-
-    def beside(
-        self, task: str, blocks: Sequence[int], average: Literal["metrics", "time"] = "metrics"
-    ) -> tuple[Beside, ...]:
-        """The blocks joined, beside each expert of `task`."""
-        return self.joined.beside(task, tuple(blocks), average)[self.row] if self.joined else ()
+    def _joined(self, blocks: Sequence[int]) -> Curve:
+        width = self.width(self.scenario.blocks[blocks[0]].task)
+        return Curve(
+            gathered(self.values, self.starts, blocks), gathered(self.raw, self.starts, blocks), width, self.floor
+        )
 
     def measured_over(self, blocks: Sequence[int]) -> Array:
-        """The values as measured (higher is better) of the blocks, stitched."""
-        return self.prepared.measured_over(blocks)
+        """Return the values of the blocks as measured (higher is better), joined."""
+        return gathered(self.measured, self.starts, blocks)
 
     def measured_mean(self, block: int) -> float:
-        """The mean of one block's values as measured."""
-        if self.among is not None:
-            return self.among.measured_means(block)[self.row]
-        means = self.prepared.means
-        if block not in means:
-            means[block] = float(mean(self.measured_over((block,))))
-        return means[block]
+        """Return the mean of one block's values as measured."""
+        return mean(self.measured_over((block,)))
 
-    def extent(self, blocks: Sequence[int]) -> float:
-        """The width of the range of the blocks' tasks on the prepared scale."""
-        if self.prep.scale != "none":
-            return SCALED
-        found = [self.ranges[self.scenario.blocks[index].task] for index in blocks[:1]]
-        return found[0].high - found[0].low if found else 0.0
+    def width(self, task: str) -> float:
+        """Return the width of a task's range on the prepared scale."""
+        return SCALED if self.prep.scale != "none" else self.ranges[task].high - self.ranges[task].low
+
+    @property
+    def floor(self) -> float | None:
+        """Lowest value of the scale; None for values as measured."""
+        return None if self.prep.scale == "none" else LOWEST

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array
-from perdure.curves.model import LOWEST, SCALED, Range, Ranges, Window
+from perdure.curves.model import LOWEST, SCALED, Range, Window
 from perdure.errors import PerdureError
+from perdure.scenario.model import Block
 
-__all__ = ["WIDEST", "WINDOWS", "clamp", "scale", "smooth", "spans", "width_for", "window_means"]
+__all__ = ["WIDEST", "WINDOWS", "clamp", "prepare_blocks", "scale", "smooth", "width_for", "window_means"]
 
 Alignment = Literal["centred", "lagging"]
 Starts = npt.NDArray[np.int64]
@@ -26,12 +27,11 @@ WINDOWS: Mapping[str, Callable[[int], Array]] = {
 }
 
 WIDEST = 100
-"""The default window is a fifth of the block, and never wider than this."""
-_AT_ONCE = 1 << 15  # values smoothed in one go: few enough to stay in the cache
+"""The default window is a fifth of the block, and at most this wide."""
 
 
 def width_for(length: int, width: float | None = None) -> int:
-    """The window used on a block of `length`: the one asked for, or a fifth of the block up to 100.
+    """Return the window for a block of `length`: the requested one, or a fifth of the block up to 100.
 
     A window longer than the block falls back to that fifth; one shorter than 3 smooths nothing.
     """
@@ -49,125 +49,88 @@ def smooth(
     width: float | None = None,
     alignment: Alignment = "centred",
 ) -> Array:
-    """A copy of `values` in which each of `blocks` is smoothed alone; `values` may be of many lives, a row each.
+    """Return a copy of `values` in which each of `blocks` is smoothed separately.
 
     A centred window leaves a straight ramp unchanged away from the edges: for even widths the two
     half-shifted windows are averaged. Edges are reflected without repeating the edge sample.
     """
-    values, starts = np.asarray(values, dtype=np.float64), np.asarray(starts)
-    smoothed = values.copy()
+    smoothed = np.array(values, dtype=np.float64)
     if window == "none" or not len(blocks):
         return smoothed
-    chosen = np.asarray(blocks, dtype=np.int64)
-    if chosen.min() < 0 or chosen.max() > len(starts) - 2:
-        raise PerdureError(f"blocks {chosen.min()} to {chosen.max()} of {len(starts) - 1}", "give those that there are")
-    lengths = starts[chosen + 1] - starts[chosen]
-    for length in sorted(set(lengths.tolist())):  # np.unique would import numpy.ma first
-        used = width_for(length, width)
-        if used < 3:
-            continue
-        firsts = starts[chosen[lengths == length]]
-        lives = values.size // values.shape[-1]
-        together = max(1, _AT_ONCE // (length * lives))
-        for at in range(0, len(firsts), together):
-            group = firsts[at : at + together]
-            rows = np.stack([values[..., first : first + length] for first in group])
-            made = _smooth_rows(rows.reshape(-1, length), window, used, alignment).reshape(rows.shape)
-            for first, row in zip(group, made, strict=True):
-                smoothed[..., first : first + length] = row
+    if min(blocks) < 0 or max(blocks) > len(starts) - 2:
+        raise PerdureError(f"blocks {min(blocks)} to {max(blocks)} of {len(starts) - 1}", "give existing blocks")
+    edges = np.asarray(starts).tolist()
+    for index in blocks:
+        block = slice(edges[index], edges[index + 1])
+        used = width_for(block.stop - block.start, width)
+        if used >= 3:
+            smoothed[block] = _smooth_block(smoothed[block], window, used, alignment)
     return smoothed
 
 
-def _smooth_rows(rows: Array, window: Window, width: int, alignment: Alignment) -> Array:
-    """Each row smoothed by a window of `width`, which is at least 3 and at most the row."""
-    odd = width % 2
-    centred = alignment == "centred"
-    before = width // 2 if centred or not odd else (width + 1) // 2
-    points = width + 1 if centred and not odd else width
-    padded = _reflected(rows, before, points - 1 - before)
+def _smooth_block(values: Array, window: Window, width: int, alignment: Alignment) -> Array:
+    """Smooth one block by a window of at least 3 values and at most the block."""
+    even, centred = width % 2 == 0, alignment == "centred"
+    before = width // 2 if centred or even else (width + 1) // 2
+    points = width + 1 if centred and even else width
+    after = points - 1 - before
+    padded = np.concatenate((values[before:0:-1], values, values[-2 : -after - 2 : -1]))
     if not centred:
-        # l2metrics' own operation: where values tie, its rounding decides which is the first maximum.
+        # This is l2metrics' own operation: for ties, its rounding decides which value is the first maximum.
         return _weighted_means(padded, WINDOWS[window](width))
-    means = _flat_means(padded, width) if window == "flat" else _weighted_means(padded, WINDOWS[window](width))
-    if points > width:
-        both = np.empty_like(means)
-        np.add(means.ravel()[:-1], means.ravel()[1:], out=both.ravel()[:-1])  # beyond a row's end nobody looks
-        both.ravel()[-1:] = 0.0
-        means = np.multiply(both, 0.5, out=both)
-    means = means[:, : rows.shape[1]]
-    # A mean lies between its terms; rounding must not say otherwise, or a constant block would vary.
-    np.maximum(means, rows.min(axis=1, keepdims=True), out=means)
-    np.minimum(means, rows.max(axis=1, keepdims=True), out=means)
-    return means
+    means = window_means(padded, width) if window == "flat" else _weighted_means(padded, WINDOWS[window](width))
+    if even:
+        means = (means[:-1] + means[1:]) * 0.5
+    # A mean lies between its terms. Rounding must not change that, or a constant block would vary.
+    smoothed: Array = np.clip(means, values.min(), values.max())
+    return smoothed
 
 
-def _reflected(rows: Array, before: int, after: int) -> Array:
-    """The rows with as many values around them, mirrored in their first and last; what `np.pad` does, sooner."""
-    length = rows.shape[1]
-    padded = np.empty((len(rows), before + length + after))
-    padded[:, before : before + length] = rows
-    padded[:, :before] = rows[:, before:0:-1]
-    padded[:, before + length :] = rows[:, -2 : -after - 2 : -1]
-    return padded
+def window_means(values: Array, width: int) -> Array:
+    """Return the mean over every window of `width` along the last axis, summed by doubling.
 
-
-def window_means(padded: Array, width: int) -> Array:
-    """The mean over every window of `width` in each row, summed by doubling; shorter by `width − 1`.
-
-    As exact as pairwise summation, where a running sum would carry one huge value's rounding along.
+    This is as exact as pairwise summation. A running sum would carry one huge value's rounding along.
     """
-    return _flat_means(padded, width)[:, : padded.shape[1] - width + 1]
-
-
-def _flat_means(padded: Array, width: int) -> Array:
-    """What `window_means` gives, and behind it in each row something finite.
-
-    All rows are one: windows that reach into the next are made with the others, which takes a third of the time.
-    """
-    means = np.zeros(padded.shape)
-    sums = padded.ravel()
-    total = means.ravel()[: len(sums) - width + 1]
-    span, offset, left = 1, 0, width
-    while True:
+    count = values.shape[-1] - width + 1
+    total = np.zeros((*values.shape[:-1], count))
+    sums, span, offset, left = values, 1, 0, width
+    while left:
         if left & 1:
-            np.add(total, sums[offset : offset + len(total)], out=total)
+            total += sums[..., offset : offset + count]
             offset += span
         left >>= 1
-        if not left:
-            break
-        sums = sums[:-span] + sums[span:]
-        span *= 2
+        if left:
+            sums = sums[..., :-span] + sums[..., span:]
+            span *= 2
     total /= width
-    return means
+    return total
 
 
 def _weighted_means(padded: Array, weights: Array) -> Array:
-    kernel = weights / weights.sum()
-    return np.stack([np.convolve(row, kernel, mode="valid") for row in padded])
+    return np.convolve(padded, weights / weights.sum(), mode="valid")
 
 
-def spans(values: Array, starts: Starts) -> tuple[Array, Array]:
-    """The smallest and the largest value of each block."""
-    if len(starts) < 2:
-        nothing = np.empty(0)
-        return nothing, nothing
-    return np.minimum.reduceat(values, starts[:-1], axis=-1), np.maximum.reduceat(values, starts[:-1], axis=-1)
-
-
-def clamp(values: Array, bounds: Range | Ranges) -> Array:
-    """The values, none below or above the bounds."""
+def clamp(values: Array, bounds: Range) -> Array:
+    """Return the values limited to the bounds."""
     return np.clip(values, bounds.low, bounds.high)
 
 
-def scale(values: Array, bounds: Range | Ranges) -> Array:
-    """Map the bounds onto the scale, 1 … 101; equal bounds carry no information, and everything maps to its lowest."""
-    some, width = bounds.any_constant, bounds.high - bounds.low
-    if some:
-        width = np.where(bounds.constant, 1.0, width)
-    scaled: Array = values - bounds.low
-    scaled /= width
+def scale(values: Array, bounds: Range) -> Array:
+    """Map the bounds onto the scale 1 … 101; everything maps to 1 if the bounds are equal."""
+    if bounds.constant:
+        return np.full(np.shape(values), LOWEST)
+    scaled: Array = (values - bounds.low) / (bounds.high - bounds.low)
     scaled *= SCALED
     scaled += LOWEST
-    if some:
-        np.copyto(scaled, LOWEST, where=bounds.constant)
     return scaled
+
+
+def prepare_blocks(
+    values: Array, starts: Starts, blocks: Sequence[Block], ranges: Mapping[str, Range], step: Callable[..., Array]
+) -> Array:
+    """Return the values with `clamp` or `scale` applied to each block by the range of its task."""
+    prepared, edges = np.empty_like(values), starts.tolist()
+    for index, block in enumerate(blocks):
+        part = slice(edges[index], edges[index + 1])
+        prepared[part] = step(values[part], ranges[block.task])
+    return prepared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -16,13 +16,12 @@ from perdure.errors import PerdureError
 from perdure.files import HEADER_LIMIT, read_bytes
 from perdure.frozen import replace
 from perdure.gather.planned import compare_with_plans
-from perdure.gather.serving import OwnExpert, run_of
 from perdure.log.manifest import ROLES
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options, find, holds_experts, locate, parts
 
-__all__ = ["Findings", "Found", "find_lifetimes", "named_apart"]
+__all__ = ["Findings", "Found", "OwnExpert", "find_lifetimes", "named_apart", "run_of", "unused_experts"]
 
 _PASSED_BY = frozenset({"lives", "logs"})  # folders that say nothing of who lives in them
 
@@ -55,6 +54,20 @@ class Found(Struct, frozen=True):
         who = self.identity
         who = replace(who, id=f"{who.id}#{name}", holder=who.id, argument=who.argument or who.source)
         return replace(self, identity=who, typed=f"{self.typed}#{name}")
+
+
+class OwnExpert(Struct, frozen=True):
+    """An expert that was found among lifetimes."""
+
+    path: str
+    run: Path | None
+    """The run folder, or file of several lifetimes, whose lifetimes it serves."""
+    surplus: frozenset[str] = frozenset()
+    """The experts in a file of several that the protocol of its run does not plan."""
+
+    def without(self, names: frozenset[str]) -> OwnExpert:
+        """Return the same file without these of its experts."""
+        return OwnExpert(self.path, self.run, names)
 
 
 class Findings(Struct, frozen=True):
@@ -246,3 +259,22 @@ def _without(lives: Sequence[Found], experts: Sequence[str | os.PathLike[str]]) 
         return not places.isdisjoint((whole, *whole.parents))
 
     return tuple(one for one in lives if not one.identity.argument or not among_experts(one.path))
+
+
+def run_of(path: Path) -> Path | None:
+    """Return the run folder of a lifetime or an expert: the one whose `lives/` or `experts/` holds it."""
+    for folder in path.resolve().parents:
+        if folder.name == "lives" or (folder.name in ("experts", "twins") and (folder.parent / "lives").is_dir()):
+            return folder.parent
+    return None
+
+
+def unused_experts(found: Iterable[OwnExpert], runs: Iterable[Path | None]) -> tuple[tuple[str, str], ...]:
+    """Return path and reason of the experts whose run folders are not among `runs`, so that they serve nothing."""
+    scored = set(runs)
+    why = "but no lifetime of that run is scored; give it by --experts to use it"
+    return tuple(
+        (expert.path, f"{expert.path}: an expert of {expert.run}, {why}")
+        for expert in found
+        if expert.run is not None and expert.run not in scored
+    )

@@ -17,12 +17,11 @@ from perdure.gather.find import Found
 from perdure.gather.model import Life
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Identity
-from perdure.metrics.engine.compact import CompactMetrics
 from perdure.metrics.engine.metric import Metric
 from perdure.metrics.matrix.cells import matrix_of
 from perdure.settings import Settings
 
-__all__ = ["JOINT", "beside_joint", "finals", "is_joint", "joint_accuracies", "needing", "place_of"]
+__all__ = ["JOINT", "compare_with_joint", "finals", "is_joint", "joint_accuracies", "needing", "place_of"]
 
 JOINT = "joint"
 """What a learner is called that was trained on all tasks together, or the folder of one whose name is not recorded."""
@@ -73,7 +72,7 @@ def joint_accuracies(lives: Sequence[Life], place: str) -> dict[str, float]:
     return {task: float(np.mean(values)) for task, values in found.items()}
 
 
-def beside_joint(
+def compare_with_joint(
     places: Sequence[tuple[Found, Lives]], settings: Settings, metrics: Sequence[str], again: Again
 ) -> list[tuple[Found, Life]]:
     """Every life; those that share tasks and measure with a joint learner among them are held against it.
@@ -119,7 +118,7 @@ def _kind(life: Life) -> tuple[object, ...]:
 def _fed(life: Life, again: Life, count: int) -> Life:
     """A lifetime with the metrics that were scored again beside the joint learner, and a note of whom that was."""
     score = life.score
-    metrics = CompactMetrics({name: again.score.metrics.get(name, one) for name, one in score.metrics.items()})
+    metrics = {name: again.score.metrics.get(name, measured) for name, measured in score.metrics.items()}
     lives = "1 lifetime" if count == 1 else f"{count} lifetimes"
     note = f"{', '.join(again.score.metrics)}: beside the last evaluations of {lives} of the joint learner"
     return replace(life, score=replace(score, metrics=metrics, notes=(*score.notes, note)))

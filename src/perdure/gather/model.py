@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.log.problem import Note
 from perdure.metrics.engine.declare import METRICS
@@ -21,22 +20,19 @@ from perdure.words import plural
 
 __all__ = ["SCHEMA", "Life", "Survey"]
 
-_NOTHING: Mapping[str, Any] = {}  # one for all, because there may be ten thousand
-
 SCHEMA = 2
 """The form of the JSON; raised where a field changes its meaning or goes."""
 
 
-@frozen(eq=False)
-class Life:
+class Life(msgspec.Struct, frozen=True, eq=False):
     """One lifetime of a survey: what it scored, what was seen of its curves, and what its log says of itself."""
 
     score: Score
     seen: Any = None
     """What `look` made of its curves; None where nobody looked, or there are no curves."""
-    manifest: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    manifest: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Of lifetimes that were looked at."""
-    info: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    info: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -49,8 +45,7 @@ class Life:
         return self.seen
 
 
-@frozen(eq=False, repr=False)
-class Survey(Tabular):
+class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
     """Lifetimes scored the same way, in the order in which they were given, and what was left out."""
 
     lives: tuple[Life, ...]
@@ -60,9 +55,9 @@ class Survey(Tabular):
     preset: str
     metrics: Mapping[str, Metric]
     """The declarations behind the ids."""
-    settings_from: Mapping[str, str] = field(default_factory=dict)
+    settings_from: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Setting → where its value came from."""
-    written: Mapping[str, Bar] = field(default_factory=dict)
+    written: Mapping[str, Bar] = msgspec.field(default_factory=dict)
     """What metrics that only a file of scores knows are held against."""
     name: str = ""
     """What the place or places are called."""

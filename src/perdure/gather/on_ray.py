@@ -15,10 +15,10 @@ from perdure.cluster import ONE_THREAD, code_for, guests, joined
 from perdure.errors import PerdureError
 from perdure.frozen import replace
 from perdure.gather.find import Found
-from perdure.gather.processes import registered
-from perdure.gather.surveyor import Done, How, Surveyor
+from perdure.gather.pool import registered
+from perdure.gather.worker import ScoreJob, ScoreResult, ScoreWorker
 
-__all__ = ["Scoring", "scored_on_ray"]
+__all__ = ["Scoring", "score_on_ray"]
 
 _MOST_LIVES, _MOST_BYTES = 64, 16 << 20  # of one handful
 _AHEAD = 2  # handfuls in the hands of a machine: it never waits for the next
@@ -29,13 +29,13 @@ Handful = tuple[list[int], bytes]
 """Which places, and these with their files, packed."""
 
 
-def scored_on_ray(
-    how: How, found: Sequence[Found], address: str | None, progress: Progress | None, jobs: int | None
-) -> list[Done]:
-    """What a `Surveyor` makes of each place, in order, by as many processes as the cluster has cores, or `jobs`."""
+def score_on_ray(
+    job: ScoreJob, found: Sequence[Found], address: str | None, progress: Progress | None, jobs: int | None
+) -> list[ScoreResult]:
+    """What a `ScoreWorker` makes of each place, in order, by as many processes as the cluster has cores, or `jobs`."""
     with joined(address, "scoring on a cluster") as ray:
-        shared = _needed_by_all(how, found)
-        given = ray.put(pickle.dumps((how, shared, registered())))
+        shared = _needed_by_all(job, found)
+        given = ray.put(pickle.dumps((job, shared, registered())))
         code = ray.put(code_for(()))
         scattered = _Scattered(ray, code, given, _handfuls(found, shared), len(found), progress)
         return scattered.gathered(jobs or max(1, int(ray.cluster_resources().get("CPU", 1))))
@@ -52,13 +52,13 @@ class _Scattered:
     again: deque[Handful] = field(default_factory=deque)
     """Handfuls whose machine was lost."""
     tries: Counter[int] = field(default_factory=Counter)
-    done: dict[int, Done] = field(default_factory=dict)
+    done: dict[int, ScoreResult] = field(default_factory=dict)
     begun: dict[int, Any] = field(default_factory=dict)
     """What each machine answers once it has begun."""
     out: dict[Any, tuple[Any, Handful]] = field(default_factory=dict)
     """By the answer that is awaited: who has what."""
 
-    def gathered(self, count: int) -> list[Done]:
+    def gathered(self, count: int) -> list[ScoreResult]:
         actor = guests(self.ray, num_cpus=1)
         idle: list[Any] = []
         started = 0
@@ -120,13 +120,13 @@ class _Scattered:
         return 0 if any(one is who for one, _ in self.out.values()) else 1
 
 
-def _needed_by_all(how: How, found: Sequence[Found]) -> dict[str, bytes]:
+def _needed_by_all(job: ScoreJob, found: Sequence[Found]) -> dict[str, bytes]:
     """The files of experts and of metrics, and files that hold several lifetimes."""
     several = Counter(str(one.path.resolve()) for one in found if one.lifetime is None and one.path.is_file())
     places = [
-        *(one for one in how.experts if isinstance(one, str)),
-        *(one.path for one in how.own_experts),
-        *how.settings.files,
+        *(one for one in job.experts if isinstance(one, str)),
+        *(one.path for one in job.own_experts),
+        *job.settings.files,
         *(path for path, times in several.items() if times > 1),
     ]
     return {name: content for place in places for name, content in _files(Path(place))}
@@ -165,19 +165,21 @@ def _size(files: Mapping[str, bytes]) -> int:
 class Scoring:
     """What one process of the cluster does: it lays files out below a folder of its own, as they lay at home."""
 
-    def __init__(self, root: Path, how: How, shared: Mapping[str, bytes], known: frozenset[tuple[str, str]]) -> None:
+    def __init__(
+        self, root: Path, job: ScoreJob, shared: Mapping[str, bytes], known: frozenset[tuple[str, str]]
+    ) -> None:
         self._below = root / "files"
         _laid_out(self._below, shared)
-        settings = how.settings
-        self._score = Surveyor(
+        settings = job.settings
+        self._score = ScoreWorker(
             replace(
-                how,
+                job,
                 settings=replace(
                     settings,
                     metrics=tuple(self._here(one) if one in settings.files else one for one in settings.metrics),
                 ),
-                experts=tuple(self._here(one) if isinstance(one, str) else one for one in how.experts),
-                own_experts=tuple(one._replace(path=self._here(one.path)) for one in how.own_experts),
+                experts=tuple(self._here(one) if isinstance(one, str) else one for one in job.experts),
+                own_experts=tuple(replace(one, path=self._here(one.path)) for one in job.own_experts),
             )
         )
         if unknown := known - registered():
@@ -189,16 +191,16 @@ class Scoring:
         found, files = pickle.loads(packed)
         _laid_out(self._below, files)
         here = [one if one.lifetime is not None else replace(one, path=Path(self._here(one.path))) for one in found]
-        made = [self._sent(one, done) for one, done in zip(found, self._score(here), strict=True)]
+        made = [self._sent(one, self._score(place)) for one, place in zip(found, here, strict=True)]
         for name in files:
             (self._below / name.lstrip("/")).unlink()
         return pickle.dumps(made)
 
-    def _sent(self, found: Found, done: Done) -> Done:
+    def _sent(self, found: Found, done: ScoreResult) -> ScoreResult:
         """What was made of a place, as it is told at home."""
         if found.lifetime is not None:
             return done
-        return Done(
+        return ScoreResult(
             done.lives,
             self._at_home(done.left_out),
             self._at_home(done.experts_left_out),

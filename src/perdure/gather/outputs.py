@@ -13,8 +13,7 @@ from perdure.gather.model import Survey
 from perdure.lazy import pl
 from perdure.log.export import without_formulas
 from perdure.log.read import refuse_overwriting
-from perdure.metrics.engine.blocks import DORMANT
-from perdure.metrics.engine.score import DEFINITIONS
+from perdure.metrics.engine.score import DEFINITIONS, DORMANT
 from perdure.results import sealed
 
 __all__ = ["AND_THEN", "FILES", "block_table", "lifetime_table", "write_outputs"]

@@ -16,13 +16,11 @@ from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.model import Identity
 from perdure.log.rows import cells, records
-from perdure.metrics.engine.blocks import BlockSummary
-from perdure.metrics.engine.flag import Flag
-from perdure.metrics.engine.load import chosen
+from perdure.metrics.engine.declare import chosen
 from perdure.metrics.engine.measure import Measured
-from perdure.metrics.engine.metric import Bar, Metric
+from perdure.metrics.engine.metric import Bar, Flag, Metric
 from perdure.metrics.engine.presets import PRESETS
-from perdure.metrics.engine.score import DEFINITIONS, Score
+from perdure.metrics.engine.score import DEFINITIONS, BlockSummary, Score
 from perdure.metrics.engine.scorer import deciding
 from perdure.results import CHECKSUM, checksum_of
 from perdure.scenario.model import Block, Subtype

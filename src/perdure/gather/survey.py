@@ -1,4 +1,4 @@
-"""The survey: find, identify, give experts, read, verify, draw curves and score, once, in several processes."""
+"""Survey lifetimes: find them, score them in several processes, and collect the scores."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ import numpy.typing as npt
 from perdure.errors import NotALog, PerdureError
 from perdure.frozen import replace
 from perdure.gather.copies import count_once
-from perdure.gather.find import Found, find_lifetimes, named_apart
-from perdure.gather.joint import beside_joint, finals, is_joint, joint_accuracies, needing, place_of
+from perdure.gather.find import Found, find_lifetimes, named_apart, unused_experts
+from perdure.gather.joint import compare_with_joint, finals, is_joint, joint_accuracies, needing, place_of
 from perdure.gather.model import Life, Survey
-from perdure.gather.processes import processes, worked
-from perdure.gather.serving import idle
-from perdure.gather.surveyor import Done, How, Look, Surveyor, settled_over
+from perdure.gather.pool import parallel_map, process_count
+from perdure.gather.worker import CurveHook, ScoreJob, ScoreResult, ScoreWorker, settle_sets
 from perdure.lazy import pl
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text, taskinfo_file
@@ -56,7 +55,6 @@ Frame = InMemory | Mapping[str, Any] | npt.NDArray[Any]
 _TAKEN = "give a path, a Lifetime, several of these, a table (or its columns by name), or a matrix of numbers"
 
 _WORTH_A_POOL = 8  # fewer lifetimes are scored before a second process has started
-_HANDFUL, _TURNS = 32, 8  # places that a process takes at once; how often it comes back for more, at least
 
 
 def survey(
@@ -64,7 +62,7 @@ def survey(
     experts: Source | Sequence[Source] | Frame = (),
     settings: Settings | None = None,
     *,
-    look: Look | None = None,
+    look: CurveHook | None = None,
     jobs: int | None = None,
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
@@ -88,32 +86,32 @@ def survey(
     there = find_lifetimes(places, [one for one in experts if not isinstance(one, Lifetime)], settings.reading())
     own, found = there.experts, (*(_in_memory(one) for one in given if isinstance(one, Lifetime)), *there.lives)
     stated = _stated(scorer) if not experts and not own else ()
-    how = How(
+    job = ScoreJob(
         settings,
         experts=stated or tuple(one if isinstance(one, Lifetime) else os.fspath(one) for one in experts),
         own_experts=own,
         look=look,
         count=len(found),
     )
-    surveyor = Surveyor(how)  # what is wrong with experts that were given fails here
-    count = processes(len(found), jobs, _WORTH_A_POOL)
-    settled = settled_over(surveyor, found, count)
+    worker = ScoreWorker(job)  # wrong experts fail here, before any lifetime is read
+    count = process_count(len(found), jobs, _WORTH_A_POOL)
+    settled = settle_sets(worker, found, count)
     if settled is not None:
-        how = replace(how, settled=settled)
-        surveyor = Surveyor(how, surveyor.serving)
+        job = replace(job, settled=settled)
+        worker = ScoreWorker(job, worker.experts)
     if engine == "ray" and found:
-        from perdure.gather.on_ray import scored_on_ray
+        from perdure.gather.on_ray import score_on_ray
 
-        done = scored_on_ray(how, found, address, progress, jobs)
+        done = score_on_ray(job, found, address, progress, jobs)
     else:
-        done = _shared_out(how, found, count, progress, surveyor) if found else []
-    lives = _told_apart(_beside_joint(how, list(zip(found, done, strict=True)), count))
+        done = parallel_map(ScoreWorker, job, found, count, progress, here=worker)
+    lives = _rename_apart(_compare_with_joint(job, list(zip(found, done, strict=True)), count))
     lives += _scored_before([score for one in kept for score in one.scores], {one.id for one in lives}, settings)
     once = count_once(lives)
     problems = [pair for one in done for pair in one.left_out] + [pair for one in kept for pair in one.left_out]
     problems += (*there.left_out, *without, *once.copies)
-    if not lives and len(problems) == 1 and surveyor.raised is not None:
-        raise surveyor.raised
+    if not lives and len(problems) == 1 and worker.raised is not None:
+        raise worker.raised
     if not lives and not problems:
         raise NotALog(f"no lifetime among {len(own)} experts", "give logs of lifetimes as well")
     if not lives:
@@ -121,12 +119,12 @@ def survey(
         raise NotALog(f"{problems[0][1]}{more}", "see perdure check")
     served = {name for one in done for name in one.experts_served}
     unserved = {name: why for one in done for name, why in one.experts_left_out if name not in served}
-    unserved |= {name: why for name, why in idle(own, (one.run for one in found)) if name not in served}
+    unserved |= {name: why for name, why in unused_experts(own, (one.run for one in found)) if name not in served}
     written: dict[str, Bar] = {name: bar for one in kept for name, bar in one.bars.items()}
     return Survey(
         lives=once.lives,
         left_out=(*problems, *((as_text(name), as_text(why)) for name, why in unserved.items())),
-        settings=described(settings, scorer, [_called(one) for one in (*how.experts, *(one.path for one in own))]),
+        settings=described(settings, scorer, [_called(one) for one in (*job.experts, *(one.path for one in own))]),
         preset=scorer.preset.name if found or not kept else kept[0].preset,
         metrics=scorer.metrics if found else {key: one for key, one in scorer.metrics.items() if key in written},
         settings_from=settings.sources(),
@@ -181,34 +179,25 @@ def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...], tuple[tu
     return replace(settings, joint=joint_accuracies(lives, place)), (as_text(said),), found.left_out
 
 
-def _beside_joint(how: How, places: Sequence[tuple[Found, Done]], count: int) -> list[tuple[Found, Life]]:
-    """Every life; where a joint learner is among them, the others beside it."""
+def _compare_with_joint(
+    job: ScoreJob, places: Sequence[tuple[Found, ScoreResult]], count: int
+) -> list[tuple[Found, Life]]:
+    """Return every lifetime; if a joint learner is among them, the others are compared with it."""
 
-    def again(found: Sequence[Found], settings: Settings, look: Look | None) -> list[Sequence[tuple[Found, Life]]]:
-        wanted = replace(how, settings=settings, look=look)
-        return [_at(*one) for one in zip(found, _shared_out(wanted, found, min(count, len(found))), strict=True)]
+    def score_again(
+        found: Sequence[Found], settings: Settings, look: CurveHook | None
+    ) -> list[Sequence[tuple[Found, Life]]]:
+        wanted = replace(job, settings=settings, look=look)
+        results = parallel_map(ScoreWorker, wanted, found, min(count, len(found)))
+        return [_lifetimes_at(place, result) for place, result in zip(found, results, strict=True)]
 
-    told = [(found, _at(found, done)) for found, done in places]
-    return beside_joint(told, how.settings, needing(Scorer(how.settings).metrics), again)
-
-
-def _at(found: Found, done: Done) -> list[tuple[Found, Life]]:
-    """The lives of a place, each with what is known of it from there."""
-    return [(found.inside(name) if name else found, life) for name, life in done.lives]
+    scored = [(found, _lifetimes_at(found, result)) for found, result in places]
+    return compare_with_joint(scored, job.settings, needing(Scorer(job.settings).metrics), score_again)
 
 
-def _shared_out(
-    how: How,
-    found: Sequence[Found],
-    count: int,
-    progress: Callable[[int, int], None] | None = None,
-    here: Surveyor | None = None,
-) -> list[Done]:
-    """What a `Surveyor` makes of each place, in order: neighbours go to one process, which measures them together."""
-    pieces = any(one.part is not None for one in found)  # each is a handful already
-    size = 1 if pieces else max(1, min(_HANDFUL, len(found) // (_TURNS * count)))
-    handfuls = [found[at : at + size] for at in range(0, len(found), size)]
-    return [one for some in worked(Surveyor, how, handfuls, count, progress, here=here, size=len) for one in some]
+def _lifetimes_at(found: Found, result: ScoreResult) -> list[tuple[Found, Life]]:
+    """Return the lifetimes of a place, each with its own identity."""
+    return [(found.inside(name) if name else found, life) for name, life in result.lives]
 
 
 def described(settings: Settings, scorer: Scorer, experts: Sequence[str]) -> dict[str, Any]:
@@ -270,8 +259,8 @@ def _in_memory(lifetime: Lifetime) -> Found:
     return Found(lifetime.path or Path(), who, typed=lifetime.id, lifetime=lifetime)
 
 
-def _told_apart(lives: Sequence[tuple[Found, Life]]) -> list[Life]:
-    """The lives under ids that differ."""
+def _rename_apart(lives: Sequence[tuple[Found, Life]]) -> list[Life]:
+    """Return the lifetimes under ids that differ."""
     apart = named_apart([found for found, _ in lives])
     return [
         life if life.id == found.identity.id else renamed(life, found.identity.id)

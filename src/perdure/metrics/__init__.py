@@ -9,8 +9,7 @@ from perdure.metrics.matrix import common, cited
 
 # isort: on
 from perdure.metrics.engine.declare import METRICS, Preset, declaring, metric
-from perdure.metrics.engine.metric import Metric, NoValue, Value
-from perdure.metrics.engine.questions import Words
+from perdure.metrics.engine.metric import Metric, NoValue, Value, Words
 from perdure.scenario.sites import Site
 
 __all__ = [

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perdure.curves.beside import Beside
-from perdure.curves.model import Curves
+from perdure.curves.experts import compare_with_experts
+from perdure.curves.model import Curves, ExpertComparison
 from perdure.metrics.engine.arithmetic import lift, still_rising, theil_sen
 from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import Context, NoValue, Value
-from perdure.metrics.engine.questions import Words
+from perdure.metrics.engine.metric import Context, NoValue, Value, Words
 from perdure.scenario import sites
 from perdure.scenario.sites import Site
 
@@ -41,7 +40,7 @@ _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does 
         about="achieved while learning, ×",
     ),
 )
-def relative_performance(expert: Beside) -> float | Value:
+def relative_performance(expert: ExpertComparison) -> float | Value:
     r"""How much is achieved while learning a task, relative to an expert of that task alone.
 
     $$\mathrm{RP} = \frac{\sum_{k=1}^{m} L_k}{\sum_{k=1}^{m} E_k}$$
@@ -65,7 +64,7 @@ def relative_performance(expert: Beside) -> float | Value:
     aliases=("SE",),
     words=Words("faster", "slower", "it", "learns {}", _THAN, asks="How soon", about="speed of learning, ×"),
 )
-def sample_efficiency(expert: Beside) -> float | Value:
+def sample_efficiency(expert: ExpertComparison) -> float | Value:
     r"""How high and how soon learning a task ends up, relative to an expert of that task alone.
 
     $$\mathrm{SE} = \frac{S_L}{S_E} \cdot \frac{X_E}{X_L}, \quad X = \min \lbrace k : C_k \ge B + 0.9\,(\bar{S} - B)
@@ -84,7 +83,7 @@ def sample_efficiency(expert: Beside) -> float | Value:
     return Value(value, said) if said else value
 
 
-def _remarks(pair: Beside) -> Iterator[str]:
+def _remarks(pair: ExpertComparison) -> Iterator[str]:
     if pair.reached > pair.length:
         yield "the target was never reached, and counts as reached after the end"
     if pair.expert_reached > pair.length:
@@ -123,7 +122,7 @@ def plasticity(life: Curves, at: Site, how: Context) -> float | Value:
     flags: dict[str, None] = {}
     for number, block in enumerate(at.blocks["first"]):
         task = life.scenario.blocks[block].task
-        pairs = life.beside(task, (block,), how.expert_average)
+        pairs = compare_with_experts(life, task, (block,), how.expert_average)
         if not pairs or task in life.uninformative:
             continue
         values = [lift(one.mean, one.expert_mean, one.range, one.floor) for one in pairs]

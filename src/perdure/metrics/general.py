@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.metrics.engine.combine import flat
+from perdure.metrics.engine.arithmetic import flat
 from perdure.metrics.engine.declare import metric
 from perdure.metrics.matrix.cells import Change
 from perdure.scenario import sites

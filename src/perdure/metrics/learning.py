@@ -8,8 +8,7 @@ import numpy as np
 
 from perdure.curves.arrays import slope_through
 from perdure.curves.model import Curve
-from perdure.metrics.engine.arithmetic import student_975
-from perdure.metrics.engine.combine import flat
+from perdure.metrics.engine.arithmetic import flat, student_975
 from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import NoValue
 from perdure.scenario import sites

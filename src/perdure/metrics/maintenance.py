@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perdure.curves.model import Curve
 from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.questions import Words
+from perdure.metrics.engine.metric import Words
 from perdure.scenario import sites
 
 __all__ = ["performance_maintenance", "performance_maintenance_terminal"]

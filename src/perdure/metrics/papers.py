@@ -19,8 +19,7 @@ from perdure.curves.prepare import smooth
 from perdure.frozen import replace
 from perdure.metrics import METRICS, transfer
 from perdure.metrics.efficiency import EXPERT_NOT_SATURATED, NOT_SATURATED
-from perdure.metrics.engine.arithmetic import ratio, still_rising
-from perdure.metrics.engine.combine import flat, transfer_ratios
+from perdure.metrics.engine.arithmetic import flat, ratio, still_rising, transfer_ratios
 from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import Metric, NoValue, Value
 from perdure.scenario import sites

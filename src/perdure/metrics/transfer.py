@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from perdure.curves.model import Curve
-from perdure.metrics.engine.arithmetic import lift, lift_contrast
-from perdure.metrics.engine.combine import transfer_contrasts, transfer_logarithms
+from perdure.metrics.engine.arithmetic import lift, lift_contrast, transfer_contrasts, transfer_logarithms
 from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import Value
-from perdure.metrics.engine.questions import Words
+from perdure.metrics.engine.metric import Value, Words
 from perdure.scenario import sites
 
 __all__ = ["backward_transfer", "backward_transfer_contrast", "forward_transfer", "forward_transfer_contrast"]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from perdure.curves.experts import seconds_learning
-from perdure.curves.model import Curve, Curves
-from perdure.curves.twin import Twin
-from perdure.metrics.engine.arithmetic import ratio
-from perdure.metrics.engine.combine import flat
+from perdure.curves.model import Curve, Curves, Twin
+from perdure.metrics.engine.arithmetic import flat, ratio
 from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import NoValue
 from perdure.scenario import sites

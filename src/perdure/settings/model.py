@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from perdure.arguments import held_to_signature
 from perdure.errors import PerdureError, UnknownName
 from perdure.files import UNPACKED_LIMIT
-from perdure.frozen import frozen
+from perdure.frozen import frozen, replace
 from perdure.settings import kinds
 from perdure.settings.declare import MATRICES, METRICS, PREPARATION, READING, STATISTICS, Option, option
 from perdure.settings.presets import STANDARD
@@ -298,7 +300,7 @@ class Settings:
     def prepared(self, prep: Prep) -> Prep:
         """The preparation `prep`, a preset's, or the one given in its place, with what was given beside it."""
         changed = {name: value for name, value in self.given.items() if OPTIONS[name].prepares}
-        return dataclasses.replace(self.prep or prep, **changed)
+        return replace(self.prep or prep, **changed)
 
     def reading(self) -> Options:
         """How logs are to be read."""
@@ -325,7 +327,7 @@ class Settings:
 
     def as_json(self, prep: Prep) -> dict[str, Any]:
         """Every setting by the name of its field, with the preparation as it was really done."""
-        steps = dataclasses.asdict(prep)
+        steps = msgspec.structs.asdict(prep)
         counted = steps.pop("unit")
         found = {name: _plain(getattr(self, name)) for name in OPTIONS}
         bounds = {task: {"min": low, "max": high} for task, (low, high) in (prep.bounds or {}).items()}

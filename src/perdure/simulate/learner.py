@@ -10,15 +10,14 @@ Evaluations change nothing. So without these three each task is learned as it wo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from types import MappingProxyType
 from typing import Literal, get_args
 
+import msgspec
 import numpy as np
 
 from perdure.curves.arrays import Array
 from perdure.errors import ScenarioError, UnknownName
-from perdure.frozen import frozen, replace
 from perdure.scenario.model import Scenario
 
 __all__ = ["CEILING", "NOTIONAL", "NULL", "IdealLearner", "Rewards", "performance"]
@@ -28,9 +27,8 @@ CEILING = 1.0
 Rewards = Literal["normal", "binary"]
 
 
-@frozen
-class IdealLearner:
-    """A learner whose every trait is known; shares are 0 to 1."""
+class IdealLearner(msgspec.Struct, frozen=True):
+    """A learner with known traits; shares are 0 to 1."""
 
     name: str = "ideal"
     start: float = 0.1
@@ -73,18 +71,18 @@ class IdealLearner:
             )
 
     def but(self, **traits: float | str) -> IdealLearner:
-        """The same learner with other traits."""
-        unknown = set(traits) - {one.name for one in fields(self)}
+        """Return the same learner with other traits."""
+        unknown = set(traits) - set(self.__struct_fields__)
         if unknown:
             raise ScenarioError(
                 f"an idealised learner has no {', '.join(sorted(unknown))}",
-                f"it has {', '.join(one.name for one in fields(self))}",
+                f"it has {', '.join(self.__struct_fields__)}",
             )
-        return replace(self, **traits)
+        return msgspec.structs.replace(self, **traits)
 
     def without_noise(self) -> IdealLearner:
-        """The same learner, logging its performance itself."""
-        return replace(self, noise=0.0, rewards="normal")
+        """Return the same learner without noise, which logs its performance itself."""
+        return msgspec.structs.replace(self, noise=0.0, rewards="normal")
 
 
 NOTIONAL: Mapping[str, IdealLearner] = MappingProxyType(

@@ -1,11 +1,11 @@
-"""Simulated lives as lifetimes: in memory, or as logs that anyone can read."""
+"""Simulated lifetimes, in memory or as logs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from zlib import crc32
 
 import numpy as np
@@ -13,14 +13,10 @@ from msgspec.structs import replace
 
 from perdure.curves.arrays import Array
 from perdure.lazy import pl
-from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
+from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.log.write.journal import Journal
 from perdure.scenario.model import Block, Scenario
-from perdure.scenario.variants import Variants, mode
 from perdure.simulate.learner import IdealLearner, performance
-
-if TYPE_CHECKING:
-    from perdure.log.variants import Settled
 
 __all__ = [
     "MEASURE",
@@ -39,19 +35,19 @@ _TYPES = {"learn": "train", "evaluate": "test"}
 
 
 def lifetime(learner: IdealLearner, scenario: Scenario, seed: int = 0, id: str | None = None) -> Lifetime:  # noqa: A002
-    """One life of `learner` in `scenario`; the same seed is the same life, and the same noise in any other."""
+    """Return one lifetime of `learner` in `scenario`; the same seed gives the same noise in any other scenario."""
     values = performance(learner, scenario, 1, np.random.default_rng([seed, 1]))
     (made,) = as_lifetimes(learner, scenario, values, seed)
     return made if id is None else replace(made, id=id)
 
 
 def lifetimes(learner: IdealLearner, scenario: Scenario, count: int, seed: int = 0) -> tuple[Lifetime, ...]:
-    """`count` lives, with the seeds that follow `seed`."""
+    """Return `count` lifetimes, with the seeds that follow `seed`."""
     return tuple(lifetime(learner, scenario, seed + number) for number in range(count))
 
 
 def expert(learner: IdealLearner, task: str, length: int, seed: int = 0) -> Lifetime:
-    """The same learner on one task alone; each task and each seed is another draw."""
+    """Return the same learner on one task only; each task and each seed is another draw."""
     scenario = alone(task, length)
     values = performance(learner, scenario, 1, np.random.default_rng([seed, 2, crc32(task.lower().encode())]))
     return as_lifetimes(learner, scenario, values, seed, role="expert")[0]
@@ -65,9 +61,9 @@ def experts(
     each: int | Mapping[str, int] = 1,
     lengths: Sequence[float] = (1.0,),
 ) -> tuple[Lifetime, ...]:
-    """`each` experts for each task that `scenario` teaches, each drawn anew, with the seeds that follow `seed`.
+    """Return `each` experts for each task that `scenario` teaches, drawn separately, with seeds from `seed` on.
 
-    `lengths` are shares of how long the task is learned there, which the experts of a task take in turn.
+    `lengths` are shares of the length for which the task is learned; the experts of a task take them in turn.
     """
     made: list[Lifetime] = []
     for task, length in learned_lengths(scenario).items():
@@ -78,12 +74,12 @@ def experts(
 
 
 def alone(task: str, length: int) -> Scenario:
-    """What an expert lives: one task, nothing else."""
+    """Return the scenario of an expert: one task, nothing else."""
     return Scenario.of(f"{task} alone", [Block("learn", task, length)])
 
 
 def learned_lengths(scenario: Scenario) -> dict[str, int]:
-    """Each task that is learned, and for how many experiences altogether."""
+    """Return the number of learning experiences of each learned task."""
     lengths: dict[str, int] = {}
     for block in scenario.blocks:
         if block.mode == "learn":
@@ -92,7 +88,7 @@ def learned_lengths(scenario: Scenario) -> dict[str, int]:
 
 
 def write_log(lived: Lifetime, into: str | os.PathLike[str], protocol: str | None = None) -> Path:
-    """The lifetime as a log `into/<id>`, such as a real learner would leave."""
+    """Write the lifetime as a log `into/<id>`, as a real learner does."""
     rows = lived.experiences
     with Journal(
         into,
@@ -125,16 +121,13 @@ def as_lifetimes(
     *,
     role: Literal["life", "expert"] = "life",
 ) -> tuple[Lifetime, ...]:
-    """Rows of `performance` as lifetimes with the seeds that follow `seed`; they share all columns but their values."""
-    shared = _columns(scenario)
+    """Return rows of `performance` as lifetimes with the seeds that follow `seed`."""
+    columns = _columns(scenario)
     name = learner.name if role == "life" else f"{learner.name}-{scenario.blocks[0].task}"
-    made: list[Lifetime] = []
-    cut: Passage | None = None
-    for number, row in enumerate(np.ascontiguousarray(values)):
-        rows = shared.with_columns(pl.Series(MEASURE, row))
-        one = _Simulated(
+    return tuple(
+        Lifetime(
             id=f"{name}-{seed + number}",
-            experiences=rows,
+            experiences=columns.with_columns(pl.Series(MEASURE, row)),
             measures={MEASURE: "higher"},
             learner=learner.name,
             seed=seed + number,
@@ -142,36 +135,12 @@ def as_lifetimes(
             complete=True,
             info=dict(scenario.info),
         )
-        if cut is None:
-            cut = one.passage() if len(row) else None
-        else:
-            named = replace(cut.scenario, name=one.id)
-            one = replace(one, lived=replace(cut, scenario=named, values=rows[MEASURE].to_numpy(), rows=rows))
-        made.append(one)
-    return tuple(made)
-
-
-class _Simulated(Lifetime, frozen=True, eq=False):
-    """A lifetime that was cut into blocks before: thousands of one scenario are cut alike."""
-
-    lived: Passage | None = None
-
-    def passage(
-        self,
-        measure: str | Mapping[str, str] | None = None,
-        variants: Variants | None = None,
-        settled: Settled | None = None,
-    ) -> Passage:
-        """As of any lifetime; asked of other rows than it was made with, it cuts them."""
-        lived = self.lived
-        known = lived is not None and lived.rows is self.experiences and measure in (None, MEASURE)
-        if lived is None or not known or mode(variants or self.variants) != "name":
-            return super().passage(measure, variants, settled)
-        return lived
+        for number, row in enumerate(np.ascontiguousarray(values))
+    )
 
 
 def _columns(scenario: Scenario) -> pl.DataFrame:
-    """All that a log of `scenario` holds beside the values."""
+    """Return the columns of a log of `scenario` without the values."""
     blocks = scenario.blocks
     which = np.repeat(np.arange(len(blocks)), [block.length or 0 for block in blocks])
     text: Mapping[str, list[Any]] = {

@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from perdure.frozen import replace
 from perdure.metrics import METRICS
-from perdure.metrics.engine.metric import Headline, Metric
-from perdure.metrics.engine.questions import QUESTIONS, Words
+from perdure.metrics.engine.metric import QUESTIONS, Headline, Metric, Words
 from perdure.settings.presets import STANDARD
 from perdure.stats.model import Estimate, Group
 from perdure.stats.sentences import words_of

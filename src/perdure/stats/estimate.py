@@ -10,9 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from perdure.frozen import replace
-from perdure.metrics.engine.arithmetic import median
-from perdure.metrics.engine.flag import Flag
-from perdure.metrics.engine.metric import Bar
+from perdure.metrics.engine.metric import Bar, Flag
 from perdure.metrics.engine.score import Score
 from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.transfer import backward_transfer
@@ -42,8 +40,6 @@ def estimates(
     resamples: int = RESAMPLES,
 ) -> dict[str, Estimate]:
     """Every metric of a group of lifetimes; where two of them seem to contradict each other, that is remarked on."""
-    if len(lives) == 1:  # each metric looks at its blocks, which are kept packed
-        lives = [replace(lives[0], blocks=tuple(lives[0].blocks))]
     decided = {name: decide(lives, name, bar, level) for name, bar in bars.items()}
     values = {name: defined(lives, name) for name in bars}
     scaled = {
@@ -91,7 +87,7 @@ def estimate(
 
 def _beside(made: Decision, values: Array, robust: tuple[float, float, float] | None) -> dict[str, float | None]:
     """What stands beside a decision: the median, and the interquartile mean of enough lifetimes."""
-    facts: dict[str, float | None] = {"median": median(values)} if len(values) else {}
+    facts: dict[str, float | None] = {"median": float(np.median(values))} if len(values) else {}
     if robust is not None:
         iqm, low, high = map(math.exp, robust) if made.scale == "log" else robust
         facts |= {"iqm": iqm}

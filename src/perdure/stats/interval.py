@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from perdure.metrics import METRICS
 from perdure.metrics.engine.arithmetic import student_975
-from perdure.metrics.engine.blocks import BlockSummary
-from perdure.metrics.engine.score import Score
+from perdure.metrics.engine.score import BlockSummary, Score
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario
 from perdure.stats.model import LEVEL, Array

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from perdure.metrics import METRICS
+from perdure.metrics.engine.metric import Words
 from perdure.metrics.engine.presets import PRESETS
-from perdure.metrics.engine.questions import Words
 from perdure.settings.presets import STANDARD
 from perdure.words import interval, number, p_words, plural
 

@@ -109,8 +109,7 @@ def _metrics_of(settings: Settings, kind: str | None) -> Iterable[Metric]:
 
     A syllabus of a 2019 type was made for the metrics of 2019, and shows these unless told otherwise.
     """
-    from perdure.metrics.engine.declare import METRICS
-    from perdure.metrics.engine.load import chosen
+    from perdure.metrics.engine.declare import METRICS, chosen
     from perdure.metrics.engine.presets import preset
 
     if _chosen(settings):

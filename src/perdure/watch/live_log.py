@@ -15,7 +15,7 @@ from perdure.errors import EmptyLogError, PerdureError
 from perdure.gather.find import Found
 from perdure.gather.model import Life
 from perdure.gather.score_files import is_score_file, read_score_file
-from perdure.gather.surveyor import Done, Surveyor
+from perdure.gather.worker import ScoreResult, ScoreWorker
 from perdure.log.manifest import DESCRIBING_FILES, MANIFEST, manifest_in
 from perdure.log.places import as_text
 from perdure.log.sources import DATA_FILE
@@ -119,7 +119,7 @@ class LiveLog:
             newest_s = max(changed_ns for _, _, changed_ns in files.values()) / 1e9
             self._changed_at = now - max(0.0, time.time() - newest_s)
 
-    def read(self, surveyor: Surveyor, metrics: Mapping[str, Metric], now: float) -> None:
+    def read(self, worker: ScoreWorker, metrics: Mapping[str, Metric], now: float) -> None:
         """Read and score the log. What was read before stays if that fails."""
         self.current_at = now
         if self.journal:
@@ -131,12 +131,12 @@ class LiveLog:
                 self._files = {name: state for name, state in self._files.items() if name in self._names}
             self._describe(metrics)
         self._read = self._files
-        surveyor.raised = None
-        done = _score(self.found, surveyor)
-        empty = self.journal and not self.over and isinstance(surveyor.raised, EmptyLogError)
+        worker.raised = None
+        done = _score(self.found, worker)
+        empty = self.journal and not self.over and isinstance(worker.raised, EmptyLogError)
         self.left_out = () if empty else done.left_out
         if done.lives:
-            level = surveyor.how.settings.level
+            level = worker.job.settings.level
             self.scored = tuple(_scored_life(life, metrics, level) for _, life in done.lives)
             count = sum(item.experiences for item in self.scored)
             self._counts = [*self._counts[:1], (now, count)]
@@ -284,15 +284,15 @@ def _is_data(name: str) -> bool:
     return name.endswith(DATA_FILE)
 
 
-def _score(found: Found, surveyor: Surveyor) -> Done:
+def _score(found: Found, worker: ScoreWorker) -> ScoreResult:
     if not is_score_file(found.path):
-        return surveyor([found])[0]
-    settings = surveyor.how.settings
+        return worker(found)
+    settings = worker.job.settings
     try:
         scores = read_score_file(found.path, settings.metrics, settings.margins)
     except Exception as problem:
-        return Done((), ((as_text(found.path), as_text(str(problem))),))
-    return Done(tuple(("", Life(score)) for score in scores.scores), scores.left_out)
+        return ScoreResult((), ((as_text(found.path), as_text(str(problem))),))
+    return ScoreResult(tuple(("", Life(score)) for score in scores.scores), scores.left_out)
 
 
 def _scored_life(life: Life, metrics: Mapping[str, Metric], level: float) -> ScoredLife:

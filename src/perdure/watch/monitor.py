@@ -14,12 +14,11 @@ from perdure.curves.model import Curves
 from perdure.errors import PerdureError
 from perdure.frozen import replace
 from perdure.gather.copies import count_once
-from perdure.gather.find import find_lifetimes, named_apart
+from perdure.gather.find import OwnExpert, find_lifetimes, named_apart
 from perdure.gather.model import Life, Survey
 from perdure.gather.planned import planned_names
-from perdure.gather.serving import OwnExpert
 from perdure.gather.survey import described
-from perdure.gather.surveyor import How, Surveyor
+from perdure.gather.worker import ScoreJob, ScoreWorker
 from perdure.log.formats.l2logger import L2Logger
 from perdure.log.places import as_text
 from perdure.log.read import locate, recognise
@@ -101,7 +100,7 @@ class Monitor:
         self._own_experts: tuple[OwnExpert, ...] = ()
         self._found_experts = 0
         self._scorer = Scorer(self.settings)
-        self._surveyor = self._surveyor_with(())
+        self._worker = self._worker_with(())
         self._unplanned: tuple[tuple[str, str], ...] = ()
         """Run folders, and what is missing there or not planned."""
         self._runs: dict[Path, Planned] = {}
@@ -263,7 +262,7 @@ class Monitor:
         self._found_experts = len(experts)
         if finished != self._own_experts:
             self._own_experts = finished
-            self._surveyor = self._surveyor_with(finished)
+            self._worker = self._worker_with(finished)
             for log in self.logs.values():
                 log.expire()
         return changed
@@ -294,16 +293,16 @@ class Monitor:
 
     def _read(self, log: LiveLog, now: float) -> None:
         try:
-            log.read(self._surveyor, self.metrics, now)
+            log.read(self._worker, self.metrics, now)
         except Exception as problem:  # one log must not stop the others
             log.left_out = ((as_text(log.path), as_text(f"internal error: {type(problem).__name__}: {problem}")),)
         self.readings += 1
 
-    def _surveyor_with(self, experts: Sequence[OwnExpert]) -> Surveyor:
+    def _worker_with(self, experts: Sequence[OwnExpert]) -> ScoreWorker:
         try:
-            return Surveyor(How(self.settings, tuple(map(str, self._experts)), tuple(experts), look=_thin))
+            return ScoreWorker(ScoreJob(self.settings, tuple(map(str, self._experts)), tuple(experts), look=_thin))
         except PerdureError:
-            return Surveyor(How(self.settings, look=_thin))
+            return ScoreWorker(ScoreJob(self.settings, look=_thin))
 
 
 def _is_journal(path: Path) -> bool | None:

@@ -14,8 +14,7 @@ from perdure.errors import MetricError, PerdureError, UnknownName
 from perdure.frozen import replace
 from perdure.metrics import METRICS
 from perdure.metrics.engine.contract import check_metric
-from perdure.metrics.engine.declare import declaring, metric
-from perdure.metrics.engine.load import chosen, from_file
+from perdure.metrics.engine.declare import chosen, declaring, from_file, metric
 from perdure.metrics.engine.metric import Metric
 from perdure.metrics.engine.presets import PRESETS, headline, preset
 from perdure.scenario import sites

@@ -10,17 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 
-from perdure.curves.beside import Beside
 from perdure.curves.build import curves
-from perdure.curves.model import Curve, Curves, Expert, Prep
+from perdure.curves.experts import average_expert
+from perdure.curves.model import Curve, Curves, Expert, ExpertComparison, Prep
 from perdure.errors import MetricError
 from perdure.metrics import METRICS
 from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
 from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.measure import Sites, measure
+from perdure.metrics.engine.measure import Sites, experts_at, measure
 from perdure.metrics.engine.metric import Context, Metric, NoValue, Value
 from perdure.metrics.engine.presets import PRESETS
-from perdure.metrics.engine.roles import averaged, experts_at
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import Site
@@ -184,7 +183,7 @@ def test_experts_averaged_over_time_are_one_cut_to_the_shortest() -> None:
         for values in ([1.0, 3.0], [3.0, 5.0, 9.0])
     ]
     made = curves(lifetime_of([Block("learn", "a", 2)]), Prep(scale="none"), experts)
-    assert averaged(made.experts["a"]).curve.values.tolist() == [2.0, 4.0]
+    assert average_expert(made.experts["a"]).curve.values.tolist() == [2.0, 4.0]
     [site] = sites.each_task_learned(made.scenario)
     assert len(experts_at(made, site, Context(expert_average="time"))) == 1
     assert len(experts_at(made, site, Context())) == 2
@@ -194,7 +193,7 @@ def test_the_raw_values_of_experts_averaged_over_time_are_not_smoothed() -> None
     lived = [np.random.default_rng(seed).normal(5, 1, 40) for seed in range(2)]
     experts = [lifetime_of([Block("learn", "a", 40)], values=[one], name="e") for one in lived]
     made = curves(lifetime_of([Block("learn", "a", 40)]), Prep(scale="none"), experts)
-    together = averaged(made.experts["a"]).curve
+    together = average_expert(made.experts["a"]).curve
     np.testing.assert_allclose(together.raw, np.mean(lived, axis=0))
     assert np.std(together.values) < np.std(together.raw) / 2
 
@@ -248,7 +247,7 @@ def _lives_with_experts() -> Curves:
 
 
 def test_on_a_log_scale_logarithms_are_averaged_and_transformed_back() -> None:
-    def level(expert: Beside) -> float:
+    def level(expert: ExpertComparison) -> float:
         """A number."""
         return expert.mean
 
@@ -260,7 +259,7 @@ def test_on_a_log_scale_logarithms_are_averaged_and_transformed_back() -> None:
 
 @pytest.mark.parametrize("number", [0.0, -1.0])
 def test_what_has_no_logarithm_is_named(number: float) -> None:
-    def odd(expert: Beside) -> float:
+    def odd(expert: ExpertComparison) -> float:
         """A number."""
         return number * expert.length
 
@@ -269,7 +268,7 @@ def test_what_has_no_logarithm_is_named(number: float) -> None:
 
 
 def test_values_beside_experts_say_which_and_others_nothing() -> None:
-    def shorter(expert: Beside) -> float:
+    def shorter(expert: ExpertComparison) -> float:
         """A number."""
         if expert.expert.startswith("a 0"):
             raise NoValue("not this one")
@@ -286,7 +285,7 @@ def test_values_beside_experts_say_which_and_others_nothing() -> None:
 
 
 def test_joined_curves_are_of_a_task() -> None:
-    def whole(expert: Beside) -> float:
+    def whole(expert: ExpertComparison) -> float:
         """A number."""
         return expert.mean
 

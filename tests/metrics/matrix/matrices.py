@@ -11,7 +11,7 @@ import polars as pl
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from perdure.curves.from_matrix import matrix_curves
+from perdure.curves.build import matrix_curves
 from perdure.curves.model import Curves
 from perdure.log.accuracy_matrix import AccuracyMatrix, passage_of
 from perdure.log.model import STANDARD_COLUMNS, Lifetime

@@ -7,8 +7,7 @@ import pytest
 from tests.log.formats.matrices import accuracy_matrix
 from tests.metrics.matrix.matrices import BASELINES, FROM_CELLS, WHOLE, curves_of, from_matrix
 
-from perdure.metrics.engine.declare import METRICS
-from perdure.metrics.engine.load import chosen
+from perdure.metrics.engine.declare import METRICS, chosen
 from perdure.metrics.engine.presets import preset
 from perdure.metrics.matrix.sites import AccuracySites
 

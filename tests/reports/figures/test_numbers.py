@@ -19,8 +19,8 @@ from tests.cli.verbs import run_verb
 from perdure.errors import PerdureError
 from perdure.frozen import replace
 from perdure.gather.model import Life
-from perdure.metrics.engine.flag import Flag
 from perdure.metrics.engine.measure import Measured
+from perdure.metrics.engine.metric import Flag
 from perdure.reports import tables
 from perdure.reports.data import gather
 from perdure.reports.figures import FIGURES, Canvas, Figure, NothingToDraw, View, draw

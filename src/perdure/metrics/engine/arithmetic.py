@@ -1,28 +1,31 @@
-"""The little arithmetic that formulas share, with its guards."""
+"""Arithmetic that formulas share: guarded ratios and contrasts, slopes, and combinations of the values of all sites."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+import math
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from perdure.curves.arrays import Array
 from perdure.curves.model import Curve
-from perdure.metrics.engine.metric import NoValue, Value
+from perdure.metrics.engine.metric import Aggregate, NoValue, Value
 
 __all__ = [
     "contrast",
+    "first_of_each",
+    "flat",
     "floored",
     "lift",
     "lift_contrast",
-    "median",
+    "over_tasks",
     "ratio",
     "recovery_time",
     "still_rising",
     "student_975",
     "theil_sen",
+    "transfer_contrasts",
+    "transfer_logarithms",
+    "transfer_ratios",
 ]
 
 BELOW = "a mean below the scale's minimum counts as 1"
@@ -36,7 +39,7 @@ _STUDENT_975 = (
 )  # fmt: skip
 """Student's 97.5 % quantile for 1, 2, … 30 degrees of freedom, to four places, as tables have it."""
 _PLACES = 6e-5
-_FEW = 64  # values whose pairs are kept
+_ROUNDING = 1e-9  # a mean this close to 0 has no sign
 _MANY = 1000  # values; of more, half a million slopes are not made at once
 
 
@@ -103,7 +106,6 @@ def still_rising(first: float, late: float, last: float) -> bool:
     return last - late > (last - first) / 18 > 0
 
 
-@lru_cache(maxsize=64)
 def student_975(freedom: float) -> tuple[float, float]:
     """Between which two numbers Student's 97.5 % quantile lies (Fisher and Cornish 1960 from 30 on).
 
@@ -120,9 +122,9 @@ def student_975(freedom: float) -> tuple[float, float]:
 
 
 def theil_sen(values: Sequence[float], at: Sequence[float] | None = None) -> float:
-    """The median of the slopes between all pairs of values (Theil 1950, Sen 1968), one step apart unless told.
+    """Return the median of the slopes between all pairs of values (Theil 1950, Sen 1968).
 
-    `at` rises. It is exact for any number of values; where they are many, their pairs are not made.
+    `at` are rising abscissae, 0, 1, 2, … by default. The result is exact; many values are not paired one by one.
     """
     ordinates = np.asarray(values, dtype=np.float64)
     abscissae = np.arange(len(ordinates), dtype=np.float64) if at is None else np.asarray(at, dtype=np.float64)
@@ -130,18 +132,69 @@ def theil_sen(values: Sequence[float], at: Sequence[float] | None = None) -> flo
         from perdure.metrics.engine.slopes import median_slope
 
         return median_slope(ordinates, abscissae)
-    first, second = _pairs(len(ordinates)) if len(ordinates) <= _FEW else np.triu_indices(len(ordinates), k=1)
-    return median((ordinates[second] - ordinates[first]) / (abscissae[second] - abscissae[first]))
+    first, second = np.triu_indices(len(ordinates), k=1)
+    return float(np.median((ordinates[second] - ordinates[first]) / (abscissae[second] - abscissae[first])))
 
 
-@lru_cache(maxsize=_FEW)
-def _pairs(count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The numbers of all pairs of so many, the earlier and the later; thousands of lives have as many each."""
-    return np.triu_indices(count, k=1)
+# --- combinations --------------------------------------------------------------------------------
 
 
-def median(values: Array) -> float:
-    """The middle of finite values; `np.median` would import masked arrays first, which takes longer than all else."""
-    middle, odd = divmod(len(values), 2)
-    ordered = np.partition(values, middle if odd else (middle - 1, middle))
-    return float(ordered[middle] if odd else (ordered[middle - 1] + ordered[middle]) / 2)
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _median(values: Sequence[float]) -> float:
+    return float(np.median(values))
+
+
+_AGGREGATES: Mapping[Aggregate, Callable[[Sequence[float]], float]] = {"mean": _mean, "median": _median}
+
+
+def over_tasks(values: Sequence[Sequence[float]], aggregate: Aggregate) -> float:
+    """Return the mean of each task's values, then the mean or median over tasks (or pairs)."""
+    return _AGGREGATES[aggregate]([_mean(numbers) for numbers in values])
+
+
+def first_of_each(values: Sequence[Sequence[float]], aggregate: Aggregate) -> float:
+    """Return the mean or median over tasks (or pairs) of the first value of each."""
+    return _AGGREGATES[aggregate]([numbers[0] for numbers in values])
+
+
+def flat(values: Sequence[Sequence[float]], aggregate: Aggregate) -> float:  # noqa: ARG001
+    """Return the mean over all values, whichever task they belong to; there is no mean over tasks to replace."""
+    return _mean([value for numbers in values for value in numbers])
+
+
+def transfer_logarithms(values: Sequence[Sequence[float]], aggregate: Aggregate) -> Value:
+    """Combine the first log ratio of each pair; flag the result if the contrasts have the opposite sign."""
+    return _first_of_pairs(values, aggregate, 0.0, lambda logarithm: math.tanh(logarithm / 2), 0.0, "contrast")
+
+
+def transfer_ratios(values: Sequence[Sequence[float]], aggregate: Aggregate) -> Value:
+    """Combine the first ratio of each pair; flag the result if the contrasts have the opposite sign."""
+    return _first_of_pairs(values, aggregate, 1.0, lambda ratio: (ratio - 1) / (ratio + 1), 0.0, "contrast")
+
+
+def transfer_contrasts(values: Sequence[Sequence[float]], aggregate: Aggregate) -> Value:
+    """Combine the first contrast of each pair; flag the result if the ratios are on the other side of 1."""
+    return _first_of_pairs(values, aggregate, 0.0, _ratio_of_contrast, 1.0, "ratio")
+
+
+def _ratio_of_contrast(contrast: float) -> float:
+    return (1 + contrast) / (1 - contrast) if contrast < 1 else math.inf
+
+
+def _first_of_pairs(
+    values: Sequence[Sequence[float]],
+    aggregate: Aggregate,
+    threshold: float,
+    convert: Callable[[float], float],
+    other_threshold: float,
+    other_name: str,
+) -> Value:
+    firsts = [numbers[0] for numbers in values]
+    value, other = (_AGGREGATES[aggregate](numbers) for numbers in (firsts, [convert(number) for number in firsts]))
+    above, other_above = value - threshold, other - other_threshold
+    opposite = min(abs(above), abs(other_above)) > _ROUNDING and (above > 0) != (other_above > 0)
+    flag = f"the mean {other_name} of the same pairs, {other:.3g}, says the opposite"
+    return Value(value, (flag,) if opposite else ())

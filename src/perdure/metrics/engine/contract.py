@@ -13,9 +13,8 @@ from perdure.curves.arrays import Array
 from perdure.curves.build import curves as curves_of
 from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.metrics.engine.measure import Broken, Sites, evaluate, measure
+from perdure.metrics.engine.measure import Broken, evaluate, experts_at, measure
 from perdure.metrics.engine.metric import Context, Metric
-from perdure.metrics.engine.roles import experts_at
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import LIFETIME, Site, key_text
 
@@ -88,7 +87,7 @@ def _check_on(metric: Metric, lifetime: Lifetime, rng: np.random.Generator) -> t
                 f"{metric.name}: a result has a value or a reason, not both"
             )
         wanted += [key_text(site.key)] if results is not None else []
-    measured = measure(metric, curves, sites=Sites(curves.scenario))
+    measured = measure(metric, curves)
     assert set(measured.by) == set(wanted), f"{metric.name}: results are not exactly where the sites are"
     assert (measured.value is None) != (measured.why is None), f"{metric.name}: neither a value nor a reason"
     unchanged = all(np.array_equal(then, now) for then, now in zip(before, (curves.values, curves.raw), strict=True))

@@ -1,17 +1,21 @@
-"""A metric is one declaration: `@metric` over its formula; and presets, which choose among them."""
+"""Declare metrics with `@metric`, load them from files, and choose those of a preset."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from perdure.curves.model import Curves, Prep
-from perdure.errors import MetricError
-from perdure.frozen import frozen
+from perdure.errors import MetricError, UnknownName
+from perdure.metrics.engine.arithmetic import over_tasks
 from perdure.metrics.engine.metric import (
     AveragedAs,
     Better,
@@ -19,21 +23,27 @@ from perdure.metrics.engine.metric import (
     Good,
     Headline,
     Metric,
+    Question,
     Sites,
     Value,
+    Words,
     parameters,
 )
-from perdure.metrics.engine.questions import Question, Words
 from perdure.registry import Registry
 from perdure.settings.presets import STANDARD
+from perdure.stopping import Stopped
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.blocks import BlockSummary
+    from perdure.metrics.engine.score import BlockSummary
     from perdure.settings import Settings
 
-__all__ = ["METRICS", "Departure", "Preset", "declaring", "metric"]
+__all__ = ["METRICS", "Departure", "Preset", "chosen", "declaring", "from_file", "metric"]
 
 METRICS: Registry[Metric] = Registry("metric", "perdure.metrics")
+_L2METRICS = (
+    "of a class written for l2metrics, import Metric and declared from perdure.classic.l2metrics, "
+    "and end the file with declared(YourClass(…))"
+)
 
 _scope: ContextVar[dict[str, Metric] | None] = ContextVar("metrics being declared", default=None)
 
@@ -89,7 +99,6 @@ def metric(
     Of the formula's docstring the first line says what the number means, and may end with its initials in brackets;
     a paragraph `$$…$$` writes it as LaTeX, and one that begins with `Weakness:` says what misleads it.
     """
-    from perdure.metrics.engine.combine import over_tasks
 
     def declared(formula: Callable[..., float | Value]) -> Metric:
         called = name or str(getattr(formula, "__name__", "metric"))
@@ -154,9 +163,8 @@ def _first_line(thing: Callable[..., Any], what: str, advice: str) -> str:
     return line
 
 
-@frozen
-class Departure:
-    """One place where a preset differs from its document; each part completes a row of the presets' page."""
+class Departure(msgspec.Struct, frozen=True):
+    """A difference between a preset and its document: one row of the presets' page."""
 
     where: str
     """A metric, or a part of the preparation."""
@@ -166,9 +174,8 @@ class Departure:
     because: str
 
 
-@frozen(eq=False)
-class Preset:
-    """A named way to score: how curves are prepared, and which declaration stands behind each id."""
+class Preset(msgspec.Struct, frozen=True, eq=False):
+    """A named way to score: the preparation of curves, and the declaration behind each id."""
 
     name: str
     summary: str
@@ -178,7 +185,7 @@ class Preset:
     summarise: Callable[[Curves], tuple[BlockSummary, ...]]
     """What is said of each block."""
     source: str = ""
-    fixes: Mapping[str, str] = field(default_factory=dict)
+    fixes: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Setting → why nobody may choose it: it is part of what the preset stands for, or means nothing in it."""
     refuses: Callable[[Settings, Prep], str | None] = lambda _settings, _prep: None
     """Why it cannot be scored so, in words, where a setting is taken but not every value of it; else None."""
@@ -190,10 +197,92 @@ class Preset:
     """Whether a metric's declared margin counts; the papers knew none."""
     taskinfo: bool = False
     """Whether `$L2DATA/taskinfo/info.json` stands for experts where there are no others."""
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = msgspec.field(default_factory=dict)
     """What the tool behind it calls a metric → its id here, in the order of that tool's table."""
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """Id → declaration."""
         return self.declarations()
+
+
+# --- choosing ------------------------------------------------------------------------------------
+
+
+def from_file(path: Path) -> dict[str, Metric]:
+    """The metrics that a Python file declares, in its order; loading it twice gives them twice, not an error."""
+    if not path.is_file():
+        raise MetricError("no such file of metrics", "give the path of a Python file, or the id of a metric", file=path)
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise MetricError("cannot be imported", "expected a Python file that declares metrics", file=path)
+    module = module_from_spec(spec)
+    known = path.stem in sys.modules
+    if not known:
+        sys.modules[path.stem] = module  # dataclasses and the like look their module up
+    try:
+        with declaring() as found:
+            spec.loader.exec_module(module)
+    except Stopped:
+        raise
+    except (Exception, SystemExit) as problem:
+        theirs = (getattr(problem, "name", None) or "").split(".")[0] == "l2metrics"
+        raise MetricError(
+            f"cannot be imported ({type(problem).__name__}: {problem})",
+            _L2METRICS if theirs else "repair it",
+            file=path,
+        ) from problem
+    finally:
+        if not known:
+            sys.modules.pop(path.stem, None)
+    if not found:
+        raise MetricError("declares no metric", f"decorate a formula with @metric(sites); {_L2METRICS}", file=path)
+    return found
+
+
+def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, float] | None = None) -> dict[str, Metric]:
+    """The metrics to score: the preset's and those of the files in `wanted`, or only the ids in `wanted`.
+
+    Where `wanted` names ids, these alone are scored, beside what its files declare.
+    """
+    own = dict(preset.metrics)
+    by_id: dict[str, Metric] = {}
+    from_files: dict[str, Metric] = {}
+    asked = tuple(METRICS.canonical(one) for one in wanted)
+    for one in asked:
+        if one.endswith(".py"):
+            for name, metric in from_file(Path(one)).items():
+                if name in own or name in from_files:
+                    raise MetricError(f"there is a metric {name!r} already", "give yours another name", file=one)
+                from_files[name] = metric
+    for one in asked:
+        if not one.endswith(".py"):
+            by_id[one] = own.get(one) or from_files.get(one) or _registered(one, {**own, **from_files})
+    metrics = (by_id or own) | from_files
+    metrics = {name: _led(metric, preset) for name, metric in metrics.items()}
+    for given, margin in (margins or {}).items():
+        name = METRICS.canonical(given)
+        if name not in metrics:
+            raise UnknownName("metric", name, metrics)
+        if metrics[name].threshold is None:
+            raise MetricError(f"{name} has no threshold that a margin of {margin:g} could move", "leave it out")
+        metrics[name] = msgspec.structs.replace(metrics[name], margin=margin, margin_given=True)
+    return metrics
+
+
+def _led(metric: Metric, preset: Preset) -> Metric:
+    """The metric as the preset decides it: whether it leads, and with which margin."""
+    if preset.decides and preset.margins:
+        return metric
+    return msgspec.structs.replace(
+        metric,
+        headline=metric.headline if preset.decides else "",
+        margin=metric.margin if preset.margins else 0.0,
+    )
+
+
+def _registered(name: str, own: Mapping[str, Metric]) -> Metric:
+    try:
+        return METRICS.get(name)
+    except UnknownName:
+        raise UnknownName("metric", name, {*own, *METRICS.names()}) from None

@@ -1,73 +1,87 @@
-"""Measuring: one metric at all its sites, in one lifetime or in several that share blocks, and what they come to."""
+"""Measure a metric in one lifetime: evaluate its formula at each site, and combine the values."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from perdure.curves.model import Curves
-from perdure.metrics.engine.evaluate import Found, evaluate, everywhere, results_of, throughout
-from perdure.metrics.engine.measured import Broken, Gathered, Measured, Places, Result, restricted
-from perdure.metrics.engine.metric import Aggregate, Context, Metric, NoValue
-from perdure.metrics.engine.roles import CURVES, plan_of, read_at, roles_read
+from perdure.curves.experts import average_expert, compare_with_experts
+from perdure.curves.model import Curve, Curves, Expert, ExpertComparison
+from perdure.metrics.engine.metric import ADAPTERS, Aggregate, Context, Flag, Metric, NoValue, Value
 from perdure.scenario.model import Scenario
-from perdure.scenario.sites import Site, key_text
+from perdure.scenario.sites import LIFETIME, Key, Site, key_text
+from perdure.stopping import Stopped
 
-__all__ = [
-    "Broken",
-    "Measured",
-    "Result",
-    "Sites",
-    "evaluate",
-    "measure",
-    "measure_all",
-    "measured_together",
-    "restricted",
-]
+__all__ = ["Broken", "Measured", "Result", "Sites", "evaluate", "experts_at", "measure", "restricted"]
+
+_CURVES = (Curve, ExpertComparison, tuple[Curve, ...])
+"""Role types that are prepared curves."""
+_CONSTANT = "all its values are the same, so it carries no information"
 
 
-_NOTHING: frozenset[str] = frozenset()
+class Broken(Exception):
+    """A formula or its sites failed in a way they must not."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """Value of one metric at one site, or None and the reason."""
+
+    key: Key
+    value: float | None
+    why: str | None = None
+    flags: tuple[str, ...] = ()
+    expert: str | None = None
+    """Mark of the expert that it is relative to."""
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """One metric of one lifetime: its value or the reason for its absence, and the values behind it."""
+
+    value: float | None
+    by: Mapping[str, tuple[float, ...]] = msgspec.field(default_factory=dict)
+    """A task, or a pair written `a→b`, to its values in order; a site without a value leaves its list shorter."""
+    why: str | None = None
+    flags: tuple[Flag, ...] = ()
+    experts: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """A task to the experts its values are relative to, in the order of the values; empty for other metrics."""
+    at: Mapping[str, tuple[tuple[int, ...], ...]] = msgspec.field(default_factory=dict)
+    """A key of `by` to the blocks that each of its values is read from; empty if a formula takes the lifetime as a
+    whole."""
 
 
 class Sites:
-    """The sites of one scenario, each generator walked once however many metrics share it.
+    """Sites of metrics in one scenario, and the blocks that are read there; metrics and lifetimes share them."""
 
-    `asked` are the metrics that will be asked for, each once: sites are let go with the last that reads them.
-    Without it they are kept, for other lives that went through the same blocks.
-    """
-
-    def __init__(self, scenario: Scenario, asked: Iterable[Metric] = ()) -> None:
+    def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        self._found: dict[Any, tuple[Site, ...]] = {}
-        self._places: dict[Any, dict[tuple[str, ...], Places]] = {}
-        self._awaited = Counter(metric.sites for metric in asked)
+        self._sites: dict[Any, tuple[Site, ...]] = {}
+        self._blocks: dict[Any, tuple[tuple[int, ...], ...]] = {}
 
     def of(self, metric: Metric) -> tuple[Site, ...]:
-        """Where `metric` can be read."""
-        found = self._found.get(metric.sites)
-        if found is None:
-            found = self._found[metric.sites] = tuple(metric.sites(self.scenario))
-        self._awaited[metric.sites] -= 1
-        if not self._awaited[metric.sites]:
-            del self._found[metric.sites]
-        return found
+        """Return the sites of a metric."""
+        if metric.sites not in self._sites:
+            try:
+                self._sites[metric.sites] = tuple(metric.sites(self.scenario))
+            except Exception as problem:
+                raise Broken(f"the sites of {metric.name} raised {type(problem).__name__}: {problem}") from problem
+        return self._sites[metric.sites]
 
-    def places(self, metric: Metric, found: Sequence[Site]) -> Places:
-        """The sites found for `metric`, as places of values; those of metrics that read the same roles are the same."""
-        roles, known = roles_read(metric), self._places.setdefault(metric.sites, {})
-        if roles not in known:
-            known[roles] = Places(found, read_at(roles, found))
-        if not self._awaited[metric.sites]:
-            del self._places[metric.sites]
-        return known[roles]
-
-    def fit(self, scenario: Scenario) -> bool:
-        """Whether another scenario has the same sites, seen at a glance."""
-        mine = self.scenario
-        return mine.blocks is scenario.blocks and mine.tasks is scenario.tasks and mine.info == scenario.info
+    def blocks(self, metric: Metric) -> tuple[tuple[int, ...], ...]:
+        """Return the blocks whose curves the metric reads at each of its sites; none if it reads no curves."""
+        roles = tuple(
+            "learned" if kind is ExpertComparison else name for name, kind in metric.roles.items() if kind in _CURVES
+        )
+        key = (metric.sites, roles)
+        if key not in self._blocks:
+            self._blocks[key] = tuple(
+                tuple(sorted({block for role in roles for block in site.blocks.get(role, ())}))
+                for site in self.of(metric)
+            )
+        return self._blocks[key]
 
 
 def measure(
@@ -78,98 +92,241 @@ def measure(
     sites: Sites | None = None,
     aggregate: Aggregate = "mean",
 ) -> Measured:
-    """The metric at all its sites in one lifetime, and their combination.
+    """Evaluate the metric at all its sites in one lifetime, and combine the values.
 
-    A formula that raises anything but `NoValue`, or gives a value that is not finite, is named in
-    `why`: the other metrics of the lifetime are not touched by it.
+    A formula that raises anything but `NoValue`, or returns a value that is not finite, is named in `why`: the other
+    metrics of the lifetime are not affected. `sites` are those of the scenario, if they are known.
     """
-    return measure_all(metric, (curves,), context, sites=sites, aggregate=aggregate)[0]
-
-
-def measure_all(
-    metric: Metric,
-    lives: Sequence[Curves],
-    context: Context | None = None,
-    *,
-    sites: Sites | None = None,
-    aggregate: Aggregate = "mean",
-) -> list[Measured]:
-    """The metric in each of several lifetimes that share their blocks, and so their sites."""
-    context = context or Context()
-    scenario = lives[0].scenario
-    sites = sites or Sites(scenario)
+    context, sites = context or Context(), sites or Sites(curves.scenario)
     found: tuple[Site, ...] = ()
     try:
-        found = _walk(metric, sites)
+        found = sites.of(metric)
         if not found:
-            # Some sites know which evaluation is missing, and say it better than the general need.
+            # Some sites know which evaluation is missing, and name it instead of the general need.
             missing = getattr(metric.sites, "missing", None)
-            why = (missing and missing(scenario)) or f"needs {metric.needs}"
-            return [Measured(None, why=why)] * len(lives)
-        plan = plan_of(metric)
-        places = sites.places(metric, found)
-    except Exception as problem:
-        return [_failed(metric, found, problem)] * len(lives)
-    with np.errstate(all="ignore"):
-        by_life: Iterable[Sequence[Found] | NoValue]
-        if len(lives) == 1:
-            by_life = (throughout(metric, lives[0], found, context, plan),)
-        else:
-            by_life = zip(*(everywhere(metric, lives, site, context, plan) for site in found), strict=True)
-        return [_come_to(metric, *one, places, aggregate) for one in zip(lives, by_life, strict=True)]
+            return Measured(None, why=(missing and missing(curves.scenario)) or f"needs {metric.needs}")
+        with np.errstate(all="ignore"):
+            results = [evaluate(metric, curves, site, context) for site in found]
+            return _combine(metric, curves, found, results, sites.blocks(metric), aggregate)
+    except Exception as problem:  # a plug-in may do anything
+        broken = isinstance(problem, Broken)
+        why = str(problem) if broken else f"{metric.name} failed: {type(problem).__name__}: {problem}"
+        return Measured(None, dict.fromkeys((key_text(site.key) for site in found), ()), why)
 
 
-def _come_to(
-    metric: Metric, curves: Curves, row: Sequence[Found] | NoValue, places: Places, aggregate: Aggregate
-) -> Measured:
-    """What the sites gave in one lifetime, and what they come to."""
-    if isinstance(row, NoValue):
-        return places.without(row.why)
+# --- one site ------------------------------------------------------------------------------------
+
+
+def evaluate(metric: Metric, curves: Curves, site: Site, context: Context) -> tuple[Result, ...] | None:
+    """Evaluate the formula at one site: one result, or one per expert; None if it needs an expert and has none."""
+    roles = metric.roles
+    experts: tuple[Expert, ...] = ()
+    if metric.expert:
+        experts = experts_at(curves, site, context)
+        if not experts:
+            return None
     try:
-        left_out = _left_out(metric, curves)
-        if not left_out and set(map(type, row)) == {float}:
-            return places.measured(metric, row, aggregate)  # type: ignore[arg-type]
-        gathered = Gathered()
-        for site, place, here in zip(places.sites, places.blocks, row, strict=True):
-            if isinstance(here, Exception):
-                raise here
-            gathered.add(site, results_of(metric, curves, site, here), place)
-        return gathered.measured(metric, left_out, aggregate)
-    except Exception as problem:
-        return _failed(metric, places.sites, problem)
+        arguments = {
+            name: _argument(metric, name, kind, curves, site, context)
+            for name, kind in roles.items()
+            if name not in ("expert", "experts")
+        }
+    except NoValue as reason:
+        return (Result(site.key, None, reason.why, site.flags),)
+    if "experts" in roles:
+        _check_role(metric, "experts", (tuple[Expert, ...],))
+        arguments["experts"] = experts
+    if "expert" not in roles:
+        return (_call(metric, site, arguments),)
+    _check_role(metric, "expert", (Curve, Expert, ExpertComparison))
+    named: Sequence[tuple[str, Any]]
+    if roles["expert"] is ExpertComparison:
+        if site.task is None:
+            raise Broken(f"{metric.name}: there is one joined curve per task, and its sites are of the whole lifetime")
+        pairs = compare_with_experts(curves, site.task, _blocks(metric, site, "learned"), context.expert_average)
+        named = [(pair.expert, pair) for pair in pairs]
+    elif roles["expert"] is Expert:
+        named = [(expert.mark, expert) for expert in experts]
+    else:
+        named = [(expert.mark, expert.curve) for expert in experts if len(expert.curve)]
+    return tuple(_call(metric, site, {**arguments, "expert": given}, mark) for mark, given in named) or None
 
 
-def _failed(metric: Metric, found: Sequence[Site], problem: Exception) -> Measured:
-    """What is said where sites name no block, a formula or a combination fails: a plug-in may do anything."""
-    why = str(problem) if isinstance(problem, Broken) else f"{metric.name} failed: {type(problem).__name__}: {problem}"
-    return Measured(None, dict.fromkeys((key_text(site.key) for site in found), ()), why)
+def _argument(metric: Metric, name: str, kind: Any, curves: Curves, site: Site, context: Context) -> Any:
+    """Return the argument of one role at a site."""
+    if kind is Curve:
+        return curves.over(_blocks(metric, site, name))
+    if kind == tuple[Curve, ...]:
+        return tuple(curves.over((index,)) for index in _blocks(metric, site, name))
+    if kind not in ADAPTERS:
+        known = _names((Curve, tuple[Curve, ...], *ADAPTERS))
+        raise Broken(f"{metric.name}: the role {name!r} is annotated {kind}; a role is one of {known}")
+    return ADAPTERS[kind](curves, site, context)
 
 
-def _walk(metric: Metric, sites: Sites) -> tuple[Site, ...]:
+def _check_role(metric: Metric, name: str, allowed: Sequence[Any]) -> None:
+    kind = metric.roles[name]
+    if kind not in allowed:
+        raise Broken(f"{metric.name}: the role {name!r} must be annotated {_names(allowed)}, not {kind}")
+
+
+def _names(kinds: Sequence[Any]) -> str:
+    return ", ".join(kind.__name__ if isinstance(kind, type) else str(kind) for kind in kinds)
+
+
+def _blocks(metric: Metric, site: Site, name: str) -> tuple[int, ...]:
     try:
-        return sites.of(metric)
-    except Exception as problem:
-        raise Broken(f"the sites of {metric.name} raised {type(problem).__name__}: {problem}") from problem
+        return site.blocks[name]
+    except KeyError:
+        raise Broken(
+            f"{metric.name}: its sites have no role {name!r} (they have: {', '.join(site.blocks)}); "
+            "name the formula's parameters after them"
+        ) from None
 
 
-def _left_out(metric: Metric, curves: Curves) -> frozenset[str]:
-    """The tasks that do not count because they never change; a value as measured means something even there."""
-    constant = curves.uninformative
-    return constant if constant and any(kind in CURVES for kind in metric.roles.values()) else _NOTHING
+def experts_at(curves: Curves, site: Site, context: Context) -> tuple[Expert, ...]:
+    """Return the experts of the task measured at `site`; for the whole lifetime, of every learned task."""
+    if site.task is None:
+        learned = dict.fromkeys(block.task for block in curves.scenario.blocks if block.mode == "learn")
+        return tuple(expert for task in learned for expert in curves.experts.get(task, ()) if len(expert.all_learning))
+    experts = curves.experts.get(site.task, ())
+    return (average_expert(experts),) if context.expert_average == "time" and len(experts) > 1 else experts
 
 
-def measured_together(
-    lives: Sequence[Curves],
-    metrics: Mapping[str, Metric],
-    context: Context,
+def _call(metric: Metric, site: Site, arguments: Mapping[str, Any], expert: str | None = None) -> Result:
+    """Call the formula and check what it returns."""
+    try:
+        value = metric.formula(**arguments)
+    except NoValue as reason:
+        return Result(site.key, None, reason.why, site.flags, expert)
+    except Stopped:
+        raise
+    except (Exception, SystemExit) as problem:  # a formula must not end the program either
+        raise Broken(f"{metric.name} raised {type(problem).__name__}: {problem} (at {key_text(site.key)})") from problem
+    flags = site.flags
+    if isinstance(value, Value):
+        flags, value = flags + tuple(value.flags), value.value
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise Broken(
+            f"{metric.name} returned a {type(value).__name__}; expected a number, a Value, or NoValue raised "
+            f"(at {key_text(site.key)})"
+        ) from None
+    if not math.isfinite(number):
+        raise Broken(
+            f"{metric.name} returned {number} (at {key_text(site.key)}); where there is no value it must raise NoValue"
+        )
+    if number <= 0 and metric.scale == "log":
+        raise Broken(f"{metric.name} returned {number} (at {key_text(site.key)}), which has no logarithm")
+    return Result(site.key, number, None, flags, expert)
+
+
+# --- all sites -----------------------------------------------------------------------------------
+
+
+def _combine(
+    metric: Metric,
+    curves: Curves,
+    sites: Sequence[Site],
+    results: Sequence[tuple[Result, ...] | None],
+    blocks: Sequence[tuple[int, ...]],
     aggregate: Aggregate,
-    sites: Sites | None = None,
-) -> list[dict[str, Measured]]:
-    """Every metric of each of several lives that share their blocks.
+) -> Measured:
+    """Combine the results at all sites. Constant tasks are shown and not counted."""
+    by: dict[str, list[float]] = {}
+    tasks: dict[str, str] = {}
+    experts: dict[str, list[str]] = {}
+    at: dict[str, list[tuple[int, ...]]] = {}
+    flags: dict[str, int] = {}
+    reasons: dict[str, dict[str, None]] = {}
+    without: dict[str, None] = {}
+    valued = missing = 0
+    for site, found, read in zip(sites, results, blocks, strict=True):
+        if found is None:
+            without[site.task or "any task it learns"] = None
+            continue
+        key = key_text(site.key)
+        values = by.setdefault(key, [])
+        tasks[key] = site.key if isinstance(site.key, str) else site.key[1]
+        for result in found:
+            if result.value is None:
+                missing += 1
+                reasons.setdefault(result.why or _CONSTANT, {})[key] = None
+                continue
+            valued += 1
+            values.append(result.value)
+            if read:
+                at.setdefault(key, []).append(read)
+            if result.expert is not None:
+                experts.setdefault(key, []).append(result.expert)
+            for flag in result.flags:
+                flags[flag] = flags.get(flag, 0) + 1
+    shown = {key: tuple(values) for key, values in by.items()}
+    if not valued and not missing:
+        return Measured(None, shown, f"needs an expert for {_list(tuple(without))}")
+    # A value as measured means something even if the task never changes.
+    reads_curves = any(kind in _CURVES for kind in metric.roles.values())
+    constant = curves.uninformative if reads_curves else frozenset[str]()
+    counted = [values for key, values in by.items() if values and tasks[key] not in constant]
+    remarks = [Flag(flag) if count == valued else Flag.of_some(flag, count, valued) for flag, count in flags.items()]
+    if missing and valued:
+        remarks.append(Flag.of_missing(_why(reasons, missing), missing, valued + missing))
+    if left_out := sorted({tasks[key] for key, values in by.items() if values} & constant):
+        remarks.append(Flag(f"constant, so not counted: {_list(left_out)}"))
+    if without:
+        remarks.append(Flag(f"no expert for {_list(tuple(without))}"))
+    value, why = None, None
+    if counted:
+        value, more = _combined_value(metric, counted, aggregate)
+        remarks += more
+    else:
+        still = {_CONSTANT: dict.fromkeys(key for key, values in by.items() if values)} if valued else {}
+        why = _why({**still, **reasons}, valued + missing)
+    return Measured(
+        value,
+        shown,
+        why,
+        tuple(remarks),
+        {key: tuple(marks) for key, marks in experts.items()},
+        {key: tuple(places) for key, places in at.items()},
+    )
 
-    Formulas are the same, and so is every value, flag and reason: what is shared is the walk to the sites and
-    what curves compute of themselves. `sites` are those of lives before.
-    """
-    sites = sites or Sites(lives[0].scenario, metrics.values())
-    by_metric = [measure_all(one, lives, context, sites=sites, aggregate=aggregate) for one in metrics.values()]
-    return [dict(zip(metrics, of_one, strict=True)) for of_one in zip(*by_metric, strict=True)] or [{} for _ in lives]
+
+def _combined_value(
+    metric: Metric, values: Sequence[Sequence[float]], aggregate: Aggregate
+) -> tuple[float, tuple[Flag, ...]]:
+    """Return the combination of the values of each key, and its flags."""
+    logarithms = metric.scale == "log"
+    averaged = [[math.log(number) for number in numbers] for numbers in values] if logarithms else values
+    made = metric.combine(averaged, aggregate)
+    value, flags = (made.value, made.flags) if isinstance(made, Value) else (made, ())
+    if not math.isfinite(value):
+        raise Broken(f"the values of {metric.name} combine to {value}")
+    return math.exp(value) if logarithms else float(value), tuple(map(Flag, flags))
+
+
+def restricted(metric: Metric, measured: Measured, tasks: frozenset[str], aggregate: Aggregate = "mean") -> Measured:
+    """Return a lifetime's metric over some of its tasks only, computed from the values behind it."""
+    kept = {key: values for key, values in measured.by.items() if tasks.issuperset(key.split("→"))}
+    experts = {task: marks for task, marks in measured.experts.items() if task in kept}
+    counted = [values for values in kept.values() if values]
+    if measured.value is None or not counted:
+        why = measured.why or f"no value of {', '.join(sorted(tasks))} alone"
+        return Measured(None, kept, why, measured.flags, experts)
+    value, _ = _combined_value(metric, counted, aggregate)
+    at = {key: places for key, places in measured.at.items() if key in kept}
+    return Measured(value, kept, None, measured.flags, experts, at)
+
+
+def _why(reasons: Mapping[str, Mapping[str, None]], count: int) -> str:
+    """Return why `count` sites have no value that counts; several reasons with the keys they hold for."""
+    if len(reasons) == 1:
+        ((why, keys),) = reasons.items()
+        if count > 1 or set(keys) <= {key_text(LIFETIME)}:
+            return why
+    return "; ".join(f"{_list(tuple(keys))}: {why}" for why, keys in reasons.items())
+
+
+def _list(names: Sequence[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

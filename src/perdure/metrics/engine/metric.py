@@ -5,18 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import cached_property
 from textwrap import shorten
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, Self, get_type_hints
 
-from msgspec import Struct
+import msgspec
 
-from perdure.curves.model import Curves
-from perdure.curves.twin import Twin
+from perdure.curves.model import Curves, Twin
 from perdure.errors import MetricError
-from perdure.frozen import frozen
-from perdure.metrics.engine.questions import Question, Words
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import Site
 from perdure.settings.presets import STANDARD
@@ -25,7 +21,7 @@ __all__ = [
     "ADAPTERS",
     "ADAPTING",
     "CONTINUAL",
-    "NO_TWIN",
+    "QUESTIONS",
     "Adapter",
     "Aggregate",
     "AveragedAs",
@@ -33,12 +29,15 @@ __all__ = [
     "Better",
     "Combine",
     "Context",
+    "Flag",
     "Good",
     "Headline",
     "Metric",
     "NoValue",
+    "Question",
     "Sites",
     "Value",
+    "Words",
     "parameters",
 ]
 
@@ -54,6 +53,81 @@ Headline = Literal["log", "matrix", ""]
 AveragedAs = Literal["log", "linear"]
 
 
+Question = Literal["", "keeps", "helps", "beside", "recovers", "does"]
+"""Question that a metric answers; empty if it answers none and is only shown with `--all`."""
+
+QUESTIONS: dict[Question, str] = {
+    "keeps": "Does it keep what it learns?",
+    "helps": "Does learning one task help another?",
+    "beside": "Beside single-task experts",
+    "recovers": "How fast does it recover?",
+    "does": "How well does it do?",
+}
+"""Questions in the order in which answers are shown."""
+
+
+class Words(msgspec.Struct, frozen=True):
+    """Words for a metric's verdict, the sentence they appear in, and the title of its column."""
+
+    better: str = "above"
+    worse: str = "below"
+    who: str = ""
+    does: str = ""
+    """Text after `who`, with `{}` for the word; metrics with the same `who` and `than` share a sentence."""
+    than: str = ""
+    of_change: bool = False
+    """Whether it is a change of what was learned, so that the threshold has a word too: gains, keeps, loses."""
+    asks: str = ""
+    """Title of its column in tables that compare learners; without it there is no column."""
+    about: str = ""
+    """Subtitle of that column: the unit of its values."""
+    spelled: str = ""
+    """Its name without abbreviations."""
+    pairs: str = ""
+    """For a metric of ordered pairs of tasks, the meaning of each value; without it no matrix of pairs is shown."""
+
+    def sentence(self, word: str) -> str:
+        """Return the sentence that the word stands for; an empty text if none is declared."""
+        return " ".join(part for part in (self.who, self.does.format(word), self.than) if part) if self.does else ""
+
+
+_FLAG = r"(?s)\d+ of \d+ left out: (?P<why>.*)|(?P<about>.*) \(\d+ of \d+ values\)"
+
+
+class Flag(str):
+    """A remark on a metric's value, with the number of values it holds for."""
+
+    about: str
+    """The remark without the counts."""
+    left_out: bool
+    """Whether it is the reason for missing values."""
+
+    def __new__(cls, text: str, about: str = "", *, left_out: bool = False) -> Self:
+        made = super().__new__(cls, text)
+        made.about, made.left_out = about or text, left_out
+        return made
+
+    @classmethod
+    def of_some(cls, about: str, count: int, total: int) -> Self:
+        """Return a remark that holds for some of the values only."""
+        return cls(f"{about} ({count} of {total} values)", about)
+
+    @classmethod
+    def of_missing(cls, why: str, count: int, total: int) -> Self:
+        """Return the reason why some values are missing."""
+        return cls(f"{count} of {total} left out: {why}", f"left out: {why}", left_out=True)
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Read a flag as score files hold it."""
+        found = re.fullmatch(_FLAG, text)
+        if found is None:
+            return cls(text)
+        if found["about"] is not None:
+            return cls(text, found["about"])
+        return cls(text, f"left out: {found['why']}", left_out=True)
+
+
 class NoValue(Exception):
     """Raised by a formula where its site has no value; the reason is said in words."""
 
@@ -62,25 +136,22 @@ class NoValue(Exception):
         self.why = why
 
 
-@frozen
-class Value:
+class Value(msgspec.Struct, frozen=True):
     """A formula's result with flags: what a reader of the number should know, in words."""
 
     value: float
     flags: tuple[str, ...] = ()
 
 
-@frozen
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """What a formula may need besides the curves: baselines that a user gave, and how experts are averaged."""
 
-    baselines: Mapping[str, Any] = field(default_factory=dict)
+    baselines: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """By name, e.g. `random_init` and `joint` (a number, or one per task)."""
     expert_average: Literal["metrics", "time"] = "metrics"
 
 
-@frozen
-class Good:
+class Good(msgspec.Struct, frozen=True):
     """What a document calls a good value, in its words; it decides nothing."""
 
     words: str
@@ -88,7 +159,7 @@ class Good:
     """On a scale of 100, where the document gives a number."""
 
 
-class Bar(Struct, frozen=True):
+class Bar(msgspec.Struct, frozen=True):
     """What a metric is held against: beyond `threshold` lies lifelong learning."""
 
     threshold: float | None = None
@@ -116,12 +187,9 @@ class Bar(Struct, frozen=True):
 Adapter = Callable[[Curves, Site, Context], Any]
 
 
-NO_TWIN = "needs a stateless twin: set twin = true in the protocol"
-
-
 def _twin(curves: Curves) -> Twin:
     if curves.twin is None:
-        raise NoValue(NO_TWIN)
+        raise NoValue("needs a stateless twin: set twin = true in the protocol")
     return curves.twin
 
 
@@ -138,8 +206,7 @@ _WRITTEN, _WEAKNESS = "$$", "Weakness:"
 _INITIALS = r"\(([A-Z][A-Z-]+)\)\.?$"
 
 
-@frozen(eq=False, repr=False)
-class Metric:
+class Metric(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=True):
     """One number about a lifetime: where it is read, the formula, and what the value means."""
 
     name: str
@@ -186,7 +253,7 @@ class Metric:
     """How its verdict is said; None for above and below."""
     compares: tuple[str, str] | None = None
     """Of a metric that holds two evaluations against each other: the roles of the later and of the earlier one."""
-    answers: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Core Capability of 2019 → the question that it answers for it."""
 
     def __repr__(self) -> str:

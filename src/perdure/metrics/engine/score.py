@@ -4,27 +4,98 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
-from msgspec import Struct
+import msgspec
 
-from perdure.frozen import replace
+from perdure.curves.model import Curves
 from perdure.lazy import pl
-from perdure.log.model import Identity
-from perdure.metrics.engine.blocks import BlockSummary
-from perdure.metrics.engine.compact import CompactBlocks, CompactMetrics, same
+from perdure.log.model import Identity, Passage
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.measure import Measured
 from perdure.results import Tabular
+from perdure.scenario.model import Block
 from perdure.settings.presets import STANDARD
 
-__all__ = ["DEFINITIONS", "OtherCode", "Score", "learner_digest", "protocol_name"]
-
-_FEW_BLOCKS = 1000  # of which there may be many lives
+__all__ = [
+    "DEFINITIONS",
+    "DORMANT",
+    "BlockSummary",
+    "OtherCode",
+    "Score",
+    "learner_digest",
+    "protocol_name",
+    "summaries",
+]
 
 
 DEFINITIONS = 2
 """Which edition of the definitions the numbers follow; scores of another edition are never pooled with these."""
+
+
+DORMANT = "dormant_units"
+"""The column in which a learner may log the share of its units that no longer answer."""
+
+
+class BlockSummary(msgspec.Struct, frozen=True):
+    """A block and its levels: mean, end, and for learning blocks when it was highest."""
+
+    index: int
+    block: Block
+    mean: float | None
+    terminal: float | None
+    saturation: float | None = None
+    experiences_to_saturation: int | None = None
+    squares: float | None = None
+    """Of an evaluation: the sum of squared deviations from its mean, and …"""
+    lagged: float | None = None
+    """… of products of neighbouring deviations; what one lifetime can say of itself rests on both."""
+    dormant_units: float | None = None
+    """The mean share of units that no longer answer, where the learner logs a column of this name."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The block as one JSON object."""
+        return {
+            "block": self.index,
+            "group": self.block.group,
+            "mode": self.block.mode,
+            "subtype": self.block.subtype,
+            "task": self.block.task,
+            "length": self.block.length,
+            "mean": self.mean,
+            "terminal": self.terminal,
+            "saturation": self.saturation,
+            "experiences_to_saturation": self.experiences_to_saturation,
+            "squares": self.squares,
+            "lagged": self.lagged,
+            "dormant_units": self.dormant_units,
+        }
+
+
+def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
+    """Every block's levels on the prepared scale; an evaluation's end is its mean, and it does not saturate."""
+    dormant = _dormant(curves.passage)
+    found: list[BlockSummary] = []
+    for index, block in enumerate(curves.scenario.blocks):
+        curve = curves.over((index,))
+        if block.mode == "learn":
+            made = BlockSummary(index, block, curve.mean, curve.terminal, curve.peak, curve.until_peak)
+        else:
+            made = BlockSummary(index, block, curve.mean, curve.mean, None, None, *curve.raw_deviations)
+        found.append(msgspec.structs.replace(made, dormant_units=dormant[index]) if dormant else made)
+    return tuple(found)
+
+
+def _dormant(passage: Passage) -> tuple[float | None, ...]:
+    """The mean of the column `dormant_units` in each block, None where it is empty; nothing where there is none."""
+    if DORMANT not in passage.columns:
+        return ()
+    column = passage.rows.get_column(DORMANT).cast(pl.Float64, strict=False)
+    starts = passage.row_starts.tolist()
+    # Summed by NumPy: the last digit of Polars' sum hangs on where in memory the rows lie.
+    shares = (column[first:last].drop_nulls().drop_nans().to_numpy() for first, last in pairwise(starts))
+    return tuple(float(one.sum()) / len(one) if len(one) else None for one in shares)
 
 
 class OtherCode(str):
@@ -33,7 +104,7 @@ class OtherCode(str):
     __slots__ = ()
 
 
-class Score(Tabular, Struct, frozen=True, eq=False):
+class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
     """One lifetime, measured."""
 
     identity: Identity
@@ -44,14 +115,14 @@ class Score(Tabular, Struct, frozen=True, eq=False):
     blocks: Sequence[BlockSummary] = ()
     learning_experiences: int = 0
     evaluation_experiences: int = 0
-    dropped: Mapping[str, int] = {}
+    dropped: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Rows that do not count, by reason."""
     notes: tuple[str, ...] = ()
     not_learned: tuple[str, ...] = ()
     """Tasks that never reached the performance at which they count as learned."""
-    measures: Mapping[str, str] = {}
+    measures: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Task → its own measure, where tasks have measures of their own."""
-    bounds: Mapping[str, tuple[float, float]] = {}
+    bounds: Mapping[str, tuple[float, float]] = msgspec.field(default_factory=dict)
     """Task → (min, max) as measured, where they were given or the log records them; not what the data span."""
     protocol: Any = None
     """As the manifest states it."""
@@ -128,8 +199,6 @@ class Score(Tabular, Struct, frozen=True, eq=False):
 
     def value(self, metric: str) -> float | None:
         """The value of a metric, by its id; None where it has none or was not asked for."""
-        if isinstance(self.metrics, CompactMetrics):
-            return self.metrics.value(metric)
         found = self.metrics.get(metric)
         return None if found is None else found.value
 
@@ -146,20 +215,6 @@ class Score(Tabular, Struct, frozen=True, eq=False):
     def __getitem__(self, metric: str) -> float | None:
         """The value of a metric, by its id or an alias, or None."""
         return self.metrics[METRICS.canonical(metric)].value
-
-    def compact(self) -> Score:
-        """The same in less memory, where many are kept; of lives of thousands of blocks there are never many."""
-        if len(self.blocks) > _FEW_BLOCKS:
-            return self
-        alike = ("dropped", "notes", "not_learned", "measures", "bounds")
-        shared = {name: same(getattr(self.identity, name)) for name in ("order", "tasks", "argument", "holder")}
-        return replace(
-            self,
-            identity=replace(self.identity, **shared),
-            metrics=CompactMetrics(self.metrics),
-            blocks=CompactBlocks(self.blocks) if self.blocks else (),
-            **{name: same(getattr(self, name)) for name in alike},
-        )
 
     def as_json(self) -> dict[str, Any]:
         """The lifetime as one JSON object; every number in it is finite."""

@@ -1,30 +1,31 @@
-"""Scoring lifetimes: every metric of a preset in each of them, those of the same blocks together."""
+"""Score one lifetime after the other: every metric of a preset."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import groupby, islice, tee
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from perdure.curves.build import alike, expert_logs
-from perdure.curves.copies import digest_of
-from perdure.curves.experts import ExpertLog, Experts
-from perdure.curves.lives import Asked
+from perdure.curves.arrays import many_differ
+from perdure.curves.build import Directed
+from perdure.curves.build import Measured as MeasureNames
+from perdure.curves.build import curves as curves_of
+from perdure.curves.experts import ExpertLog, Experts, expert_logs, twin_of
 from perdure.curves.model import Curves, Prep
-from perdure.curves.twin import twin_of
 from perdure.errors import MetricError
 from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage
-from perdure.log.model import Direction, Identity, Lifetime
+from perdure.log.model import Identity, Lifetime, Passage
 from perdure.log.places import as_text, printable
 from perdure.log.variants import Settled, settle
-from perdure.metrics.engine.load import chosen
-from perdure.metrics.engine.measure import Measured, Sites, measured_together
+from perdure.metrics.engine.declare import chosen
+from perdure.metrics.engine.measure import Measured, Sites, measure
 from perdure.metrics.engine.metric import Context, Metric
 from perdure.metrics.engine.presets import preset as preset_called
 from perdure.metrics.engine.score import OtherCode, Score, learner_digest
@@ -36,20 +37,18 @@ from perdure.settings import UNDECIDING
 __all__ = ["Scorer", "deciding", "prepared_table"]
 
 _NO_EXPERTS = "experts do not apply to a matrix and were not used"
-_FEW_BLOCKS = 1000  # whose sites are worth keeping for the lives to come
-_UNFINISHED = {True: ("this lifetime is incomplete",), False: ()}
 
 
 class Scorer:
-    """Settings and experts made ready once, to score any number of lifetimes."""
+    """Settings and experts, prepared once to score any number of lifetimes."""
 
     def __init__(
         self, settings: Settings | None = None, experts: Experts | None = None, settled: Settled | None = None
     ) -> None:
-        """Looks names up and loads files of metrics, so that what is misspelt fails before any log is read.
+        """Look names up and load files of metrics, so that misspelt names fail before any log is read.
 
-        `settled` is what parameter sets are called in all these lifetimes and experts; without it each lifetime
-        is settled with the experts alone.
+        `settled` has the names of parameter sets in all these lifetimes and experts; without it they are settled for
+        each lifetime and the experts.
         """
         self.settings = settings or Settings()
         if isinstance(self.settings.joint, str):
@@ -61,97 +60,150 @@ class Scorer:
         self.metrics: dict[str, Metric] = chosen(self.preset, self.settings.metrics, self.settings.margins)
         self.experts = experts or Experts()
         self.left_out: dict[str, str] = dict(self.experts.left_out)
-        """What was given as an expert and serves no lifetime so far, with the reason."""
+        """Path and reason of every expert that no lifetime could use so far."""
         self.served: set[str] = set()
-        """The experts that serve the measure of a lifetime."""
+        """Experts that are used for the measure of a lifetime."""
         self.settled = settled
         self._logs: dict[tuple[str, str, str | None], tuple[ExpertLog, ...]] = {}
-        self._sites: Sites | None = None
+        self._sites = Sites(Scenario.of("", ()))
         self.how = deciding(self.settings.as_json(self.prep))
 
     def score(self, lifetime: Lifetime, identity: Identity | None = None) -> Score:
-        """Every metric of one lifetime."""
+        """Score one lifetime."""
         return self.scored(lifetime, identity)[0]
 
     def scored(self, lifetime: Lifetime, identity: Identity | None = None) -> tuple[Score, Curves]:
-        """Every metric of one lifetime, and the curves they were read from; `identity` is what is known of its place.
+        """Score one lifetime; return the score and the curves.
 
-        What can only be told from the curves, as its tasks and their order, is filled in here.
+        `identity` is known from the lifetime's place. Its tasks, their order and the like are filled in here.
         """
-        return next(self.scored_together([(lifetime, identity)]))
-
-    def scored_together(self, lifetimes: Iterable[tuple[Lifetime, Identity | None]]) -> Iterator[tuple[Score, Curves]]:
-        """What `scored` gives for each, sooner where neighbours share their blocks; what cannot be scored raises."""
-        kinds = groupby(lifetimes, lambda life: (self._asked(life[0]), isinstance(life[0], MatrixLifetime)))
-        for (asked, is_matrix), group in kinds:
-            lives, to_prepare = tee(group)
-            experts = () if is_matrix else self._expert_logs(asked)
-            for prepared_together in alike((lifetime for lifetime, _ in to_prepare), asked, experts):
-                some = list(islice(lives, len(prepared_together)))
-                together = [
-                    self._with_twin(curves, lifetime, asked)
-                    for curves, (lifetime, _) in zip(prepared_together, some, strict=True)
-                ]
-                metrics = self._measured(together)
-                for (lifetime, identity), curves, found in zip(some, together, metrics, strict=True):
-                    yield self._score(lifetime, identity, curves, found), curves
-
-    def _score(
-        self, lifetime: Lifetime, identity: Identity | None, curves: Curves, metrics: Mapping[str, Measured]
-    ) -> Score:
-        matrix = lifetime.matrix if isinstance(lifetime, MatrixLifetime) else None
+        curves = self._curves(lifetime)
+        is_matrix = isinstance(lifetime, MatrixLifetime)
         passage, scenario = curves.passage, curves.scenario
-        return Score(
+        unfinished = ("this lifetime is incomplete",) if lifetime.complete is False else ()
+        score = Score(
             identity=_identified(identity or Identity(lifetime.id), lifetime, curves),
             preset=self.preset.name,
             how=self.how,
-            metrics=metrics,
-            # A matrix tells of no experiences: its blocks have no length, and nothing is known of its learning.
-            blocks=self.preset.summarise(curves) if matrix is None else (),
+            metrics=self._measured(curves),
+            # The blocks of a matrix have no length, and nothing is known of its learning.
+            blocks=() if is_matrix else self.preset.summarise(curves),
             learning_experiences=scenario.learning_experiences,
-            evaluation_experiences=scenario.evaluation_experiences if matrix is None else 0,
+            evaluation_experiences=0 if is_matrix else scenario.evaluation_experiences,
             dropped={why: count for why, count in passage.dropped.items() if count},
             notes=(
                 *lifetime.notes,
-                *_UNFINISHED[lifetime.complete is False],
+                *unfinished,
                 *curves.notes,
-                *_unused(self.settings.learned, scenario),
+                *_unknown_tasks(self.settings.learned, scenario),
                 *self._other_code(lifetime),
-                *((_NO_EXPERTS,) if matrix is not None and self.experts.lifetimes else ()),
+                *((_NO_EXPERTS,) if is_matrix and self.experts.lifetimes else ()),
             ),
-            not_learned=_not_learned(curves, self.settings.learned) if matrix is None else (),
+            not_learned=() if is_matrix else _not_learned(curves, self.settings.learned),
             measures=passage.measures,
-            bounds=_known_bounds(curves) if matrix is None else {},
+            bounds={} if is_matrix else _known_bounds(curves),
             protocol=lifetime.manifest.get("protocol"),
             complete=lifetime.complete,
-            digest=digest_of(passage.scenario.blocks, passage.starts, passage.values),
+            digest=_digest(passage),
         )
+        return score, curves
 
-    def _asked(self, lifetime: Lifetime) -> Asked:
-        """What the settings ask of a lifetime."""
-        measured = lifetime.measured(self.settings.measures or self.settings.measure)
-        direction: Direction | Mapping[str, Direction] = (
-            lifetime.measures[measured] if isinstance(measured, str) else lifetime.measures
-        )
-        if self.settings.lower_is_better is not None:
-            direction = "lower" if self.settings.lower_is_better else "higher"
-        prep = self.prep if self.prep.variants else replace(self.prep, variants=lifetime.variants)
+    def _curves(self, lifetime: Lifetime) -> Curves:
+        settings = self.settings
+        measure = lifetime.measured(settings.measures or settings.measure)
+        direction: Directed = lifetime.measures[measure] if isinstance(measure, str) else lifetime.measures
+        if settings.lower_is_better is not None:
+            direction = "lower" if settings.lower_is_better else "higher"
+        prep = self.prep if self.prep.variants else msgspec.structs.replace(self.prep, variants=lifetime.variants)
         settled = self.settled
         if settled is None and prep.variants == "params":
-            settled = settle([lifetime.sets, *(one.sets for one in self.experts.lifetimes)])
-        return Asked(measured, direction, prep, settled)
-
-    def _with_twin(self, curves: Curves, lifetime: Lifetime, asked: Asked) -> Curves:
-        """The curves with the twin of their life: of its learner and its seed, through its blocks."""
-        own = (one for one in self.experts.twins if (one.learner, one.seed) == (lifetime.learner, lifetime.seed))
+            settled = settle([lifetime.sets, *(expert.sets for expert in self.experts.lifetimes)])
+        logs = () if isinstance(lifetime, MatrixLifetime) else self._expert_logs(measure, direction, prep, settled)
+        curves = curves_of(lifetime, prep, logs, measure=measure, direction=direction, settled=settled)
+        twins = self.experts.twins
+        own = (twin for twin in twins if (twin.learner, twin.seed) == (lifetime.learner, lifetime.seed))
         twin = next(own, None)
         if twin is None:
             return curves
-        found = twin_of(curves, twin.passage(asked.measure, asked.prep.variants, asked.settled))
-        if found is None or asked.prep.clamp:
+        found = twin_of(curves, twin.passage(measure, prep.variants, settled))
+        if found is None or prep.clamp:
             why = "went through other blocks" if found is None else "cannot be clamped as the lifetime was"
-            return replace(curves, notes=(*curves.notes, f"its stateless twin {why}, and says nothing about it"))
-        return replace(curves, twin=found)
+            note = f"its stateless twin {why}, and says nothing about it"
+            return msgspec.structs.replace(curves, notes=(*curves.notes, note))
+        return msgspec.structs.replace(curves, twin=found)
+
+    def _measured(self, curves: Curves) -> dict[str, Measured]:
+        """Measure every metric. For a matrix, metrics of logs that were requested by name have a reason instead."""
+        metrics, unavailable = self.metrics, dict[str, Measured]()
+        if isinstance(curves.passage, MatrixPassage):
+            metrics = {name: metric for name, metric in self.metrics.items() if reads_matrix(metric)}
+            by_name = bool(self.settings.ids)
+            asked = [
+                name for name in self.metrics if name not in metrics and (by_name or name not in self.preset.metrics)
+            ]
+            if not metrics and not asked:
+                raise MetricError(
+                    f"preset {self.preset.name!r} has no accuracy-matrix metrics",
+                    "use standard, or name them",
+                    where=curves.lifetime,
+                )
+            unavailable = {name: Measured(None, why=_needs_log(self.metrics[name])) for name in asked}
+        sites, aggregate = self._sites_of(curves.scenario), self.settings.aggregate
+        found = {
+            name: measure(metric, curves, self._context, sites=sites, aggregate=aggregate)
+            for name, metric in metrics.items()
+        }
+        return found | unavailable
+
+    def _sites_of(self, scenario: Scenario) -> Sites:
+        """Return the sites of a scenario; those of the lifetime before, if it went through the same blocks."""
+        last = self._sites.scenario
+        if (last.blocks, last.tasks, last.info) != (scenario.blocks, scenario.tasks, scenario.info):
+            self._sites = Sites(scenario)
+        return self._sites
+
+    @cached_property
+    def _context(self) -> Context:
+        settings = self.settings
+        baselines = {"random_init": settings.random_init, "joint": settings.joint, "unit": settings.unit}
+        known = {name: value for name, value in baselines.items() if value is not None}
+        return Context(known, expert_average=settings.expert_average)
+
+    def _expert_logs(
+        self, measure: MeasureNames, direction: Directed, prep: Prep, settled: Settled | None
+    ) -> tuple[ExpertLog, ...]:
+        """Return the experts, smoothed; they are kept for the next lifetime with the same measure and tasks."""
+        wanted = self.settings.measures or measure
+        key = (str(wanted), str(direction), prep.variants)
+        if key in self._logs and settled is self.settled:
+            return self._logs[key]
+        opposed = self._opposed_experts(measure, direction)
+        agreeing = [expert for expert in self.experts.lifetimes if str(expert.path or expert.id) not in opposed]
+        logs, left_out = expert_logs(agreeing, wanted, direction, prep, self.experts.saturations, settled)
+        if settled is self.settled:
+            self._logs[key] = logs
+        unused = {**opposed, **dict(left_out)}
+        self.served |= {str(expert.path or expert.id) for expert in self.experts.lifetimes} - unused.keys()
+        self.left_out.update(unused)
+        return logs
+
+    def _opposed_experts(self, measure: MeasureNames, direction: Directed) -> dict[str, str]:
+        """Return the experts whose manifests give a measure the opposite direction, by place, with the reason."""
+        if self.settings.lower_is_better is not None:
+            return {}
+        directions = {str(measure): direction} if isinstance(direction, str) else direction
+        found: dict[str, str] = {}
+        for expert in self.experts.lifetimes:
+            declared = expert.manifest.get("measures")
+            place = str(expert.path or expert.id)
+            for name, way in directions.items():
+                stated = declared.get(name, way) if isinstance(declared, Mapping) else way
+                if stated != way:
+                    found[place] = (
+                        f"{place}: this expert says that {stated} {name} is better, and the lifetime that {way} is; "
+                        "correct the manifest that is wrong, or give --lower-is-better or --higher-is-better"
+                    )
+        return found
 
     def _other_code(self, lifetime: Lifetime) -> Iterator[str]:
         own, who = learner_digest(lifetime.manifest.get("protocol")), (lifetime.learner, lifetime.seed)
@@ -163,88 +215,27 @@ class Scorer:
 
     @cached_property
     def _codes(self) -> dict[tuple[str | None, int | None], set[str]]:
-        """The recorded code of experts by learner, and of twins by learner and seed."""
+        """Recorded code of experts by learner, and of twins by learner and seed."""
         found: dict[tuple[str | None, int | None], set[str]] = {}
-        for one in (*self.experts.lifetimes, *self.experts.twins):
-            if code := learner_digest(one.manifest.get("protocol")):
-                found.setdefault((one.learner, one.seed if one.role == "twin" else None), set()).add(code)
+        for expert in (*self.experts.lifetimes, *self.experts.twins):
+            if code := learner_digest(expert.manifest.get("protocol")):
+                found.setdefault((expert.learner, expert.seed if expert.role == "twin" else None), set()).add(code)
         return found
 
-    def _measured(self, together: Sequence[Curves]) -> list[dict[str, Measured]]:
-        """Every metric of each; of a matrix those that it can give, and why not for others asked for by name."""
-        metrics, cannot = self.metrics, dict[str, Measured]()
-        if isinstance(together[0].passage, MatrixPassage):
-            metrics = {key: one for key, one in self.metrics.items() if reads_matrix(one)}
-            restricted = bool(self.settings.ids)
-            asked = [
-                key for key in self.metrics if key not in metrics and (restricted or key not in self.preset.metrics)
-            ]
-            if not metrics and not asked:
-                raise MetricError(
-                    f"preset {self.preset.name!r} has no accuracy-matrix metrics",
-                    "use standard, or name them",
-                    where=together[0].lifetime,
-                )
-            cannot = {key: Measured(None, why=_no_log(self.metrics[key])) for key in asked}
-        made = measured_together(together, metrics, self._context, self.settings.aggregate, self._sites_of(together))
-        return [{**one, **cannot} for one in made] if cannot else made
 
-    def _sites_of(self, together: Sequence[Curves]) -> Sites | None:
-        """Where lives are read that may not be the last of their blocks; None for one alone, which may have many."""
-        scenario = together[0].scenario
-        if len(together) < 2 or len(scenario.blocks) > _FEW_BLOCKS:
-            return None
-        if self._sites is None or not self._sites.fit(scenario):
-            self._sites = Sites(scenario)
-        return self._sites
-
-    @cached_property
-    def _context(self) -> Context:
-        settings = self.settings
-        baselines = {"random_init": settings.random_init, "joint": settings.joint, "unit": settings.unit}
-        known = {name: value for name, value in baselines.items() if value is not None}
-        return Context(known, expert_average=settings.expert_average)
-
-    def _expert_logs(self, asked: Asked) -> tuple[ExpertLog, ...]:
-        """The experts smoothed, kept for the next lifetime of the same measure whose tasks are told apart alike."""
-        measured = self.settings.measures or asked.measure
-        key = (str(measured), str(asked.direction), asked.prep.variants)
-        if key in self._logs and asked.settled is self.settled:
-            return self._logs[key]
-        opposed = self._opposed_experts(asked)
-        agreeing = [one for one in self.experts.lifetimes if str(one.path or one.id) not in opposed]
-        logs, left_out = expert_logs(
-            agreeing, measured, asked.direction, asked.prep, self.experts.saturations, asked.settled
-        )
-        if asked.settled is self.settled:
-            self._logs[key] = logs
-        unused = {**opposed, **dict(left_out)}
-        self.served |= {str(one.path or one.id) for one in self.experts.lifetimes} - unused.keys()
-        self.left_out.update(unused)
-        return logs
-
-    def _opposed_experts(self, asked: Asked) -> dict[str, str]:
-        """Return the experts whose manifests give a measure the opposite direction, by place, with the reason."""
-        if self.settings.lower_is_better is not None:
-            return {}
-        way = asked.direction
-        ways = {str(asked.measure): way} if isinstance(way, str) else way
-        found: dict[str, str] = {}
-        for expert in self.experts.lifetimes:
-            declared = expert.manifest.get("measures")
-            place = str(expert.path or expert.id)
-            for measure, way in ways.items():
-                stated = declared.get(measure, way) if isinstance(declared, Mapping) else way
-                if stated != way:
-                    found[place] = (
-                        f"{place}: this expert says that {stated} {measure} is better, and the lifetime that {way} is; "
-                        "correct the manifest that is wrong, or give --lower-is-better or --higher-is-better"
-                    )
-        return found
+def _digest(passage: Passage) -> str:
+    """Return a digest of the mode, task and values of every block; an empty text if fewer than 20 values differ."""
+    if not many_differ(passage.values):
+        return ""
+    kinds = [(block.mode, block.task) for block in passage.scenario.blocks]
+    digest = hashlib.blake2b(repr(kinds).encode(), digest_size=16)
+    digest.update(passage.starts.astype("<i8").tobytes())
+    digest.update((passage.values + 0.0).astype("<f8").tobytes())  # a table may hold 0.0 where a journal holds -0.0
+    return digest.hexdigest()
 
 
 def prepared_table(curves: Curves, _count: int = 1) -> pl.DataFrame:
-    """One row per experience: where it stands, as measured, and as prepared."""
+    """Return one row per experience: its block, and its value as measured and as prepared."""
     blocks = curves.scenario.blocks
     lengths = np.diff(curves.starts)
     which = np.repeat(np.arange(len(blocks), dtype=np.int64), lengths)
@@ -269,16 +260,16 @@ def prepared_table(curves: Curves, _count: int = 1) -> pl.DataFrame:
 _NOT_DECIDING = UNDECIDING | {"experts"}  # may differ in a pool
 
 
-def _no_log(metric: Metric) -> str:
-    """Why a metric of logs has no value of a matrix, and what to ask for in its place."""
+def _needs_log(metric: Metric) -> str:
+    """Return why a metric of logs has no value for a matrix, and which metric to use instead."""
     instead = f"; of a matrix, {metric.of_matrix} says it" if metric.of_matrix else ""
     return f"needs a log of experiences; an accuracy matrix holds none{instead}"
 
 
 def deciding(settings: Mapping[str, Any]) -> str:
-    """What of the settings decides values, as text: lifetimes scored differently are never pooled."""
-    told = {name: value for name, value in settings.items() if name not in _NOT_DECIDING}
-    return json.dumps(told, sort_keys=True, default=str)
+    """Return the settings that decide values, as text: lifetimes scored differently are never pooled."""
+    decisive = {name: value for name, value in settings.items() if name not in _NOT_DECIDING}
+    return json.dumps(decisive, sort_keys=True, default=str)
 
 
 def _identified(identity: Identity, lifetime: Lifetime, curves: Curves) -> Identity:
@@ -309,15 +300,15 @@ def _direction(curves: Curves) -> str:
 
 
 def _known_bounds(curves: Curves) -> dict[str, tuple[float, float]]:
-    """Of each task that has any, the bounds that were known beforehand; a range of lower-is-better lies negated."""
+    """Return the bounds of each task that were given or recorded; ranges of lower-is-better are negated."""
     known = {task: one for task, one in curves.ranges.items() if one.given}
     return {
         task: (one.low, one.high) if curves.sign(task) > 0 else (-one.high, -one.low) for task, one in known.items()
     }
 
 
-def _unused(learned: Mapping[str, float], scenario: Scenario) -> Iterator[str]:
-    """What a file of performances at which tasks count as learned says of tasks that this life does not have."""
+def _unknown_tasks(learned: Mapping[str, float], scenario: Scenario) -> Iterator[str]:
+    """Report tasks in `--learned` that this lifetime does not have."""
     known = {task.label for task in scenario.tasks}
     strange = [task for task in learned if task.lower() not in known]
     if strange:
@@ -326,7 +317,7 @@ def _unused(learned: Mapping[str, float], scenario: Scenario) -> Iterator[str]:
 
 
 def _not_learned(curves: Curves, learned: Mapping[str, float]) -> tuple[str, ...]:
-    """The tasks whose learning never ends at the performance asked for, as measured."""
+    """Return the tasks whose learning never ends at the requested performance, as measured."""
     failed: list[str] = []
     for task, threshold in learned.items():
         sign = curves.sign(task.lower())

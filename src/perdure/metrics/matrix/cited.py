@@ -8,7 +8,7 @@ import numpy as np
 
 from perdure.curves.arrays import Array
 from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Expert
-from perdure.metrics.engine.combine import flat
+from perdure.metrics.engine.arithmetic import flat
 from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import Metric, NoValue
 from perdure.metrics.matrix import sites

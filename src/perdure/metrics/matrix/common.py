@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from perdure.metrics.engine.combine import flat
+from perdure.metrics.engine.arithmetic import flat
 from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import Good, Metric, Value
-from perdure.metrics.engine.questions import Words
+from perdure.metrics.engine.metric import Good, Metric, Value, Words
 from perdure.metrics.matrix import sites
 from perdure.metrics.matrix.cells import Place
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from perdure.errors import LogError
-from perdure.gather.processes import processes, worked
+from perdure.gather.pool import parallel_map, process_count
 from perdure.log.read import READERS
 
 
@@ -40,7 +40,7 @@ def failing(_: int) -> Callable[[int], int]:
 def test_processes_do_the_work_in_order_and_leave_this_one_as_it_was() -> None:
     main, before = sys.modules["__main__"], dict(os.environ)
     told: list[tuple[int, int]] = []
-    made = worked(squares, os.getpid(), range(20), 2, lambda *done: told.append(done))
+    made = parallel_map(squares, os.getpid(), range(20), 2, lambda *done: told.append(done))
     assert [square for square, _ in made] == [item * item for item in range(20)]
     assert {elsewhere for _, elsewhere in made} == {True, False}, "this process works too"
     assert told == [(done, 20) for done in range(1, 21)]
@@ -49,12 +49,12 @@ def test_processes_do_the_work_in_order_and_leave_this_one_as_it_was() -> None:
 
 
 def test_what_a_dead_process_left_is_done_here() -> None:
-    assert worked(dying, os.getpid(), range(4), 2) == [0, 1, 2, 3]
+    assert parallel_map(dying, os.getpid(), range(4), 2) == [0, 1, 2, 3]
 
 
 def test_an_error_at_the_start_is_raised_as_it_is(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(LogError, match=r"^nothing can start$"):
-        worked(failing, 0, range(4), 2)
+        parallel_map(failing, 0, range(4), 2)
     assert capfd.readouterr().err == ""
 
 
@@ -63,14 +63,14 @@ def test_work_stays_here_where_a_script_registered_what_other_processes_do_not_k
 ) -> None:
     reader = next(iter(READERS))
     monkeypatch.setitem(READERS._things, "of this script", reader)
-    assert [elsewhere for _, elsewhere in worked(squares, os.getpid(), range(3), 2)] == [False] * 3
+    assert [elsewhere for _, elsewhere in parallel_map(squares, os.getpid(), range(3), 2)] == [False] * 3
 
 
 def test_a_pool_is_for_many_items_or_for_those_who_ask() -> None:
-    assert processes(7, None, 8) == 1
-    assert processes(3, 2, 8) == 2
-    assert processes(1, 4, 8) == 1
-    assert 1 <= processes(100, None, 8) <= (os.cpu_count() or 1)
+    assert process_count(7, None, 8) == 1
+    assert process_count(3, 2, 8) == 2
+    assert process_count(1, 4, 8) == 1
+    assert 1 <= process_count(100, None, 8) <= (os.cpu_count() or 1)
 
 
 def sleeper(_: None) -> Callable[[int], int]:
@@ -84,8 +84,8 @@ def sleeper(_: None) -> Callable[[int], int]:
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
 def test_ctrl_c_ends_all_processes_at_once_and_only_this_one_says_so() -> None:
     code = (
-        "from tests.gather.test_processes import sleeper; from perdure.gather.processes import worked; "
-        "worked(sleeper, None, range(5000), 3, lambda done, total: print(done, flush=True))"
+        "from tests.gather.test_pool import sleeper; from perdure.gather.pool import parallel_map; "
+        "parallel_map(sleeper, None, range(5000), 3, lambda done, total: print(done, flush=True))"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code],

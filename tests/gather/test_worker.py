@@ -28,10 +28,6 @@ def test_a_long_lifetime_is_let_go_before_the_next_is_read(tmp_path: Path, monke
             yield life
             del life
 
-    monkeypatch.setattr("perdure.gather.surveyor.lifetimes", watched)
+    monkeypatch.setattr("perdure.gather.worker.lifetimes", watched)
     assert len(survey([tmp_path / "logs"], jobs=1)) == 24
-    assert max(at_once) == 2  # a handful of three
-    at_once.clear()
-    monkeypatch.setattr("perdure.gather.surveyor._ROWS_AT_ONCE", 1)
-    survey([tmp_path / "logs"], jobs=1)
     assert max(at_once) == 0

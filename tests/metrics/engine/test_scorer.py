@@ -1,12 +1,11 @@
-"""Many lifetimes at once get the scores that each gets by itself: values, flags, reasons and notes."""
+"""One scorer gives each of many lifetimes the score that a fresh scorer gives it: values, flags, reasons and notes."""
 
 from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,9 @@ from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.errors import LogError
 from perdure.frozen import replace
 from perdure.log.model import Lifetime
-from perdure.log.read import lifetimes
-from perdure.log.write.bulk import write_lives
 from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
 from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.measure import Sites, measure, measure_all
+from perdure.metrics.engine.measure import measure
 from perdure.metrics.engine.metric import Metric, NoValue
 from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.score import Score
@@ -33,11 +30,6 @@ from perdure.metrics.engine.settings import Settings
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Mode, Scenario
 from perdure.scenario.sites import Site
-
-
-def scored(scorer: Scorer, lives: Sequence[Lifetime]) -> list[Score]:
-    return [score for score, _ in scorer.scored_together((one, None) for one in lives)]
-
 
 PREPS: dict[str, Prep | None] = {
     "as the preset has it": None,
@@ -100,32 +92,22 @@ def assert_same(found: Any, expected: Any, where: str = "") -> None:
         assert found == expected, where
 
 
-def compare(lives: list[Lifetime], scorer: Scorer, alone: Scorer) -> None:
-    def each() -> Iterator[Score | str]:
-        for life in lives:
-            try:
-                yield alone.score(life)
-            except LogError as problem:
-                yield str(problem)
+def attempt(scorer: Scorer, life: Lifetime) -> dict[str, Any] | str:
+    try:
+        return told(scorer.score(life))
+    except LogError as problem:
+        return str(problem)
 
-    expected = list(each())
-    refused = [one for one in expected if isinstance(one, str)]
-    if refused:
-        with pytest.raises(LogError) as caught:
-            scored(scorer, lives)
-        assert str(caught.value) == refused[0]
-        return
-    found = scored(scorer, lives)
-    assert [one.identity for one in found] == [one.identity for one in expected if isinstance(one, Score)]
-    for together, by_itself in zip(found, expected, strict=True):
-        assert isinstance(by_itself, Score)
-        assert_same(told(together), told(by_itself), together.identity.id)
-    assert (scorer.left_out, scorer.served) == (alone.left_out, alone.served)
+
+def compare(lives: list[Lifetime], how: Settings | None, experts: Experts) -> None:
+    scorer = Scorer(how, experts)
+    for life in lives:
+        assert_same(attempt(scorer, life), attempt(Scorer(how, experts), life), life.id)
 
 
 @pytest.mark.parametrize("prep", PREPS)
 @pytest.mark.parametrize("preset", list(PRESETS.names()))
-def test_a_batch_scores_each_life_as_it_is_scored_alone(preset: str, prep: str) -> None:
+def test_a_scorer_carries_nothing_from_one_lifetime_to_the_next(preset: str, prep: str) -> None:
     for seed in range(4):
         rng = np.random.default_rng([seed, len(preset), len(prep)])
         lives = lives_of(rng)
@@ -139,79 +121,28 @@ def test_a_batch_scores_each_life_as_it_is_scored_alone(preset: str, prep: str) 
         fixed = PRESETS.get(preset).fixes
         asked = {name: value for name, value in wanted.items() if rng.random() < 0.3 and name not in fixed}
         how = Settings(preset, prep=PREPS[prep], **asked)
-        compare(lives, Scorer(how, experts), Scorer(how, experts))
+        compare(lives, how, experts)
 
 
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_a_batch_of_any_lives_scores_each_as_alone(seed: int) -> None:
+def test_a_scorer_carries_nothing_over_whatever_the_lifetimes(seed: int) -> None:
     rng = np.random.default_rng(seed)
     lives = lives_of(rng)
     experts = Experts(experts_for(lives, rng))
-    compare(lives, Scorer(None, experts), Scorer(None, experts))
+    compare(lives, None, experts)
 
 
-def test_lives_of_one_shape_are_prepared_as_one_array() -> None:
-    rng = np.random.default_rng(0)
-    blocks = [Block("learn", "a", 20), Block("evaluate", "a", 5), Block("learn", "b", 20), Block("evaluate", "a", 5)]
-    lives = [lifetime_of(blocks, rng, name=str(number)) for number in range(3)]
-    together = [curves for _, curves in Scorer().scored_together((life, None) for life in lives)]
-    assert len({id(one.among) for one in together}) == 1
-    assert [one.row for one in together] == [0, 1, 2]
-    assert len({id(one.scenario.blocks) for one in together}) == 1
-
-
-def test_sites_are_walked_once_for_all_groups_of_lives_of_the_same_blocks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    blocks = [Block("learn", "a", 20), Block("evaluate", "a", 5), Block("learn", "b", 20), Block("evaluate", "a", 5)]
-    values = np.random.default_rng(0).normal(size=(9, 50))
-    path = write_lives(tmp_path / "lives.parquet", values=values, scenario=Scenario.of("", blocks))
-    walked: list[Scenario] = []
-
-    def noted(scenario: Scenario) -> Iterator[Site]:
-        """Learning blocks."""
-        walked.append(scenario)
-        yield from sites.each_learning_block(scenario)
-
-    def average(learned: Curve) -> float:
-        """A number."""
-        return learned.mean
-
-    scorer = Scorer()
-    scorer.metrics = {"average": metric(noted, register=False)(average)}
-    monkeypatch.setattr("perdure.curves.build._AT_ONCE", 150)  # values: three lives
-    assert len(scored(scorer, list(lifetimes(path)))) == 9
-    assert len(walked) == 1
-
-
-def test_lives_are_scored_as_they_come() -> None:
-    rng = np.random.default_rng(0)
-    seen: list[int] = []
-
-    def lives() -> Iterator[tuple[Lifetime, None]]:
-        for number, length in enumerate((10, 20, 30)):
-            seen.append(number)
-            yield lifetime_of([Block("learn", "a", length)], rng, name=str(number)), None
-
-    next(Scorer().scored_together(lives()))
-    assert seen == [0, 1]  # the second shows that the first stands alone
-
-
-def test_no_lives_have_no_scores() -> None:
-    assert scored(Scorer(), []) == []
-
-
-def together(count: int = 3) -> list[Curves]:
+def curves_of_lives(count: int = 3) -> list[Curves]:
     rng = np.random.default_rng(5)
     blocks = [Block("learn", "a", 12), Block("learn", "b", 4), Block("learn", "a", 12)]
-    lives = [(lifetime_of(blocks, rng, name=str(number)), None) for number in range(count)]
-    expert = Experts(tuple(expert_of(task, rng) for task in ("a", "a", "b")))
-    return [curves for _, curves in Scorer(None, expert).scored_together(lives)]
+    lives = [lifetime_of(blocks, rng, name=str(number)) for number in range(count)]
+    scorer = Scorer(None, Experts(tuple(expert_of(task, rng) for task in ("a", "a", "b"))))
+    return [scorer.scored(life)[1] for life in lives]
 
 
 def test_a_formula_that_fails_in_one_life_leaves_the_others_alone() -> None:
-    lives = together()
+    lives = curves_of_lives()
 
     def picky(learned: Curve) -> float:
         """A number."""
@@ -222,7 +153,7 @@ def test_a_formula_that_fails_in_one_life_leaves_the_others_alone() -> None:
         return learned.mean
 
     one: Metric = metric(sites.each_learning_block, register=False)(picky)
-    found = measure_all(one, lives)
+    found = [measure(one, curves) for curves in lives]
     assert found[0].why is None
     assert found[1].why == "picky raised ZeroDivisionError: no (at a)"
     assert found[2].flags == ("1 of 3 left out: a: odd",)
@@ -244,22 +175,21 @@ def test_sites_that_name_no_block_are_named_in_every_life(blocks: tuple[int, ...
         return sum(one.mean for one in learned) / len(learned)
 
     lost = metric(nowhere, register=False)(levels if apart else level)
-    for one in measure_all(lost, together()):
+    for one in [measure(lost, curves) for curves in curves_of_lives()]:
         assert one.value is None
         assert re.search(r"(failed|raised)[: ]+\w+Error", str(one.why))
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS.names()))
-@pytest.mark.parametrize("alike", [True, False])
-def test_lives_leave_no_cycles_to_be_searched_for(preset: str, alike: bool) -> None:
+def test_lives_leave_no_cycles_to_be_searched_for(preset: str) -> None:
     rng = np.random.default_rng(4)
-    lives = [lifetime_of(_going_through(10 if alike else 10 + number % 2), rng) for number in range(4)]
+    lives = [lifetime_of(_going_through(10 + number % 2), rng) for number in range(4)]
     scorer = Scorer(Settings(preset=preset), Experts(tuple(expert_of(task, rng) for task in ("a", "b"))))
-    assert len(scored(scorer, lives)) == 4  # what is kept for all lives to come is there now
+    assert len([scorer.score(life) for life in lives]) == 4  # what is kept for all lives to come is there now
     gc.collect()
     gc.disable()
     try:
-        assert len(scored(scorer, lives)) == 4
+        assert len([scorer.score(life) for life in lives]) == 4
         assert gc.collect() == 0
     finally:
         gc.enable()
@@ -270,8 +200,7 @@ def _going_through(length: int) -> list[Block]:
     return [Block(mode, task, length) for task in ("a", "b", "a") for mode in modes]
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_a_formula_gets_each_argument_by_its_name_however_it_is_written(count: int) -> None:
+def test_a_formula_gets_each_argument_by_its_name_however_it_is_written() -> None:
     def plainly(previous: Curve, later: Curve) -> float:
         """A number."""
         return previous.mean - 2 * later.mean
@@ -284,66 +213,42 @@ def test_a_formula_gets_each_argument_by_its_name_however_it_is_written(count: i
     def wrapped(*, later: Curve, previous: Curve) -> float:
         return by_name(later, previous=previous)
 
-    lives = together(count)
+    (curves,) = curves_of_lives(1)
     first, *others = (
-        measure_all(metric(sites.between_learning_blocks, register=False)(one), lives)
+        measure(metric(sites.between_learning_blocks, register=False)(one), curves)
         for one in (plainly, by_name, wrapped)
     )
-    assert all(one.value is not None for one in first)
+    assert first.value is not None
     assert others == [first, first]
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_a_formula_that_asks_for_nothing_is_read_at_every_site(count: int) -> None:
+def test_a_formula_that_asks_for_nothing_is_read_at_every_site() -> None:
     def here() -> float:
         """A number."""
         return 1.0
 
-    lives = together(count)
-    told = measure_all(metric(sites.each_learning_block, register=False)(here), lives)
-    learned = sum(block.mode == "learn" for block in lives[0].scenario.blocks)
-    assert [(one.value, sum(map(len, one.by.values()))) for one in told] == [(1.0, learned)] * count
+    (curves,) = curves_of_lives(1)
+    found = measure(metric(sites.each_learning_block, register=False)(here), curves)
+    learned = sum(block.mode == "learn" for block in curves.scenario.blocks)
+    assert (found.value, sum(map(len, found.by.values()))) == (1.0, learned)
 
 
-def test_a_curve_among_many_is_a_curve() -> None:
-    for curves in together():
-        scenario: Scenario = curves.scenario
-        for blocks in [(0,), (1,), (0, 2), tuple(range(len(scenario.blocks)))]:
-            one = curves.over(blocks)
-            alone = Curve(one.values, one.raw, one.range)
-            told = (
-                "mean",
-                "terminal",
-                "peak",
-                "until_peak",
-                "total",
-                "slope",
-                "raw_moments",
-                "raw_deviations",
-                "range",
-            )
-            for name in told:
-                assert getattr(one, name) == getattr(alone, name)
-            assert len(one) == len(alone)
-            for count in (1, 3, 100):
-                assert one.first(count).values.tolist() == alone.first(count).values.tolist()
-                assert one.first(count).total == alone.first(count).total
-            assert one.reached(one.peak) == alone.reached(alone.peak) == one.until_peak - 1
+def test_a_formula_cannot_change_the_values_of_curves_and_experts() -> None:
+    (curves,) = curves_of_lives(1)
+    expert = curves.experts["a"][0]
+    for curve in (curves.over((0,)), curves.over((0, 2)), expert.curve, expert.last):
+        for values in (curve.values, curve.raw):
             with pytest.raises(ValueError, match="read-only"):
-                one.values[0] = 1.0
+                values[0] = 1.0
 
 
-def test_experts_among_many_are_on_the_scale_of_each_life() -> None:
+def test_experts_are_on_the_scale_of_each_lifetime() -> None:
     def beside(learned: Curve, expert: Expert) -> float:
         """A number."""
         return expert.curve.mean + expert.last.terminal + len(expert.all_learning) + len(learned)
 
     one: Metric = metric(sites.each_task_learned, register=False)(beside)
-    lives = together()
-    found = measure_all(one, lives, sites=Sites(lives[0].scenario))
-    alone = [measure(one, replace(curves, among=None)) for curves in lives]
-    assert found == alone
-    assert len({made.value for made in found}) == 3
+    assert len({measure(one, curves).value for curves in curves_of_lives()}) == 3
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,0 +1,67 @@
+"""Values of the headline metrics in simulated lifetimes, and what they come to without noise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perdure.curves.arrays import Array
+from perdure.curves.experts import Experts
+from perdure.curves.model import Prep
+from perdure.metrics import METRICS
+from perdure.metrics.engine.scorer import Scorer
+from perdure.metrics.engine.settings import Settings
+from perdure.scenario.model import Scenario
+from perdure.simulate.learner import CEILING, IdealLearner, performance
+from perdure.simulate.lifetimes import as_lifetimes, experts
+
+__all__ = ["metric_values", "truth"]
+
+_NAMES = (
+    "performance_maintenance",
+    "forward_transfer",
+    "backward_transfer",
+    "relative_performance",
+    "sample_efficiency",
+)
+
+
+def metric_values(
+    learner: IdealLearner,
+    scenario: Scenario,
+    count: int,
+    rng: np.random.Generator,
+    expert: IdealLearner | None = None,
+) -> dict[str, Array]:
+    """Return PM, FT, BT, RP and SE of `count` lifetimes with bounds 0 … 1; NaN if a lifetime has no value.
+
+    Each task has one expert, `expert` without noise or spread, as long as the task is learned. A metric without a
+    value in any lifetime has an empty array.
+    """
+    alone = (expert or learner).without_noise().but(spread=0.0, failing=0.0)
+    bounds = {task.label: (0.0, CEILING) for task in scenario.tasks}
+    scorer = Scorer(Settings(metrics=_NAMES, prep=Prep(bounds=bounds)), Experts(experts(alone, scenario)))
+    lifetimes = as_lifetimes(learner, scenario, performance(learner, scenario, count, rng))
+    scores = [scorer.score(lifetime) for lifetime in lifetimes]
+    found = {name: np.array([score.value(name) for score in scores], dtype=np.float64) for name in _NAMES}
+    return {name: values if not np.isnan(values).all() else values[:0] for name, values in found.items()}
+
+
+def truth(
+    learner: IdealLearner,
+    scenario: Scenario,
+    expert: IdealLearner | None = None,
+    lives: int = 1,
+    seed: int = 0,
+) -> dict[str, float]:
+    """Return the five metrics without noise, averaged over `lives` draws of the traits.
+
+    They are compared with the same `expert` without noise. Without forgetting and transfer all are at their
+    thresholds.
+    """
+    found = metric_values(learner.without_noise(), scenario, lives, np.random.default_rng(seed), expert)
+    return {
+        name: float(np.exp(np.log(values).mean()) if METRICS.get(name).scale == "log" else values.mean())
+        if len(values)
+        else np.nan
+        for name, values in found.items()
+    }
