@@ -185,8 +185,8 @@ TAKEN_APART = {"endswith", "partition", "removeprefix", "removesuffix", "rpartit
 THEIRS = {
     "files.py": "Python's reader of TOML says the line in its message alone, before 3.14",
     "batched/trouble.py": "JAX says in its message alone that memory does not suffice",
-    "runner/lead.py": "NumPy says in its message alone that an array is read-only",
-    "runner/last_words.py": "what a process that crashed printed",
+    "runner/loop.py": "NumPy says in its message alone that an array is read-only",
+    "runner/engines/local.py": "what a process that crashed printed",
 }
 
 

@@ -9,10 +9,9 @@ from tests.faults.ill import Run, records, until, write_protocol
 
 from perdure.errors import ProtocolError
 from perdure.runner.folder import RunFolder
-from perdure.runner.plan import Plan
+from perdure.runner.plan import Plan, Shard
 from perdure.runner.protocol import read_protocol
 from perdure.runner.runner import run_learner
-from perdure.runner.shard import Shard
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40])

@@ -10,8 +10,8 @@ import pytest
 
 import perdure
 from perdure.learners.find import REFERENCE, make_learner
-from perdure.runner.lead import lead
 from perdure.runner.lifetime import live
+from perdure.runner.loop import lead
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario, Task
 
@@ -125,7 +125,7 @@ def test_a_learner_saved_and_restored_is_the_same_learner(tmp_path: Path, name: 
 
 
 def test_a_reservoir_gives_early_and_late_examples_the_same_chance() -> None:
-    from perdure.learners.replay import Replay
+    from perdure.learners.classifiers import Replay
 
     counts = np.zeros(40)
     for seed in range(60):

@@ -274,7 +274,7 @@ def test_installed_code_is_its_version_and_code_without_a_file_is_unknown(
     for use, expected in {
         "typed_here:Typed": "unknown",
         "forgetful-q": f"perdure=={perdure.__version__}",
-        "perdure.learners.forgetful_q:ForgetfulQ": f"perdure=={perdure.__version__}",
+        "perdure.learners.q_learning:ForgetfulQ": f"perdure=={perdure.__version__}",
     }.items():
         file = write_protocol(tmp_path, use=use)
         file.write_text(file.read_text().replace("params = { sp", "#"))

@@ -15,8 +15,8 @@ import perdure
 from perdure.errors import LogError, ScenarioError
 from perdure.frozen import replace
 from perdure.learners.interface import Answer, LearnerError, Situation, Transition
-from perdure.runner.lead import lead
 from perdure.runner.lifetime import Life, live
+from perdure.runner.loop import lead
 from perdure.runner.seeds import Seeds
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario, Task

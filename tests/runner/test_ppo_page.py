@@ -53,8 +53,8 @@ def test_the_syllabus_of_the_page_ends_with_a_recovery_time_for_any_learner(tmp_
     import re
 
     import perdure
-    from perdure.learners.keeping_q import KeepingQ
-    from perdure.runner.lead import lead
+    from perdure.learners.q_learning import KeepingQ
+    from perdure.runner.loop import lead
 
     said = re.search(r'write_text\("""(.*?)"""\)', PAGE.read_text(), re.DOTALL)
     assert said is not None

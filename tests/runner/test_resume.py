@@ -13,8 +13,8 @@ import pytest
 import perdure
 from perdure.errors import LogError, Unverified
 from perdure.learners.find import make_learner
-from perdure.runner.lead import lead
 from perdure.runner.lifetime import live
+from perdure.runner.loop import lead
 from perdure.runner.resume import States
 from perdure.runner.seeds import Seeds
 from perdure.scenario.compose import compose

@@ -81,7 +81,7 @@ def test_without_a_twin_the_reason_names_the_switch(run: Path) -> None:
 
 def test_a_twin_knows_nothing_of_the_block_before(run: Path) -> None:
     """In an evaluation it is what it was before its first experience: an evaluation twice gives the same twice."""
-    from perdure.runner.stateless import Stateless
+    from perdure.runner.loop import Stateless
 
     seen: list[object] = []
 
@@ -98,8 +98,8 @@ def test_a_twin_knows_nothing_of_the_block_before(run: Path) -> None:
         def block_started(self, situation: object) -> None:
             seen.append(self.blocks)
 
-    from perdure.runner.lead import lead
     from perdure.runner.lifetime import live
+    from perdure.runner.loop import lead
     from perdure.runner.plan import Plan
 
     job = Plan(parse_protocol(PROTOCOL)).twins[0]

@@ -9,8 +9,8 @@ import pytest
 
 import perdure
 from perdure.frozen import replace
-from perdure.runner.lead import lead
 from perdure.runner.lifetime import live
+from perdure.runner.loop import lead
 from perdure.scenario.syllabus import Syllabus, read_syllabus
 
 SYLLABI = Path(__file__).parents[2] / "examples" / "syllabi"

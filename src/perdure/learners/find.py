@@ -31,13 +31,13 @@ __all__ = [
 ]
 
 REFERENCE: Mapping[str, str] = {
-    "forgetful-q": "perdure.learners.forgetful_q:ForgetfulQ",
-    "keeping-q": "perdure.learners.keeping_q:KeepingQ",
-    "separate-q": "perdure.learners.separate_q:SeparateQ",
-    "naive": "perdure.learners.naive:Naive",
-    "replay": "perdure.learners.replay:Replay",
-    "consolidating": "perdure.learners.consolidating:Consolidating",
-    "joint": "perdure.learners.joint:Joint",
+    "forgetful-q": "perdure.learners.q_learning:ForgetfulQ",
+    "keeping-q": "perdure.learners.q_learning:KeepingQ",
+    "separate-q": "perdure.learners.q_learning:SeparateQ",
+    "naive": "perdure.learners.classifiers:Naive",
+    "replay": "perdure.learners.classifiers:Replay",
+    "consolidating": "perdure.learners.classifiers:Consolidating",
+    "joint": "perdure.learners.classifiers:Joint",
     "ppo": "perdure.learners.sb3:PPOLearner",
 }
 """The learners that come with Perdure, imported when they are asked for."""

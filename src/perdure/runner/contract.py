@@ -13,8 +13,8 @@ from perdure.lazy import pl
 from perdure.learners.find import make_learner
 from perdure.learners.interface import Fingerprinted, Maker, Saved, SelfLed
 from perdure.log.read import read
-from perdure.runner.lead import lead
 from perdure.runner.lifetime import live
+from perdure.runner.loop import lead
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Task
 from perdure.scenario.syllabus import Syllabus

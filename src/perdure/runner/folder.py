@@ -28,10 +28,9 @@ from perdure.log.sources import DATA_FILE
 from perdure.log.verify import ended
 from perdure.log.write.manifest import write_object
 from perdure.runner.lock import held
-from perdure.runner.plan import PRE_DEPLOYMENT, Job
+from perdure.runner.plan import PRE_DEPLOYMENT, Job, Shard
 from perdure.runner.protocol import OUTSIDE, Protocol, ProtocolError, parse_protocol
 from perdure.runner.resume import States
-from perdure.runner.shard import Shard
 
 __all__ = ["RunFolder", "names_in"]
 

@@ -1,59 +1,86 @@
-"""Living one job of a plan: make the learner, take it through, leave nothing half done."""
+"""Run one job of a plan: make or restore the learner, take it through its lifetime, and report how that ended."""
 
 from __future__ import annotations
 
+import os
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from perdure.errors import LogError, OutOfTime, WriteError
+from perdure.errors import LogError, OutOfTime, PerdureError, WriteError, message_of
 from perdure.learners.digest import chained, continues
 from perdure.learners.find import learner_digest, make_learner
 from perdure.learners.interface import LearnerError, Saved
 from perdure.log.manifest import MANIFEST, object_in
 from perdure.log.write.manifest import rewrite
+from perdure.runner.engines.work import Event, Tell
 from perdure.runner.folder import RunFolder
-from perdure.runner.lead import lead
 from perdure.runner.lifetime import Life, live
+from perdure.runner.loop import Stateless, lead
 from perdure.runner.plan import PRE_DEPLOYMENT, Job
 from perdure.runner.protocol import Protocol
 from perdure.runner.resume import Checkpoint, refuse_gone_parts, restored
-from perdure.runner.stateless import Stateless
+from perdure.stopping import Stopped
 
-__all__ = ["OutOfTime", "live_job", "out_of_time"]
+__all__ = ["describe_failure", "out_of_time", "run_job"]
 
 
-def live_job(
-    protocol: Protocol,
-    job: Job,
-    folder: RunFolder,
-    progress: Callable[[int], None],
-    note: Callable[[str], None],
-    *,
-    accept_changed_learner: bool = False,
-) -> tuple[str, ...]:
-    """Live `job` to its end, from where its learner was kept, or else from its seed; a finished one is left alone.
+def run_job(
+    protocol: Protocol, job: Job, folder: RunFolder, tell: Tell, *, accept_changed_learner: bool = False
+) -> Event:
+    """Run `job` from its last checkpoint, or else from its seed, and return an event "done" or "failed".
 
-    What comes back is what is odd about the life, in words. `note` is called at once if the learner's code changed
-    since the lifetime began: it then starts again from its seed, or continues if `accept_changed_learner`.
+    A finished job is left alone. `tell` receives the progress, and a note if the learner's code changed since the
+    lifetime began: it then starts again from its seed, or continues if `accept_changed_learner`.
     """
-    if folder.is_finished(job):
-        return ()
-    folder.refuse_gone()
-    folder.clear_failure(job)
-    limited = _limited(protocol, job, progress)
-    learner, life, again = _begun(protocol, job, folder, limited, note, accept=accept_changed_learner)
-    lead(life, learner)
-    refuse_gone_parts(folder.place(job), life.rows)
-    if job.id == PRE_DEPLOYMENT:
-        _keep_pre_deployed(job, folder, learner, life.learner_digest)
-    folder.states(job).forget()
-    return (*again, *life.notes)
+    done, process = 0, os.getpid()
+    limit = protocol.limits.seconds_per_life
+    deadline = float("inf") if limit is None else time.monotonic() + limit
+
+    def progress(count: int) -> None:
+        nonlocal done
+        if limit is not None and time.monotonic() > deadline:
+            raise out_of_time(job, limit, count)
+        done = count
+        tell(Event("progress", job.id, done=done))
+
+    def note(text: str) -> None:
+        tell(Event("note", job.id, done=done, notes=(text,)))
+
+    try:
+        if folder.is_finished(job):
+            return Event("done", job.id)
+        folder.refuse_gone()
+        folder.clear_failure(job)
+        learner, life, notes = _begun(protocol, job, folder, progress, note, accept=accept_changed_learner)
+        lead(life, learner)
+        refuse_gone_parts(folder.place(job), life.rows)
+        if job.id == PRE_DEPLOYMENT:
+            _keep_pre_deployed(job, folder, learner, life.learner_digest)
+        folder.states(job).forget()
+    except (Stopped, KeyboardInterrupt):
+        raise
+    except BaseException as problem:  # a learner may raise anything
+        if os.getpid() != process:  # a child that the learner forked, and that continued as if it were this process
+            os._exit(1)
+        folder.note_failure(job, traceback.format_exc())
+        return Event("failed", job.id, done=done, why=describe_failure(problem))
+    return Event("done", job.id, done=done, notes=(*notes, *life.notes))
+
+
+def describe_failure(problem: BaseException) -> str:
+    """Return one line about an exception: the message of our own errors, else the class, message and place."""
+    if isinstance(problem, PerdureError):
+        return message_of(problem)
+    frames = traceback.extract_tb(problem.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(problem).__name__}: {message_of(problem)}{where}"
 
 
 def out_of_time(job: Job, limit: float, done: int) -> OutOfTime:
-    """The error of a life that took longer than its protocol allows."""
+    """Return the error of a lifetime that took longer than its protocol allows."""
     return OutOfTime(
         f"took longer than seconds_per_life = {limit:g}, after {done} of {job.experiences} experiences",
         "raise the limit, or shorten the scenario",
@@ -182,17 +209,3 @@ def _keep_pre_deployed(job: Job, folder: RunFolder, learner: Any, digest: str | 
     fingerprint = str(ask()) if callable(ask) else None
     blocks = len(job.syllabus.scenario.blocks)
     folder.pre_deployed.keep(learner, Checkpoint(job.id, blocks, job.experiences, 0, fingerprint, job.seeds, digest))
-
-
-def _limited(protocol: Protocol, job: Job, progress: Callable[[int], None]) -> Callable[[int], None]:
-    limit = protocol.limits.seconds_per_life
-    if limit is None:
-        return progress
-    end = time.monotonic() + limit
-
-    def told(done: int) -> None:
-        if time.monotonic() > end:
-            raise out_of_time(job, limit, done)
-        progress(done)
-
-    return told

@@ -20,7 +20,7 @@ import msgspec
 
 from perdure import files
 from perdure.errors import ProtocolError
-from perdure.runner.shard import Shard
+from perdure.runner.plan import Shard
 
 try:
     import fcntl

@@ -1,17 +1,18 @@
-"""Plan: the lives and experts of a protocol, each with its syllabus and its seeds, by id."""
+"""The lifetimes, experts and twins of a protocol, each with its syllabus and its seeds, and their parts (shards)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from perdure.errors import UnknownName
+from perdure.errors import ProtocolError, UnknownName
 from perdure.files import folder_name, name_fault
-from perdure.frozen import replace
 from perdure.runner.protocol import Protocol, ScenarioPlan
 from perdure.runner.seeds import Seeds, seed_for
 from perdure.scenario.compose import single_of
@@ -20,9 +21,10 @@ from perdure.scenario.syllabus import Syllabus
 if TYPE_CHECKING:
     from perdure.log.model import Role
 
-__all__ = ["PRE_DEPLOYMENT", "Job", "Plan"]
+__all__ = ["PRE_DEPLOYMENT", "Job", "Plan", "Shard"]
 
 PRE_DEPLOYMENT = "pre-deployment"
+_MOST_SHARDS = 100_000
 _FOLDERS: Mapping[Role, str] = {"life": "lives", "expert": "experts", "twin": "twins"}
 
 
@@ -142,6 +144,27 @@ class Plan(Struct, frozen=True, dict=True):
         seeds = self.protocol.seeds.under(*key)
         seed = seed_for(self.protocol.seed, *key) % 2**31
         return Job(identity, role, plan.name, plan.syllabus(seeds.scenario), seed, seeds)
+
+
+class Shard(Struct, frozen=True):
+    """Part `number`, from 1 on, of `count`."""
+
+    number: int
+    count: int
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read a shard from text such as `2/16`."""
+        found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
+        number, count = (int(found[1]), int(found[2])) if found else (0, 0)
+        if not 1 <= number <= count <= _MOST_SHARDS:
+            raise ProtocolError(f"--shard is {text!r}", "expected a part and a count, from 1/16 to 16/16")
+        return cls(number, count)
+
+    def part_of(self, plan: Plan, jobs: Sequence[Job]) -> tuple[Job, ...]:
+        """Return the jobs of this shard: every `count`-th of the whole plan, so that all shards have as many."""
+        mine = {job.id for job in plan.jobs[self.number - 1 :: self.count]}
+        return tuple(job for job in jobs if job.id in mine)
 
 
 def _expert(label: str, number: int) -> str:

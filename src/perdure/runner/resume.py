@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure import files
 from perdure.errors import LogError, WriteError, message_of
@@ -41,7 +42,7 @@ _START_AGAIN = "move the lifetime's folder elsewhere to start it again"
 
 
 class Checkpoint(Struct, frozen=True):
-    """Where a life stood when its learner was kept."""
+    """Where a lifetime stood when its learner was saved; written beside the state once that is on the disk."""
 
     life: str
     blocks: int
@@ -51,21 +52,10 @@ class Checkpoint(Struct, frozen=True):
     seeds: Seeds
     learner_digest: str | None = None
     """Digest of the code that saved the state."""
-
-
-class _Pointer(msgspec.Struct):
-    """What is written beside a state once that is on the disk: what it is, and the checksum of each of its files."""
-
-    life: str
-    blocks: int
-    experiences: int
-    rows: int
-    fingerprint: str | None
-    seeds: dict[str, int]
-    files: dict[str, str]
-    learner_digest: str | None = None
+    files: dict[str, str] = {}
+    """Checksum of each file of the state."""
     checksum: str = ""
-    """Of all the rest; none in those of old."""
+    """Checksum of all other fields."""
 
 
 class States:
@@ -84,18 +74,8 @@ class States:
             self._remove(pointer)
             place.mkdir(parents=True)
             learner.save(place)
-            said = _Pointer(
-                checkpoint.life,
-                checkpoint.blocks,
-                checkpoint.experiences,
-                checkpoint.rows,
-                checkpoint.fingerprint,
-                checkpoint.seeds.as_json(),
-                _digests(place, synced=True),
-                checkpoint.learner_digest,
-            )
-            said.checksum = _checksum(said)
-            write_object(pointer, msgspec.structs.asdict(said))
+            checkpoint = replace(checkpoint, files=_digests(place, synced=True))
+            write_object(pointer, msgspec.to_builtins(replace(checkpoint, checksum=_checksum(checkpoint))))
             files.sync_folder(self.folder)
         except (OSError, LogError) as problem:
             cause = problem if isinstance(problem, OSError) else problem.__cause__
@@ -118,9 +98,8 @@ class States:
     def latest(self) -> tuple[Checkpoint, Path] | None:
         """The last state that was kept, sound or not; None where there is none."""
         for pointer in self._pointers():
-            said = self._read(pointer)
-            if said is not None:
-                return _checkpoint(said), pointer.with_suffix("")
+            if (checkpoint := self._read(pointer)) is not None:
+                return checkpoint, pointer.with_suffix("")
         return None
 
     def is_sound(self) -> bool:
@@ -130,8 +109,7 @@ class States:
 
     def drop_latest(self) -> bool:
         """Leave the last state out from here on; whether there is one before it."""
-        found = self.latest()
-        if found is not None:
+        if (found := self.latest()) is not None:
             self._remove(found[1].with_name(f"{found[1].name}.json"))
         return self.latest() is not None
 
@@ -212,13 +190,12 @@ class States:
         """The pointers to all kept states, the latest first."""
         return sorted(self.folder.glob(_POINTER.format("*")), key=_number_of, reverse=True)
 
-    def _read(self, pointer: Path) -> _Pointer | None:
+    def _read(self, pointer: Path) -> Checkpoint | None:
         try:
-            said = msgspec.json.decode(files.read_bytes(pointer, files.HEADER_LIMIT), type=_Pointer)
-            _checkpoint(said)
-        except (OSError, LogError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
+            checkpoint = msgspec.json.decode(files.read_bytes(pointer, files.HEADER_LIMIT), type=Checkpoint)
+        except (OSError, LogError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
-        return said if said.checksum in ("", _checksum(said)) else None
+        return checkpoint if checkpoint.checksum == _checksum(checkpoint) else None
 
     def _damage(self, place: Path) -> str | None:
         """What is wrong with a kept state; None where its files are what was saved."""
@@ -274,13 +251,8 @@ def refuse_gone_parts(life: Path, rows: int) -> None:
         )
 
 
-def _checkpoint(said: _Pointer) -> Checkpoint:
-    seeds = Seeds(**said.seeds)
-    return Checkpoint(said.life, said.blocks, said.experiences, said.rows, said.fingerprint, seeds, said.learner_digest)
-
-
-def _checksum(said: _Pointer) -> str:
-    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(said, checksum=""))).hexdigest()
+def _checksum(checkpoint: Checkpoint) -> str:
+    return hashlib.sha256(msgspec.json.encode(replace(checkpoint, checksum=""))).hexdigest()
 
 
 def _remove(place: Path) -> None:

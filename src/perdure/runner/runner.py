@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,12 @@ from perdure.errors import PerdureError, ProtocolError
 from perdure.lazy import pl
 from perdure.log.remote import is_url
 from perdure.results import Tabular
-from perdure.runner.before import check_before, importable
 from perdure.runner.engines import engine as engine_called
 from perdure.runner.engines.work import Event, Tell, Work
 from perdure.runner.folder import RunFolder
-from perdure.runner.plan import PRE_DEPLOYMENT, Job, Plan
+from perdure.runner.plan import PRE_DEPLOYMENT, Job, Plan, Shard
+from perdure.runner.preflight import check_plan, importable
 from perdure.runner.protocol import Protocol, parse_protocol, read_protocol
-from perdure.runner.shard import Shard
 
 __all__ = ["PreparedRun", "RunResult", "cores", "prepare_run", "run_learner"]
 
@@ -163,7 +161,7 @@ class PreparedRun(Tabular, Struct, frozen=True):
             return RunResult(folder, self.plan, (), {})  # without a lock, so also where the folder can only be read
         live = engine_called(self.engine)
         with (
-            folder.locked(self.shard, partial(_claim, folder, protocol)) as locks,
+            folder.locked(self.shard, lambda alone: folder.claim(protocol, alone=alone)) as locks,
             importable(self.paths),
         ):
             label = "" if self.shard is None else f"{self.shard.number}-"
@@ -230,7 +228,7 @@ def prepare_run(
     if shard is not None:
         chosen = shard.part_of(plan, chosen)
     places = (*paths, Path.cwd())
-    check_before(plan, folder, chosen, places, engine)
+    check_plan(plan, folder, chosen, places, engine)
     return PreparedRun(
         os.fspath(into),
         folder,
@@ -273,10 +271,6 @@ def gone_after_its_end(life: Path) -> str:
 def _jobs(jobs: Sequence[Job]) -> pl.DataFrame:
     rows = [(job.id, job.role, job.scenario) for job in jobs]
     return pl.DataFrame(rows, schema=dict.fromkeys(("id", "role", "scenario"), pl.String()), orient="row")
-
-
-def _claim(folder: RunFolder, protocol: Protocol, alone: bool) -> None:
-    folder.claim(protocol, alone=alone)
 
 
 def cores() -> int:

@@ -13,9 +13,9 @@ from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.runner.engines.work import Tell
+from perdure.runner.plan import Shard
 from perdure.runner.protocol import Protocol, parse_protocols, read_protocols
 from perdure.runner.runner import PreparedRun, RunResult, prepare_run
-from perdure.runner.shard import Shard
 from perdure.settings import Settings
 from perdure.verbs.protocol import few_experts, settings_of, unanswered
 from perdure.words import listed, plural

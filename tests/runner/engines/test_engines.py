@@ -11,11 +11,11 @@ import pytest
 
 from perdure.cluster import code_for
 from perdure.errors import PerdureError, ProtocolError, UnknownName
-from perdure.runner.before import importable
 from perdure.runner.engines import ENGINES, engine
 from perdure.runner.engines.ray import _check_room, _room
 from perdure.runner.engines.work import Event, Work
 from perdure.runner.folder import RunFolder
+from perdure.runner.preflight import importable
 from perdure.runner.protocol import Resources, read_protocol
 from perdure.runner.runner import run_learner
 

@@ -17,7 +17,7 @@ Engine = Callable[[Sequence[Job], Work], dict[str, str]]
 Check = Callable[[Plan, RunFolder, Sequence[Job]], None]
 
 ENGINES: Mapping[str, str] = {
-    "local": "perdure.runner.engines.local:live_locally",
+    "local": "perdure.runner.engines.local:run_locally",
     "ray": "perdure.runner.engines.ray:live_on_ray",
     "batched": "perdure.batched.engine:live_batched",
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.log.write.manifest import write_object
-from perdure.runner.engines.local import live_in_workers
+from perdure.runner.engines.local import run_in_workers
 from perdure.runner.engines.shipping import Outbox, Piece, unpack
 from perdure.runner.engines.work import Event, Work
 from perdure.runner.folder import RunFolder
@@ -85,7 +85,7 @@ class Host:
 
     def _live(self, job: Job, work: Work) -> None:
         try:
-            live_in_workers([job], work)
+            run_in_workers([job], work)
         except BaseException:
             self._events.put(("failed", 0, f"its host failed: {traceback.format_exc().strip()}", ()))
 

@@ -1,286 +1,291 @@
-"""Workers on this machine: processes that are fed jobs, watched as processes, and replaced when they die.
+"""Run lifetimes on this machine: in this process, or in worker processes that are replaced when they die.
 
-What a worker says is heard over a pipe; that it ended, or must be ended, is seen by looking at the process, since
-a pipe may be held open by anything that a learner forked.
+A worker reports through a pipe. Whether it ended, or must be ended, is decided by looking at the process, since a
+process that a learner forked may hold the pipe open.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import selectors
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from perdure import files
 from perdure.cluster import ONE_THREAD
 from perdure.errors import ProtocolError
-from perdure.runner.engines.here import live_here
-from perdure.runner.engines.work import Event, Work
-from perdure.runner.failures import Failures
-from perdure.runner.job import out_of_time
-from perdure.runner.last_words import last_words
+from perdure.runner.engines.work import Event, Failures, Work
+from perdure.runner.folder import RunFolder
+from perdure.runner.job import out_of_time, run_job
 from perdure.runner.plan import Job
-from perdure.runner.protocol import Limits
-from perdure.runner.worker import LAST_LOOK_S
+from perdure.runner.worker import TRACEBACK_DELAY_S
 
-__all__ = ["live_in_workers", "live_locally", "worker_environment"]
+__all__ = ["run_in_workers", "run_locally"]
 
-_TRIES = 2  # a life whose worker died is given to another one, once
-_LOOK_EVERY_S = 0.2
+_TRIES = 2  # a lifetime whose worker died is given to another one, once
+_POLL_S = 0.2
 _STOP_PATIENCE_S = 3.0
-_LEAVE_PATIENCE_S = (
-    3.0  # for a worker that has nothing left to do, and cannot end: Python waits for a learner's children
-)
-_GRACE_S = 2 * LAST_LOOK_S  # a life that goes on beyond its time ends itself at its next experience
+_EXIT_PATIENCE_S = 3.0  # for a worker without work that cannot end: Python waits for a learner's children
+_GRACE_S = 2 * TRACEBACK_DELAY_S  # a lifetime beyond its time limit ends itself at its next experience
 
 
-def live_locally(jobs: Sequence[Job], work: Work) -> dict[str, str]:
-    """Live all `jobs` on this machine, in processes, or in this one where none are asked for."""
-    return (live_in_workers if work.workers > 0 else live_here)(jobs, work)
+def run_locally(jobs: Sequence[Job], work: Work) -> dict[str, str]:
+    """Run `jobs` in `work.workers` processes, or in this one if that is 0; return why jobs failed, by id."""
+    return (run_in_workers if work.workers > 0 else _run_in_this_process)(jobs, work)
 
 
-def live_in_workers(jobs: Sequence[Job], work: Work) -> dict[str, str]:
-    """Live all `jobs` in processes; what failed, by id, and why.
+def _run_in_this_process(jobs: Sequence[Job], work: Work) -> dict[str, str]:
+    protocol, failures, cwd = work.folder.protocol(), Failures(work), os.getcwd()
+    folder = RunFolder(work.folder.path.resolve())
+    for at, job in enumerate(jobs):
+        work.tell(Event("begun", job.id))
+        try:
+            ending = run_job(protocol, job, folder, work.tell, accept_changed_learner=work.accept_changed_learner)
+        finally:
+            os.chdir(cwd)  # a learner may have changed it
+        if ending.why is None:
+            failures.note_progress(job, ending.done)
+            work.tell(ending)
+        elif not failures.add(job, ending.why, ending.done, left=len(jobs) - at - 1):
+            break
+    return failures.by_id
 
-    However this ends, no worker is left behind, and nothing that one started.
+
+def run_in_workers(jobs: Sequence[Job], work: Work) -> dict[str, str]:
+    """Run `jobs` in worker processes; return why jobs failed, by id.
+
+    However this ends, no worker is left behind, and no process that one started.
     """
-    pool = _Pool(work, work.folder.protocol().limits, deque(jobs))
+    pool = _Pool(jobs, work)
     try:
         for number in range(min(work.workers, len(jobs))):
             pool.start(number)
         while pool.workers and not work.stopped():
-            pool.listen()
-            pool.look()
+            wait([worker.stdout.fileno() for worker in pool.workers.values()], _POLL_S)
+            for worker in list(pool.workers.values()):
+                pool.check(worker)
     finally:
         pool.stop()
     return pool.failures.by_id
 
 
-def worker_environment(paths: Sequence[Path]) -> dict[str, str]:
-    """One thread each, and the user's modules where they are."""
-    before = os.environ.get("PYTHONPATH")
-    places = [*(str(path.resolve()) for path in paths), *([before] if before else [])]
-    return {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(places)}
-
-
 class _Worker(Struct):
     number: int
     process: subprocess.Popen[bytes]
-    noise: Path
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    stderr_file: Path
     job: Job | None = None
     since: float | None = None
     """When it began its job, or was told that there is none left."""
     done: int = 0
-    verdict: str | None = None
-    """Why it is ended from outside."""
+    killed_because: str | None = None
     buffer: bytes = b""
 
-    def heard(self) -> list[Mapping[str, Any]]:
-        """What it has said since last time."""
-        assert self.process.stdout is not None
-        with contextlib.suppress(BlockingIOError):
-            while chunk := os.read(self.process.stdout.fileno(), 65536):
+    def events(self) -> list[Event]:
+        """Read the events that have arrived."""
+        with suppress(BlockingIOError):
+            while chunk := os.read(self.stdout.fileno(), 65536):
                 self.buffer += chunk
         *lines, self.buffer = self.buffer.split(b"\n")
-        return [msgspec.json.decode(line) for line in lines]
+        return [msgspec.json.decode(line, type=Event) for line in lines]
 
-    def end(self) -> None:
-        """End it now, and all that its learner started with it."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+    def dismiss(self) -> None:
+        """Let it end; if jobs are waiting, another worker takes its place."""
+        self.job, self.since, self.done = None, time.monotonic(), 0
+        self.stdin.close()
+
+    def kill(self) -> None:
+        """Kill it and all that its learner started."""
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def close_pipes(self) -> None:
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None and not pipe.closed:
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
+        for pipe in (self.stdin, self.stdout):
+            with suppress(BrokenPipeError):
+                pipe.close()
 
 
-class _Pool(Struct):
-    work: Work
-    limits: Limits
-    waiting: deque[Job]
-    workers: dict[int, _Worker] = {}
-    failures: Failures = field(default_factory=Failures)
-    tries: dict[str, int] = {}
-    selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+class _Pool:
+    def __init__(self, jobs: Sequence[Job], work: Work) -> None:
+        self.work = work
+        self.limits = work.folder.protocol().limits
+        self.waiting = deque(jobs)
+        self.workers: dict[int, _Worker] = {}
+        self.failures = Failures(work)
+        self.tries: Counter[str] = Counter()
 
     def start(self, number: int) -> None:
-        noise = self.work.folder.output(f"worker-{self.work.label}{number}")
-        command = [sys.executable, "-m", "perdure.runner.worker", str(self.work.folder.path.resolve())]
-        with _opened(noise) as errors:
+        work = self.work
+        stderr_file = work.folder.output(f"worker-{work.label}{number}")
+        given = (work.folder.path.resolve(), os.getpid(), int(work.accept_changed_learner), *work.locks)
+        paths = [*(str(path.resolve()) for path in work.paths), os.environ.get("PYTHONPATH", "")]
+        with _opened(stderr_file) as stderr:
             process = subprocess.Popen(
-                [*command, *map(str, (os.getpid(), int(self.work.accept_changed_learner), *self.work.locks))],
+                [sys.executable, "-m", "perdure.runner.worker", *map(str, given)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=errors,
-                env=worker_environment(self.work.paths),
-                pass_fds=tuple(self.work.locks),
-                process_group=0,  # so that it can be ended with all that a learner starts
+                stderr=stderr,
+                env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+                pass_fds=tuple(work.locks),
+                process_group=0,  # so that everything that a learner starts can be killed with it
                 bufsize=0,
             )
+        assert process.stdin is not None
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
-        worker = self.workers[number] = _Worker(number, process, noise)
-        self.selector.register(process.stdout, selectors.EVENT_READ, worker)
-        self.feed(worker)
+        worker = self.workers[number] = _Worker(number, process, process.stdin, process.stdout, stderr_file)
+        self.assign(worker)
 
-    def feed(self, worker: _Worker) -> None:
-        """Give a worker its next job, or let it go."""
+    def assign(self, worker: _Worker) -> None:
+        """Give a worker its next job, or dismiss it."""
         if not self.waiting:
-            self.let_go(worker)
+            worker.dismiss()
             return
-        assert worker.process.stdin is not None
-        worker.job = self.waiting.popleft()
-        worker.since, worker.done = None, 0
-        self.tries[worker.job.id] = self.tries.get(worker.job.id, 0) + 1
-        self.work.tell(Event("begun", worker.job.id, worker.number))
-        with contextlib.suppress(BrokenPipeError):  # where it died already, its end is seen by who looks
-            worker.process.stdin.write(f"{worker.job.id}\n".encode())
+        job = self.waiting.popleft()
+        worker.job, worker.since, worker.done = job, None, 0
+        self.tries[job.id] += 1
+        self.work.tell(Event("begun", job.id, worker.number))
+        with suppress(BrokenPipeError):  # it died already, which the next check finds
+            worker.stdin.write(f"{job.id}\n".encode())
 
-    def let_go(self, worker: _Worker) -> None:
-        """Let a worker end; where something waits, another takes its place."""
-        assert worker.process.stdin is not None
-        worker.job, worker.since, worker.done = None, time.monotonic(), 0
-        worker.process.stdin.close()
+    def check(self, worker: _Worker) -> None:
+        """Take a worker's events, and see whether it ended or must be killed."""
+        ended = worker.process.poll() is not None
+        if ended:
+            worker.kill()  # processes that its learner started and left
+        for event in worker.events():
+            self.take(worker, event)
+        if ended:
+            self.replace(worker)
+        elif worker.killed_because is None and (why := self.reason_to_kill(worker)) is not None:
+            worker.killed_because = why
+            worker.kill()
 
-    # -- what workers say --------------------------------------------------------------------------
-
-    def listen(self) -> None:
-        for key, _ in self.selector.select(timeout=_LOOK_EVERY_S):
-            worker: _Worker = key.data
-            for said in worker.heard():
-                self.hear(worker, said)
-
-    def hear(self, worker: _Worker, said: Mapping[str, Any]) -> None:
-        kind, job = said["event"], worker.job
-        if job is None or said["id"] != job.id:
+    def take(self, worker: _Worker, event: Event) -> None:
+        job = worker.job
+        if job is None or event.id != job.id:
             return
-        if kind == "begun":
+        if event.kind == "begun":
             worker.since = time.monotonic()
             return
-        worker.done = said.get("done", worker.done)
-        if kind == "failed":
-            self.fail(worker, job, said["why"])
-        else:
-            self.failures.note_progress(job, worker.done)
-            self.work.tell(Event(kind, job.id, worker.number, worker.done, notes=tuple(said.get("notes", ()))))
-        if kind == "failed":  # what it did to its process is no matter of the next one's
-            self.let_go(worker)
-        elif kind == "done":
-            self.feed(worker)
+        worker.done = max(worker.done, event.done)
+        if event.why is not None:
+            self.fail(worker, job, event.why)
+            worker.dismiss()  # the next lifetime gets a process that this one did not touch
+            return
+        self.failures.note_progress(job, worker.done)
+        self.work.tell(Event(event.kind, job.id, worker.number, worker.done, notes=event.notes))
+        if event.kind == "done":
+            self.assign(worker)
 
     def fail(self, worker: _Worker, job: Job, why: str) -> None:
-        """A life failed; where all do, the rest is not begun."""
-        self.failures.note(job, why, worker.done)
-        self.work.tell(Event("failed", job.id, worker.number, worker.done, why))
-        hopeless = self.failures.hopeless(len(self.waiting))
-        if hopeless is not None:
+        if not self.failures.add(job, why, worker.done, worker.number, left=len(self.waiting)):
             self.waiting.clear()
-            self.work.tell(Event("stopped", "", why=hopeless))
 
-    # -- what is seen of them ----------------------------------------------------------------------
-
-    def look(self) -> None:
-        for worker in list(self.workers.values()):
-            if worker.process.poll() is not None:
-                self.bury(worker)
-            elif worker.verdict is None and (verdict := self.judge(worker)) is not None:
-                worker.verdict = verdict
-                worker.end()
-
-    def judge(self, worker: _Worker) -> str | None:
-        """Why a worker must be ended, if it must."""
+    def reason_to_kill(self, worker: _Worker) -> str | None:
         if worker.since is None:
             return None
         spent = time.monotonic() - worker.since
-        if worker.job is None:
-            return "has finished its work but does not exit" if spent > _LEAVE_PATIENCE_S else None
-        seconds, gigabytes = self.limits.seconds_per_life, self.limits.gigabytes_per_life
+        job, seconds, gigabytes = worker.job, self.limits.seconds_per_life, self.limits.gigabytes_per_life
+        if job is None:
+            return "has finished its work but does not exit" if spent > _EXIT_PATIENCE_S else None
         if seconds is not None and spent > seconds + _GRACE_S:
-            return str(out_of_time(worker.job, seconds, worker.done)) + last_words(
-                self.work.folder.output(worker.job.id)
-            )
-        if gigabytes is not None and (held := _gigabytes_held(worker.process.pid)) > gigabytes:
+            return f"{out_of_time(job, seconds, worker.done)}{_crash_output(self.work.folder.output(job.id))}"
+        if gigabytes is not None and (held := _resident_gigabytes(worker.process.pid)) > gigabytes:
             return (
-                f"{worker.job.id}: held {held:.3g} GB of memory, more than gigabytes_per_life = {gigabytes:g}, after "
-                f"{worker.done} of {worker.job.experiences} experiences; raise the limit, or see what its learner keeps"
+                f"{job.id}: held {held:.3g} GB of memory, more than gigabytes_per_life = {gigabytes:g}, after "
+                f"{worker.done} of {job.experiences} experiences; raise the limit, or see what its learner keeps"
             )
         return None
 
-    def bury(self, worker: _Worker) -> None:
-        """A worker ended: as it should, or in the middle of a life, which then goes to another one."""
-        assert worker.process.stdout is not None
-        worker.end()  # what its learner started and left
-        for said in worker.heard():  # its last words may still lie in the pipe
-            self.hear(worker, said)
-        self.selector.unregister(worker.process.stdout)
+    def replace(self, worker: _Worker) -> None:
+        """Remove a worker that ended; if it ended within a lifetime, that one is tried again or fails."""
         worker.close_pipes()
         del self.workers[worker.number]
         job = worker.job
         if job is None:
-            with contextlib.suppress(OSError):
-                worker.noise.unlink(missing_ok=True)
-        elif worker.verdict is None and self.tries[job.id] < _TRIES:
+            with suppress(OSError):
+                worker.stderr_file.unlink(missing_ok=True)
+        elif worker.killed_because is None and self.tries[job.id] < _TRIES:
             self.waiting.appendleft(job)
         else:
-            cause = f"its process died twice ({_cause(worker.process.returncode)})"
-            words = last_words(self.work.folder.output(job.id), worker.noise)
-            self.fail(worker, job, worker.verdict or self.gone() or f"{cause}{words}")
+            output = _crash_output(self.work.folder.output(job.id), worker.stderr_file)
+            why = worker.killed_because or f"its process died twice ({_cause(worker.process.returncode)}){output}"
+            try:
+                self.work.folder.refuse_gone()
+            except ProtocolError as problem:  # explains most deaths
+                why = worker.killed_because or str(problem)
+            self.fail(worker, job, why)
         if self.waiting:
             self.start(worker.number)
 
-    def gone(self) -> str | None:
-        """That the run folder is not there any more, which explains most deaths; None where it is."""
-        try:
-            self.work.folder.refuse_gone()
-        except ProtocolError as problem:
-            return str(problem)
-        return None
-
     def stop(self) -> None:
-        """End what still runs: asked first, then forced."""
+        """Terminate the workers, and kill those that do not end in time."""
         for worker in self.workers.values():
             worker.process.terminate()
         end = time.monotonic() + _STOP_PATIENCE_S
         for worker in self.workers.values():
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            with suppress(subprocess.TimeoutExpired):
                 worker.process.wait(max(0.0, end - time.monotonic()))
-            worker.end()
+            worker.kill()
             worker.process.wait()
             worker.close_pipes()
-        self.selector.close()
 
 
-def _opened(noise: Path) -> IO[bytes]:
-    """A file for what a worker complains of; on a full disk that goes nowhere, and its lives say what is wrong."""
+def _opened(file: Path) -> IO[bytes]:
+    """Open the file for a worker's own errors; on a full disk, the null device, since its lifetimes report that."""
     try:
-        noise.parent.mkdir(exist_ok=True)
-        return os.fdopen(files.descriptor(noise, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb")
+        file.parent.mkdir(exist_ok=True)
+        return os.fdopen(files.descriptor(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb")
     except OSError:
         return Path(os.devnull).open("wb")
 
 
-def _gigabytes_held(process: int) -> float:
-    """The memory that a process has in use; 0 where the system does not say."""
+def _resident_gigabytes(process: int) -> float:
+    import psutil  # type: ignore[import-untyped]
+
     try:
-        pages = int(Path(f"/proc/{process}/statm").read_bytes().split()[1])
-    except (OSError, IndexError, ValueError):
+        return float(psutil.Process(process).memory_info().rss / 1e9)
+    except psutil.Error:  # it has just ended
         return 0.0
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e9
 
 
 def _cause(code: int) -> str:
     if code < 0:
         return f"signal {signal.Signals(-code).name}" + (", perhaps for want of memory" if code == -9 else "")
     return f"exit status {code}"
+
+
+_TAIL_BYTES = 1 << 16
+_STACK = re.compile(
+    r"(Current thread|Thread) [^\n]*most recent call first\):\n\s+File \"([^\"\n]+)\", line (\d+) in (\S+)"
+)
+
+
+def _crash_output(*outputs: Path) -> str:
+    """Return a phrase about the end of the first file that has any text: the place of a crash, or the last line."""
+    for file in outputs:
+        try:
+            with files.opened(file) as opened:
+                opened.seek(max(0, os.fstat(opened.fileno()).st_size - _TAIL_BYTES))
+                tail = (opened.read(_TAIL_BYTES) or b"").decode("utf-8", "replace").strip()
+        except OSError:
+            continue
+        if stacks := _STACK.findall(tail):  # written by faulthandler: the thread that crashed, else the main thread
+            _, name, line, function = next((one for one in stacks if one[0].startswith("C")), stacks[-1])
+            return f"; it was at {Path(name).name}:{line}, in {function}"
+        if tail:
+            return f"; its last output: {tail.splitlines()[-1][:500]}"
+    return ""

@@ -14,14 +14,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from perdure import files
 from perdure.cluster import ONE_THREAD, code_for, guests, joined
 from perdure.errors import LogError, PerdureError, ProtocolError
 from perdure.runner.engines.shipping import Inbox, believed, luggage
-from perdure.runner.engines.work import Event, Work
-from perdure.runner.failures import Failures
+from perdure.runner.engines.work import Event, Failures, Work
 from perdure.runner.plan import Job
 from perdure.runner.protocol import Resources
 
@@ -42,7 +41,7 @@ def live_on_ray(jobs: Sequence[Job], work: Work) -> dict[str, str]:
         needs = protocol.resources
         _check_room(ray, needs, work)
         code = ray.put(code_for(work.paths))
-        fleet = _Fleet(ray, work, _actor(ray, needs), needs, code, dict(protocol.document), deque(jobs))
+        fleet = _Fleet(ray, work, _actor(ray, needs), needs, code, dict(protocol.document), deque(jobs), Failures(work))
         try:
             while fleet.waiting or fleet.out:
                 fleet.send()
@@ -108,11 +107,11 @@ class _Fleet(Struct):
     code: Any
     document: Mapping[str, Any]
     waiting: deque[Job]
+    failures: Failures
     out: dict[Any, _Out] = {}
     """By the answer that is awaited."""
     tries: dict[str, int] = {}
     not_before: dict[str, float] = {}
-    failures: Failures = field(default_factory=Failures)
 
     def send(self) -> None:
         """Send off as many lives as there is room for."""
@@ -233,12 +232,8 @@ class _Fleet(Struct):
         """A life failed; where all do, the rest is not begun."""
         if traceback is not None:
             self.work.folder.note_failure(one.job, traceback)
-        self.failures.note(one.job, why, one.done)
-        self.work.tell(Event("failed", one.job.id, one.slot, one.done, why))
-        hopeless = self.failures.hopeless(len(self.waiting))
-        if hopeless is not None:
+        if not self.failures.add(one.job, why, one.done, one.slot, left=len(self.waiting)):
             self.waiting.clear()
-            self.work.tell(Event("stopped", "", why=hopeless))
 
     def left(self, one: _Out, *, stop: bool = False) -> Any:
         """Let a machine be left clean, once it is done, or what it does is stopped: what to wait for."""

@@ -1,48 +1,88 @@
-"""Work: what an engine is given besides the jobs, and the events that it tells of."""
+"""The data that every engine shares: its work, the events that it reports, and the failures that it collects."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from perdure.runner.folder import RunFolder
+from perdure.runner.plan import Job
 
-__all__ = ["Event", "Tell", "Work"]
+__all__ = ["Event", "Failures", "Tell", "Work"]
+
+_ENOUGH = 3  # lifetimes that fail the same way in their first block
 
 
-class Event(Struct, frozen=True):
+class Event(Struct, frozen=True, omit_defaults=True):
     """Something that happened to a lifetime (begun, progress, note, done, failed) or to all left (waiting, stopped)."""
 
     kind: str
     id: str
     worker: int = 0
     done: int = 0
+    """Experiences completed so far."""
     why: str | None = None
     notes: tuple[str, ...] = ()
-    """What is odd about a life that is done, or how a life begins that does not begin as planned."""
+    """Remarks about a lifetime that is done, or that does not start as planned."""
 
 
 Tell = Callable[[Event], None]
 
 
 class Work(Struct, frozen=True):
-    """Where jobs are lived, with how much, and who is told."""
+    """Everything that an engine needs besides the jobs."""
 
     folder: RunFolder
     tell: Tell
     workers: int = 0
-    """Processes; 0 for none but this one."""
+    """Number of worker processes; 0 runs lifetimes in this process."""
     paths: Sequence[Path] = ()
-    """Where the user's modules are."""
+    """Folders of the user's modules."""
     locks: Sequence[int] = ()
-    """The descriptors that hold the folder."""
+    """Descriptors that hold the lock of the folder."""
     label: str = ""
-    """What tells this run's processes from those of other shards."""
+    """Prefix that distinguishes this run's processes from those of other shards."""
     address: str | None = None
-    """The cluster; None for the one that the environment names, or one started here."""
+    """The cluster; None for the one at RAY_ADDRESS, or one started here."""
     accept_changed_learner: bool = False
     """Whether a lifetime continues if its learner's code changed."""
     stopped: Callable[[], bool] = lambda: False
-    """Whether what is still lived is to be left as it is."""
+    """Whether unfinished lifetimes are to be left as they are."""
+
+
+class Failures(Struct):
+    """Failed lifetimes with the reason, by id; decides when it is pointless to start the rest."""
+
+    work: Work
+    by_id: dict[str, str] = {}
+    _early: Counter[str] = field(default_factory=Counter)
+    _hope: bool = False
+
+    def add(self, job: Job, why: str, done: int, slot: int = 0, *, left: int) -> bool:
+        """Report a failure; return False if the `left` lifetimes not yet started would fail the same way."""
+        self.by_id[job.id] = why
+        self.work.tell(Event("failed", job.id, slot, done, why))
+        if done < _first_block(job):
+            self._early[re.sub(r"\d+", "#", why.replace(job.id, ""))] += 1
+        else:
+            self._hope = True
+        if self._hope or not left or len(self._early) != 1 or self._early.total() < _ENOUGH:
+            return True
+        why = (
+            f"the first {self._early.total()} all failed in the same way in their first block, so the other {left} "
+            f"were not started: {next(iter(self.by_id.values()))}; fix it, and run again"
+        )
+        self.work.tell(Event("stopped", "", why=why))
+        return False
+
+    def note_progress(self, job: Job, done: int) -> None:
+        """Record that a lifetime has completed `done` experiences."""
+        self._hope = self._hope or done >= _first_block(job)
+
+
+def _first_block(job: Job) -> int:
+    return job.syllabus.scenario.blocks[0].length or 1

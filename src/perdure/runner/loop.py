@@ -1,25 +1,26 @@
-"""Leading a learner through its life: the thin loop for learners that have `act` and `learn`."""
+"""The loop that takes a learner through its lifetime: learners with `act` and `learn`, self-led ones, and twins."""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
-from perdure.frozen import replace
 from perdure.learners.interface import Answer, LearnerError, SelfLed, Situation, Transition
 from perdure.runner.block import LifeBlock
 from perdure.runner.lifetime import Life
+from perdure.tasks.datasets import Dataset
 from perdure.tasks.interface import TaskError
 
-__all__ = ["lead", "lead_block"]
+__all__ = ["Stateless", "lead"]
 
 
 def lead(life: Life, learner: Any) -> None:
-    """Take `learner` through the whole of `life`; a learner with `live` takes itself."""
+    """Take `learner` through the whole of `life`; a learner with `live` has a loop of its own."""
     with life:
         if isinstance(learner, SelfLed):
             learner.live(life)
@@ -35,11 +36,10 @@ def lead(life: Life, learner: Any) -> None:
                 f"{type(learner).__name__} has neither act(observation) nor live(life)", "a learner needs one of them"
             )
         for block in life:
-            lead_block(life, block, learner)
+            _lead_block(life, block, learner)
 
 
-def lead_block(life: Life, block: LifeBlock, learner: Any) -> None:
-    """Take `learner` through one block of `life`."""
+def _lead_block(life: Life, block: LifeBlock, learner: Any) -> None:
     try:
         (_lead_batches if block.is_batches else _lead_episodes)(block, learner, life.freeze)
     except (LearnerError, TaskError) as problem:
@@ -48,15 +48,17 @@ def lead_block(life: Life, block: LifeBlock, learner: Any) -> None:
         if "read-only" not in str(problem):
             raise
         what = "the inputs of a batch" if block.is_batches else "an observation"
+        last = traceback.extract_tb(problem.__traceback__)[-1]
+        place = f"{Path(last.filename).name}:{last.lineno}"
         raise LearnerError(
-            f"the learner wrote into {what}", f"copy it first ({_place(problem)}: {problem})", file=block.where
+            f"the learner wrote into {what}", f"copy it first ({place}: {problem})", file=block.where
         ) from problem
 
 
 def _lead_episodes(block: LifeBlock, learner: Any, freeze: Callable[[], None]) -> None:
     situation = block.situation
-    _tell(learner, "block_started", situation)
-    freeze()  # only now: a learner may build what the spaces ask for when it first sees them
+    _notify(learner, "block_started", situation)
+    freeze()  # only now: a learner may build its model when it first sees the spaces
     act, learning = learner.act, situation.learning
     learn = _learning_method(learner) if learning else None
     for episode in block.episodes():
@@ -71,7 +73,7 @@ def _lead_episodes(block: LifeBlock, learner: Any, freeze: Callable[[], None]) -
                 learn(Transition(observation, action, float(reward), following, terminated, truncated))
             observation = following
             over = terminated or truncated
-    _tell(learner, "block_ended", situation)
+    _notify(learner, "block_ended", situation)
 
 
 def _lead_batches(block: LifeBlock, learner: Any, freeze: Callable[[], None]) -> None:
@@ -86,36 +88,30 @@ def _lead_batches(block: LifeBlock, learner: Any, freeze: Callable[[], None]) ->
         if situation is None:  # the first batch shows how large an example is
             shape = tuple(np.shape(inputs)[1:])
             situation = replace(block.situation, inputs=shape, outputs=info.get("outputs"), classes=info.get("classes"))
-            _tell(learner, "block_started", situation)
+            _notify(learner, "block_started", situation)
             freeze()
         predictions = learner.act(inputs)
         labels = dataset.get_labels(batch["id"], predictions)
         if labels is not None and learn is not None:
             learn(Answer(inputs, predictions, np.asarray(labels)))
     if situation is not None:
-        _tell(learner, "block_ended", situation)
-
-
-def _place(problem: Exception) -> str:
-    """The line that raised it."""
-    last = traceback.extract_tb(problem.__traceback__)[-1]
-    return f"{Path(last.filename).name}:{last.lineno}"
+        _notify(learner, "block_ended", situation)
 
 
 def _learning_method(learner: Any) -> Callable[[Any], None] | None:
-    """A learner without `learn` is a fixed policy, which is a fair thing to evaluate."""
-    found = getattr(learner, "learn", None)
-    return found if callable(found) else None
+    """Return the method `learn`; a learner without it is a fixed policy, which can be evaluated, too."""
+    method = getattr(learner, "learn", None)
+    return method if callable(method) else None
 
 
-def _tell(learner: Any, what: str, situation: Situation) -> None:
-    method = getattr(learner, what, None)
+def _notify(learner: Any, event: str, situation: Situation) -> None:
+    method = getattr(learner, event, None)
     if callable(method):
         method(situation)
 
 
 def _read_only(observation: Any) -> Any:
-    """A view that cannot be written to: what the environment and the log see is not the learner's to change."""
+    """Return a view that cannot be written to, so that a learner cannot change the environment or the log."""
     if isinstance(observation, np.ndarray):
         view = observation.view()
         view.flags.writeable = False
@@ -123,3 +119,35 @@ def _read_only(observation: Any) -> Any:
     if isinstance(observation, dict):
         return {key: _read_only(value) for key, value in observation.items()}
     return observation
+
+
+class Stateless:
+    """The twin of a learner, which starts again in every block and so shows what remembering is worth."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def live(self, life: Life) -> None:
+        """Take a new learner through each block of `life`."""
+        for block in life:
+            learner = self._make()
+            if isinstance(learner, SelfLed):
+                learner.live(_OneBlock(life, block))
+            else:
+                _lead_block(life, block, learner)
+
+
+class _OneBlock:
+    """A lifetime that consists of one block, for a self-led learner."""
+
+    def __init__(self, life: Life, block: LifeBlock) -> None:
+        self._life, self._block = life, block
+
+    def __iter__(self) -> Iterator[LifeBlock]:
+        yield self._block
+
+    def datasets(self) -> Iterator[Dataset]:
+        yield self._block.dataset()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._life, name)

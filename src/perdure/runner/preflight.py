@@ -1,6 +1,6 @@
-"""What is looked at before anything is lived: the learner and the tasks of a protocol, all of them, without making one.
+"""Check a plan before anything is run: the folder, the learner and the tasks, without making any of them.
 
-What is wrong here would fail every life; said now, it costs nothing.
+A problem found here would fail every lifetime.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from perdure.errors import PerdureError, ProtocolError
 from perdure.learners.find import find_maker
 from perdure.runner.engines import engine_check
 from perdure.runner.folder import RunFolder
+from perdure.runner.job import describe_failure
 from perdure.runner.plan import Job, Plan
-from perdure.runner.worker import failure_in_words
 from perdure.scenario.distributions import drawn
 from perdure.stopping import Stopped
 from perdure.tasks.resolve import check_params, task_kind
 
-__all__ = ["check_before", "importable"]
+__all__ = ["check_plan", "importable"]
 
 
-def check_before(
+def check_plan(
     plan: Plan, folder: RunFolder, jobs: Sequence[Job], paths: Sequence[Path], engine: str = "local"
 ) -> None:
-    """Refuse a folder that holds another protocol's lives, and a learner or tasks that no life could begin with.
+    """Refuse a folder with another protocol's lifetimes, and a learner or tasks that cannot be made.
 
-    Where nothing is missing, nothing will be made, so only the folder is looked at.
+    If all lifetimes are finished, only the folder is checked.
     """
     folder.refuse_others(plan.protocol)
     missing = [job for job in jobs if not folder.is_finished(job)]
@@ -56,9 +56,9 @@ def check_before(
 
 @contextmanager
 def importable(paths: Sequence[Path]) -> Iterator[None]:
-    """Let the user's modules be found while something is done in this process.
+    """Put the user's folders on the import path.
 
-    A module of the same name that an earlier run imported from another folder is forgotten.
+    A module of the same name that an earlier run imported from another folder is removed from `sys.modules`.
     """
     before = list(sys.path)
     folders = [path.resolve() for path in paths]
@@ -73,7 +73,7 @@ def importable(paths: Sequence[Path]) -> Iterator[None]:
 
 
 def _is_elsewhere(name: str, folders: Sequence[Path]) -> bool:
-    """Return whether a loaded module of the user's is not the one that the first of these folders with it has."""
+    """Return whether a loaded module of the user differs from the one that would be imported from `folders`."""
     file = getattr(sys.modules[name], "__file__", None)
     if file is None or is_installed(Path(file).resolve()):
         return False
@@ -83,7 +83,7 @@ def _is_elsewhere(name: str, folders: Sequence[Path]) -> bool:
 
 
 def _task_problems(jobs: Sequence[Job]) -> Iterator[PerdureError | None]:
-    """What is wrong with each task, and with each block's parameters as its first experience has them."""
+    """Check each task, and each block's parameters as drawn for its first experience."""
     unknown: set[str] = set()
     seen: set[tuple[str, str, str]] = set()
     for job in jobs:
@@ -104,15 +104,15 @@ def _task_problems(jobs: Sequence[Job]) -> Iterator[PerdureError | None]:
             yield _problem(partial(check_params, task_kind(task), task.label, params), task.label)
 
 
-def _problem(look: Callable[[], Any], task: str | None = None) -> PerdureError | None:
-    """What `look` raises, with the task where it is; None where it raises nothing."""
+def _problem(check: Callable[[], Any], task: str | None = None) -> PerdureError | None:
+    """Return the error that `check` raises, with the task as its place; None if it raises nothing."""
     try:
-        look()
+        check()
     except Stopped:
         raise
-    except (Exception, SystemExit) as problem:  # a module of one's own may raise anything when it is imported
+    except (Exception, SystemExit) as problem:  # the user's module may raise anything when it is imported
         ours = (
-            problem if isinstance(problem, PerdureError) else PerdureError(failure_in_words(problem), "mend it there")
+            problem if isinstance(problem, PerdureError) else PerdureError(describe_failure(problem), "mend it there")
         )
         where = None if task is None else f"the task {task!r}"
         return ours if where in (None, ours.where) else ours.at(where=where)

@@ -1,4 +1,4 @@
-"""ForgetfulQ: Q-learning with one table for all tasks, so that each task overwrites the others."""
+"""Q-learning with one table for all tasks, with one per task, and with one per task that starts empty."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from perdure.learners.features import ROWS, Encoder, encoder_for
 from perdure.learners.interface import LearnerError, Situation, Transition
 from perdure.learners.state import Arrays, Kept
 
-__all__ = ["ForgetfulQ"]
+__all__ = ["ForgetfulQ", "KeepingQ", "SeparateQ"]
 
 Table = npt.NDArray[np.float64]
 
 
 class ForgetfulQ(Kept):
-    """Linear Q-learning on coarse features; an episode is learned from when it ends, from its last step back.
+    """Linear Q-learning on coarse features, with one table for all tasks, so that each task overwrites the others.
 
-    The target of a step is the λ-return (Sutton and Barto 2018, §12.1), so that a late reward reaches
-    the steps that earned it at once.
+    An episode is learned from when it ends, from its last step back. The target of a step is the λ-return (Sutton
+    and Barto 2018, §12.1), so that a late reward reaches at once the steps that earned it.
     """
 
     def __init__(
@@ -28,8 +28,9 @@ class ForgetfulQ(Kept):
     ) -> None:
         super().__init__(seed)
         self.rate, self.explore, self.discount, self.trace = rate, explore, discount, trace
-        self.table: Table = np.zeros((ROWS, 0))
-        self._in_use = self.table
+        self.tables: dict[str, Table] = {}
+        self.last = ""
+        self._in_use: Table = np.zeros((ROWS, 0))
         self.actions = 0
         self.learning = False
         self._rows: Encoder | None = None
@@ -37,7 +38,7 @@ class ForgetfulQ(Kept):
         self._episode: list[tuple[npt.NDArray[np.int64], int, float, npt.NDArray[np.int64], bool]] = []
 
     def block_started(self, situation: Situation) -> None:
-        """Look at the spaces; a new action is a new column, worth nothing yet."""
+        """Choose the encoder and the table; a new action is a new column of zeros."""
         from gymnasium import spaces
 
         if not isinstance(situation.action_space, spaces.Discrete):
@@ -53,24 +54,35 @@ class ForgetfulQ(Kept):
         self._in_use = self.table_for(situation)
 
     def table_for(self, situation: Situation) -> Table:
-        """The table that this task reads and, while it may learn, writes: here the same for all."""
-        table = widened(self.table, self.actions)
+        """Return the table that this task reads and, while it may learn, writes."""
+        key = self.key(situation)
+        table = self.tables.get(key, self.beginning())
+        if (missing := self.actions - table.shape[1]) > 0:
+            table = np.pad(table, ((0, 0), (0, missing)))
         if situation.learning:
-            self.table = table
+            self.tables[key], self.last = table, key
         return table
 
+    def key(self, situation: Situation) -> str:  # noqa: ARG002
+        """Return the name of a task's table: one for all tasks."""
+        return ""
+
+    def beginning(self) -> Table:
+        """Return the table of a task that was never learned: a copy of the table learned last."""
+        return self.tables.get(self.last, np.zeros((ROWS, 0))).copy()
+
     def act(self, observation: Any) -> int:
-        """The best action known; while learning, now and then any action, and among equals any of them."""
+        """Return the best action known; while learning, sometimes a random one, and among untried ones any."""
         if self.learning and self.rng.random() < self.explore:
             return int(self.rng.integers(self.actions))
         values = self._values(self._encoded(observation))
         best = int(values.argmax())
-        if self.learning and values[best] == 0.0:  # nothing is known yet of some of these
+        if self.learning and values[best] == 0.0:  # some of these were never tried
             return int(self.rng.choice(np.flatnonzero(values == 0.0)))
         return best
 
     def learn(self, experience: Transition) -> None:
-        """Remember the step; at the episode's end, learn from all of it."""
+        """Store the step; at the end of the episode, learn from all of it."""
         rows = self._encoded(experience.observation)
         following = self._encoded(experience.next_observation)
         self._episode.append((rows, experience.action, experience.reward, following, experience.terminated))
@@ -78,12 +90,17 @@ class ForgetfulQ(Kept):
             self._learn_backwards()
 
     def knowledge(self) -> Arrays:
-        """The table."""
-        return {"table": self.table}
+        """Return all tables, and the name of the one learned last."""
+        return {**{f"task:{task}": table for task, table in self.tables.items()}, "last": np.array(self.last)}
 
     def know(self, arrays: Arrays) -> None:
-        """Take up a table."""
-        self.table = np.array(arrays["table"], dtype=np.float64)
+        """Restore all tables."""
+        self.tables = {
+            name.removeprefix("task:"): np.array(table, dtype=np.float64)
+            for name, table in arrays.items()
+            if name.startswith("task:")
+        }
+        self.last = str(arrays["last"])
 
     def _learn_backwards(self) -> None:
         table, target = self._in_use, 0.0
@@ -100,7 +117,7 @@ class ForgetfulQ(Kept):
         return values
 
     def _encoded(self, observation: Any) -> npt.NDArray[np.int64]:
-        """The rows of an observation; that of the last one is often asked for again."""
+        """Return the rows of an observation; those of the last one are often needed again."""
         if self._seen is None or self._seen[0] is not observation:
             if self._rows is None:
                 raise LearnerError(
@@ -112,7 +129,20 @@ class ForgetfulQ(Kept):
         return self._seen[1]
 
 
-def widened(table: Table, actions: int) -> Table:
-    """The table with a column for each action."""
-    missing = actions - table.shape[1]
-    return np.pad(table, ((0, 0), (0, missing))) if missing > 0 else table
+class KeepingQ(ForgetfulQ):
+    """Q-learning with a table per task: no task overwrites another.
+
+    A task that was never learned begins with a copy of the table learned last, so skills carry over.
+    """
+
+    def key(self, situation: Situation) -> str:
+        """Return the name of a task's table: the task itself."""
+        return situation.task
+
+
+class SeparateQ(KeepingQ):
+    """A null learner: it learns each task exactly as that task's expert does, so any effect is chance."""
+
+    def beginning(self) -> Table:
+        """Return an empty table."""
+        return np.zeros((ROWS, 0))
