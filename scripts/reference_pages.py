@@ -96,7 +96,7 @@ def settings() -> str:
                 f"`{key}`",
                 ", ".join(f"`{flag}`" for flag in (one.flag, *one.also)),
                 one.help,
-                one.kind.what,
+                one.expected,
                 one.otherwise,
             )
             for key, one in OPTIONS.items()

@@ -39,7 +39,6 @@ MAY_IMPORT = {
     "watch": {"scenario", "log", "curves", "metrics", "gather", "stats", "reports"},
 }
 EVERYONES = {
-    "arguments",
     "cluster",
     "errors",
     "files",

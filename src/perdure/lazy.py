@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["loading", "of_extra", "pl"]
@@ -22,11 +21,8 @@ def loading(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[],
     def load(name: str) -> Any:
         if name not in found:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        from perdure.arguments import held_to_its_signature
-
         module, there = found[name]
-        thing = getattr(import_module(module), there)
-        return held_to_its_signature(thing, f"{package}.{name}") if isinstance(thing, FunctionType) else thing
+        return getattr(import_module(module), there)
 
     return load, lambda: sorted(found), sorted(found)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import numpy as np
 import pytest
 
 from perdure.curves.model import Prep
 from perdure.errors import PerdureError, UnknownName
-from perdure.settings import OPTIONS, UNDECIDING, Settings, checked
+from perdure.settings import OPTIONS, UNDECIDING, Settings, read_settings
 
 
 def test_nothing_is_given_where_nothing_was() -> None:
@@ -36,9 +38,34 @@ def test_every_setting_is_in_the_json_and_has_a_source() -> None:
     assert json.loads(json.dumps(written, allow_nan=False)) == written
 
 
-def test_settings_can_be_told_apart_by_hash() -> None:
-    assert hash(Settings(bounds={"a": (0, 1)}, joint={"a": 1.0})) == hash(Settings())
+def test_settings_are_equal_if_all_of_them_are() -> None:
+    assert Settings(bounds={"A": (0, 1)}) == Settings(bounds={"a": (0, 1)})
     assert Settings(level=0.9) != Settings()
+    assert Settings(level=0.9).replace(level=0.95) == Settings()
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    level: Any = np.float32(0.75)
+    width: Any = np.int64(5)
+    assert Settings(level=level, width=width) == Settings(level=0.75, width=5)
+    assert type(Settings(width=width).width) is int
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"pool": "no"}, "pool is 'no'; give true or false"),
+        ({"level": "high"}, "level is 'high'; give a number from 0.5 to 0.999"),
+        ({"bounds": {"pong": (0, 1, 2)}}, "bounds is .*; give two increasing finite numbers for each task"),
+        ({"metrics": 3}, "metrics is 3; give a list of texts"),
+        ({"width": 2.5}, "width is 2.5; give a whole number, 1 or more"),
+        ({"noise": float("inf")}, "noise is inf; give a number, 0 or more"),
+        ({"scale": "taks"}, "unknown scale 'taks'; did you mean 'task'"),
+    ],
+)
+def test_a_call_is_held_to_the_declaration_as_a_file_is(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(PerdureError, match=message):
+        Settings(**given)
 
 
 def test_how_logs_are_read_follows_from_the_settings() -> None:
@@ -78,7 +105,7 @@ def test_flags_are_spelt_once() -> None:
 )
 def test_what_is_wrong_in_a_file_is_named_by_its_key(content: dict[str, object], said: str) -> None:
     with pytest.raises(PerdureError, match=said):
-        checked(content, "perdure.toml")
+        read_settings(content, "perdure.toml")
 
 
 def test_settings_show_what_was_given_and_nothing_else() -> None:

@@ -58,11 +58,10 @@ def compare(
     Lifetimes are paired where seeds and task orders match; the output says which pairing was used.
     Exit status 0: everything was compared; 1: something was left out; 2: nothing could be compared.
     """
-    from perdure.frozen import replace
     from perdure.verbs.compare import compare as compared
 
     # Metrics asked for by name restrict what is shown, not what is tested beside it.
-    found = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)
+    found = surveyed(logs, experts, settings.replace(metrics=settings.files), quiet)
     result = compared(
         found,
         settings=settings,

@@ -39,10 +39,9 @@ def correlate(
     refused; different protocols and measures are refused unless `--across` is given. With --group, only
     lifetimes whose id matches are used.
     """
-    from perdure.frozen import replace
     from perdure.verbs.correlate import correlate as correlated
 
-    pool = surveyed(logs, experts, replace(settings, metrics=settings.files), quiet)
+    pool = surveyed(logs, experts, settings.replace(metrics=settings.files), quiet)
     found = correlated(pool, settings=settings, across=across)
     if json:
         emit_json({**found.as_json(), **settings_facts(pool, settings)}, json)

@@ -1,13 +1,14 @@
-"""What the verbs share: options derived from the declarations of settings, and one way to print JSON."""
+"""Options that verbs share, the options of settings among them, and the writer of JSON."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -42,10 +43,14 @@ Verb = TypeVar("Verb", bound=Callable[..., None])
 
 
 def with_settings(of: str | None = None, *, only: Iterable[str] = OPTIONS) -> Callable[[Verb], Verb]:
-    """Give a verb one option per setting, in place of its parameter `settings`, which then holds them settled.
+    """Give a verb one option per setting, in place of its parameter `settings`, which receives the settings.
 
-    `of` is the parameter with the logs that files of settings lie beside. `only` names the settings that
-    concern the verb, where not all do.
+    Parameters
+    ----------
+    of
+        The parameter with the logs that files of settings lie beside.
+    only
+        The settings that concern the verb.
     """
     declared = {name: OPTIONS[name] for name in OPTIONS if name in set(only)}
     options = _parameters(declared)
@@ -53,43 +58,42 @@ def with_settings(of: str | None = None, *, only: Iterable[str] = OPTIONS) -> Ca
     def decorated(verb: Verb) -> Verb:
         @functools.wraps(verb)
         def called(**arguments: Any) -> None:
-            given = {name: arguments.pop(name) for name in options}
+            given = _read(declared, {name: arguments.pop(name) for name in options})
             logs = (arguments.get(of) or ()) if of else ()
-            several = (logs,) if isinstance(logs, Path) else logs
-            settings = _settled(several, _read(given, declared), quiet=bool(arguments.get("quiet")))
-            verb(**arguments, settings=settings)
+            logs = (logs,) if isinstance(logs, Path) else logs
+            verb(**arguments, settings=_settings(logs, given, quiet=bool(arguments.get("quiet"))))
 
-        own = inspect.signature(verb).parameters
         hints = get_type_hints(verb, include_extras=True, localns={"Settings": Settings})
         parameters: list[inspect.Parameter] = []
-        for name, one in own.items():
+        for name, parameter in inspect.signature(verb).parameters.items():
             if name == "settings":
                 parameters += options.values()
             else:
-                parameters.append(one.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+                parameters.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return called  # type: ignore[return-value]
 
     return decorated
 
 
 def _parameters(declared: Mapping[str, Option]) -> dict[str, inspect.Parameter]:
-    """Return the parameters that Typer makes options of, by name; help does not list the further flags of a setting."""
-    found: dict[str, inspect.Parameter] = {}
-    for name, one in declared.items():
+    """Return the parameters that become Typer's options. Help does not list the further flags of a setting."""
+    parameters: dict[str, inspect.Parameter] = {}
+    for name, option in declared.items():
         shown = typer.Option(
-            one.flag,
-            metavar=one.kind.metavar,
-            help=one.help,
-            rich_help_panel=one.panel,
+            option.flag,
+            metavar=option.placeholder,
+            help=option.help,
+            rich_help_panel=option.panel,
             show_default=False,
-            autocompletion=_COMPLETED.get(name),
+            autocompletion=_COMPLETIONS.get(name),
         )
-        found[name] = _parameter(name, _type(one), shown)
-        for flag in one.also:
-            found[_name(flag)] = _parameter(_name(flag), bool, typer.Option(flag, help=one.help, hidden=True))
-    return found
+        parameters[name] = _parameter(name, option.word_type, shown)
+        for flag in option.also:
+            hidden = typer.Option(flag, help=option.help, hidden=True)
+            parameters[_name(flag)] = _parameter(_name(flag), bool, hidden)
+    return parameters
 
 
 def _parameter(name: str, kind: Any, option: Any) -> inspect.Parameter:
@@ -98,62 +102,54 @@ def _parameter(name: str, kind: Any, option: Any) -> inspect.Parameter:
     )
 
 
-def _type(one: Option) -> Any:
-    if one.kind.choices:
-        return Literal[one.kind.choices]
-    return list[str] if one.kind.several else one.kind.takes
+def _name(flag: str) -> str:
+    return flag.removeprefix("--").replace("-", "_")
 
 
-def _presets(begun: str) -> list[str]:
+def _complete_presets(begun: str) -> list[str]:
     from perdure.metrics.engine.presets import PRESETS
 
     return [name for name in PRESETS.names() if name.startswith(begun)]
 
 
-def _metrics(begun: str) -> list[str]:
+def _complete_metrics(begun: str) -> list[str]:
     from perdure.metrics import METRICS
 
     return [name for name in METRICS.names() if name.startswith(begun)]
 
 
-_COMPLETED: Mapping[str, Callable[[str], list[str]]] = {"preset": _presets, "metrics": _metrics}
-"""What a shell completes the value of a setting with, where its choices are not declared."""
+_COMPLETIONS: Mapping[str, Callable[[str], list[str]]] = {"preset": _complete_presets, "metrics": _complete_metrics}
 
 
-def _name(flag: str) -> str:
-    return flag.removeprefix("--").replace("-", "_")
-
-
-def _read(given: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str, Any]:
-    """The settings that stand on the command line, by name."""
-    found: dict[str, Any] = {}
-    for name, one in declared.items():
-        words = given[name]
-        for flag, stands_for in one.also.items():
+def _read(declared: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings on the command line, by name."""
+    settings: dict[str, Any] = {}
+    for name, option in declared.items():
+        value = given[name]
+        for flag, stands_for in option.also.items():
             if given[_name(flag)]:
-                if words not in (None, stands_for):
-                    raise typer.BadParameter(f"{flag} and {one.flag} contradict each other; leave one out")
-                words = stands_for
-        if words is None or words == []:
+                if value not in (None, stands_for):
+                    raise typer.BadParameter(f"{flag} and {option.flag} contradict each other; leave one out")
+                value = stands_for
+        if value is None or value == []:
             continue
-        try:
-            found[name] = one.kind.of_text(words)
-        except ValueError:
-            said = next((word for word in words if _wrong(one, word)), words) if one.kind.several else words
-            raise typer.BadParameter(f"{one.flag} {said!r}: expected {one.kind.what}") from None
-    return found
+        if not option.is_repeatable:
+            settings[name] = _read_word(option, value)
+            continue
+        parts = [_read_word(option, word) for word in value]
+        settings[name] = dict(ChainMap(*reversed(parts))) if isinstance(parts[0], dict) else sum(parts, ())
+    return settings
 
 
-def _wrong(one: Option, word: str) -> bool:
+def _read_word(option: Option, word: Any) -> Any:
     try:
-        one.kind.of_text([word])
+        return option.read_text(word)
     except ValueError:
-        return True
-    return False
+        raise typer.BadParameter(f"{option.flag} {word!r}: expected {option.expected}") from None
 
 
-def _settled(logs: Sequence[Path], given: Mapping[str, Any], *, quiet: bool) -> Settings:
-    """The settings with what files beside the logs say; that, nobody typed, so it is told on stderr."""
+def _settings(logs: Sequence[Path], given: Mapping[str, Any], *, quiet: bool) -> Settings:
+    """Return the settings, with those of files beside the logs, which are reported because nobody typed them."""
     if not logs:
         return Settings(**given, origins=dict.fromkeys(given, "command line"))
     from perdure.metrics.engine.settings import settings_for
@@ -162,16 +158,16 @@ def _settled(logs: Sequence[Path], given: Mapping[str, Any], *, quiet: bool) -> 
     from_files = {name: source for name, source in settings.origins.items() if source != "command line"}
     if from_files and not quiet:
         values = {name: getattr(settings, name) for name in from_files} | settings.given
-        said = ", ".join(f"{name} = {values[name]} ({source})" for name, source in from_files.items())
-        echo(f"settings: {said}", err=True)
+        listed = ", ".join(f"{name} = {values[name]} ({source})" for name, source in from_files.items())
+        echo(f"settings: {listed}", err=True)
     return settings
 
 
 def emit_json(facts: Any, target: str) -> None:
-    """Write `facts` to a file, or to stdout where `target` is '-'. NaN cannot occur in it."""
+    """Write `facts` to a file, or to stdout if `target` is '-'. They hold no NaN."""
     import json
 
-    # In pieces: of ten thousand lifetimes the text is long, and json.dumps holds it in snippets before it is one.
+    # In pieces, because json.dumps holds all snippets of a long text at once.
     snippets = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).iterencode(facts)
     pieces = iter(lambda: "".join(islice(snippets, 10_000)), "")
     if target == "-":

@@ -10,7 +10,6 @@ import typer
 
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
 from perdure.cli.scoring import Experts, leave, settings_facts, surveyed
-from perdure.frozen import replace
 
 if TYPE_CHECKING:
     from perdure.settings import Settings
@@ -95,7 +94,7 @@ def plan(
     _refuse_idle(pilot, settings, detect=bool(detect), scenario=bool(scenario), k=k, expert_sd=expert_sd)
     in_protocol = experts_in(protocol) if protocol else None  # which so is looked at before the pilot
     each = experts_per_task or in_protocol
-    pool = surveyed(pilot, experts, replace(settings, metrics=settings.files), quiet) if pilot else None
+    pool = surveyed(pilot, experts, settings.replace(metrics=settings.files), quiet) if pilot else None
     made = planned(
         k,
         alpha=alpha,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array
 from perdure.curves.model import LOWEST, SCALED, Range, Window
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, UnknownName
 from perdure.scenario.model import Block
 
 __all__ = ["WIDEST", "WINDOWS", "clamp", "prepare_blocks", "scale", "smooth", "width_for", "window_means"]
@@ -54,6 +54,10 @@ def smooth(
     A centred window leaves a straight ramp unchanged away from the edges: for even widths the two
     half-shifted windows are averaged. Edges are reflected without repeating the edge sample.
     """
+    if window not in get_args(Window):
+        raise UnknownName("window", str(window), get_args(Window))
+    if alignment not in get_args(Alignment):
+        raise UnknownName("alignment", str(alignment), get_args(Alignment))
     smoothed = np.array(values, dtype=np.float64)
     if window == "none" or not len(blocks):
         return smoothed

@@ -82,7 +82,7 @@ def compare_with_joint(
     lives = [pair for _, there in places for pair in there]
     if settings.joint is not None or not metrics or len({_is_joint(one) for _, one in lives}) < 2:
         return lives
-    asked = replace(settings, metrics=tuple(metrics))
+    asked = settings.replace(metrics=tuple(metrics))
     holding = [place for place, there in places if any(_is_joint(one) for _, one in there)]
     looked = count_once(one for there in again(holding, asked, finals) for _, one in there if _is_joint(one)).lives
     made = {id(one): one for _, one in lives}
@@ -94,7 +94,7 @@ def compare_with_joint(
         }
         waiting = {place: wanted for place, wanted in waiting.items() if wanted}
         try:
-            told = replace(asked, joint=joint_accuracies(known, known[0].id))
+            told = asked.replace(joint=joint_accuracies(known, known[0].id))
         except LogError:
             continue  # they say themselves that they need one
         for wanted, there in zip(waiting.values(), again([*waiting], told, None), strict=True):

@@ -174,8 +174,7 @@ class Scoring:
         self._score = ScoreWorker(
             replace(
                 job,
-                settings=replace(
-                    settings,
+                settings=settings.replace(
                     metrics=tuple(self._here(one) if one in settings.files else one for one in settings.metrics),
                 ),
                 experts=tuple(self._here(one) if isinstance(one, str) else one for one in job.experts),

@@ -172,11 +172,11 @@ def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...], tuple[tu
     place = place_of(settings.joint)
     if place is None:
         return settings, (), ()
-    plain = replace(settings, joint=None, preset=STANDARD, metrics=(), margins={})
+    plain = settings.replace(joint=None, preset=STANDARD, metrics=(), margins={})
     found = survey(place, settings=plain, look=finals)
     lives = tuple(one for one in found.lives if is_joint(one.score.identity)) or found.lives
     said = f"joint accuracies: the last evaluations of {plural(len(lives), 'lifetime')} at {place}"
-    return replace(settings, joint=joint_accuracies(lives, place)), (as_text(said),), found.left_out
+    return settings.replace(joint=joint_accuracies(lives, place)), (as_text(said),), found.left_out
 
 
 def _compare_with_joint(

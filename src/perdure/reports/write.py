@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from perdure import files
 from perdure.errors import PerdureError, UnknownName
-from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.gather.survey import Source
 from perdure.log.read import refuse_overwriting
@@ -126,7 +125,7 @@ def write_report(
     refuse_overwriting(target, [one for one in several if isinstance(one, str | os.PathLike)])
     asked = settings.ids if settings and chosen == "table" else ()
     if settings and asked:  # metrics asked for by name restrict what is shown, not what is tested beside it
-        settings = replace(settings, metrics=settings.files)
+        settings = settings.replace(metrics=settings.files)
     if isinstance(logs, Survey):
         data = group_survey(logs, group)
     else:

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
-from perdure.errors import ScenarioError, message_of
+from perdure.errors import ScenarioError, UnknownName, message_of
 from perdure.learners.interface import LearnerError
 from perdure.log.model import Direction, Role
 from perdure.log.places import logs_folder
@@ -48,6 +48,8 @@ def live(
     checked to come through each evaluation unchanged. `title` is how the log calls it. With `states`, a folder,
     a learner that can save is saved after each block, and a life that broke off is taken up from there.
     """
+    if role not in get_args(Role):
+        raise UnknownName("role", str(role), get_args(Role))
     syllabus = _as_syllabus(scenario)
     return Life(
         syllabus,

@@ -24,7 +24,7 @@ from perdure.scenario.compose import compose, parse_task
 from perdure.scenario.model import Task
 from perdure.scenario.sources import source
 from perdure.scenario.syllabus import Syllabus, parse_syllabus
-from perdure.settings import checked as checked_settings
+from perdure.settings import read_settings
 
 __all__ = [
     "EXPERTS",
@@ -270,7 +270,7 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         else _scenario(checked(before, KEYS["scenario"], "[pre_deployment]"), tasks, folder, "pre-deployment"),
         limits=Limits(**limits.content),
         resources=Resources(**resources.content),
-        score=checked_settings(top.get("score", {}), "[score]"),
+        score=read_settings(top.get("score", {}), "[score]"),
         document={"name": name, **_kept(content, folder)},
     )
 

@@ -44,12 +44,12 @@ def compose(
     """
     if layout not in LAYOUTS:
         raise UnknownName("layout", layout, LAYOUTS)
-    _check_number("learn", learn, 1)
-    _check_number("evaluate", evaluate, 0)
+    learn = _whole_number("learn", learn, 1)
+    evaluate = _whole_number("evaluate", evaluate, 0)
     declared = LAYOUTS[layout]
     if declared.in_rounds:
-        _check_number("superblocks", superblocks, 1)
-    _check_number("seed", seed, 0, most=2**128)
+        superblocks = _whole_number("superblocks", superblocks, 1)
+    seed = _whole_number("seed", seed, 0, most=2**128)
     if name is not None and not (name and name.isprintable()):
         raise ScenarioError(f"name is {name!r}", "give printable text")
     given = _checked(tasks)
@@ -172,6 +172,8 @@ def _assembled(
 
 def _checked(tasks: Iterable[Task | str]) -> tuple[Task, ...]:
     """Tasks as a scenario holds them: folded, spelled in `env`, each once."""
+    if isinstance(tasks, str):
+        raise ScenarioError(f"tasks is the text {tasks!r}", f"give a list of tasks, [{tasks!r}]")
     given = [parse_task(task) if isinstance(task, str) else task for task in tasks]
     if not given:
         raise ScenarioError("no task to compose from", "name at least one, as in pong or pong:wide")
@@ -210,6 +212,9 @@ def _as_json(params: Mapping[str, Any], label: str) -> dict[str, Any]:
         ) from problem
 
 
-def _check_number(name: str, value: int, least: int, most: int = LONGEST) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+def _whole_number(name: str, value: Any, least: int, most: int = LONGEST) -> int:
+    """Return `value`, which may be a NumPy integer, as an int."""
+    whole = int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
+    if whole is None or not least <= whole <= most:
         raise ScenarioError(f"{name} is {value!r}", f"give a whole number from {least} to {most:,}")
+    return whole

@@ -17,7 +17,7 @@ __all__ = ["Learner", "Limits", "Power", "Protocol", "Scenario", "Seeds", "Task"
 
 _SETTINGS: dict[str, Any] = {
     "additionalProperties": False,
-    "properties": {name: {**one.kind.schema, "description": one.help} for name, one in OPTIONS.items()},
+    "properties": {name: {**one.schema, "description": one.help} for name, one in OPTIONS.items()},
 }
 
 

@@ -1,6 +1,6 @@
-"""What decides a score beside the data: each setting declared once, and everything that takes one derived from it."""
+"""The settings that decide a score beside the data. Everything that takes one derives from its declaration."""
 
-from perdure.settings.declare import Option
-from perdure.settings.model import OPTIONS, UNDECIDING, Settings, checked
+from perdure.settings.model import OPTIONS, UNDECIDING, Settings, read_settings
+from perdure.settings.option import Option
 
-__all__ = ["OPTIONS", "UNDECIDING", "Option", "Settings", "checked"]
+__all__ = ["OPTIONS", "UNDECIDING", "Option", "Settings", "read_settings"]

@@ -2,308 +2,361 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial, reduce
+from operator import or_
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec import Meta
 
-from perdure.arguments import held_to_signature
 from perdure.errors import PerdureError, UnknownName
 from perdure.files import UNPACKED_LIMIT
-from perdure.frozen import frozen, replace
-from perdure.settings import kinds
-from perdure.settings.declare import MATRICES, METRICS, PREPARATION, READING, STATISTICS, Option, option
+from perdure.settings.option import (
+    Option,
+    fold_names,
+    parse_baseline,
+    parse_joint,
+    parse_list,
+    parse_measure,
+    parse_number_pairs,
+    parse_pairs,
+    read_bounds,
+    read_list,
+    read_width,
+)
 from perdure.settings.presets import STANDARD
 
 if TYPE_CHECKING:
-    from perdure.curves.model import Prep, Scale, Window
-    from perdure.log.accuracy_matrix import Baseline, Unit
+    from perdure.curves.model import Prep
     from perdure.log.read import Options
+else:
+    Prep = Any  # its module imports NumPy, which a list of options does not need
 
-__all__ = ["OPTIONS", "UNDECIDING", "Settings", "checked"]
+__all__ = ["OPTIONS", "UNDECIDING", "Settings", "read_settings"]
+
+PREPARATION = "Preparation"
+METRICS = "Metrics"
+MATRICES = "Accuracy matrices"
+READING = "Reading"
+STATISTICS = "Statistics"
+
+Ends = Annotated[
+    dict[str, float],
+    Meta(extra_json_schema={"required": ["min", "max"], "propertyNames": {"enum": ["min", "max"]}}),
+]
+Baseline = float | Sequence[float] | Mapping[str, float]
 
 
-@frozen(repr=False)
-class Settings:
-    """How lifetimes are read, scored and pooled; what is None comes from the log or the preset."""
+class Settings(msgspec.Struct, frozen=True):
+    """How lifetimes are read, scored and pooled. None stands for the value of the log or of the preset."""
 
-    preset: str = option(
-        STANDARD,
-        "--preset",
-        kinds.text("NAME"),
-        "How to score; `perdure list presets` lists the presets.",
-        decides=False,
-    )
-    measure: str | None = option(
-        None,
-        "--measure",
-        kinds.measure(),
-        "The measure to score, of all tasks or of each (the first declared).",
-        otherwise="log",
-        decides=False,
-    )
+    preset: Annotated[
+        str,
+        Option(
+            "--preset",
+            "How to score; `perdure list presets` lists the presets.",
+            metavar="NAME",
+            words="a text",
+            decides=False,
+        ),
+    ] = STANDARD
+    measure: Annotated[
+        str | None,
+        Option(
+            "--measure",
+            "The measure to score, of all tasks or of each (the first declared).",
+            metavar="NAME|TASK=NAME,…",
+            words="a name, or TASK=NAME for each task, as in pong=reward,battle=units",
+            otherwise="log",
+            decides=False,
+            parse=parse_measure,
+            type=str | Mapping[str, str],
+        ),
+    ] = None
+    """The measure of all tasks. Measures by task are kept in `measures`."""
     prep: Prep | None = None
-    """A preparation in place of the preset's; what is given beside it still counts."""
-    metrics: str | Sequence[str] = option(
-        (),
-        "--metrics",
-        kinds.names("ID|FILE.py..."),
-        "Score only these metrics; a Python file adds the ones it declares.",
-        decides=False,
-    )
+    """A preparation in place of the preset's. Settings that are given as well change it."""
+    metrics: Annotated[
+        str | Sequence[str],
+        Option(
+            "--metrics",
+            "Score only these metrics; a Python file adds the ones it declares.",
+            metavar="ID|FILE.py...",
+            words="a list of texts",
+            decides=False,
+            normalise=read_list,
+            parse=parse_list,
+        ),
+    ] = ()
     """Ids, which restrict what is scored, and Python files, which add to it."""
-    aggregate: Literal["mean", "median"] = option(
-        "mean", "--aggregate", kinds.choice("mean", "median"), "Average over tasks or over pairs.", METRICS
-    )
-    expert_average: Literal["metrics", "time"] = option(
-        "metrics",
-        "--expert-average",
-        kinds.choice("metrics", "time"),
-        "Average the values beside each expert, or the experts' curves first.",
-        METRICS,
-    )
-    learned: Mapping[str, float] = option(
-        {},
-        "--learned",
-        kinds.numbers_in_file(),
-        'JSON {"task": performance} at which it counts as learned.',
-        METRICS,
-        decides=False,
-    )
+    aggregate: Annotated[
+        Literal["mean", "median"], Option("--aggregate", "Average over tasks or over pairs.", METRICS)
+    ] = "mean"
+    expert_average: Annotated[
+        Literal["metrics", "time"],
+        Option("--expert-average", "Average the values beside each expert, or the experts' curves first.", METRICS),
+    ] = "metrics"
+    learned: Annotated[
+        Mapping[str, float],
+        Option(
+            "--learned",
+            'JSON {"task": performance} at which it counts as learned.',
+            METRICS,
+            metavar="FILE",
+            words='a finite number for each task: {"task": 0.8}',
+            decides=False,
+            normalise=fold_names,
+            in_file=True,
+        ),
+    ] = {}
     """Task → the performance, as measured, at which it counts as learned."""
-    variants: Literal["name", "params", "agnostic"] | None = option(
-        None,
-        "--variants",
-        kinds.choice("name", "params", "agnostic", also={"aware": "name"}),
-        "What counts as a task: each name (aware), each parameter set, or no variant.",
-        PREPARATION,
-        otherwise="log",
-        prepares=True,
-    )
-    lower_is_better: bool | None = option(
-        None,
-        "--lower-is-better/--higher-is-better",
-        kinds.yes_no(),
-        "Treat lower values as better, such as for an error or a cost.",
-        PREPARATION,
-        otherwise="log",
-    )
-    scale: Scale | None = option(
-        None,
-        "--scale",
-        kinds.choice("task", "run", "none"),
-        "Scale each task by its own range, all by one, or not at all.",
-        PREPARATION,
-        prepares=True,
-    )
-    bounds: Mapping[str, tuple[float, float]] | None = option(
-        None,
-        "--bounds",
-        kinds.bounds(),
-        'JSON {"task": {"min": …, "max": …}}.',
-        PREPARATION,
-        otherwise="log",
-        prepares=True,
-    )
-    window: Window | None = option(
-        None,
-        "--window",
-        kinds.choice("flat", "hanning", "hamming", "bartlett", "blackman", "none"),
-        "The smoothing window; also hamming, bartlett, blackman, none.",
-        PREPARATION,
-        prepares=True,
-    )
-    width: float | None = option(
-        None,
-        "--width",
-        kinds.width(),
-        "Window length in experiences, or as a share of the block (a fifth).",
-        PREPARATION,
-        prepares=True,
-    )
-    smooth_evaluation: bool | None = option(
-        None,
-        "--smooth-evaluation/--no-smooth-evaluation",
-        kinds.yes_no(),
-        "Smooth evaluations too.",
-        PREPARATION,
-        prepares=True,
-    )
-    clamp: bool | None = option(
-        None,
-        "--clamp/--no-clamp",
-        kinds.yes_no(),
-        "Clip values at the 10th and 90th percentile, or at the bounds.",
-        PREPARATION,
-        prepares=True,
-    )
-    noise: float | None = option(
-        None, "--noise", kinds.number(0, metavar="SD"), "Add noise to the learner's values.", PREPARATION, prepares=True
-    )
-    columns: Mapping[str, str] = option(
-        {},
-        "--column",
-        kinds.named_texts("OURS=THEIRS", "exp_num=episode"),
-        "A column of your own table, e.g. exp_num=episode. Repeatable.",
-        READING,
-        otherwise="log",
-        decides=False,
-    )
-    """Perdure's column name → the name in the file, for tables of one's own."""
-    shape: Literal["long", "wide", "triplets"] | None = option(
-        None,
-        "--shape",
-        kinds.choice("long", "wide", "triplets"),
-        "Layout of a table, if its header does not show it.",
-        READING,
-        otherwise="log",
-    )
-    unverified: bool = option(
-        False,
-        "--unverified/--verified",
-        kinds.yes_no(),
-        "Also score logs that fail their integrity check.",
-        READING,
-    )
-    max_unpacked: float = option(
-        UNPACKED_LIMIT,
-        "--max-unpacked",
-        kinds.number(1, metavar="MIB"),
-        "MiB that a packed file may unpack to (4096).",
-        READING,
-        decides=False,
-    )
-    rows: Literal["evaluated", "learned"] | None = option(
-        None,
-        "--rows",
-        kinds.choice("evaluated", "learned"),
-        "What the rows of a matrix stand for (--transposed: learned).",
-        MATRICES,
-        otherwise="log",
-        also={"--transposed": "learned"},
-    )
-    unit: Unit | None = option(
-        None,
-        "--unit",
-        kinds.choice("percent", "fraction", "raw"),
-        "Unit of accuracies (default: percent if one exceeds 1).",
-        MATRICES,
-        otherwise="log",
-    )
-    as_given: bool = option(
-        False,
-        "--as-given/--no-as-given",
-        kinds.yes_no(),
-        "Treat zeros in a matrix as measured.",
-        MATRICES,
-        otherwise="log",
-    )
-    random_init: Baseline | None = option(
-        None,
-        "--random-init",
-        kinds.baseline("--random-init"),
-        "Accuracy of an untrained learner.",
-        MATRICES,
-        otherwise="log",
-    )
-    joint: Baseline | str | os.PathLike[str] | None = option(
-        None,
-        "--joint",
-        kinds.baseline("--joint", lives=True),
-        "Accuracy of a jointly trained learner, or its lifetimes.",
-        MATRICES,
-        otherwise="log",
-    )
-    group: str | None = option(
-        None,
-        "--group",
-        kinds.text("PATTERN", "a regular expression"),
-        "Group lifetimes by the first bracket of this regular expression in their ids.",
-        STATISTICS,
-        otherwise="log",
-        decides=False,
-    )
-    pool: bool = option(
-        False,
-        "--pool/--no-pool",
-        kinds.yes_no(),
-        "Pool lifetimes of several arguments or folders.",
-        STATISTICS,
-        decides=False,
-    )
-    level: float = option(
-        0.95,
-        "--level",
-        kinds.number(0.5, 0.999),
-        "Confidence level of intervals and verdicts (0.95).",
-        STATISTICS,
-        decides=False,
-    )
-    margins: Mapping[str, float] = option(
-        {},
-        "--margin",
-        kinds.named_numbers("ID=X", "forward_transfer=0.05"),
-        "Margin X to subtract from a threshold. Repeatable.",
-        STATISTICS,
-        decides=False,
-    )
-    measures: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Task → its own measure, by label or by its name without variant; empty where one serves all."""
-    origins: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
-    """Setting → where it was given; what is not in it was given by a caller, or by nobody."""
+    variants: Annotated[
+        Literal["name", "params", "agnostic"] | None,
+        Option(
+            "--variants",
+            "What counts as a task: each name (aware), each parameter set, or no variant.",
+            PREPARATION,
+            otherwise="log",
+            prepares=True,
+            synonyms={"aware": "name"},
+        ),
+    ] = None
+    lower_is_better: Annotated[
+        bool | None,
+        Option(
+            "--lower-is-better/--higher-is-better",
+            "Treat lower values as better, such as for an error or a cost.",
+            PREPARATION,
+            otherwise="log",
+        ),
+    ] = None
+    scale: Annotated[
+        Literal["task", "run", "none"] | None,
+        Option("--scale", "Scale each task by its own range, all by one, or not at all.", PREPARATION, prepares=True),
+    ] = None
+    bounds: Annotated[
+        Mapping[str, tuple[float, float]] | None,
+        Option(
+            "--bounds",
+            'JSON {"task": {"min": …, "max": …}}.',
+            PREPARATION,
+            metavar="FILE",
+            words='two increasing finite numbers for each task: {"task": {"min": 0, "max": 1}}',
+            otherwise="log",
+            prepares=True,
+            normalise=read_bounds,
+            type=Mapping[str, Ends],
+            in_file=True,
+        ),
+    ] = None
+    """Task → the least and the greatest value."""
+    window: Annotated[
+        Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"] | None,
+        Option("--window", "The smoothing window; also hamming, bartlett, blackman, none.", PREPARATION, prepares=True),
+    ] = None
+    width: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Option(
+            "--width",
+            "Window length in experiences, or as a share of the block (a fifth).",
+            PREPARATION,
+            metavar="N",
+            words="a whole number, 1 or more, or a share of the block below 1",
+            prepares=True,
+            normalise=read_width,
+        ),
+    ] = None
+    smooth_evaluation: Annotated[
+        bool | None,
+        Option("--smooth-evaluation/--no-smooth-evaluation", "Smooth evaluations too.", PREPARATION, prepares=True),
+    ] = None
+    clamp: Annotated[
+        bool | None,
+        Option(
+            "--clamp/--no-clamp",
+            "Clip values at the 10th and 90th percentile, or at the bounds.",
+            PREPARATION,
+            prepares=True,
+        ),
+    ] = None
+    noise: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Option("--noise", "Add noise to the learner's values.", PREPARATION, metavar="SD", prepares=True),
+    ] = None
+    columns: Annotated[
+        Mapping[str, str],
+        Option(
+            "--column",
+            "A column of your own table, e.g. exp_num=episode. Repeatable.",
+            READING,
+            metavar="OURS=THEIRS",
+            words="OURS=THEIRS, as in exp_num=episode",
+            otherwise="log",
+            decides=False,
+            parse=parse_pairs,
+        ),
+    ] = {}
+    """Perdure's column name → the name in a table of your own."""
+    shape: Annotated[
+        Literal["long", "wide", "triplets"] | None,
+        Option("--shape", "Layout of a table, if its header does not show it.", READING, otherwise="log"),
+    ] = None
+    unverified: Annotated[
+        bool, Option("--unverified/--verified", "Also score logs that fail their integrity check.", READING)
+    ] = False
+    max_unpacked: Annotated[
+        Annotated[float, Meta(ge=1)],
+        Option(
+            "--max-unpacked",
+            "MiB that a packed file may unpack to (4096).",
+            READING,
+            metavar="MIB",
+            decides=False,
+        ),
+    ] = UNPACKED_LIMIT
+    rows: Annotated[
+        Literal["evaluated", "learned"] | None,
+        Option(
+            "--rows",
+            "What the rows of a matrix stand for (--transposed: learned).",
+            MATRICES,
+            otherwise="log",
+            shortcuts={"--transposed": "learned"},
+        ),
+    ] = None
+    unit: Annotated[
+        Literal["percent", "fraction", "raw"] | None,
+        Option("--unit", "Unit of accuracies (default: percent if one exceeds 1).", MATRICES, otherwise="log"),
+    ] = None
+    as_given: Annotated[
+        bool,
+        Option("--as-given/--no-as-given", "Treat zeros in a matrix as measured.", MATRICES, otherwise="log"),
+    ] = False
+    random_init: Annotated[
+        Baseline | None,
+        Option(
+            "--random-init",
+            "Accuracy of an untrained learner.",
+            MATRICES,
+            metavar="X|X,…|FILE",
+            words="a number, a list of numbers, or a number for each task",
+            otherwise="log",
+            parse=partial(parse_baseline, flag="--random-init"),
+        ),
+    ] = None
+    joint: Annotated[
+        Baseline | str | os.PathLike[str] | None,
+        Option(
+            "--joint",
+            "Accuracy of a jointly trained learner, or its lifetimes.",
+            MATRICES,
+            metavar="X|X,…|FILE|LOG",
+            words="a number, a list of numbers, or a number for each task",
+            otherwise="log",
+            parse=partial(parse_joint, flag="--joint"),
+            type=Baseline,
+        ),
+    ] = None
+    group: Annotated[
+        str | None,
+        Option(
+            "--group",
+            "Group lifetimes by the first bracket of this regular expression in their ids.",
+            STATISTICS,
+            metavar="PATTERN",
+            words="a regular expression",
+            otherwise="log",
+            decides=False,
+        ),
+    ] = None
+    pool: Annotated[
+        bool,
+        Option("--pool/--no-pool", "Pool lifetimes of several arguments or folders.", STATISTICS, decides=False),
+    ] = False
+    level: Annotated[
+        Annotated[float, Meta(ge=0.5, le=0.999)],
+        Option(
+            "--level",
+            "Confidence level of intervals and verdicts (0.95).",
+            STATISTICS,
+            metavar="X",
+            decides=False,
+        ),
+    ] = 0.95
+    margins: Annotated[
+        Mapping[str, Annotated[float, Meta(ge=0)]],
+        Option(
+            "--margin",
+            "Margin X to subtract from a threshold. Repeatable.",
+            STATISTICS,
+            metavar="ID=X",
+            words="ID=X with X of 0 or more, as in forward_transfer=0.05",
+            decides=False,
+            parse=parse_number_pairs,
+        ),
+    ] = {}
+    measures: Mapping[str, str] = {}
+    """Task → its measure, by label or by name without variant. Empty if one measure serves all."""
+    origins: Mapping[str, str] = {}
+    """Setting → where it was given. Settings that are missing here were given by a caller, or not at all."""
 
     def __post_init__(self) -> None:
-        # One name is a list of one, not of its letters.
-        object.__setattr__(self, "metrics", (self.metrics,) if isinstance(self.metrics, str) else tuple(self.metrics))
-        asked: object = self.measure
-        if isinstance(asked, Mapping):
-            object.__setattr__(self, "measures", {task.lower(): name for task, name in asked.items()})
-            object.__setattr__(self, "measure", None)
-        try:
-            OPTIONS["level"].kind.read(self.level)
-        except (TypeError, ValueError):
-            raise PerdureError(f"level is {self.level!r}", f"give {OPTIONS['level'].kind.what}") from None
-        for name, declared in OPTIONS.items():
-            words, value = declared.kind.choices, getattr(self, name)
-            if words and value is not None:
-                if value not in words:
-                    raise UnknownName(name, str(value), words)
-                object.__setattr__(self, name, declared.kind.read(value))  # further words become the first
+        for name, option in OPTIONS.items():
+            value = getattr(self, name)
+            if value is None and _DEFAULTS[name] is None:
+                continue
+            if name == "joint" and isinstance(value, str | os.PathLike):
+                continue  # the lifetimes of a joint learner, which the survey reads
+            try:
+                value = _named_ends(value) if name == "bounds" else value
+                msgspec.structs.force_setattr(self, name, option.read(value))
+            except ValueError:
+                if option.choices and isinstance(value, str):
+                    raise UnknownName(name, value, option.choices) from None
+                of_pairs = "a dict of " if option.parse and get_origin(option.type) is Mapping else ""
+                fix = f"give {of_pairs}{option.expected}"
+                raise PerdureError(f"{name} is {reprlib.repr(value)}", fix) from None
+        measure: object = self.measure
+        if isinstance(measure, Mapping):
+            msgspec.structs.force_setattr(self, "measures", fold_names(measure))
+            msgspec.structs.force_setattr(self, "measure", None)
 
     def __repr__(self) -> str:
-        told = [f"{name}={reprlib.repr(value)}" for name, value in self.given.items()]
-        return f"Settings({', '.join([*told, *(['prep=…'] if self.prep else [])])})"
+        given = [f"{name}={reprlib.repr(value)}" for name, value in self.given.items()]
+        return f"Settings({', '.join([*given, *(['prep=…'] if self.prep else [])])})"
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the settings with some of them changed."""
+        return msgspec.structs.replace(self, **changes)
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The metrics that were asked for by name."""
-        return tuple(one for one in self.metrics if not one.endswith(".py"))
+        return tuple(metric for metric in self.metrics if not metric.endswith(".py"))
 
     @property
     def files(self) -> tuple[str, ...]:
         """The Python files of metrics."""
-        return tuple(one for one in self.metrics if one.endswith(".py"))
+        return tuple(metric for metric in self.metrics if metric.endswith(".py"))
 
     @property
     def given(self) -> dict[str, Any]:
-        """What differs from the defaults."""
-        plain = {one.name: _default(one) for one in dataclasses.fields(self) if one.name in OPTIONS}
-        found = {name: getattr(self, name) for name in OPTIONS}
-        return {name: value for name, value in found.items() if value != plain[name]} | (
-            {"measure": self.measures} if self.measures else {}
-        )
+        """The settings that differ from the defaults."""
+        values = {name: getattr(self, name) for name in OPTIONS}
+        changed = {name: value for name, value in values.items() if value != _DEFAULTS[name]}
+        return {**changed, "measure": self.measures} if self.measures else changed
 
     def prepared(self, prep: Prep) -> Prep:
-        """The preparation `prep`, a preset's, or the one given in its place, with what was given beside it."""
+        """Return `prep`, or the preparation given in its place, changed by the settings that are given."""
         changed = {name: value for name, value in self.given.items() if OPTIONS[name].prepares}
-        return replace(self.prep or prep, **changed)
+        return msgspec.structs.replace(self.prep or prep, **changed)
 
     def reading(self) -> Options:
-        """How logs are to be read."""
+        """Return the options with which logs are read."""
         from perdure.log.read import Options
 
         return Options(
@@ -318,86 +371,102 @@ class Settings:
         )
 
     def sources(self) -> dict[str, str]:
-        """Every setting → where its value comes from."""
+        """Return the source of every setting."""
         given = self.given
         return {
-            name: self.origins.get(name) or ("caller" if name in given else declared.otherwise)
-            for name, declared in OPTIONS.items()
+            name: self.origins.get(name) or ("caller" if name in given else option.otherwise)
+            for name, option in OPTIONS.items()
         }
 
     def as_json(self, prep: Prep) -> dict[str, Any]:
-        """Every setting by the name of its field, with the preparation as it was really done."""
+        """Return every setting by name, with the preparation that was done."""
         steps = msgspec.structs.asdict(prep)
         counted = steps.pop("unit")
-        found = {name: _plain(getattr(self, name)) for name in OPTIONS}
         bounds = {task: {"min": low, "max": high} for task, (low, high) in (prep.bounds or {}).items()}
         return {
-            **found,
+            **{name: getattr(self, name) for name in OPTIONS},
             **steps,
+            "metrics": list(self.metrics),
             "measure": dict(self.measures) or self.measure,
             "bounds": bounds if prep.bounds is not None else None,
             "counted": counted,
         }
 
 
-def _default(one: dataclasses.Field[Any]) -> Any:
-    return one.default if one.default_factory is dataclasses.MISSING else one.default_factory()
+def _named_ends(bounds: Any) -> Any:
+    """Return bounds as files have them, which name the ends of each pair."""
+    if not isinstance(bounds, Mapping):
+        return bounds
+    return {
+        task: dict(zip(("min", "max"), ends, strict=True)) if isinstance(ends, list | tuple) else ends
+        for task, ends in bounds.items()
+    }
+
+
+def _declared(hint: Any) -> Option | None:
+    """Return the option in the annotation of a field, with the type of its values."""
+    base, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    option = next((one for one in metadata if isinstance(one, Option)), None)
+    if option is None or option.type is not None:
+        return option
+    limits = tuple(one for one in metadata if isinstance(one, Meta))
+    kind = Annotated[(base, *limits)] if limits else base
+    if get_origin(base) in (Union, UnionType):
+        kind = reduce(or_, (one for one in get_args(base) if one is not NoneType))
+    return msgspec.structs.replace(option, type=kind)
 
 
 OPTIONS: Mapping[str, Option] = {
-    one.name: one.metadata["option"] for one in dataclasses.fields(Settings) if "option" in one.metadata
+    name: option
+    for name, hint in get_type_hints(Settings, include_extras=True).items()
+    if (option := _declared(hint)) is not None
 }
 """Every setting that can be given, by its key, in the order in which help shows them."""
 
-# A measure may also be given by task, which then stands in `measures`; of choices the further words are taken too.
-_ELSEWHERE = ("measure", *(name for name, declared in OPTIONS.items() if declared.kind.choices))
-Settings.__init__ = held_to_signature("perdure.Settings", but=_ELSEWHERE)(Settings.__init__)  # type: ignore[method-assign]
+_DEFAULTS: Mapping[str, Any] = {
+    field.name: field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+    for field in msgspec.structs.fields(Settings)
+}
 
-UNDECIDING = frozenset(name for name, declared in OPTIONS.items() if not declared.decides)
+UNDECIDING = frozenset(name for name, option in OPTIONS.items() if not option.decides)
 """Settings that may differ between lifetimes that are pooled."""
 
+_NOT_IN_FILES = ("unverified", "max_unpacked")  # the maker of the data does not decide how far it is trusted
 
-_NOT_IN_FILES = ("unverified", "max_unpacked")  # whoever made the data does not decide how far it is trusted
 
-
-def checked(
+def read_settings(
     content: Mapping[str, Any], file: object, lines: Mapping[str, int] | None = None, where: str | None = None
 ) -> dict[str, Any]:
-    """The settings of a file, by key; what is wrong is named with its key, and with its line where that is known.
+    """Return the settings in a file, by key. Name a wrong one with its key, and with its line if that is known.
 
-    A file that lies beside data, or travels with a protocol, may not make Perdure run code.
+    A file that lies beside data, or travels with a protocol, must not make Perdure run code.
     """
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for key, value in content.items():
         try:
-            found[key] = _checked(key, value)
+            settings[key] = _read(key, value)
         except PerdureError as problem:
             raise problem.at(file=file, line=(lines or {}).get(key), where=where) from None
-    return found
+    return settings
 
 
-def _checked(key: str, value: Any) -> Any:
+def _read(key: str, value: Any) -> Any:
     if key not in OPTIONS:
         raise UnknownName("key", key, OPTIONS)
+    option = OPTIONS[key]
     if key in _NOT_IN_FILES:
         raise PerdureError(
             f"{key!r} can only be set on the command line, not in a file beside the data",
-            f"remove it here, and give {OPTIONS[key].flag}",
+            f"remove it here, and give {option.flag}",
         )
     try:
-        found = OPTIONS[key].kind.read(value)
+        # A file may name measures by task as the command line does.
+        setting = option.read_text(value) if key == "measure" and isinstance(value, str) else option.read(value)
     except ValueError:
-        raise PerdureError(f"{key!r} is {value!r}", f"expected {OPTIONS[key].kind.what}") from None
-    files = [one for one in found if one.endswith(".py")] if key == "metrics" else []
-    if files:
+        raise PerdureError(f"{key!r} is {value!r}", f"expected {option.expected}") from None
+    if key == "metrics" and (scripts := [metric for metric in setting if metric.endswith(".py")]):
         raise PerdureError(
-            f"{key!r} names the Python file {files[0]!r}, and a file of settings runs no code",
-            f"name metrics by their ids here, and give the file by {OPTIONS[key].flag}",
+            f"{key!r} names the Python file {scripts[0]!r}, and a file of settings runs no code",
+            f"name metrics by their ids here, and give the file by {option.flag}",
         )
-    return found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+    return setting

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from perdure.errors import UnknownName
 from perdure.frozen import replace
 from perdure.gather.model import Life, Survey
 from perdure.gather.survey import Frame, Source
@@ -36,6 +37,8 @@ def compare(
     from perdure.stats.scenario_types import compare_scenario_types
     from perdure.stats.systems import compare_systems, systems_of
 
+    if paired not in ("auto", "yes", "no"):
+        raise UnknownName("value of paired", str(paired), ("auto", "yes", "no"))
     settings = settings or Settings()
     found = _apart(surveyed(logs, experts, settings), settings.group, as_learners=scenario_types)
     how: dict[str, Any] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.gather.survey import Frame, Source, survey
 from perdure.settings import Settings
@@ -19,4 +18,4 @@ def surveyed(logs: Logs, experts: Source | Sequence[Source] | Frame, settings: S
     """The lifetimes; metrics asked for by name restrict what is shown, not what is tested beside it."""
     if isinstance(logs, Survey):
         return logs
-    return survey(logs, experts, replace(settings, metrics=settings.files))
+    return survey(logs, experts, settings.replace(metrics=settings.files))

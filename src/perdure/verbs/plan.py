@@ -59,6 +59,8 @@ def plan(
     from perdure.stats.power import Beside
 
     settings, each = settings or Settings(), experts_per_task or FEW_EXPERTS
+    if compare not in (None, "paired", "unpaired"):
+        raise UnknownName("comparison", str(compare), ("paired", "unpaired"))
     question: Question = compare or "threshold"
     alpha = round(1 - settings.level, 12) if alpha is None else alpha
     if pilot is None and detect:
@@ -97,7 +99,7 @@ def with_cost(
     *,
     lifetimes: int | None = None,
     experts: int | None = None,
-    pilot: Iterable[str | os.PathLike[str]] = (),
+    pilot: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
     machines: int = 1,
 ) -> Plan:
     """The plan, and what it costs to run it as a protocol: as many lifetimes as it asks for, unless they are given.
@@ -114,6 +116,7 @@ def with_cost(
     jobs = Jobs(one.with_experts(one.experts if experts is None else experts))
     lives, beside = [job.experiences for job in jobs.lives], [job.experiences for job in jobs.experts]
     longest = max([*lives, *beside], default=0)
+    pilot = (pilot,) if isinstance(pilot, str | os.PathLike) else pilot
     cost = Cost(len(lives), len(beside), sum(lives), sum(beside), pace_of(pilot), machines, longest)
     return replace(plan, cost=cost)
 

@@ -109,7 +109,7 @@ class MetricsReport:
         return wanted == "both" or name.endswith(wanted)
 
     def _prepared(self) -> Curves:
-        settings = Settings(**{**_fields(self.settings), "noise": self._noise}) if self._noise else self.settings
+        settings = self.settings.replace(noise=self._noise) if self._noise else self.settings
         prep = prepared(settings, preset(_PRESET))
         return curves(self._lifetime, prep, self._experts, measure=self.perf_measure, direction="higher")
 
@@ -290,7 +290,3 @@ def _aggregate(values: Sequence[float | None], how: str) -> float | None:
     if how == "median":
         return known[middle] if len(known) % 2 else (known[middle - 1] + known[middle]) / 2
     return math.fsum(known) / len(known)
-
-
-def _fields(settings: Settings) -> dict[str, Any]:
-    return {name: value for name, value in vars(settings).items() if not name.startswith("_")}

@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from perdure import files
-from perdure.arguments import held_to_signature
 from perdure.errors import LogError, PerdureError, RecordError, message_of
 from perdure.log.manifest import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
 from perdure.log.model import STANDARD_COLUMNS, Direction, Role
@@ -60,7 +59,6 @@ class Journal:
     `mlflow:URI`, `wandb:PROJECT` (offline) or `aim:REPOSITORY`.
     """
 
-    @held_to_signature("perdure.Journal", RecordError)
     def __init__(
         self,
         into: str | os.PathLike[str],

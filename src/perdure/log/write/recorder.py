@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from perdure.arguments import held_to_signature
 from perdure.errors import RecordError
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ class Recorder:
     A block lasts while mode and task stay the same; `begin` opens one of the same kind anew.
     """
 
-    @held_to_signature("perdure.Recorder", RecordError)
     def __init__(self, journal: Journal) -> None:
         self._journal = weakref.proxy(journal)  # whoever keeps recorders by journal keeps no journal open
         self._block = -1

@@ -99,6 +99,8 @@ def metric(
     Of the formula's docstring the first line says what the number means, and may end with its initials in brackets;
     a paragraph `$$…$$` writes it as LaTeX, and one that begins with `Weakness:` says what misleads it.
     """
+    if better not in ("higher", "lower"):
+        raise UnknownName("value of better", better, ("higher", "lower"))
 
     def declared(formula: Callable[..., float | Value]) -> Metric:
         called = name or str(getattr(formula, "__name__", "metric"))

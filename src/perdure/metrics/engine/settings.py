@@ -1,24 +1,25 @@
-"""Settings settled: what files beside the data say, and what a preset takes."""
+"""Settings from files beside the data, and the preparation that they make with a preset."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from perdure import files
 from perdure.curves.model import Prep
 from perdure.errors import LogError, MetricError, PerdureError, UnknownName
-from perdure.frozen import frozen
 from perdure.log.places import PROTOCOL
 from perdure.log.read import find, locate
 from perdure.metrics.engine.declare import METRICS, Preset
 from perdure.metrics.matrix.cells import reads_matrix
-from perdure.settings import OPTIONS, Settings, checked
+from perdure.settings import OPTIONS, Settings, read_settings
 
 __all__ = ["FILE", "Settings", "prepared", "settings_for"]
 
@@ -26,7 +27,7 @@ FILE = "perdure.toml"
 
 
 def prepared(settings: Settings, preset: Preset) -> Prep:
-    """How curves are prepared under `preset`; a setting that it fixes or cannot use is refused with the reason."""
+    """Return the preparation of curves under `preset`. Refuse a setting that it fixes or cannot use."""
     given = settings.given
     for name, why in preset.fixes.items():
         if name in given:
@@ -48,105 +49,100 @@ def prepared(settings: Settings, preset: Preset) -> Prep:
 
 
 def settings_for(
-    logs: Iterable[str | os.PathLike[str]], given: Mapping[str, Any] | None = None, *, source: str = "caller"
+    logs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    given: Mapping[str, Any] | None = None,
+    *,
+    source: str = "caller",
 ) -> Settings:
-    """How the lifetimes at or below `logs` are scored.
+    """Return the settings with which the lifetimes at or below `logs` are scored.
 
-    First wins: what is `given`, `perdure.toml` beside the data, `[score]` of the protocol in a run folder, the
-    log, the preset. Of several files above a lifetime the nearest counts, none from above the argument.
-    Lifetimes that would be scored differently are refused, unless what differs is given.
+    First wins: `given`, `perdure.toml` beside the data, `[score]` of the protocol in a run folder, the log, the
+    preset. Of several files above a lifetime the nearest counts, none from above the argument. Lifetimes that would
+    be scored differently are refused, unless the setting that differs is given.
+
+    Parameters
+    ----------
+    logs
+        A log, or several.
+    given
+        Settings by name.
+    source
+        The name under which outputs list the source of `given`.
     """
     given = dict(given or {})
-    known = [one.name for one in fields(Settings)]
     for name in given:
-        if name not in known:
-            raise UnknownName("setting", name, known)
-    found: dict[_Files, Path] = {}
-    for log in logs:
-        for speaking, path in _files_of(log):
-            found.setdefault(speaking, path)
-    layers = [(speaking.settings(), path) for speaking, path in found.items()] or [({}, Path())]
-    first, where = layers[0]
-    for other, path in layers[1:]:
-        _refuse_unlike(first, where, other, path, given)
-    values = _by_ids({name: one.value for name, one in first.items()} | given)
-    origins = {name: one.source for name, one in first.items()} | dict.fromkeys(given, source)
-    return Settings(**values, origins=origins)
+        if name not in Settings.__struct_fields__:
+            raise UnknownName("setting", name, Settings.__struct_fields__)
+    lifetimes: dict[tuple[Path | None, Path | None], Path] = {}
+    for log in (logs,) if isinstance(logs, str | os.PathLike) else logs:
+        for settings_files, lifetime in _files_of(log):
+            lifetimes.setdefault(settings_files, lifetime)
+    layers = [(_read_files(*settings_files), lifetime) for settings_files, lifetime in lifetimes.items()]
+    first, place = layers[0] if layers else ({}, Path())
+    for other, other_place in layers[1:]:
+        _refuse_difference(first, place, other, other_place, given)
+    settings = Settings(
+        **{name: setting.value for name, setting in first.items()} | given,
+        origins={name: setting.source for name, setting in first.items()} | dict.fromkeys(given, source),
+    )
+    return settings.replace(  # outputs name metrics by their ids
+        metrics=tuple(METRICS.canonical(metric) for metric in settings.metrics),
+        margins={METRICS.canonical(metric): margin for metric, margin in settings.margins.items()},
+    )
 
 
-def _by_ids(values: dict[str, Any]) -> dict[str, Any]:
-    """The values with metrics by the ids that outputs use, however they were asked for."""
-    if "metrics" in values:
-        values["metrics"] = tuple(METRICS.canonical(one) for one in values["metrics"])
-    if "margins" in values:
-        values["margins"] = {METRICS.canonical(name): margin for name, margin in values["margins"].items()}
-    return values
-
-
-@frozen
-class _Said:
-    """A value, and where it was said."""
+class _FileSetting(msgspec.Struct, frozen=True):
+    """A value and the file that gives it."""
 
     value: Any
     source: str
     file: Path
 
 
-@frozen
-class _Files:
-    """What speaks of a lifetime beside its log."""
-
-    beside: Path | None
-    protocol: Path | None
-
-    def settings(self) -> dict[str, _Said]:
-        """By name; what lies beside the data comes before the protocol."""
-        read: tuple[tuple[Path | None, str, Callable[[Path], dict[str, Any]]], ...] = (
-            (self.protocol, "protocol", _of_protocol),
-            (self.beside, FILE, _of_toml),
-        )
-        return {
-            name: _Said(value, source, file)
-            for file, source, read_one in read
-            if file is not None
-            for name, value in read_one(file).items()
-        }
+def _read_files(beside: Path | None, protocol: Path | None) -> dict[str, _FileSetting]:
+    """Return the settings in the files of a lifetime. A file beside the data comes before the protocol."""
+    settings: dict[str, _FileSetting] = {}
+    if protocol is not None:
+        settings |= {key: _FileSetting(value, "protocol", protocol) for key, value in _read_protocol(protocol).items()}
+    if beside is not None:
+        settings |= {key: _FileSetting(value, FILE, beside) for key, value in _read_toml(beside).items()}
+    return settings
 
 
-def _files_of(log: str | os.PathLike[str]) -> Iterator[tuple[_Files, Path]]:
-    """The files that speak of each lifetime at or below `log`; what cannot be found is said when it is read."""
+def _files_of(log: str | os.PathLike[str]) -> Iterator[tuple[tuple[Path | None, Path | None], Path]]:
+    """Yield `perdure.toml` and the protocol of each lifetime at or below `log`. Missing logs are reported later."""
     try:
         place = locate(log)
-        lives = list(find(place)) or [place]
+        lifetimes = list(find(place)) or [place]
     except LogError:
         return
-    there, resolved = cache(_there), cache(Path.resolve)  # many lives share their folders
+    exists, resolved = cache(_is_settings_file), cache(Path.resolve)  # many lifetimes share their folders
     top = place if place.is_dir() else place.parent
 
     @cache
     def beside(folder: Path) -> Path | None:
         above = (one for one in (folder, *folder.parents) if one == top or top in one.parents)
-        return next((one / FILE for one in above if there(one / FILE)), None)
+        return next((one / FILE for one in above if exists(one / FILE)), None)
 
     @cache
     def protocol(folder: Path) -> Path | None:
-        runs = (one.parent / PROTOCOL for one in (folder, *folder.parents) if _of_a_run(one))
-        return next(filter(there, runs), None)
+        runs = (one.parent / PROTOCOL for one in (folder, *folder.parents) if _is_in_run(one))
+        return next(filter(exists, runs), None)
 
-    for path in lives:
-        # No link was followed below a folder, so a life is where its parent is.
+    for path in lifetimes:
+        # No link was followed below a folder, so a lifetime is in the folder of its parent.
         holder = resolved(path.parent) if path != place else resolved(path).parent
         own = path / FILE
-        yield _Files(own if there(own) else beside(path.parent), protocol(holder)), path
+        yield (own if exists(own) else beside(path.parent), protocol(holder)), path
 
 
-def _of_a_run(folder: Path) -> bool:
-    """Whether a folder is where a run keeps its lives, or the experts beside them."""
+def _is_in_run(folder: Path) -> bool:
+    """Return whether a run keeps its lifetimes, or its experts, in `folder`."""
     return folder.name == "lives" or (folder.name == "experts" and (folder.parent / "lives").is_dir())
 
 
-def _there(file: Path) -> bool:
-    """Whether there is a file of settings; what stands there and cannot be read as one is refused."""
+def _is_settings_file(file: Path) -> bool:
+    """Return whether `file` exists. Refuse anything that is not a regular file."""
     if not os.path.lexists(file):
         return False
     if not file.is_file():
@@ -154,43 +150,45 @@ def _there(file: Path) -> bool:
     return True
 
 
-def _refuse_unlike(
-    first: Mapping[str, _Said], where: Path, other: Mapping[str, _Said], path: Path, given: Mapping[str, Any]
+def _refuse_difference(
+    first: Mapping[str, _FileSetting],
+    place: Path,
+    other: Mapping[str, _FileSetting],
+    other_place: Path,
+    given: Mapping[str, Any],
 ) -> None:
     for name in dict.fromkeys((*first, *other)):
-        one, two = first.get(name), other.get(name)
-        if name in given or (one and two and one.value == two.value):
+        ours, theirs = first.get(name), other.get(name)
+        if name in given or (ours and theirs and ours.value == theirs.value):
             continue
-        said = [
-            f"{place} has {name} = {it.value!r} from {it.file}" if it else f"no file says it of {place}"
-            for it, place in ((one, where), (two, path))
+        sides = [
+            f"{where} has {name} = {setting.value!r} from {setting.file}" if setting else f"no file says it of {where}"
+            for setting, where in ((ours, place), (theirs, other_place))
         ]
         raise PerdureError(
-            " and ".join(said),
+            " and ".join(sides),
             f"lifetimes are scored one way at a time: give {OPTIONS[name].flag}, or score them apart",
             where=name,
         )
 
 
-def _of_toml(file: Path) -> dict[str, Any]:
-    import tomllib  # few have such a file
-
+def _read_toml(file: Path) -> dict[str, Any]:
     try:
         text = _text(file)
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as problem:  # also of numbers of thousands of digits
         what, line = files.toml_fault(problem)
         raise PerdureError(f"not TOML: {what}", "repair it, or move it away", file=file, line=line) from problem
-    return checked(content, file, _lines(text, content))
+    return read_settings(content, file, _lines(text, content))
 
 
-def _of_protocol(file: Path) -> dict[str, Any]:
+def _read_protocol(file: Path) -> dict[str, Any]:
     try:
         content = files.parse_json(_text(file))
     except ValueError as problem:
         raise PerdureError(f"not JSON: {problem}", "restore it from a copy", file=file) from problem
     score = content.get("score", {}) if isinstance(content, Mapping) else {}
-    return checked(score if isinstance(score, Mapping) else {"score": score}, file, where="[score]")
+    return read_settings(score if isinstance(score, Mapping) else {"score": score}, file, where="[score]")
 
 
 def _text(file: Path) -> str:
@@ -205,7 +203,7 @@ def _text(file: Path) -> str:
 
 
 def _lines(text: str, keys: Iterable[str]) -> dict[str, int]:
-    """Key → the line on which it first stands, as a key or as the name of a table."""
+    """Return the first line of each key, as a key or as the name of a table."""
     found: dict[str, int] = {}
     for key in keys:
         quoted = rf"""["']?{re.escape(key)}["']?"""
