@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from perdure.errors import LogError
 from perdure.lazy import pl
-from perdure.log.facts import Facts, scenario_of
 from perdure.log.model import EXPERIENCE_STATUSES, Passage
-from perdure.log.parameters import ParameterTable, table_of
+from perdure.log.parameters import ParameterTable, parameters, table_of
 from perdure.log.variants import Settled, names, settle, task_of
 from perdure.scenario import variants as whose
-from perdure.scenario.model import Scenario, Task
+from perdure.scenario.model import Block, Mode, Scenario, Subtype, Task
+from perdure.scenario.parameters import same_value
 
 if TYPE_CHECKING:
     from perdure.log.model import Lifetime
@@ -29,6 +30,7 @@ __all__ = [
     "passage",
 ]
 
+_MODES: dict[str, Mode] = {"train": "learn", "test": "evaluate"}
 _COMPLETE = EXPERIENCE_STATUSES.index("complete")
 
 
@@ -95,9 +97,9 @@ def passage(
         labels = labels.filter(pl.Series(counts))
     row_starts = boundaries(rows)
     values, starts = _averaged(rows, raw, row_starts)
-    facts = Facts.of(rows, labels, row_starts)
+    facts = _BlockFacts.of(rows, labels, row_starts)
     noise = {} if facts.plain else settled.noise if variants == "params" and settled else _noise(lifetime)
-    scenario = scenario_of(lifetime, facts, np.diff(starts), noise, tasks, as_one=variants == "agnostic")
+    scenario = _scenario_of(lifetime, facts, np.diff(starts), noise, tasks, as_one=variants == "agnostic")
     measures = {} if isinstance(measure, str) else _by_task(lifetime, scenario, own[row_starts[:-1]].tolist())
     return Passage(
         scenario=scenario,
@@ -217,3 +219,66 @@ def _notes(lifetime: Lifetime) -> Iterator[str]:
                 f"{label} holds {len(found.sets)} parameter sets, each constant within its blocks, and is scored as "
                 "one task; --variants params takes each for a task of its own"
             )
+
+
+# --- the scenario of a log -----------------------------------------------------------------------
+
+
+class _BlockFacts(msgspec.Struct, frozen=True):
+    """What each block's first row says, and the parameters of its last."""
+
+    kinds: list[str]
+    tasks: list[str]
+    subtypes: list[Subtype]
+    numbers: list[int]
+    first: list[str | None]
+    last: list[str | None]
+    labels: list[str]
+    """The tasks as logged."""
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame, labels: pl.Series, row_starts: npt.NDArray[np.int64]) -> _BlockFacts:
+        first, last = row_starts[:-1].tolist(), (row_starts[1:] - 1).tolist()
+        names = ("block_type", "task_name", "block_subtype", "block_num", "task_params")
+        kinds, tasks, subtypes, numbers, texts = (rows.get_column(name)[first].to_list() for name in names)
+        ends = rows.get_column("task_params")[last].to_list()
+        return cls(kinds, tasks, subtypes, numbers, texts, ends, labels[first].to_list())
+
+    @property
+    def plain(self) -> bool:
+        """Whether every label has, as far as its blocks begin and end, one text of parameters."""
+        texts = {(label, text) for label, text in zip(self.labels, self.first, strict=True)}
+        return self.first == self.last and len(texts) == len(set(self.labels))
+
+
+def _scenario_of(
+    lifetime: Lifetime,
+    facts: _BlockFacts,
+    lengths: npt.NDArray[np.int64],
+    noise: Mapping[str, frozenset[str]],
+    tasks: Mapping[str, Task],
+    *,
+    as_one: bool,
+) -> Scenario:
+    """The blocks as scored; `as_one`: variants are one task, and each block remembers which it was."""
+    params = [
+        _params(first, last, noise.get(label, frozenset()))
+        for first, last, label in zip(facts.first, facts.last, facts.labels, strict=True)
+    ]
+    blocks = [
+        Block(_MODES[kind], task, length, found, subtype, number, label.lower() if as_one and label != task else "")
+        for kind, task, length, found, subtype, number, label in zip(
+            facts.kinds, facts.tasks, lengths.tolist(), params, facts.subtypes, facts.numbers, facts.labels, strict=True
+        )
+    ]
+    described = (tasks.get(task) or task_of(lifetime, task) for task in dict.fromkeys(facts.tasks))
+    return Scenario.of(lifetime.id, blocks, described, info=lifetime.info)
+
+
+def _params(first: str | None, last: str | None, noise: frozenset[str]) -> dict[str, Any]:
+    """A block's parameters: those that its first and its last row share, without noise."""
+    found = parameters(first)
+    if first != last:
+        ends = parameters(last)
+        found = {name: value for name, value in found.items() if name in ends and same_value(value, ends[name])}
+    return {name: value for name, value in found.items() if name not in noise} if noise else found

@@ -5,8 +5,6 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from perdure.errors import LogError
 from perdure.log.blocks import in_order
 from perdure.log.cells import folded
@@ -30,23 +28,21 @@ def require(truth: bool, message: str) -> None:
 def check_reader(reader: Reader, path: Path, *, options: Options = _DEFAULTS) -> None:
     """Hold a reader to its contract, on a log at `path` that it should be able to read.
 
-    The log is read twice, without a cache; an empty folder and a file that does not exist are tried
-    as well.
+    The log is read twice. An empty folder and a file that does not exist are tried as well.
     """
     path = Path(path)
     name = _check_attributes(reader)
     _check_recognition(reader, path, name)
-    plain = replace(options)
     before = _contents(path)
-    first = reader.read(path, plain)
-    second = reader.read(path, plain)
-    require(_contents(path) == before, f"{name}: read changed files at {path} though options.cache is False")
+    first = reader.read(path, options)
+    second = reader.read(path, options)
+    require(_contents(path) == before, f"{name}: read changed files at {path}; a reader must not write")
     _check_lifetime(first, name)
     require(
         first.experiences.equals(second.experiences) and dict(first.measures) == dict(second.measures),
         f"{name}: reading {path} twice gave two different lifetimes",
     )
-    _check_missing(reader, path, plain, name)
+    _check_missing(reader, path, options, name)
 
 
 def _check_attributes(reader: Reader) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -21,6 +23,7 @@ __all__ = [
     "Reader",
     "ReaderOfFiles",
     "ReaderOfMany",
+    "SeveralLifetimes",
     "find",
     "holds_experts",
     "lifetimes",
@@ -56,6 +59,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 _DEFAULTS = Options()
+_SHOWN = 4  # names in a message
 
 
 @runtime_checkable
@@ -99,6 +103,38 @@ class ReaderOfFiles(Reader, Protocol):
     def claims(self, path: Path, options: Options) -> bool:
         """Whether a file that is recognised, and that nobody named, is a log of this kind by its header."""
         ...
+
+
+_Kind = TypeVar("_Kind", bound=Lifetime)
+
+
+class SeveralLifetimes(ABC, Generic[_Kind]):
+    """Base of readers of files that may hold several lifetimes."""
+
+    @abstractmethod
+    def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[_Kind]:
+        """Yield the lifetimes at `path`, or of one piece of it."""
+
+    def read(self, path: Path, options: Options) -> _Kind:
+        """Return the lifetime of a file that holds one."""
+        found = list(islice(self.lifetimes(path, options), _SHOWN + 1))
+        if len(found) == 1:
+            return found[0]
+        count = str(len(found)) if len(found) <= _SHOWN else f"more than {_SHOWN}"
+        shown = ", ".join(lifetime.inside for lifetime in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+        raise LogError(
+            f"{count} lifetimes in it ({shown}), where one was asked for",
+            "perdure.log.read.lifetimes gives each of them, and every verb that scores takes them all",
+            file=path,
+        )
+
+    def parts(self, path: Path, options: Options) -> Sequence[str]:  # noqa: ARG002 - most are too small to be divided
+        """Return the name of the only piece."""
+        return ("all",)
+
+    def holds_experts(self, path: Path, options: Options) -> bool:  # noqa: ARG002
+        """Return False, because most files have no roles."""
+        return False
 
 
 READERS: Registry[Reader] = Registry("reader", "perdure.readers")

@@ -100,7 +100,7 @@ def test_a_stack_is_several_lifetimes_all_one_way_round(tmp_path: Path, kind: st
         np.testing.assert_array_equal(life.matrix.after, cells)  # type: ignore[attr-defined]
     assert "as in" in found[0].notes[0]
     assert "stack" in found[0].notes[0]
-    with pytest.raises(LogError, match="3 matrices, one lifetime each"):
+    with pytest.raises(LogError, match=r"3 lifetimes in it \(0, 1, 2\), where one was asked for"):
         read(path)
 
 

@@ -21,7 +21,7 @@ from perdure.errors import LogError, nearest
 from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime, Role
 from perdure.log.places import as_text
-from perdure.log.read import Options
+from perdure.log.read import Options, SeveralLifetimes
 from perdure.log.rows import unreadable
 
 __all__ = ["BULK", "IDENTITY", "KEY", "ROW_GROUP", "SUFFIX", "BulkHeader", "BulkLifetime", "part_name", "seal"]
@@ -73,7 +73,7 @@ class BulkHeader(msgspec.Struct, frozen=True, kw_only=True):
     """Checksum of the file with this field blank. It must be the last field, because `seal` looks for the last one."""
 
 
-class _BulkReader:
+class _BulkReader(SeveralLifetimes[Lifetime]):
     name = "bulk"
     summary = f"a {SUFFIX} file, or a folder of part-*{SUFFIX}, that perdure.write_lives wrote: many lifetimes in one"
 
@@ -82,16 +82,6 @@ class _BulkReader:
         file = next(iter(sorted(path.glob(f"part-*{SUFFIX}"))), path) if path.is_dir() else path
         footer = _read_footer(file) if file.suffix.lower() == SUFFIX else None
         return footer is not None and KEY.encode() in footer[1]
-
-    def read(self, path: Path, options: Options) -> Lifetime:
-        """Return the lifetime of a file that holds one."""
-        parts = _open_parts(path, options)
-        count = sum(len(part.header.lifetimes) for part in parts)
-        if count != 1:
-            raise LogError(
-                f"holds {count} lifetimes, and one was asked for", "score the file to see them all", file=path
-            )
-        return next(parts[0].lifetimes(options, 0, 1))
 
     def parts(self, path: Path, options: Options) -> Sequence[str]:
         """Return names of pieces of whole lifetimes: `file:first-last`."""

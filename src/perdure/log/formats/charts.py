@@ -15,13 +15,11 @@ from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats import packed
-from perdure.log.formats.column_names import table_shape
 from perdure.log.formats.mlflow import settled
-from perdure.log.formats.runs import Row, Scalar, in_rows
-from perdure.log.formats.table import rows_lifetimes
+from perdure.log.formats.runs import Row, Scalar, in_rows, run_lifetimes
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
-from perdure.log.read import Options
+from perdure.log.read import Options, SeveralLifetimes
 from perdure.log.rows import Table
 
 __all__ = ["CHARTS"]
@@ -32,7 +30,7 @@ _SAMPLED = "the CSV of a chart holds a sample of a long run; its offline folder 
 _LARGEST = 2.0**63
 
 
-class _Charts:
+class _Charts(SeveralLifetimes[Lifetime]):
     name = "charts"
     summary = (
         "the CSV of a chart of Weights & Biases (Step, RUN - METRIC, RUN - METRIC__MIN, …), or MLflow's metrics.csv "
@@ -46,21 +44,6 @@ class _Charts:
         header = packed.first_line(path) or []
         return set(header) == _MLFLOW or bool(_curves(header))
 
-    def read(self, path: Path, options: Options) -> Lifetime:
-        """The lifetime of its only run; LogError where it holds several."""
-        found = list(self.lifetimes(path, options))
-        if len(found) != 1:
-            raise LogError(f"{len(found)} runs in it, where one was asked for", "every verb takes them all", file=path)
-        return found[0]
-
-    def parts(self, path: Path, options: Options) -> Sequence[str]:  # noqa: ARG002 - a chart is small
-        """One piece."""
-        return ("all",)
-
-    def holds_experts(self, path: Path, options: Options) -> bool:  # noqa: ARG002 - nothing in it says so
-        """No run in it is said to be an expert."""
-        return False
-
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:  # noqa: ARG002
         """A lifetime per run, by its tags."""
         notes: list[str] = []
@@ -72,10 +55,8 @@ class _Charts:
         sampled = set(table.rows.columns) != _MLFLOW
         runs = _of_wandb(table) if sampled else _of_mlflow(table)
         for run, rows in runs.items():
-            frame = pl.DataFrame(rows, infer_schema_length=None)
-            here = options if table_shape(frame.columns, options) else replace(options, shape="tagged")
-            for one in rows_lifetimes(frame, path, here, notes, name=f"{as_text(packed.stem(path))}#{run}"):
-                yield replace(one, inside=run, notes=(*one.notes, *((_SAMPLED,) if sampled else ())))
+            for one in run_lifetimes(rows, path, options, f"{as_text(packed.stem(path))}#{run}"):
+                yield replace(one, inside=run, notes=(*notes, *one.notes, *((_SAMPLED,) if sampled else ())))
 
 
 def _curves(header: Sequence[str]) -> list[str]:
@@ -109,13 +90,7 @@ def _of_mlflow(table: Table) -> dict[str, list[Row]]:
             raise table.refusal(at, f"step {step}", "expected a whole number")
         runs.setdefault(run, []).append(Scalar(tag, int(step), value, moment or 0.0))
     ordered = {run: sorted(found, key=lambda one: one.moment or 0.0) for run, found in runs.items()}
-    # A row has every tag of its run, so that the first ones decide no column's kind.
-    rows = {run: list(in_rows(settled(found))) for run, found in ordered.items()}
-    return {run: [{**dict.fromkeys(_tags(one)), **row} for row in one] for run, one in rows.items()}
-
-
-def _tags(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(tag for row in rows for tag in row))
+    return {run: list(in_rows(settled(found))) for run, found in ordered.items()}
 
 
 CHARTS = _Charts()

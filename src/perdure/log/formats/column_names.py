@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +13,6 @@ from typing import Literal
 import msgspec
 
 from perdure.errors import LogError, closest, nearest
-from perdure.log.formats.tags import TAG_COLUMNS, tags_of
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options
 from perdure.words import some
@@ -23,16 +22,45 @@ __all__ = [
     "IDENTITY",
     "NEEDED",
     "STEPS",
-    "Layout",
     "Shape",
+    "TableLayout",
+    "Tag",
     "is_bookkeeping",
     "layout",
     "offer",
     "plain",
     "table_shape",
+    "tags_of",
 ]
 
 Shape = Literal["long", "wide", "triplets", "tagged"]
+
+Mode = Literal["learn", "evaluate"]
+
+TAG_COLUMNS: tuple[Mode, Mode] = ("learn", "evaluate")
+"""What a pattern of tags is given as: `--column evaluate=eval/{task}/{measure}`."""
+
+MODES: Mapping[str, Mode] = {
+    **dict.fromkeys(("train", "training", "learn", "learning"), "learn"),
+    **dict.fromkeys(("eval", "evaluate", "evaluation", "test", "testing", "val", "valid", "validation"), "evaluate"),
+}
+
+_MODE = rf"(?P<mode>{'|'.join(MODES)})"
+# Whole tags, the first that fits; a task or a measure has no slash in it unless its pattern is the last to be tried.
+_PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?P<measure>Top1_Acc_Exp)/(?P<mode>eval)_phase/test_stream/(?:Task\d+/)?Exp0*(?P<number>\d+)",  # Avalanche
+        r"RESULT_(?P<measure>class_acc)_(?P<number>\d+)",  # Mammoth, on W&B
+        rf"{_MODE}/(?P<task>[^/]+)/(?P<measure>[^/]+)",
+        rf"(?P<task>[^/]+)/{_MODE}/(?P<measure>[^/]+)",
+        rf"{_MODE}_(?P<measure>[^/]+)/(?P<task>[^/]+)",  # CORA: eval_reward/0
+        rf"(?P<measure>[^/]+)/{_MODE}/(?P<task>[^/]+)",
+    )
+)
+_CALLED = {"Top1_Acc_Exp": "accuracy", "class_acc": "accuracy"}
+"""What a tool's own name of a measure means; by it the unit is known."""
+_HOLE = re.compile(r"\{(task|measure)\}")
 
 IDENTITY: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -117,7 +145,7 @@ def is_bookkeeping(name: str) -> bool:
     return plain(name) in _BOOKKEEPING or _INDEX.fullmatch(name) is not None
 
 
-class Layout(msgspec.Struct, frozen=True):
+class TableLayout(msgspec.Struct, frozen=True):
     """How a header is understood: its shape, and which of the file's columns each of ours is."""
 
     shape: Shape
@@ -161,7 +189,7 @@ def table_shape(header: Sequence[str], options: Options) -> Shape | None:
     return "tagged" if tags_of(header, options.columns) else None
 
 
-def layout(header: Sequence[str], path: Path, options: Options) -> Layout:
+def layout(header: Sequence[str], path: Path, options: Options) -> TableLayout:
     """The columns under our names; one that ours displaces is kept as `<name>_in_file`.
 
     LogError where a mapping names a column that is not there, or two columns would have one name.
@@ -187,7 +215,7 @@ def layout(header: Sequence[str], path: Path, options: Options) -> Layout:
     sources = [*mapping.values(), *(name for name in header if name not in used)]
     # The first measure is the one that is scored: what a user mapped comes first, then the file's order.
     pairs = tuple(zip(taken, sources, strict=True))
-    return Layout(shape, pairs, tuple(name for name in IDENTITY if name in mapping), tuple(notes))
+    return TableLayout(shape, pairs, tuple(name for name in IDENTITY if name in mapping), tuple(notes))
 
 
 def _understood(header: Sequence[str], ours: str, names: Sequence[str], used: set[str], notes: list[str]) -> str | None:
@@ -211,3 +239,55 @@ def offer(name: str, present: Sequence[str]) -> str:
     """The nearest column, and all there are."""
     found = f" (found: {some(present)})" if closest(name, present) else ""
     return f"{nearest(name, present)}{found}"
+
+
+# --- tags: the names that trackers give to scalars -----------------------------------------------
+
+
+class Tag(msgspec.Struct, frozen=True):
+    """What a tag says."""
+
+    mode: Mode
+    task: str | None
+    """None where a pattern of one's own does not say: then there is one task, called as its run is."""
+    measure: str
+    number: int | None = None
+    """Of an experience, in the order of learning, where the tool counts them."""
+
+
+def tags_of(names: Iterable[str], given: Mapping[str, str]) -> dict[str, Tag]:
+    """The names that are tags and what each says, by patterns of one's own in `given`, else by known ones."""
+    return {name: tag for name in names if (tag := _tag_of(name, given)) is not None}
+
+
+def _tag_of(name: str, given: Mapping[str, str]) -> Tag | None:
+    """What a tag says; None where it names no task."""
+    own = [(mode, given[mode]) for mode in TAG_COLUMNS if mode in given]
+    if own:
+        return next((tag for mode, pattern in own if (tag := _by(mode, pattern, name))), None)
+    for pattern in _PATTERNS:
+        if found := pattern.fullmatch(name.strip()):
+            said = found.groupdict()
+            number = int(said["number"]) if said.get("number") and len(said["number"]) < 10 else None
+            task = said.get("task") or (None if number is None else str(number))
+            if task is None:
+                return None
+            mode, measure = MODES[(said.get("mode") or "eval").lower()], said["measure"]
+            return Tag(mode, task.lower(), _CALLED.get(measure, measure), number)
+    return None
+
+
+def _by(mode: Mode, pattern: str, name: str) -> Tag | None:
+    """What a tag says by a pattern of one's own, in which {task} and {measure} stand for any text."""
+    parts = _HOLE.split(pattern)
+    found = re.fullmatch(
+        "".join(f"(?P<{part}>.+)" if at % 2 else re.escape(part) for at, part in enumerate(parts))
+        if len(set(parts[1::2])) == len(parts[1::2])
+        else re.escape(pattern),
+        name,
+    )
+    if not found:
+        return None
+    said = found.groupdict()
+    task = said.get("task")
+    return Tag(mode, task.lower() if task else None, said.get("measure") or "value")

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from perdure import files
 from perdure.errors import LogError, NotALog
-from perdure.log.model import Direction
 from perdure.log.places import as_text
 from perdure.log.read import Options
 
@@ -88,10 +87,7 @@ class _Evaluations:
                 cells[task][column] = values.get(chosen[task], np.nan)
         others = {task: cells[task] for task in cells if task not in tasks}
         matrix = matrix_of_cells(np.array([cells[task] for task in tasks]), tasks, options.unit, str(path), others)
-        made = lifetime_of(matrix, as_text(path.absolute().name), path)
-        if options.measure:
-            measures: dict[str, Direction] = {options.measure: "higher"}
-            made = replace(made, measures=measures, experiences=made.experiences.rename({"accuracy": options.measure}))
+        made = lifetime_of(matrix, as_text(path.absolute().name), path, options.measure or "accuracy")
         models = dict.fromkeys(one.model for one in scores if one.model)
         used = dict.fromkeys(chosen.values())
         notes = (f"scores by {', '.join(used)}", *((f"models: {', '.join(models)}",) if models else ()))

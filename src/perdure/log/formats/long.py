@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from perdure.errors import LogError
 from perdure.lazy import pl
@@ -21,7 +22,7 @@ from perdure.log.read import Options
 from perdure.log.rows import Table
 from perdure.words import plural, some
 
-__all__ = ["BLOCKS", "lifetimes", "measures_of"]
+__all__ = ["BLOCKS", "lifetimes", "measures_of", "stacked_lifetimes"]
 
 BLOCKS = ("block_num", "block_type", "task_name")
 """Where one of these changes, a block ends."""
@@ -76,6 +77,40 @@ def lifetimes(table: Table, whose: Lives, options: Options) -> Iterator[Lifetime
             stated_type=who.stated_type,
             notes=notes,
         )
+
+
+def stacked_lifetimes(
+    table: Table,
+    whose: Lives,
+    options: Options,
+    *,
+    names: Sequence[str],
+    tasks: Counts,
+    modes: Sequence[str],
+    measured: Mapping[str, npt.NDArray[np.float64]],
+    steps: Sequence[str],
+    place: str,
+) -> Iterator[Lifetime]:
+    """Read a table in which each row holds several experiences, such as an evaluation of every task.
+
+    `tasks` and each array of `measured` have a row per row of the table and a column per experience, whose mode is in
+    `modes`. Tasks are positions in `names`. An experience of task -1 or without a value does not exist. Every
+    experience keeps the line of its row, and its cells in the columns `steps`. `place` says in a message which cells
+    should hold numbers.
+    """
+    known = np.logical_or.reduce([~np.isnan(values) for values in measured.values()]) & (tasks >= 0)
+    if not known.any():
+        raise LogError(f"no number {place}", "give one where a task was evaluated", file=table.parts[0].path)
+    origins, columns = np.nonzero(known)
+    rows = pl.DataFrame(
+        {
+            "task_name": pl.Series(names, dtype=pl.String)[tasks[known]],
+            "block_type": pl.Series(modes, dtype=pl.String)[columns],
+            **{name: pl.Series(values[known]).fill_nan(None) for name, values in measured.items()},
+            **{name: cells.typed(table.rows[name])[origins] for name in steps if name not in measured},
+        }
+    )
+    return lifetimes(table.taken(rows, origins), replace(whose, of_row=whose.of_row[origins], columns=()), options)
 
 
 def _infinite(table: Table, rows: pl.DataFrame, measures: Mapping[str, Direction]) -> Iterator[Note]:

@@ -30,7 +30,7 @@ from perdure.log.accuracy_matrix import (
 from perdure.log.formats.matrix_files import RawMatrix, fits, looks_like_matrix, raw_matrices, read_baseline
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.places import as_text
-from perdure.log.read import Options
+from perdure.log.read import Options, SeveralLifetimes
 from perdure.scenario.model import LONGEST_NAME
 from perdure.words import some
 
@@ -67,35 +67,20 @@ _WHERE: dict[Rows, str] = {"evaluated": "below", "learned": "above"}
 _DEFAULTS = Options()
 
 
-class _MatrixReader:
+class _MatrixReader(SeveralLifetimes[MatrixLifetime]):
     name = "matrix"
     summary = "an accuracy matrix, or several, in a CSV, TSV, JSON, NPZ or NPY file, with or without names about it"
 
     def recognises(self, path: Path) -> bool:
-        """By its suffix and, for text, by numbers in the shape of a matrix."""
+        """Return whether the suffix, and for text the numbers, are those of a matrix."""
         return looks_like_matrix(path)
 
     def claims(self, path: Path, options: Options) -> bool:  # noqa: ARG002
-        """Never: numbers alone may be anything. Where a folder holds no other log, its matrices are looked for."""
-        return False
-
-    def read(self, path: Path, options: Options) -> MatrixLifetime:
-        """The lifetime that the matrix tells of: its tasks learned in turn, its known cells evaluated."""
-        several = tuple(self.lifetimes(path, options))
-        if len(several) > 1:
-            raise LogError(f"{len(several)} matrices, one lifetime each", "perdure.survey takes them all", file=path)
-        return several[0]
-
-    def parts(self, path: Path, options: Options) -> Sequence[str]:  # noqa: ARG002 - a matrix is not worth dividing
-        """One piece: which way round a matrix is may follow from the others."""
-        return ("",)
-
-    def holds_experts(self, path: Path, options: Options) -> bool:  # noqa: ARG002
-        """Never: a matrix is of a life."""
+        """Return False: numbers may be anything. Matrices are looked for if a folder holds no other log."""
         return False
 
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[MatrixLifetime]:  # noqa: ARG002
-        """Every matrix of the file, all one way round and in one unit."""
+        """Yield every matrix of the file, in one orientation and unit."""
         yield from _lifetimes(raw_matrices(path, options.max_unpacked), options, as_text(path.stem), path)
 
 
@@ -105,7 +90,7 @@ MATRIX = _MatrixReader()
 def matrix_lifetime(
     cells: Cells, tasks: Sequence[str] | None = None, options: Options = _DEFAULTS, name: str = "matrix"
 ) -> MatrixLifetime:
-    """The lifetime that a matrix in memory tells of: lists or an array, None or NaN where nothing was evaluated."""
+    """Return a matrix in memory as a lifetime; None or NaN marks a cell that was not evaluated."""
     raw = RawMatrix.of(as_numbers(cells, name), name, tasks=tasks and tuple(tasks))
     return next(_lifetimes((raw,), options, name))
 
@@ -116,7 +101,7 @@ def matrix_lifetimes(
     options: Options = _DEFAULTS,
     name: str = "matrix",
 ) -> tuple[MatrixLifetime, ...]:
-    """One lifetime per matrix of a stack, an array (seeds, T, T) or a list of matrices; one matrix is one lifetime."""
+    """Return one lifetime per matrix of a stack: an array (seeds, T, T), a list of matrices, or one matrix."""
     if _depth(stack) <= 2:
         return (matrix_lifetime(cast("Cells", stack), tasks, options, name),)
     raws = tuple(
@@ -131,19 +116,19 @@ def matrix_lifetimes(
 def read_matrix(
     path: str | os.PathLike[str], *, rows: Rows | None = None, unit: Unit | None = None, as_given: bool = False
 ) -> AccuracyMatrix:
-    """The one accuracy matrix in a CSV, TSV, JSON, NPZ or NPY file; LogError says why it cannot be trusted.
+    """Return the only accuracy matrix in a CSV, TSV, JSON, NPZ or NPY file; raise LogError if it is unsound.
 
-    Which way round it is, its cells tell, or `rows`. Values are percent where one exceeds 1, or what
-    `unit` says. A half of zeros before learning counts as not evaluated, unless `as_given`.
+    Its cells decide its orientation, else `rows`. Values are percent if one exceeds 1, unless `unit` is given. A
+    half of zeros before learning counts as not evaluated, unless `as_given`.
     """
     return MATRIX.read(Path(path), Options(rows=rows, unit=unit, as_given=as_given)).matrix
 
 
 def ways_round(paths: Sequence[Path], options: Options = _DEFAULTS) -> dict[Path, Orientation]:
-    """Which way round the matrices of each file are, where several files belong together, as in a folder.
+    """Return the orientation of the matrices of each file, if several files belong together, as in a folder.
 
-    Files that decide must agree, and the others follow them; LogError names two that do not. A file
-    whose own cells do not tell is to be read with `Options.rows` as said here.
+    Files that decide must agree, and the others follow them; raise LogError with two that do not. Read a file whose
+    own cells do not decide with this orientation in `Options.rows`.
     """
     tables = [(path, raw) for path in paths for raw in raw_matrices(path, options.max_unpacked)]
     found = orientations([(raw.source, raw.cells) for _, raw in tables], options.rows)
@@ -159,12 +144,14 @@ def _lifetimes(
         yield replace(lifetime_of(matrix, called, path), learner=raw.learner, seed=raw.seed, inside=raw.inside)
 
 
-def lifetime_of(matrix: AccuracyMatrix, name: str, path: Path | None = None) -> MatrixLifetime:
-    """A matrix as a lifetime: its tasks learned in turn, its known cells evaluated."""
+def lifetime_of(
+    matrix: AccuracyMatrix, name: str, path: Path | None = None, measure: str = "accuracy"
+) -> MatrixLifetime:
+    """Return a matrix as a lifetime: its tasks are learned in turn, and its known cells are evaluations."""
     return MatrixLifetime(
         id=name,
-        experiences=_evaluations(passage_of(matrix, name)),
-        measures={"accuracy": "higher"},
+        experiences=_evaluations(passage_of(matrix, name), measure),
+        measures={measure: "higher"},
         path=path,
         notes=matrix.notes,
         matrix=matrix,
@@ -172,14 +159,14 @@ def lifetime_of(matrix: AccuracyMatrix, name: str, path: Path | None = None) -> 
 
 
 def _depth(nested: Any) -> int:
-    """How many indices it takes to reach a number, along the first of each."""
+    """Return the number of indices that it takes to reach a number."""
     if isinstance(nested, np.ndarray):
         return nested.ndim
     return 1 + _depth(next(iter(nested), 0)) if isinstance(nested, Sequence) and not isinstance(nested, str) else 0
 
 
-def _evaluations(passage: MatrixPassage) -> pl.DataFrame:
-    """One row per known cell; nothing is recorded of the learning between them."""
+def _evaluations(passage: MatrixPassage, measure: str) -> pl.DataFrame:
+    """Return one row per known cell; the learning between them was not recorded."""
     blocks = [block for block in passage.scenario.blocks if block.mode == "evaluate"]
     count = len(blocks)
     columns = {
@@ -192,28 +179,28 @@ def _evaluations(passage: MatrixPassage) -> pl.DataFrame:
         "task_params": ["{}"] * count,
         "exp_status": ["complete"] * count,
         "timestamp": [None] * count,
-        "accuracy": passage.values,
+        measure: passage.values,
     }
-    return pl.DataFrame(columns, schema={**STANDARD_COLUMNS, "accuracy": pl.Float64()})
+    return pl.DataFrame(columns, schema={**STANDARD_COLUMNS, measure: pl.Float64()})
 
 
 # --- orientation ---------------------------------------------------------------------------------
 
 
 class Orientation(msgspec.Struct, frozen=True):
-    """What the rows of a matrix are, and how that is known; None where its cells do not tell."""
+    """The meaning of the rows of a matrix, None if its cells do not decide, and the reason."""
 
     rows: Rows | None
     because: str = ""
     either: bool = False
-    """Whether both ways give the same: there are values on the diagonal alone."""
+    """Whether both orientations give the same, because only the diagonal has values."""
 
 
 def orientation(cells: Array, said: Rows | None = None, source: str = "matrix") -> Orientation:
-    """Which way round a table is, NaN where a cell is empty: by shape, then empty cells, then zeros, else as said.
+    """Return the orientation of a table, by its shape, then its empty cells (NaN), then `said`, then its zeros.
 
-    LogError where no matrix has this shape, or where two of these contradict each other. What was
-    said goes before zeros, which may have been measured.
+    Raise LogError if no matrix has this shape, or if two of these contradict each other. Zeros come last because
+    they may have been measured.
     """
     shown = f"{source}: {cells.shape[0]} rows × {cells.shape[1]} columns"
     if not fits(*cells.shape):
@@ -247,10 +234,10 @@ def orientation(cells: Array, said: Rows | None = None, source: str = "matrix") 
 
 
 def orientations(tables: Sequence[tuple[str, Array]], said: Rows | None = None) -> tuple[Orientation, ...]:
-    """Which way round each of several matrices is that belong together: a stack, or a folder.
+    """Return the orientation of each of several matrices that belong together, such as a stack or a folder.
 
-    Those that decide must agree (LogError names two that do not), and the others follow them. Each
-    table comes with the name that messages call it by. Where none decides, `rows` stays None.
+    Those that decide must agree (LogError names two that do not), and the others follow them. Each table comes with
+    its name in messages. If none decides, `rows` stays None.
     """
     each = [orientation(cells, said, source) for source, cells in tables]
     deciding = {one.rows: source for one, (source, _) in zip(each, tables, strict=True) if one.rows and not one.either}
@@ -266,7 +253,7 @@ def orientations(tables: Sequence[tuple[str, Array]], said: Rows | None = None) 
 
 
 def _undecided(cells: Array, source: str) -> LogError:
-    """What to say of a matrix whose cells do not tell which way round it is."""
+    """Return the error for a matrix whose cells do not decide its orientation."""
     filled = "gaps in both halves" if np.isnan(cells).any() else "every cell is filled"
     return LogError(
         f"{len(cells)} × {len(cells)} and {filled}, so the cells do not tell what its rows are",
@@ -277,7 +264,7 @@ def _undecided(cells: Array, source: str) -> LogError:
 
 
 def _by_shape(cells: Array) -> tuple[Rows | None, Array]:
-    """What the shape tells, and the square part: all but what is from before any learning."""
+    """Return what the shape decides, and the square part without the evaluations before any learning."""
     height, width = cells.shape
     if width > height:
         return "evaluated", cells[:, 1:]
@@ -287,9 +274,9 @@ def _by_shape(cells: Array) -> tuple[Rows | None, Array]:
 
 
 def _by_half(marked: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], *, other_without: bool = False) -> Rows | None:
-    """Which half alone is marked throughout: the one below the diagonal is before learning where rows are evaluated.
+    """Return the orientation if exactly one half is marked throughout: that is the half before learning.
 
-    `other_without` asks that no cell of the other half is marked.
+    With `other_without`, no cell of the other half may be marked.
     """
     below, above = marked[np.tril_indices_from(marked, k=-1)], marked[np.triu_indices_from(marked, k=1)]
     if not below.size or below.all() == above.all():
@@ -300,7 +287,7 @@ def _by_half(marked: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], *, other_w
 
 
 def _is_diagonal(square: Array) -> bool:
-    """Whether there is nothing beside the diagonal: all cells there are empty, or nothing is and all are 0."""
+    """Return whether only the diagonal has values: all other cells are empty, or no cell is and they are 0."""
     beside = square[~np.eye(len(square), dtype=bool)]
     return bool(np.isnan(beside).all() or not (np.isnan(square).any() or beside.any()))
 
@@ -319,9 +306,9 @@ def matrix_of_cells(
     source: str = "matrix",
     others: Mapping[str, Array] = MappingProxyType({}),
 ) -> AccuracyMatrix:
-    """A matrix whose every cell is known for what it is: one row per task, column 0 from before any learning.
+    """Return a matrix of known orientation: one row per task, column 0 from before any learning.
 
-    `others` are the evaluations of tasks that were never learned, column by column alike.
+    `others` are the evaluations of tasks that were never learned, with the same columns.
     """
     every = np.vstack([values, *others.values()])
     known: Unit = unit or ("percent" if (every > 1.0).any() else "fraction")
@@ -337,7 +324,7 @@ def matrix_of_cells(
 def accuracy_matrices(
     raws: Sequence[RawMatrix], *, rows: Rows | None = None, unit: Unit | None = None, as_given: bool = False
 ) -> tuple[AccuracyMatrix, ...]:
-    """Matrices that belong together, all one way round and in one unit, as the definitions read them."""
+    """Return matrices that belong together, in one orientation and one unit, with their tasks in rows."""
     for kind, word, known in (("unit", unit, get_args(Unit)), ("rows", rows, get_args(Rows))):
         if word is not None and word not in known:
             raise UnknownName(kind, word, known)
@@ -356,7 +343,7 @@ def accuracy_matrices(
 
 
 def as_numbers(cells: Cells, source: str = "matrix") -> Array:
-    """Lists or arrays as numbers, NaN for None; LogError where they are not numbers, or not equally long."""
+    """Return lists or arrays as numbers, NaN for None; raise LogError if they are not a table of numbers."""
     try:
         given = np.asarray(cells)
         if given.dtype.kind not in "fiuO":
@@ -369,7 +356,7 @@ def as_numbers(cells: Cells, source: str = "matrix") -> Array:
 
 
 def _settled(raw: RawMatrix, way: Orientation, said: Unit | None, seen: Unit, as_given: bool) -> AccuracyMatrix:
-    """One matrix with its evaluated tasks as rows, and what is known of how it was read."""
+    """Return one matrix with its evaluated tasks as rows, and notes on how it was read."""
     if way.rows is None and not way.either:
         raise _undecided(raw.cells, raw.source)
     rows: Rows = way.rows or "evaluated"
@@ -391,7 +378,7 @@ def _settled(raw: RawMatrix, way: Orientation, said: Unit | None, seen: Unit, as
 
 
 def _costs(raw: RawMatrix, count: int) -> dict[str, Any]:
-    """What learning each task took, in order; a run that is not over has fewer than there are tasks."""
+    """Return the costs of learning each task, in order; a run that is not over has fewer than tasks."""
     costs = {"seconds": raw.seconds or (), "memory_mb": raw.memory_mb or ()}
     for name, values in costs.items():
         if len(values) > count or not all(0 <= one < np.inf for one in values):
@@ -424,7 +411,7 @@ def _refuse_outside(values: Array, unit: Unit, source: str) -> None:
 
 
 def _how(count: int, unit: Unit, rows: Rows, way: Orientation, unmeasured: bool, as_given: bool) -> Iterator[str]:
-    """How a matrix was read, in words."""
+    """Yield notes on how a matrix was read."""
     told = f" ({way.because})" if way.because else ""
     read = "" if count == 1 else f", {'the same either way round' if way.either else ROWS[rows]}{told}"
     yield f"an accuracy matrix in {unit}: {_counted(count)}{read}"
@@ -440,7 +427,7 @@ def _counted(count: int) -> str:
 
 
 def _doubts(after: Array, way: Orientation) -> Iterator[str]:
-    """A full matrix cannot show which way round it is; say so where the other one would be likelier."""
+    """Yield a note if a full matrix, which cannot show its orientation, looks likelier in the other one."""
     if len(after) < 2 or np.isnan(after).any():
         return
     before_learning = float(after[np.tril_indices_from(after, k=-1)].mean())
@@ -487,6 +474,6 @@ def _refuse_two_orders(evaluated: Sequence[str] | None, learned: Sequence[str] |
 
 
 def _cell(marked: npt.NDArray[np.bool_]) -> str:
-    """The first marked cell, as the papers count."""
+    """Return the first marked cell, counted as in the papers."""
     row, column = np.argwhere(marked)[0]
     return f"A[{row + 1}, {column}]"

@@ -87,17 +87,17 @@ class RawMatrix(msgspec.Struct, frozen=True, eq=False):
 
 
 def fits(rows: int, columns: int) -> bool:
-    """Whether a table of this shape can be an accuracy matrix: one task, T × T, or one more row or column."""
+    """Return whether a table of this shape can be a matrix: one task, T × T, or one more row or column."""
     return (rows, columns) == (1, 1) or (min(rows, columns) > 1 and abs(rows - columns) <= 1)
 
 
 def _is_blank(text: str) -> bool:
-    """Whether a cell says that nothing was measured: it is empty, a dash as papers print it, or numpy.savetxt's nan."""
+    """Return whether a cell holds no measurement: it is empty, a dash, or the nan that numpy.savetxt writes."""
     return text.lower() in _NOTHING
 
 
 def number(text: str) -> float | None:
-    """The finite number that `text` writes, with or without a percent sign, or None."""
+    """Return the finite number in `text`, with or without a percent sign, or None."""
     try:
         value = float(text.removesuffix("%"))
     except ValueError:
@@ -106,9 +106,9 @@ def number(text: str) -> float | None:
 
 
 def raw_matrices(path: Path, limit: float = UNPACKED_LIMIT) -> tuple[RawMatrix, ...]:
-    """Every matrix in a file; LogError, naming line and cell, says why one cannot be read. Nothing is unpickled.
+    """Return every matrix in a file; raise LogError, with line and cell, if one cannot be read. Never unpickle.
 
-    `limit` is how many MiB a packed file may unpack to.
+    A packed file may unpack to `limit` MiB.
     """
     found = tuple(_loaded(path, _LOADERS, "accuracy matrix", limit))
     if not found:
@@ -143,7 +143,7 @@ def looks_like_matrix(path: Path) -> bool:
 
 
 def read_baseline(text: str, source: str = "baseline") -> Baseline:
-    """A baseline as a user gives it: `10`, `10,12,9`, or a file with a number, one per task, or names and numbers."""
+    """Return a baseline as a user gives it: `10`, `10,12,9`, or a file with one number, or one per task."""
     numbers = [number(part.strip()) for part in text.split(",")]
     if None not in numbers:
         given = tuple(one for one in numbers if one is not None)
@@ -174,7 +174,7 @@ def _from_text(path: Path, content: bytes, _limit: float) -> Iterator[RawMatrix]
 
 
 def _text_matrix(path: Path, content: bytes) -> RawMatrix:
-    """Numbers between commas or tabs, nothing where a task was not evaluated, with or without names about them."""
+    """Return the matrix in comma- or tab-separated text, with or without names about it."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
@@ -244,7 +244,7 @@ def parse_text(lines: Sequence[Sequence[str]], source: str) -> RawMatrix:
 
 
 def is_matrix(lines: Sequence[Sequence[str]]) -> bool:
-    """Whether a table of text has the shape of an accuracy matrix, and numbers or nothing inside.
+    """Return whether a table of text has the shape of a matrix, and only numbers or blanks inside.
 
     One number with names about it may be anything.
     """
@@ -257,7 +257,7 @@ def is_matrix(lines: Sequence[Sequence[str]]) -> bool:
 
 
 def _parsed(lines: Sequence[Sequence[str]]) -> tuple[Array, Mask]:
-    """The numbers, NaN where there is none, and which cells hold something that is no number."""
+    """Return the numbers, NaN if a cell has none, and which cells hold anything else."""
     found = [[number(cell) for cell in line] for line in lines]
     values = np.array([[np.nan if one is None else one for one in row] for row in found], dtype=np.float64)
     filled = np.array([[not _is_blank(cell) for cell in line] for line in lines], dtype=bool)
@@ -265,9 +265,9 @@ def _parsed(lines: Sequence[Sequence[str]]) -> tuple[Array, Mask]:
 
 
 def _labels(values: Array, words: Mask) -> tuple[int, int] | None:
-    """How many first rows and first columns are labels, 0 or 1 each; None where words remain inside.
+    """Return how many first rows and first columns are labels, 0 or 1 each; None if words remain inside.
 
-    As many as leave a table that fits; where none does, as few as take the words away.
+    These are as many as leave a table that fits; if none does, as few as remove the words.
     """
     possible = [
         (header, index)
@@ -283,7 +283,7 @@ def _labels(values: Array, words: Mask) -> tuple[int, int] | None:
 
 
 def _may_label(values: Array, words: Mask) -> bool:
-    """Whether a first row, or column, is names throughout, or counts; its corner may be blank or a word in both."""
+    """Return whether a first row or column holds only names, or counts; its corner may be blank or a word."""
     if not len(values):
         return False
     corner = 1 if np.isnan(values[0]) else 0
@@ -295,7 +295,7 @@ def _may_label(values: Array, words: Mask) -> bool:
 
 
 def _misplaced(words: Mask) -> tuple[int, int]:
-    """The first word that cannot be a name: inside where there is one, else in the first row or column."""
+    """Return the first word that cannot be a name: one inside, else one in the first row or column."""
     inside = words.copy()
     inside[0] = inside[:, 0] = False
     row, column = np.argwhere(inside if inside.any() else words)[0]
@@ -316,7 +316,7 @@ def _counting_notes(values: Array, header: int, index: int) -> tuple[str, ...]:
 
 
 def _from_json(path: Path, content: bytes, _limit: float) -> Iterator[RawMatrix]:
-    """A list of rows with null where a task was not evaluated, several such lists, or an object that says more."""
+    """Yield the matrices in a list of rows, in several such lists, or in an object with further keys."""
     try:
         found = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
@@ -358,7 +358,7 @@ def _from_json(path: Path, content: bytes, _limit: float) -> Iterator[RawMatrix]
 
 
 def _is_stack(tables: Any) -> bool:
-    """Whether the lists nest one level deeper than rows and cells."""
+    """Return whether the lists nest one level deeper than rows and cells."""
     return (
         isinstance(tables, list)
         and bool(tables)
@@ -422,7 +422,7 @@ def _baseline_from_json(path: Path, content: bytes, _limit: float) -> Baseline:
 
 
 def _from_numpy(path: Path, content: bytes, limit: float) -> Iterator[RawMatrix]:
-    """An array of numbers, NaN where a task was not evaluated: one matrix, or several, seeds first."""
+    """Yield the matrices in an array of numbers, of two dimensions or, for several seeds, of three."""
     arrays = arrays_of(path, content, limit)
     cells = _numeric(path, *_matrix_among(path, arrays))
     tasks = tuple(str(task) for task in np.atleast_1d(arrays["tasks"])) if "tasks" in arrays else None
@@ -481,7 +481,7 @@ def _matrix_among(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[s
 
 
 def _are_scores(arrays: Mapping[str, npt.NDArray[Any]]) -> bool:
-    """Whether every array is runs × tasks, of the same tasks; where all are square, they may be matrices."""
+    """Return whether every array is runs × tasks of the same tasks; square arrays may be matrices."""
     if len(arrays) < 2 or not all(array.ndim == 2 for array in arrays.values()):
         return False
     tasks = {array.shape[1] for array in arrays.values()}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from perdure.log.formats.matrix import accuracy_matrices, lifetime_of, matrix_of
 from perdure.log.formats.matrix_files import RawMatrix
 from perdure.log.formats.runs import learner_and_seed
 from perdure.log.places import as_text
-from perdure.log.read import Options
+from perdure.log.read import Options, SeveralLifetimes
 from perdure.log.rows import bytes_of
 
 __all__ = ["RESULTS"]
@@ -50,7 +50,7 @@ class _Found(msgspec.Struct, frozen=True, eq=False):
     inside: str = ""
 
 
-class _Results:
+class _Results(SeveralLifetimes[MatrixLifetime]):
     name = "results"
     summary = "results of Mammoth (logs.pyd), PyCIL (a .log with CNN: {…}), FACIL (acc_tag-….txt)"
 
@@ -61,21 +61,6 @@ class _Results:
     def claims(self, path: Path, options: Options) -> bool:  # noqa: ARG002
         """All but FACIL's task-aware accuracies: they are of the same run as the others, which count in a folder."""
         return not path.name.startswith("acc_taw-")
-
-    def read(self, path: Path, options: Options) -> MatrixLifetime:
-        """The only run in the file; LogError where it holds several."""
-        found = list(self.lifetimes(path, options))
-        if len(found) > 1:
-            raise LogError(f"{len(found)} runs in it, one lifetime each", "perdure.survey takes them all", file=path)
-        return found[0]
-
-    def parts(self, path: Path, options: Options) -> Sequence[str]:  # noqa: ARG002
-        """One piece."""
-        return ("",)
-
-    def holds_experts(self, path: Path, options: Options) -> bool:  # noqa: ARG002
-        """Never: a matrix is of a life."""
-        return False
 
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[MatrixLifetime]:  # noqa: ARG002
         """Every run of the file, as the matrix that it tells of."""

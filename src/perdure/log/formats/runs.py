@@ -18,7 +18,7 @@ from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
 
-__all__ = ["Row", "RunReader", "Scalar", "in_rows", "learner_and_seed"]
+__all__ = ["Row", "RunReader", "Scalar", "in_rows", "learner_and_seed", "run_lifetimes"]
 
 Row = Mapping[str, Any]
 _STEP = "step"
@@ -62,10 +62,7 @@ class RunReader(msgspec.Struct, eq=False):  # not frozen, since the protocol of 
         else:
             assert self.scalars is not None
             rows = list(in_rows(self.scalars(path, notes)))
-        frame = _frame(rows, path)
-        if table_shape(frame.columns, options) is None:
-            options = replace(options, shape="tagged")
-        found = list(rows_lifetimes(frame, path, options, name=as_text(path.name)))
+        found = list(run_lifetimes(rows, path, options, as_text(path.name)))
         if len(found) != 1:
             raise LogError(f"{len(found)} lifetimes in one run", "log every run by itself", file=path)
         facts = self.facts(path)
@@ -75,6 +72,14 @@ class RunReader(msgspec.Struct, eq=False):  # not frozen, since the protocol of 
             seed=found[0].seed if found[0].seed is not None else facts.get("seed"),
             notes=(*notes, *found[0].notes),
         )
+
+
+def run_lifetimes(rows: list[Row], path: Path, options: Options, name: str) -> Iterator[Lifetime]:
+    """Yield the lifetimes in the rows of a run, by the rules of tables; columns that make no table are tags."""
+    frame = _frame(rows, path)
+    if table_shape(frame.columns, options) is None:
+        options = replace(options, shape="tagged")
+    return rows_lifetimes(frame, path, options, name=name)
 
 
 def in_rows(scalars: Iterable[Scalar]) -> Iterator[Row]:

@@ -15,13 +15,13 @@ from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats import long, packed, tagged, triplets, wide
 from perdure.log.formats.bulk import BULK
-from perdure.log.formats.column_names import NEEDED, Layout, layout, table_shape
+from perdure.log.formats.column_names import NEEDED, TableLayout, layout, table_shape
 from perdure.log.formats.matrix_files import looks_like_matrix
 from perdure.log.formats.row_identity import Counts, Lives, lives
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.problem import Note
-from perdure.log.read import Options
+from perdure.log.read import Options, SeveralLifetimes
 from perdure.log.rows import Part, Table, bytes_of, unreadable
 from perdure.words import some
 
@@ -35,7 +35,7 @@ _PARTS_OF_LOGS = {"data-log.tsv", "block-report.tsv"}
 _OUTPUTS = ({"lifetime", "block", "experiences_to_saturation"}, {"lifetime", "block", "prepared"})
 
 
-class _Tables:
+class _Tables(SeveralLifetimes[Lifetime]):
     name = "table"
     summary = (
         "a CSV, TSV (also .gz or .zip), Parquet or Arrow table with a header of names: one row per experience, "
@@ -63,18 +63,6 @@ class _Tables:
             return not layout(header, path, options).missing()
         except LogError:
             return False
-
-    def read(self, path: Path, options: Options) -> Lifetime:
-        """The lifetime in this table; LogError where it holds several."""
-        found = list(self.lifetimes(path, options))
-        if len(found) == 1:
-            return found[0]
-        shown = ", ".join(one.inside for one in found[:4]) + (", …" if len(found) > 4 else "")
-        raise LogError(
-            f"{len(found)} lifetimes in it ({shown}), where one was asked for",
-            "perdure.log.read.lifetimes gives each of them, and every verb that scores takes them all",
-            file=path,
-        )
 
     def parts(self, path: Path, options: Options) -> Sequence[str]:
         """Pieces of whole lifetimes where a Parquet file holds many; else one."""
@@ -147,7 +135,7 @@ def _as_polars(frame: Any) -> pl.DataFrame:
 
 
 def _named(
-    name: str, path: Path, table: Table, how: Layout, whose: Lives, options: Options, notes: Sequence[str]
+    name: str, path: Path, table: Table, how: TableLayout, whose: Lives, options: Options, notes: Sequence[str]
 ) -> Iterator[Lifetime]:
     for one in _SHAPES[how.shape](table, whose, options):
         told = (
@@ -189,7 +177,7 @@ def _unreadable(path: Path, problem: BaseException) -> LogError:
     return LogError(f"not a readable {packed.kind(path)[1:]} file: {reason}", "write it again", file=path)
 
 
-def _layout(path: Path, options: Options) -> Layout:
+def _layout(path: Path, options: Options) -> TableLayout:
     """How a binary file is laid out, without reading its rows."""
     try:
         header = list(_scan(path).collect_schema())
@@ -198,7 +186,7 @@ def _layout(path: Path, options: Options) -> Layout:
     return layout(header, path, options)
 
 
-def _loaded(path: Path, options: Options, notes: list[str]) -> tuple[Table, Layout]:
+def _loaded(path: Path, options: Options, notes: list[str]) -> tuple[Table, TableLayout]:
     """All rows, under our names."""
     suffix = packed.kind(path)
     if suffix in packed.BINARY:
@@ -217,7 +205,7 @@ def _loaded(path: Path, options: Options, notes: list[str]) -> tuple[Table, Layo
     return _under_our_names(table, path, how), how
 
 
-def _under_our_names(table: Table, path: Path, how: Layout) -> Table:
+def _under_our_names(table: Table, path: Path, how: TableLayout) -> Table:
     if not table.rows.height:
         raise LogError(f"a header and no rows (columns: {some(table.rows.columns)})", "nothing was logged", file=path)
     _require(table.rows, path, how)
@@ -225,7 +213,7 @@ def _under_our_names(table: Table, path: Path, how: Layout) -> Table:
     return Table(rows, table.parts, how.called)
 
 
-def _require(rows: pl.DataFrame, path: Path, how: Layout) -> None:
+def _require(rows: pl.DataFrame, path: Path, how: TableLayout) -> None:
     for needed in how.missing():
         example = NEEDED[how.shape][needed]
         raise LogError(
@@ -243,18 +231,18 @@ def _square(rows: pl.DataFrame) -> str:
     return "; an accuracy matrix is numbers alone, or JSON, which may name its tasks"
 
 
-def _lives(table: Table, how: Layout, declared: tuple[str, ...]) -> Lives:
+def _lives(table: Table, how: TableLayout, declared: tuple[str, ...]) -> Lives:
     return lives(table, how.identity, declared, long.BLOCKS if how.shape == "long" else ())
 
 
-def _whose(path: Path, how: Layout, options: Options) -> Lives:
+def _whose(path: Path, how: TableLayout, options: Options) -> Lives:
     """Whose each row of a Parquet file is; looked up once for all the pieces that a process reads of it."""
     state = path.stat()
     return _found(path, (state.st_size, state.st_mtime_ns), how, tuple(options.columns))
 
 
 @lru_cache(maxsize=1)
-def _found(path: Path, state: tuple[int, int], how: Layout, declared: tuple[str, ...]) -> Lives:  # noqa: ARG001
+def _found(path: Path, state: tuple[int, int], how: TableLayout, declared: tuple[str, ...]) -> Lives:  # noqa: ARG001
     """Whose each row is, from no more than the columns that tell; `state` is of the file that is remembered."""
     needed = [name for name in (*how.identity, *long.BLOCKS) if name in how.columns]
     if {"lifetime", "learner"} & set(how.identity):
@@ -277,7 +265,7 @@ def _range(part: str) -> tuple[int, int]:
     return int(first), int(last)
 
 
-def _piece(path: Path, how: Layout, rows: Counts) -> Table:
+def _piece(path: Path, how: TableLayout, rows: Counts) -> Table:
     """Some rows of a Parquet file; they usually stand together, and the rest is then not read."""
     columns = [pl.col(theirs).alias(ours) for ours, theirs in how.columns.items()]
     first, count = int(rows[0]), len(rows)

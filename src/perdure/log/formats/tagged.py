@@ -17,9 +17,8 @@ from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.formats import long, triplets
-from perdure.log.formats.column_names import STEPS, plain
+from perdure.log.formats.column_names import STEPS, Tag, plain, tags_of
 from perdure.log.formats.row_identity import Lives
-from perdure.log.formats.tags import Tag, tags_of
 from perdure.log.model import Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
@@ -93,28 +92,21 @@ def _lived(table: Table, tags: Mapping[str, Tag], who: Lives, options: Options) 
     slots = _slots(tags)
     measures = _measures(tags)
     measured = {measure: _values(table, tags, slots, measure) for measure in measures}
-    known = np.logical_or.reduce([~np.isnan(values) for values in measured.values()]).ravel()
-    if not known.any():
-        raise LogError(
-            f"no number under the tags {', '.join(tags)}",
-            "give one where a task was evaluated",
-            file=table.parts[0].path,
-        )
-    height = table.rows.height
-    origins = np.repeat(np.arange(height), len(slots))[known]
-    rows = pl.DataFrame(
-        {
-            "task_name": pl.Series([task for _, task in slots] * height, dtype=pl.String).filter(pl.Series(known)),
-            "block_type": pl.Series([mode for mode, _ in slots] * height, dtype=pl.String).filter(pl.Series(known)),
-            **{measure: pl.Series(values.ravel()[known]).fill_nan(None) for measure, values in measured.items()},
-            **{name: cells.typed(table.rows[name])[origins] for name in _steps(table) if name not in measured},
-        }
-    )
     if options.measures is None:
         options = replace(options, measures=measures)
     learned = {task for mode, task in slots if mode == "learn"}
     never = [task for mode, task in slots if mode == "evaluate" and task not in learned]
-    for one in long.lifetimes(table.taken(rows, origins), replace(who, of_row=who.of_row[origins]), options):
+    for one in long.stacked_lifetimes(
+        table,
+        who,
+        options,
+        names=[task for _, task in slots],
+        tasks=np.tile(np.arange(len(slots)), (table.rows.height, 1)),
+        modes=[mode for mode, _ in slots],
+        measured=measured,
+        steps=_steps(table),
+        place=f"under the tags {', '.join(tags)}",
+    ):
         yield replace(one, notes=(f"evaluated and never learned: {', '.join(never)}",) if never else ())
 
 

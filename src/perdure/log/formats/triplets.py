@@ -18,7 +18,6 @@ from perdure.log.formats import long
 from perdure.log.formats.column_names import plain
 from perdure.log.formats.matrix import MatrixLifetime, lifetime_of, matrix_of_cells
 from perdure.log.formats.row_identity import Lives
-from perdure.log.model import Direction
 from perdure.log.read import Options
 from perdure.log.rows import Table
 
@@ -41,12 +40,8 @@ def lifetimes(table: Table, whose: Lives, options: Options) -> Iterator[MatrixLi
     for who, own in zip(whose.who, by_lifetime, strict=True):
         name = who.inside or path.stem
         matrix = _matrix(own, options, f"{path} ({name})" if who.inside else str(path), chosen)
-        made = lifetime_of(matrix, name, path)
-        if chosen == options.measure:
-            named: dict[str, Direction] = {chosen: "higher"}
-            made = replace(made, measures=named, experiences=made.experiences.rename({"accuracy": chosen}))
         yield replace(
-            made,
+            lifetime_of(matrix, name, path, chosen if chosen == options.measure else "accuracy"),
             learner=who.learner,
             seed=who.seed,
             role=who.role,

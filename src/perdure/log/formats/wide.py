@@ -60,44 +60,30 @@ def lifetimes(table: Table, whose: Lives, options: Options) -> Iterator[Lifetime
     shown = ", ".join(tasks.names[:6]) + (", …" if len(tasks.names) > 6 else "")
     expected = f"a task that has a column ({shown}), its number, or nothing where none is learned"
     cells.refuse(table, "active_task", active.is_not_null() & learned.is_null(), expected)
-    rows, origins = _stacked(table, tasks, learned.fill_null(_NOBODY).to_numpy())
-    stacked = table.taken(rows, origins)
-    owners = replace(whose, of_row=whose.of_row[origins], columns=())
+    active_numbers = learned.fill_null(_NOBODY).to_numpy()
+    measured = {measure: _values(table, tasks, measure, active_numbers) for measure in tasks.columns}
+    steps = _steps(table)
+    if steps and (start := table.rows[steps[0]].cast(pl.Float64, strict=False) == 0).any():
+        # No step was taken: the row is from before any learning.
+        active_numbers = np.where(start.fill_null(False).to_numpy(), _NOBODY, active_numbers)
+    count = len(tasks.names)
+    evaluated = np.tile(np.arange(count), (table.rows.height, 1))
     never = [name for number, name in enumerate(tasks.names) if not (learned == number).any()]
     notes = (*tasks.notes, *([f"evaluated and never learned: {', '.join(never)}"] if never else []))
     if options.measures is None:
         options = replace(options, measures=dict.fromkeys(tasks.columns, "higher"))
-    for one in long.lifetimes(stacked, owners, options):
+    for one in long.stacked_lifetimes(
+        table,
+        whose,
+        options,
+        names=tasks.names,
+        tasks=np.column_stack([active_numbers, evaluated]),
+        modes=["train", *["test"] * count],
+        measured=measured,
+        steps=steps,
+        place=f"in the columns of the tasks {', '.join(tasks.names)}",
+    ):
         yield replace(one, notes=notes)
-
-
-def _stacked(table: Table, tasks: _Tasks, active: Counts) -> tuple[pl.DataFrame, Counts]:
-    """Per row its learning and then an evaluation of each task, as rows of a long table; and whence each came."""
-    height, count = table.rows.height, len(tasks.names)
-    task = np.column_stack([active, np.tile(np.arange(count), (height, 1))])
-    steps = _steps(table)
-    if steps and (start := table.rows[steps[0]].cast(pl.Float64, strict=False) == 0).any():
-        task[start.fill_null(False).to_numpy(), 0] = _NOBODY  # no step was taken: it is from before any learning
-    measured = {measure: _values(table, tasks, measure, active) for measure in tasks.columns}
-    known = np.logical_or.reduce([~np.isnan(values) for values in measured.values()])
-    kept = (known & (task != _NOBODY)).ravel()
-    origins = np.repeat(np.arange(height), count + 1)[kept]
-    if not kept.any():
-        raise LogError(
-            f"no number in the columns of the tasks {', '.join(tasks.names)}",
-            "give one where a task was evaluated",
-            file=table.parts[0].path,
-        )
-    modes = np.tile(np.arange(count + 1) > 0, height)[kept]
-    rows = pl.DataFrame(
-        {
-            "task_name": pl.Series(tasks.names)[task.ravel()[kept]],
-            "block_type": pl.Series(["train", "test"])[modes.astype(np.int64)],
-            **{measure: pl.Series(values.ravel()[kept]).fill_nan(None) for measure, values in measured.items()},
-            **{name: cells.typed(table.rows[name])[origins] for name in steps if name not in measured},
-        }
-    )
-    return rows, origins
 
 
 def _values(table: Table, tasks: _Tasks, measure: str, active: Counts) -> Array:

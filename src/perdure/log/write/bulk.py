@@ -223,7 +223,9 @@ def _grouped(target: Path, lifetimes: Iterable[Lifetime]) -> Iterator[list[Lifet
     first = next(remaining, None)
     if first is None:
         raise LogError("there is no lifetime to write", "give one or more: nothing was written", file=target)
-    if taken := [name for name in first.experiences.columns if name in IDENTITY]:
+    typed = {**STANDARD_COLUMNS, **dict.fromkeys(first.measures, pl.Float64())}
+    schema = pl.Schema({**first.experiences.schema, **typed})
+    if taken := [name for name in schema if name in IDENTITY]:
         raise LogError(f"a column is called {taken[0]!r}, as one of the file's own is", "rename it", where=first.id)
     seen: set[str] = set()
     group: list[Lifetime] = []
@@ -238,6 +240,9 @@ def _grouped(target: Path, lifetimes: Iterable[Lifetime]) -> Iterator[list[Lifet
         if group and rows + lifetime.height > _PER_PART:
             yield group
             group, rows = [], 0
+        if lifetime.experiences.schema != schema:
+            typed_rows = lifetime.experiences.select(schema.names()).cast(schema)
+            lifetime = lifetime.replace(experiences=typed_rows)  # noqa: PLW2901
         group.append(lifetime)
         rows += lifetime.height
     yield group
@@ -265,15 +270,22 @@ def _check_agreement(first: Lifetime, lifetime: Lifetime) -> None:
 
 def _write_file(scratch: Path, groups: Iterator[list[Lifetime]]) -> Path:
     """Write the groups one by one, then join their files: the header can only be written when all are known."""
-    header = _Header()
-    pieces = []
+    described: list[BulkLifetime] = []
+    values: dict[bytes, int] = {}
+    pieces: list[Path] = []
+    measures: Mapping[str, Direction] = {}
     for number, group in enumerate(groups):
+        measures = group[0].measures
+        described += _describe(group, values)
         pieces.append(scratch / part_name(number))
-        header.add(group)
-        _rows(group, header.kinds).write_parquet(pieces[-1], compression="lz4", statistics=False)
+        _rows(group).write_parquet(pieces[-1], compression="lz4", statistics=False)
     file = scratch / f"whole{SUFFIX}"
     pl.scan_parquet(pieces, glob=False).sink_parquet(
-        file, compression="lz4", statistics=False, row_group_size=ROW_GROUP, metadata={KEY: header.text()}
+        file,
+        compression="lz4",
+        statistics=False,
+        row_group_size=ROW_GROUP,
+        metadata={KEY: _header(measures, described, values)},
     )
     seal(file)
     return file
@@ -281,79 +293,54 @@ def _write_file(scratch: Path, groups: Iterator[list[Lifetime]]) -> Path:
 
 def _write_parts(folder: Path, groups: Iterator[list[Lifetime]]) -> None:
     write = secrets.token_hex(8)
-    group: list[Lifetime] | None = next(groups)
-    kinds: Mapping[str, pl.DataType] = {}
+    upcoming: list[Lifetime] | None = next(groups)
     for number in count():
-        if group is None:
+        if upcoming is None:
             return
-        header = _Header(kinds)
-        header.add(group)
-        kinds = header.kinds
-        rows = _rows(group, kinds)
-        group = next(groups, None)
-        text = header.text(part=number, last=group is None, write=write)
+        group, upcoming = upcoming, next(groups, None)
+        values: dict[bytes, int] = {}
+        described = _describe(group, values)
+        header = _header(group[0].measures, described, values, part=number, last=upcoming is None, write=write)
         file = folder / part_name(number)
-        rows.write_parquet(file, compression="lz4", statistics=False, row_group_size=ROW_GROUP, metadata={KEY: text})
+        _rows(group).write_parquet(
+            file, compression="lz4", statistics=False, row_group_size=ROW_GROUP, metadata={KEY: header}
+        )
         seal(file)
 
 
-class _Header:
-    """Collects the metadata of a file."""
+def _describe(group: Sequence[Lifetime], values: dict[bytes, int]) -> list[BulkLifetime]:
+    """Return the metadata of lifetimes; add the parts of their manifests to `values`, each once."""
 
-    def __init__(self, kinds: Mapping[str, pl.DataType] | None = None) -> None:
-        self.kinds = dict(kinds or {})
-        """The columns of experiences; their types are those of the first lifetime."""
-        self._measures: Mapping[str, Direction] = {}
-        self._lifetimes: list[BulkLifetime] = []
-        self._values: dict[bytes, int] = {}
+    def position(value: Any, name: str) -> int:
+        return values.setdefault(_as_json(value, name), len(values))
 
-    def add(self, group: Sequence[Lifetime]) -> None:
-        first = group[0]
-        self._measures = first.measures
-        typed = {**STANDARD_COLUMNS, **dict.fromkeys(first.measures, pl.Float64())}
-        self.kinds = self.kinds or {**first.experiences.schema, **typed}
-        self._lifetimes.extend(
-            BulkLifetime(
-                lifetime.id,
-                lifetime.height,
-                lifetime.learner,
-                lifetime.seed,
-                written_role(lifetime),
-                lifetime.scenario_type,
-                lifetime.complete,
-                self._number(lifetime.info, lifetime.id),
-                {key: self._number(value, lifetime.id) for key, value in lifetime.manifest.items()},
-                lifetime.notes,
-            )
-            for lifetime in group
+    return [
+        BulkLifetime(
+            lifetime.id,
+            lifetime.height,
+            lifetime.learner,
+            lifetime.seed,
+            written_role(lifetime),
+            lifetime.scenario_type,
+            lifetime.complete,
+            position(lifetime.info, lifetime.id),
+            {key: position(value, lifetime.id) for key, value in lifetime.manifest.items()},
+            lifetime.notes,
         )
-
-    def _number(self, value: Any, name: str) -> int:
-        return self._values.setdefault(_as_json(value, name), len(self._values))
-
-    def text(self, *, part: int = 0, last: bool = True, write: str = "") -> str:
-        header = BulkHeader(
-            measures=dict(self._measures),
-            lifetimes=self._lifetimes,
-            values=[msgspec.Raw(text) for text in self._values],
-            part=part,
-            last=last,
-            write=write,
-        )
-        return msgspec.json.encode(header).decode()
+        for lifetime in group
+    ]
 
 
-def _rows(group: Sequence[Lifetime], kinds: Mapping[str, pl.DataType]) -> pl.DataFrame:
+def _header(
+    measures: Mapping[str, Direction], lifetimes: list[BulkLifetime], values: Mapping[bytes, int], **part: Any
+) -> str:
+    parts = [msgspec.Raw(text) for text in values]
+    header = BulkHeader(measures=dict(measures), lifetimes=lifetimes, values=parts, **part)
+    return msgspec.json.encode(header).decode()
+
+
+def _rows(group: Sequence[Lifetime]) -> pl.DataFrame:
     """Return the experiences of a group behind the columns that name their lifetimes."""
-    schema = pl.Schema(kinds)
-    rows = pl.concat(
-        [
-            lifetime.experiences  # casting each of thousands of lifetimes takes longer than writing them
-            if lifetime.experiences.schema == schema
-            else lifetime.experiences.select(list(kinds)).cast(schema)
-            for lifetime in group
-        ]
-    )
     identity = pl.DataFrame(
         {
             "lifetime": [lifetime.id for lifetime in group],
@@ -365,7 +352,7 @@ def _rows(group: Sequence[Lifetime], kinds: Mapping[str, pl.DataType]) -> pl.Dat
         schema={name: pl.Int64() if name == "seed" else pl.Categorical() for name in IDENTITY},
     )
     whose = np.repeat(np.arange(len(group)), [lifetime.height for lifetime in group])
-    return identity[whose].hstack(rows)
+    return identity[whose].hstack(pl.concat([lifetime.experiences for lifetime in group]))
 
 
 def _as_json(content: Any, name: str) -> bytes:

@@ -15,12 +15,12 @@ from perdure.lazy import pl
 from perdure.log.rules import BEYOND
 from perdure.log.write.record import cell, measure_cell, params_text, quoted, validate, whole_number
 
-__all__ = ["Part", "parts"]
+__all__ = ["BlockRecords", "parts"]
 
 _ROWS_AT_ONCE = 1 << 14
 
 
-class Part(msgspec.Struct, frozen=True, eq=False):
+class BlockRecords(msgspec.Struct, frozen=True, eq=False):
     """What goes into one file: consecutive records of one worker, block and mode."""
 
     worker: str
@@ -40,7 +40,9 @@ class Part(msgspec.Struct, frozen=True, eq=False):
             yield text.getbuffer()
 
 
-def parts(fields: Mapping[str, Any], values: Mapping[str, Any], measures: Mapping[str, Any]) -> tuple[Part, ...]:
+def parts(
+    fields: Mapping[str, Any], values: Mapping[str, Any], measures: Mapping[str, Any]
+) -> tuple[BlockRecords, ...]:
     """The records as text, cut where worker, block or mode changes; RecordError if any breaks a rule."""
     length = _length({**fields, **values})
     numbers = [_numbers(name, fields[name], length) for name in ("block_num", "exp_num")]
@@ -58,16 +60,20 @@ def parts(fields: Mapping[str, Any], values: Mapping[str, Any], measures: Mappin
         # The usual call, a whole block: one file takes it all.
         block, experiences = numbers
         _refuse_fall(experiences)
-        return (Part(fields["worker_id"], block[0], fields["block_type"], experiences[0], experiences[-1], table),)
+        return (
+            BlockRecords(fields["worker_id"], block[0], fields["block_type"], experiences[0], experiences[-1], table),
+        )
     keys = pl.DataFrame([*numbers, *(_filled(words[name], length).alias(name) for name in ("worker_id", "block_type"))])
     _check_order(keys)
     cuts = _cuts(keys)
     return tuple(_part(keys[start:stop], table[start:stop]) for start, stop in pairwise(cuts))
 
 
-def _part(keys: pl.DataFrame, table: pl.DataFrame) -> Part:
+def _part(keys: pl.DataFrame, table: pl.DataFrame) -> BlockRecords:
     head = keys.row(0, named=True)
-    return Part(head["worker_id"], head["block_num"], head["block_type"], head["exp_num"], keys["exp_num"][-1], table)
+    return BlockRecords(
+        head["worker_id"], head["block_num"], head["block_type"], head["exp_num"], keys["exp_num"][-1], table
+    )
 
 
 def _length(columns: Mapping[str, Any]) -> int:

@@ -18,7 +18,7 @@ from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.rows import end_of_records, header_of, records_in
 from perdure.log.sources import DATA_FILE
 from perdure.log.verify import append_event, ledger_of
-from perdure.log.write.columns import Part
+from perdure.log.write.columns import BlockRecords
 from perdure.log.write.record import quoted
 
 try:
@@ -94,7 +94,7 @@ class Stream:
         self._last_block, self._last_type, self._last_experience = block_num, block_type, exp_num
         self.dirty = True
 
-    def write_many(self, part: Part) -> None:
+    def write_many(self, part: BlockRecords) -> None:
         """Append all records of `part`, or none of them."""
         with ThreadPoolExecutor(1) as maker:
             # Formatting goes ahead while the last block is synced and the last text written.
