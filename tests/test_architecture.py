@@ -50,6 +50,7 @@ EVERYONES = {
     "schemas",
     "settings",
     "stopping",
+    "tables",
     "words",
 }
 EXTENSIONS = ("classic", "batched", "integrations")

@@ -1,13 +1,14 @@
-"""How results show themselves in a notebook: the answer in a sentence, then its table, and the rest folded."""
+"""Results in notebooks: the answer in a sentence, then its table, and the rest folded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError
 from perdure.lazy import pl
+from perdure.tables import Cell, Table
 from perdure.words import interval, number, p_text, plural
 
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["shown"]
 
 _MOST = 200
-"""Rows of a folded table; `.table()` has them all."""
+"""Rows of a table; `.table()` has them all."""
 _MORE_METRICS = ("metric", "mean", "interval", "n")
 
 
 def shown(result: Any) -> str:
-    """The result as HTML without scripts or styles of its own; nothing of a log can be taken for an element."""
+    """Return the result as HTML without scripts and styles; text from logs is escaped."""
     made = next((_SHOWN[one.__name__] for one in type(result).__mro__ if one.__name__ in _SHOWN), _plain)
     return f"<div>{''.join(made(result))}</div>"
 
@@ -51,7 +52,7 @@ def _survey(found: Survey) -> Iterator[str]:
 
 
 def _score(one: Score) -> Iterator[str]:
-    """One lifetime as a group of one: by itself it decides little, and the sentence says so."""
+    """Yield one lifetime as a group of one."""
     from perdure.gather.model import Life, Survey
     from perdure.metrics.engine.declare import METRICS
     from perdure.stats.groups import alone
@@ -98,10 +99,8 @@ def _comparisons(found: Comparisons) -> Iterator[str]:
         where = f" · {one.scenario_type}" if one.scenario_type else ""
         said = [sentence(each, one.system, one.baseline) for each in one.differences.values()]
         yield f"<p><strong>{escape(f'{one.system} against {one.baseline}{where}')}</strong>{_break(*said)}</p>"
-        data = comparison(one).filled().as_data()
-        yield _folded(
-            "The numbers", _table([head for head, _, _ in data["columns"]], data["rows"]) + _line(data["note"])
-        )
+        table = comparison(one).filled()
+        yield _folded("The numbers", table.to_html() + _line(table.note))
     for note in found.notes:
         yield _line(note)
     yield _folded("As one table", _frame(found.table()))
@@ -196,7 +195,7 @@ _SHOWN: Mapping[str, Callable[[Any], Iterator[str]]] = {
     "Survey": _survey,
     "Syllabus": _syllabus,
 }
-"""By the name of the class, so that showing one result loads nothing of the others."""
+"""By the name of the class, so that showing one result imports no other."""
 
 
 # --- elements -------------------------------------------------------------------------------------
@@ -215,18 +214,15 @@ def _folded(what: str, inner: str) -> str:
 
 
 def _frame(frame: pl.DataFrame) -> str:
-    return _table(frame.columns, frame.head(_MOST).iter_rows(), frame.height)
+    return _table(frame.columns, frame.head(_MOST).rows(), frame.height)
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]], count: int = 0) -> str:
-    """A table; of very many rows the first, and how many there are."""
-    kept = list(rows)
-    count = max(count, len(kept))
-    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
-    body = "".join(f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>" for row in kept[:_MOST])
-    more = _line(f"{count - _MOST} more rows; .table() has them all") if count > _MOST else ""
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{more}"
+def _table(names: Sequence[str], rows: Sequence[Sequence[Any]], count: int = 0) -> str:
+    """Return the first rows of a table, and the number of others."""
+    shown = [[_cell(cell) for cell in row] for row in rows[:_MOST]]
+    more = _line(f"{max(count, len(rows)) - _MOST} more rows; .table() has them all")
+    return Table.of(names, shown).to_html() + (more if max(count, len(rows)) > _MOST else "")
 
 
-def _cell(cell: Any) -> str:
-    return escape(number(cell) if cell is None or isinstance(cell, int | float) else str(cell))
+def _cell(cell: Any) -> Cell:
+    return cell if cell is None or isinstance(cell, str | int | float) else str(cell)

@@ -1,4 +1,4 @@
-"""What results share: a table, pandas, JSON, and how they look in a notebook."""
+"""Mixins of results: tables, pandas, JSON, and their display in notebooks."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ def checksum_of(facts: Mapping[str, Any]) -> str:
 
 
 class Shown:
-    """What displays itself in a notebook."""
+    """A result that notebooks display."""
 
     def _repr_html_(self) -> str:
-        # What is said of a result is made of rooms above its own, so it is looked up when somebody looks.
+        # Results of early stages are shown with parts of later ones, which are imported on demand.
         from perdure.notebook import shown
 
         return shown(self)
 
 
 class Tabular(Shown):
-    """A result that is a table to those who work with tables, and JSON to machines."""
+    """A result with a table and a JSON form."""
 
     def __bool__(self) -> bool:
-        # A result is one, also where it holds nothing: a check without problems is no failure.
+        # An empty result is true: a check without problems is not a failure.
         return True
 
     def as_json(self) -> dict[str, Any]:
-        """The whole result as one JSON object."""
+        """Return the whole result as one JSON object."""
         raise NotImplementedError
 
     def table(self) -> pl.DataFrame:
-        """The result as a Polars table."""
+        """Return the result as a Polars data frame."""
         raise NotImplementedError
 
     def to_pandas(self) -> Any:
-        """The table for pandas, which is not among what Perdure needs."""
+        """Return the result as a pandas data frame; pandas must be installed."""
         try:
             import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
         except ImportError:
@@ -67,5 +67,5 @@ class Tabular(Shown):
         return pd.DataFrame(self.table().to_dict(as_series=False))
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """The whole result as JSON text."""
+        """Return the whole result as JSON text."""
         return json.dumps(self.as_json(), ensure_ascii=False, allow_nan=False, indent=indent, default=str)

@@ -18,7 +18,7 @@ Tell = Callable[..., GroupedSurvey]
 def written(tmp_path: Path, told: Tell) -> tuple[Path, GroupedSurvey]:
     material = told(3, 3)
     run = Path(material.lives[0].score.identity.source).parents[1]
-    return tmp_path / "report.html", write_report(run, tmp_path / "report.html").material
+    return tmp_path / "report.html", write_report(run, tmp_path / "report.html").data
 
 
 def watched(browser: Any, target: Path, **how: Any) -> Any:

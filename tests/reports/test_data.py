@@ -58,7 +58,7 @@ def test_learners_of_two_run_folders_are_compared_by_their_own_values(two_runs: 
         ("keeper · condensed", "forgetter · condensed"),
         ("keeper · dispersed", "forgetter · dispersed"),
     }
-    means = {one.group: one.estimates["performance_maintenance"].mean or 0.0 for one in report.material.groups}
+    means = {one.group: one.estimates["performance_maintenance"].mean or 0.0 for one in report.data.groups}
     for one in report.comparisons:
         found = one.differences["performance_maintenance"].difference
         assert found == pytest.approx(means[one.system] - means[one.baseline])

@@ -8,9 +8,9 @@ from pathlib import Path
 import perdure
 from perdure import write_report
 from perdure.reports.data import gather, table_metrics
-from perdure.reports.formats.latex import escaped
 from perdure.reports.model import report_of
 from perdure.stats.scored import GroupedSurvey
+from perdure.tables import escape_latex
 
 Run = Callable[..., Path]
 Tell = Callable[..., GroupedSurvey]
@@ -59,7 +59,7 @@ def test_it_is_written_alone_and_in_reports(run_folder: Run, tmp_path: Path) -> 
     said = write_report(run, tmp_path / "methods.txt").methods
     assert (tmp_path / "methods.txt").read_text() == said + "\n"
     write_report(run, tmp_path / "methods.tex", form="methods")
-    assert (tmp_path / "methods.tex").read_text() == escaped(said) + "\n"
+    assert (tmp_path / "methods.tex").read_text() == escape_latex(said) + "\n"
     for name in ("report.md", "report.json"):
         write_report(run, tmp_path / name)
         assert "Single-task experts: 1 of each of 2 tasks" in (tmp_path / name).read_text()

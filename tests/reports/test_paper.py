@@ -17,10 +17,10 @@ import perdure
 from perdure import PerdureError, write_report
 from perdure.errors import UnknownName
 from perdure.reports.data import gather
-from perdure.reports.formats.latex import escaped
 from perdure.reports.formats.paper import csv_table, latex_table, markdown_table
 from perdure.reports.paper import PaperTable, paper_tables
 from perdure.stats.scored import GroupedSurvey
+from perdure.tables import escape_latex
 
 Tell = Callable[..., GroupedSurvey]
 KEEPS = {"der++": 0.93, "naive": 0.6, "ewc_online": 0.8}
@@ -94,7 +94,7 @@ def test_a_table_of_ratios_and_of_hostile_names_compiles(hostile: Path, tmp_path
     write_report(hostile, tmp_path / "table.tex", title=HOSTILE)
     text = (tmp_path / "table.tex").read_text()
     assert r"\;[" in text
-    assert escaped(HOSTILE) in text
+    assert escape_latex(HOSTILE) in text
     compiled(tmp_path / "table.tex", tmp_path)
 
 

@@ -20,13 +20,12 @@ from perdure.metrics.engine.settings import Settings
 from perdure.reports import gather, report_of, write_report
 from perdure.reports.checklist import checklist
 from perdure.reports.formats.html import html, json_inside
-from perdure.reports.formats.latex import escaped as latex_escaped
 from perdure.reports.formats.latex import latex
-from perdure.reports.formats.markdown import escaped as markdown_escaped
 from perdure.reports.formats.markdown import markdown
 from perdure.reports.model import Report, headline
 from perdure.reports.write import REPORTS, as_text
 from perdure.stats.scored import GroupedSurvey
+from perdure.tables import escape_latex, escape_markdown
 from perdure.words import p_text
 
 Tell = Callable[..., GroupedSurvey]
@@ -96,7 +95,7 @@ def test_a_verdict_is_said_for_each_condition_and_group(report: Report) -> None:
 
 
 def test_a_sentence_and_the_table_give_the_same_p(report: Report) -> None:
-    for group in report.material.groups:
+    for group in report.data.groups:
         one = group.estimates["performance_maintenance"]
         (said,) = [
             each.sentence
@@ -110,7 +109,7 @@ def test_transfer_that_helps_and_harms_alike_lies_alike_far_from_the_middle(told
     import numpy as np
 
     from perdure.reports.figures import View
-    from perdure.reports.figures.matrices import departures, transfer_matrices
+    from perdure.reports.figures.transfer import departures, transfer_matrices
 
     ahead = departures(np.array([[np.nan, 4.0], [0.25, np.nan]]), 1.0)
     assert ahead[0, 1] == -ahead[1, 0] == 2
@@ -123,7 +122,7 @@ def test_transfer_that_helps_and_harms_alike_lies_alike_far_from_the_middle(told
 
 
 def test_only_the_papers_five_decide(report: Report) -> None:
-    assert headline(report.material.survey.metrics) == (
+    assert headline(report.data.survey.metrics) == (
         "performance_maintenance",
         "forward_transfer",
         "backward_transfer",
@@ -191,16 +190,16 @@ def test_no_text_breaks_out_of_a_latex_cell_or_a_markdown_table(text: str) -> No
     bare = re.sub(
         r"\\text(backslash|asciicircum|asciitilde|bar|endash)\{\}|\\ldots\{\}|\{[\[\]*]?\}|\\[{}$&#%_]",
         "",
-        latex_escaped(text),
+        escape_latex(text),
     )
     assert not set("{}&#%_~^\n") & set(bare)
-    assert "\n" not in markdown_escaped(text)
-    assert not re.search(r"(?<!\\)(\\\\)*\|", markdown_escaped(text))
+    assert "\n" not in escape_markdown(text)
+    assert not re.search(r"(?<!\\)(\\\\)*\|", escape_markdown(text))
 
 
 def test_the_json_holds_what_score_gives_and_the_groups(report: Report) -> None:
     facts = json.loads(as_text(report, ".json"))
-    assert [one["id"] for one in facts["lifetimes"]] == [one.id for one in report.material.lives]
+    assert [one["id"] for one in facts["lifetimes"]] == [one.id for one in report.data.lives]
     assert {one["group"] for one in facts["groups"]} == {"keeper · condensed", "forgetter · condensed"}
     assert facts["comparisons"][0]["paired"] is True
     assert facts["provenance"]["command"] == "perdure report logs"
@@ -218,7 +217,7 @@ def test_the_checklist_says_what_is_missing_and_what_to_add(told: Tell) -> None:
 def test_definitions_come_from_the_declarations(report: Report) -> None:
     text = Elements(html(report)).text
     for name in report.valued:
-        assert report.material.survey.metrics[name].summary in text
+        assert report.data.survey.metrics[name].summary in text
 
 
 def test_a_lifetime_that_cannot_be_read_is_named_and_the_others_are_reported(tmp_path: Path, told: Tell) -> None:
@@ -227,7 +226,7 @@ def test_a_lifetime_that_cannot_be_read_is_named_and_the_others_are_reported(tmp
     assert broken
     (Path(broken) / "logger_info.json").write_text("{")
     report = write_report(Path(broken).parents[1], tmp_path / "report.html")
-    assert [path for path, _ in report.material.survey.left_out] == [broken]
+    assert [path for path, _ in report.data.survey.left_out] == [broken]
     assert "not JSON" in (tmp_path / "report.html").read_text()
 
 

@@ -79,4 +79,4 @@ def report(
             for line in made.answers:
                 say(line)
         say(str(to), fold=False)
-    leave(made.material.left_out, made.material.survey.faults)
+    leave(made.data.left_out, made.data.survey.faults)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from perdure import tables
     from perdure.cli.console import Console
-    from perdure.reports import tables
     from perdure.stats.tally import Tally
 
 __all__ = ["show_tally"]

@@ -38,6 +38,7 @@ __all__ = [
     "ends_of",
     "frame",
     "grid",
+    "in_columns",
     "interval_mark",
     "legend",
     "margin",
@@ -388,3 +389,17 @@ def grid(
     beside = -(-count // rows)  # three over two rather than four over one
     wide = (canvas.width - gap * (beside - 1)) / beside
     return [((at % beside) * (wide + gap), (at // beside) * height, wide) for at in range(count)], rows * height
+
+
+def in_columns(
+    paints: Sequence[Callable[[float], tuple[str, float]]], columns: int, width: float, gap: float, top: float
+) -> tuple[str, float]:
+    """Return panels in columns of this width, row by row, and where they end."""
+    parts, row, deepest = list[str](), top, top
+    for at, paint in enumerate(paints):
+        if at % columns == 0:
+            row = deepest + (gap if at else 0)
+        body, bottom = paint(row)
+        parts.append(f'<g transform="translate({px((at % columns) * width)} 0)">{body}</g>')
+        deepest = max(deepest, bottom)
+    return "".join(parts), deepest

@@ -1,7 +1,6 @@
-"""What a reader should find in a report of continual learning, and what of it is there.
+"""The checklist of a report on continual learning, after the guidelines of Hsu et al. 2018.
 
-After the reporting guidelines of Hsu et al. 2018: the three basic metrics, baselines, the same
-architecture and task configuration for all that is compared, cost, and several runs with their spread.
+It covers the three basic metrics, baselines, the same architecture and tasks for all systems, cost, and several runs.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _JOINT = re.compile(r"joint|offline|multi.?task", re.IGNORECASE)
 
 
 class ChecklistItem(msgspec.Struct, frozen=True):
-    """One thing to report: whether it is here, and what was found or what to add."""
+    """An item of the guidelines: its state, and what was found or what to add."""
 
     what: str
     state: State
@@ -35,7 +34,7 @@ class ChecklistItem(msgspec.Struct, frozen=True):
 
 
 def checklist(data: GroupedSurvey) -> tuple[ChecklistItem, ...]:
-    """Every item of the guidelines, held against what was gathered."""
+    """Check every item of the guidelines."""
     return (
         _basic(data),
         _baseline(data, "A naive sequential baseline", _NAIVE, "a learner called naive, sequential or finetune"),

@@ -1,11 +1,12 @@
-"""The grid of the first screen: learners by questions, each answer with its word, value and interval on one axis."""
+"""The grid of the first screen: learners by questions, each answer with its word, value and interval."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from perdure.frozen import frozen
+import msgspec
+
 from perdure.metrics.engine.metric import Metric
 from perdure.reports.axes import Scale, interval_mark, scale_over, tick_text, ticks
 from perdure.reports.palette import VERDICTS
@@ -14,14 +15,13 @@ from perdure.stats.answer import Question, questions
 from perdure.stats.model import Estimate, Group
 from perdure.words import interval, number, p_words, plural
 
-__all__ = ["Axis", "Cell", "Grid", "Row", "grids"]
+__all__ = ["Grid", "GridAxis", "GridCell", "GridRow", "grids"]
 
 _WIDE, _DEEP, _EDGE = 180.0, 18.0, 6.0
 
 
-@frozen
-class Axis:
-    """A question with the scale that all its answers share."""
+class GridAxis(msgspec.Struct, frozen=True):
+    """A question, and the scale of all its answers."""
 
     asks: str
     about: str
@@ -30,45 +30,42 @@ class Axis:
     """The scale's ticks, as SVG."""
 
 
-@frozen
-class Cell:
-    """An answer: the verdict's word, the value, the interval as SVG, and all of it in words."""
+class GridCell(msgspec.Struct, frozen=True):
+    """An answer: the verdict's word, the value, the interval as SVG, and a description."""
 
     word: str
     kind: str
-    """good, poor, open, or plain where nothing is decided."""
+    """good, poor, open, none, or plain if nothing is decided."""
     value: str
     drawn: str
     told: str
 
 
-@frozen
-class Row:
+class GridRow(msgspec.Struct, frozen=True):
     """A group's answers."""
 
     name: str
     lifetimes: str
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
 
 
-@frozen
-class Grid:
-    """Groups that are asked the same, in sections of one scenario type each."""
+class Grid(msgspec.Struct, frozen=True):
+    """Answers of groups to the same questions, in sections of one scenario type each."""
 
-    axes: tuple[Axis, ...]
-    sections: tuple[tuple[str, tuple[Row, ...]], ...]
+    axes: tuple[GridAxis, ...]
+    sections: tuple[tuple[str, tuple[GridRow, ...]], ...]
     level: str
     margin: str
-    """What the shaded margin is, in words; nothing where there is none."""
+    """Meaning of the shaded margin; empty without one."""
 
     @property
     def dense(self) -> bool:
-        """Whether there are so many rows that each must be low."""
+        """Whether rows must be low because there are many."""
         return sum(len(rows) for _, rows in self.sections) > 6
 
 
 def grids(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[Grid, ...]:
-    """One grid for logs and one for accuracy matrices, as far as there are groups of either."""
+    """Return a grid for logs and one for accuracy matrices, if there are groups of either."""
     apart = [[one for one in groups if bool(one.unit) is of_matrices] for of_matrices in (False, True)]
     return tuple(_grid(some, declared) for some in apart if some and questions(some, declared))
 
@@ -83,7 +80,7 @@ def _grid(groups: Sequence[Group], declared: Mapping[str, Metric]) -> Grid:
         own = [group for group in groups if (group.scenario_type or "") == kind]
         learners = [group.learner for group in own]
         rows = tuple(
-            Row(
+            GridRow(
                 group.learner if group.learner and learners.count(group.learner) == 1 else _named(group),
                 plural(group.n, "lifetime"),
                 tuple(_cell(group.estimates.get(one.metric), scales[one.metric]) for one in asked),
@@ -113,7 +110,7 @@ def _scale(found: Sequence[Estimate]) -> Scale:
     return scale_over([*ends, *(one for one in less if one > 0 or not log)], _EDGE, _WIDE - _EDGE, log=log, room=0.08)
 
 
-def _axis(one: Question, scale: Scale) -> Axis:
+def _axis(one: Question, scale: Scale) -> GridAxis:
     marks = ticks(scale, 4)
     if any(abs(scale(one) - scale(other)) < 24 for one, other in pairwise(marks)):
         marks = ticks(scale, 2) if len(marks) > 3 else tuple(one for one in marks if one in (0, 1)) or marks[:1]
@@ -122,12 +119,12 @@ def _axis(one: Question, scale: Scale) -> Axis:
         + text(min(max(scale(value), 10), _WIDE - 12), 14, tick_text(value), 9.5, "soft", at="middle")
         for value in marks
     )
-    return Axis(one.asks, one.about, one.metric, Figure(_WIDE, 16, drawn, "").inline("tiny"))
+    return GridAxis(one.asks, one.about, one.metric, Figure(_WIDE, 16, drawn, "").inline("tiny"))
 
 
-def _cell(one: Estimate | None, scale: Scale) -> Cell:
+def _cell(one: Estimate | None, scale: Scale) -> GridCell:
     if one is None or one.mean is None:
-        return Cell("not measured", "none", "", "", (one.absent if one else None) or "no value")
+        return GridCell("not measured", "none", "", "", (one.absent if one else None) or "no value")
     made = one.decision
     kind = VERDICTS.get(made.verdict or "", ("plain", ""))[0]
     width = None if made.low is None or made.high is None else made.high - made.low
@@ -136,7 +133,7 @@ def _cell(one: Estimate | None, scale: Scale) -> Cell:
         value = f"+{value}"
     word = made.word or made.verdict or ""
     told = _told(one, value)
-    return Cell(word, kind, value, _drawn(one, scale, kind, told), told)
+    return GridCell(word, kind, value, _drawn(one, scale, kind, told), told)
 
 
 def _told(one: Estimate, value: str) -> str:

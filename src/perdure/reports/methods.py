@@ -1,4 +1,4 @@
-"""The statement of methods: what a paper has to say about how its numbers were made, from the facts alone."""
+"""The statement of methods: a paragraph for a paper on how its numbers were computed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SCALES = {
 
 
 def methods(data: GroupedSurvey, comparisons: Sequence[Comparison] = ()) -> str:
-    """A paragraph to paste into a paper: what was scored, by which definitions, how it was tested, with what."""
+    """Return a paragraph: what was scored, by which definitions and tests, with which versions."""
     parts = (_scored, _prepared, _defined, _estimated, _experts)
     said = (line for part in parts for line in part(data))
     return " ".join((*said, *_compared(comparisons), *_with(data)))
@@ -64,7 +64,7 @@ def _scored(data: GroupedSurvey) -> Iterator[str]:
 
 
 def _range(what: str, counts: set[int]) -> str:
-    """`2 tasks`, `2 to 4 tasks`; nothing where there is none."""
+    """Return `2 tasks` or `2 to 4 tasks`; empty for none."""
     few, most = min(counts, default=0), max(counts, default=0)
     return plural(most, what) if few == most and most else f"{few} to {most} {what}s" if most else ""
 
@@ -75,7 +75,7 @@ def _reasons(left_out: Sequence[tuple[str, str]]) -> str:
 
 
 def _prepared(data: GroupedSurvey) -> Iterator[str]:
-    """What was done to values before any metric; to accuracy matrices nothing is."""
+    """Yield how values were prepared; those of accuracy matrices are not."""
     if all(group.unit for group in data.groups):
         return
     settings = data.survey.settings
@@ -99,7 +99,7 @@ def _width(width: float) -> str:
 
 
 def _defined(data: GroupedSurvey) -> Iterator[str]:
-    """The metrics that are shown, as they were declared."""
+    """Yield the definitions of the shown metrics."""
     declared: Mapping[str, Metric] = data.survey.metrics
     kinds: dict[bool, list[Group]] = {}
     for group in data.groups:
@@ -138,7 +138,7 @@ def _estimated(data: GroupedSurvey) -> Iterator[str]:
 
 
 def _experts(data: GroupedSurvey) -> Iterator[str]:
-    """How many experts each task was held against, where any metric was."""
+    """Yield the number of experts per task, if any metric used them."""
     found: dict[str, set[Any]] = {}
     for life in data.survey.scores:
         for one in life.metrics.values():

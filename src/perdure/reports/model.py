@@ -1,14 +1,15 @@
-"""Report: what is to be said about lifetimes, before it takes the form of a page."""
+"""Report: verdicts, comparisons, checklist and provenance of lifetimes, before they are written as a page."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, field
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from perdure import __version__
-from perdure.frozen import frozen
 from perdure.gather.model import Life
 from perdure.lazy import pl
 from perdure.metrics.engine.metric import Headline, Metric
@@ -26,9 +27,18 @@ from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
 from perdure.words import interval, listed, number, p_words, plural
 
-__all__ = ["CONDITION_RULE", "Report", "Verdict", "given_settings", "headline", "leads", "report_of", "verdicts"]
+__all__ = [
+    "CONDITION_RULE",
+    "ConditionVerdict",
+    "Report",
+    "given_settings",
+    "headline",
+    "leads",
+    "report_of",
+    "verdicts",
+]
 
-MOST_COMPARED = 6
+_MOST_COMPARED = 6
 _LEADS = {
     "met": "{group} shows {condition}",
     "not met": "{group} does not show {condition}",
@@ -43,9 +53,8 @@ CONDITION_RULE = (
 )
 
 
-@frozen
-class Verdict:
-    """What the lifetimes of one group say about one condition of lifelong learning."""
+class ConditionVerdict(msgspec.Struct, frozen=True):
+    """ConditionVerdict of one group on one condition of lifelong learning."""
 
     group: str
     condition: str
@@ -54,82 +63,81 @@ class Verdict:
     sentence: str
 
 
-@frozen(eq=False, repr=False)
-class Report(Tabular):
-    """Lifetimes, their groups, what they show, and where everything came from."""
+class Report(Tabular, msgspec.Struct, frozen=True, eq=False):
+    """Lifetimes and their groups, with verdicts, comparisons and provenance."""
 
     title: str
-    material: GroupedSurvey
-    verdicts: tuple[Verdict, ...]
+    data: GroupedSurvey
+    verdicts: tuple[ConditionVerdict, ...]
     comparisons: tuple[Comparison, ...]
     checklist: tuple[ChecklistItem, ...]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
     tally: Tally | None = None
-    """Every group against every threshold, under presets that test as Baker et al. 2023 do."""
+    """Every group against every threshold, under presets that test as Baker et al. 2023."""
     leads: tuple[str, ...] = ()
-    """What is said of accuracy matrices before any verdict."""
+    """Sentences about accuracy matrices, which precede the verdicts."""
 
     def __repr__(self) -> str:
-        groups = plural(len(self.material.groups), "group")
+        groups = plural(len(self.data.groups), "group")
         return f"Report({self.title!r}, {groups}, {plural(len(self), 'verdict')})"
 
     def __len__(self) -> int:
         return len(self.verdicts)
 
-    def __iter__(self) -> Iterator[Verdict]:
+    def __iter__(self) -> Iterator[ConditionVerdict]:
         return iter(self.verdicts)
 
     def table(self) -> pl.DataFrame:
-        """One row per group and condition of lifelong learning: its verdict, and that in a sentence."""
+        """Return one row per group and condition: its verdict, and a sentence."""
         texts = dict.fromkeys(("group", "condition", "verdict", "sentence"), pl.String())
-        return pl.DataFrame([asdict(one) for one in self], schema=texts)
+        return pl.DataFrame([msgspec.structs.asdict(verdict) for verdict in self], schema=texts)
 
     @property
     def rule(self) -> str:
-        """How verdicts are reached."""
-        preset = self.material.survey.preset
+        """The rule by which verdicts are reached."""
+        preset = self.data.survey.preset
         return f"{rule_of(preset)} {CONDITION_RULE}" if decides(preset) else rule_of(preset)
 
     @property
     def valued(self) -> tuple[str, ...]:
-        """The metrics of which any lifetime has a value."""
-        lives = self.material.lives
+        """Metrics that have a value in some lifetime."""
+        scores = self.data.survey.scores
         return tuple(
             name
-            for name in self.material.survey.metrics
-            if any(name in one.score.metrics and one.score.metrics[name].value is not None for one in lives)
+            for name in self.data.survey.metrics
+            if any(name in score.metrics and score.metrics[name].value is not None for score in scores)
         )
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """What is said of accuracy matrices, then a sentence per learner and scenario."""
-        groups = self.material.groups
+        """Sentences about accuracy matrices, then one per learner and scenario type."""
+        groups = self.data.groups
         several = len({group.scenario_type for group in groups}) > 1
-        told: list[str] = []
+        sentences: list[str] = []
         for group in groups:
             name = told_apart(group, [other for other in groups if other.scenario_type == group.scenario_type])
             where = name if name != called(group) else group.scenario_type if several else ""
-            told.append(f"{where}: {answer(group)}" if where else answer(group))
-        return (*self.leads, *told)
+            sentences.append(f"{where}: {answer(group)}" if where else answer(group))
+        return (*self.leads, *sentences)
 
     @property
     def methods(self) -> str:
-        """The statement of methods: a paragraph to paste into a paper."""
-        return methods(self.material, self.comparisons)
+        """A paragraph on methods for a paper."""
+        return methods(self.data, self.comparisons)
 
     def as_json(self) -> dict[str, Any]:
-        """Every fact of the report as one JSON object; curves are left to the logs."""
+        """Return the report as one JSON object, without curves."""
         facts = {
             "title": self.title,
             "leads": list(self.leads),
-            "verdicts": [asdict(one) for one in self],
+            "verdicts": [msgspec.structs.asdict(verdict) for verdict in self],
             "rule": self.rule,
-            **self.material.survey.facts(),
-            "groups": [group.as_json() for group in self.material.groups],
+            **self.data.survey.facts(),
+            "groups": [group.as_json() for group in self.data.groups],
             "tally": self.tally.as_json() if self.tally else None,
             "comparisons": [one.as_json() for one in self.comparisons],
-            "checklist": [{"what": one.what, "state": one.state, "found": one.found} for one in self.checklist],
+            "checklist": [msgspec.structs.asdict(item) for item in self.checklist],
             "notes": list(self.notes),
             "methods": self.methods,
             "provenance": dict(self.provenance),
@@ -138,7 +146,7 @@ class Report(Tabular):
 
 
 def given_settings(report: Report) -> str:
-    """Which settings somebody gave, and where, as pages say it."""
+    """Return the settings that were given, and where."""
     places: dict[str, list[str]] = {}
     for name, source in report.provenance.get("settings_from", {}).items():
         if source not in ("preset", "log"):
@@ -147,71 +155,68 @@ def given_settings(report: Report) -> str:
 
 
 def report_of(
-    material: GroupedSurvey, *, title: str | None = None, command: str = "", now: str = "", baseline: str | None = None
+    data: GroupedSurvey, *, title: str | None = None, command: str = "", now: str = "", baseline: str | None = None
 ) -> Report:
-    """What there is to say about the lifetimes; `command` and `now` are said, not looked up.
+    """Return the report of lifetimes; `command` and `now` go into its provenance.
 
-    Groups are compared with the `baseline`, the last one if it is not named, as `perdure compare` does.
+    Groups are compared with the `baseline`, or else with the last one, as in `perdure compare`.
     """
     return Report(
-        title=title or _title(material),
-        material=material,
-        verdicts=verdicts(material.groups, material.survey.metrics),
-        comparisons=_comparisons(material, baseline),
-        checklist=checklist(material),
-        provenance=_provenance(material, command, now),
-        notes=_notes(material),
-        tally=tally_of_groups(material.groups),
-        leads=leads(material.groups, material.survey.metrics),
+        title=title or _title(data),
+        data=data,
+        verdicts=verdicts(data.groups, data.survey.metrics),
+        comparisons=_comparisons(data, baseline),
+        checklist=checklist(data),
+        provenance=_provenance(data, command, now),
+        notes=_notes(data),
+        tally=tally_of_groups(data.groups),
+        leads=leads(data.groups, data.survey.metrics),
     )
 
 
-def _title(material: GroupedSurvey) -> str:
-    learners = list(dict.fromkeys(one.score.learner for one in material.lives if one.score.learner))
-    count = len(material.lives)
+def _title(data: GroupedSurvey) -> str:
+    learners = list(dict.fromkeys(one.score.learner for one in data.lives if one.score.learner))
+    count = len(data.lives)
     if len(learners) == 1:
         return f"{learners[0]}: does it keep what it learns?"
     if 0 < len(learners) <= 3:
         return listed(learners)
     if learners:
         return f"{len(learners)} methods, {plural(count, 'lifetime')}"
-    return material.lives[0].id if count == 1 else plural(count, "lifetime")
+    return data.lives[0].id if count == 1 else plural(count, "lifetime")
 
 
-def _comparisons(material: GroupedSurvey, baseline: str | None) -> tuple[Comparison, ...]:
-    """Each group against the baseline of its kind."""
-    bases = baselines(material, baseline)
-    made = (
-        one
-        for groups in comparable_groups(material)
+def _comparisons(data: GroupedSurvey, baseline: str | None) -> tuple[Comparison, ...]:
+    """Compare each group with the baseline of its set."""
+    bases = baselines(data, baseline)
+    found = (
+        comparison
+        for groups in comparable_groups(data)
         for base in bases
         if base in groups
-        for one in compare_groups(material, [group for group in groups if group.n], base).values()
+        for comparison in compare_groups(data, [group for group in groups if group.n], base).values()
     )
-    return tuple(islice(made, MOST_COMPARED))
+    return tuple(islice(found, _MOST_COMPARED))
 
 
-def _notes(material: GroupedSurvey) -> tuple[str, ...]:
+def _notes(data: GroupedSurvey) -> tuple[str, ...]:
     notes: list[str] = []
-    if material.apart:
-        notes.append(material.apart)
-    notes += changed_learners(material.survey.scores).values()
+    if data.apart:
+        notes.append(data.apart)
+    notes += changed_learners(data.survey.scores).values()
     notes += [
         f"{group.group}: {plural(len(group.left_out), 'lifetime')} not counted: the end was not reached"
-        for group in material.groups
+        for group in data.groups
         if group.left_out
     ]
-    shared: dict[str, int] = {}
-    for one in material.lives:
-        for note in one.score.notes:
-            shared[note] = shared.get(note, 0) + 1
-    most = sorted(shared.items(), key=lambda item: -item[1])[:8]
-    notes += [note if count == len(material.lives) else f"{note} ({plural(count, 'lifetime')})" for note, count in most]
+    shared = Counter(note for life in data.lives for note in life.score.notes)
+    for note, count in shared.most_common(8):
+        notes.append(note if count == len(data.lives) else f"{note} ({plural(count, 'lifetime')})")
     return tuple(notes)
 
 
-def _provenance(material: GroupedSurvey, command: str, now: str) -> dict[str, Any]:
-    survey = material.survey
+def _provenance(data: GroupedSurvey, command: str, now: str) -> dict[str, Any]:
+    survey = data.survey
     return {
         "perdure": __version__,
         "written": now,
@@ -219,7 +224,7 @@ def _provenance(material: GroupedSurvey, command: str, now: str) -> dict[str, An
         "preset": survey.preset,
         "settings": dict(survey.settings),
         "settings_from": dict(survey.settings_from),
-        "lifetimes": [_origin(one) for one in material.lives],
+        "lifetimes": [_origin(one) for one in data.lives],
     }
 
 
@@ -240,15 +245,15 @@ def _origin(one: Life) -> dict[str, Any]:
 
 
 def headline(declared: Mapping[str, Metric], kind: Headline = "log") -> tuple[str, ...]:
-    """The metrics that decide about logs, or about matrices: headline ones with a threshold and a condition."""
+    """Return the headline metrics of logs, or of matrices, that have a threshold and a condition."""
     return tuple(
         name for name, one in declared.items() if one.headline == kind and one.threshold is not None and one.condition
     )
 
 
-def verdicts(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[Verdict, ...]:
-    """A sentence for each condition and group, in the order of the declarations; of a matrix for what it can answer."""
-    found: list[Verdict] = []
+def verdicts(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[ConditionVerdict, ...]:
+    """Return a verdict for each group and condition, in the order of the declarations."""
+    found: list[ConditionVerdict] = []
     for group in groups:
         conditions: dict[str, list[str]] = {}
         for name in headline(declared, "matrix" if group.unit else "log"):
@@ -258,7 +263,7 @@ def verdicts(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[V
 
 
 def leads(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[str, ...]:
-    """What is said of groups of accuracy matrices before any verdict: AA, LA, BWT and FM, and how they read."""
+    """Return sentences about groups of accuracy matrices: AA, LA, BWT and FM, and how to read them."""
     said: list[str] = []
     for group in groups:
         if group.unit and (numbers := leading(group)):
@@ -268,7 +273,7 @@ def leads(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[str,
     return tuple(said)
 
 
-def _verdict(group: Group, condition: str, names: Sequence[str]) -> Verdict:
+def _verdict(group: Group, condition: str, names: Sequence[str]) -> ConditionVerdict:
     found = {name: group.estimates[name] for name in names if name in group.estimates}
     valued = {name: one for name, one in found.items() if one.mean is not None}
     verdict = _together([one.verdict or "undecided" for one in valued.values()])
@@ -279,11 +284,11 @@ def _verdict(group: Group, condition: str, names: Sequence[str]) -> Verdict:
         parts = [f"none of {plural(len(group.left_out), 'lifetime')} has reached its end"]
     elif not parts:
         parts = [one.lacking for one in found.values()][:1] or ["no metric of it was scored"]
-    return Verdict(group.group, condition, verdict, f"{lead}: {'; '.join(parts)}.")
+    return ConditionVerdict(group.group, condition, verdict, f"{lead}: {'; '.join(parts)}.")
 
 
 def _together(verdicts: Collection[str]) -> str:
-    """The verdict on a condition from those on its metrics, as `CONDITION_RULE` states."""
+    """Return the verdict on a condition from those on its metrics, as `CONDITION_RULE` states."""
     if not verdicts:
         return "not measured"
     if all(one == "met" for one in verdicts):
@@ -294,7 +299,7 @@ def _together(verdicts: Collection[str]) -> str:
 
 
 def _part(name: str, one: Estimate) -> str:
-    """`performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes): forgets (p < .001 against −5)`."""
+    """Return `performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes) forgets (p < .001 …)`."""
     made = one.decision
     lives = plural(one.n, "lifetime")
     spread = f"{one.level:.0%} interval ".replace("%", " %") + f"{interval(one.low, one.high, ' to ')}, {lives}"

@@ -1,4 +1,4 @@
-"""One colour, marker and line per task, the same in every figure, and told apart in grey."""
+"""One colour, marker and line per task, the same in every figure, and distinct in grey."""
 
 from __future__ import annotations
 
@@ -36,34 +36,34 @@ _ON_DARK = 0.35
 
 
 class Look(msgspec.Struct, frozen=True):
-    """How one task is drawn: by colour, and by marker and line where colour is lost."""
+    """Colour, marker and line of one task."""
 
     colour: str
     shape: str
-    """Of its marker."""
+    """Of the marker."""
     dash: tuple[float, ...]
-    """On and off, in widths of the line; nothing for a solid one."""
+    """Lengths of dashes and gaps, in widths of the line; empty for a solid line."""
     shade: int
-    """Which of the colours it is: a page may choose others for dark paper."""
+    """Number of the colour, by which a page in dark mode chooses another."""
 
 
 def looks(tasks: Iterable[str]) -> dict[str, Look]:
-    """Each task's look, decided by its position alone: the first eight differ in hue, later ones in lightness too."""
+    """Return each task's look by its position: the first eight differ in hue, later ones in lightness too."""
     return {task: _look(position) for position, task in enumerate(dict.fromkeys(tasks))}
 
 
 def colour_of(tasks: Iterable[str]) -> dict[str, str]:
-    """Each task's colour as `#rrggbb`."""
+    """Return each task's colour as `#rrggbb`."""
     return {task: look.colour for task, look in looks(tasks).items()}
 
 
 def dark_colours() -> tuple[str, ...]:
-    """Every colour as it stands out on dark paper, by `Look.shade`."""
+    """Return every colour for dark mode, by `Look.shade`."""
     return tuple(mixed(_look(at).colour, "#ffffff", _ON_DARK) for at in range(len(COLOURS) * len(_SHADES)))
 
 
 def mixed(colour: str, other: str, amount: float) -> str:
-    """The colour with so much of the other in it."""
+    """Return a mixture of two colours."""
     parts = ((int(one[at : at + 2], 16) for one in (colour, other)) for at in (1, 3, 5))
     return "#" + "".join(f"{round(one + (two - one) * amount):02x}" for one, two in parts)
 

@@ -1,12 +1,13 @@
-"""A paper's table: methods by metrics, mean and interval, the best marked, and who differs from the baseline."""
+"""Tables for papers: methods by metrics, with intervals, the best in bold, and stars for differences."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from perdure.errors import PerdureError
-from perdure.frozen import frozen, replace
 from perdure.metrics import METRICS
 from perdure.metrics.engine.metric import Bar
 from perdure.reports.data import baselines, comparable_groups, compare_groups, group_names, table_metrics
@@ -14,33 +15,32 @@ from perdure.settings.presets import STANDARD
 from perdure.stats.difference import Comparison, Difference
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.scored import GroupedSurvey
+from perdure.tables import Column, Strong, Table
 from perdure.words import NOTHING, interval, listed, number, plural, short
 
-__all__ = ["Cell", "Heading", "PaperTable", "Row", "paper_tables"]
+__all__ = ["Heading", "PaperCell", "PaperRow", "PaperTable", "paper_tables"]
 
 _UNITS = {"percent": "%", "fraction": "of 1", "raw": ""}
 CONSTANT = "†"
 """Of a difference that no lifetime varies in, so that no test has a p for it."""
 
 
-@frozen
-class Cell:
-    """One metric of one method, as it is written."""
+class PaperCell(msgspec.Struct, frozen=True):
+    """One metric of one method, as text."""
 
     mean: str = NOTHING
     spread: str = ""
-    """`± 0.4`, or where the interval is not as far above as below `[1.1, 1.4]`; nothing where there is none."""
+    """`± 0.4`, or `[1.1, 1.4]` for an asymmetric interval; empty without one."""
     mark: str = ""
     best: bool = False
 
     @property
     def text(self) -> str:
-        """The cell in plain text, without what makes it bold."""
+        """The cell as plain text."""
         return " ".join(one for one in (self.mean, self.spread) if one) + self.mark
 
 
-@frozen
-class Heading:
+class Heading(msgspec.Struct, frozen=True):
     """A metric as the head of a column."""
 
     metric: str
@@ -50,36 +50,43 @@ class Heading:
 
     @property
     def text(self) -> str:
-        """`BWT (%) ↑`: its initials, its unit, and which way is better."""
+        """`BWT (%) ↑`: initials, unit and direction."""
         unit = f" ({self.unit})" if self.unit else ""
         return f"{self.brief}{unit} {self.arrow}"
 
     @property
     def arrow(self) -> str:
-        """Up where higher is better."""
+        """Up if higher is better."""
         return "↑" if self.better == "higher" else "↓"
 
 
-@frozen
-class Row:
+class PaperRow(msgspec.Struct, frozen=True):
     """One method."""
 
     method: str
     n: int
-    cells: tuple[Cell, ...]
+    cells: tuple[PaperCell, ...]
 
 
-@frozen
-class PaperTable:
-    """Methods that may stand side by side, because they lived the same scenario type and were measured alike."""
+class PaperTable(msgspec.Struct, frozen=True):
+    """Methods that may be compared: of one scenario type, and measured in the same way."""
 
     caption: str
     headings: tuple[Heading, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PaperRow, ...]
     notes: tuple[str, ...] = ()
     baseline: str = ""
-    """What the marks are against; empty where nothing could be compared."""
+    """The method that others are compared with; empty if nothing could be compared."""
     comparisons: tuple[Comparison, ...] = ()
+
+    def table(self) -> Table:
+        """Return the table with its cells as text, the best in bold."""
+        columns = (Column("Method"), Column("n", "number"), *(Column(one.text, "number") for one in self.headings))
+        rows = (
+            (row.method, str(row.n), *(Strong(cell.text) if cell.best else cell.text for cell in row.cells))
+            for row in self.rows
+        )
+        return Table(self.caption, columns, tuple(rows), " ".join(self.notes))
 
 
 def paper_tables(
@@ -118,7 +125,7 @@ def _table(
     made = compare_groups(data, counted, base, shown, brief=True) if base else {}
     bars = {name: one.bar for group in counted for name, one in group.estimates.items()}
     rows = [
-        Row(
+        PaperRow(
             names[group.group][0],
             group.n,
             tuple(_cell(group.estimates.get(name), made.get(group.group), name) for name in shown),
@@ -134,25 +141,25 @@ def _table(
     )
     absent = [names[one.group][0] for one in groups if not one.n]
     task_sets = {frozenset(one.score.tasks) for group in counted for one in data.of_group(group)}
-    return replace(table, notes=_notes(table, counted, absent, same_tasks=len(task_sets) < 2))
+    return msgspec.structs.replace(table, notes=_notes(table, counted, absent, same_tasks=len(task_sets) < 2))
 
 
 # --- cells ----------------------------------------------------------------------------------------
 
 
-def _cell(one: Estimate | None, compared: Comparison | None, metric: str) -> Cell:
+def _cell(one: Estimate | None, compared: Comparison | None, metric: str) -> PaperCell:
     if one is None or one.mean is None:
-        return Cell()
+        return PaperCell()
     difference = compared.differences.get(metric) if compared else None
     mark = _mark(difference) if difference else ""
     if one.low is None or one.high is None or one.n < 2:  # one lifetime's own interval is not about others
-        return Cell(number(one.mean), "", mark)
+        return PaperCell(number(one.mean), "", mark)
     mean = number(one.mean, one.width)
     above, below = one.high - one.mean, one.mean - one.low
     if abs(above - below) <= 1e-9 * (above + below):
         decimals = len(mean.partition(".")[2])
-        return Cell(mean, f"± {above:.{decimals}f}" if "e" not in mean else f"± {number(above)}", mark)
-    return Cell(mean, f"[{interval(one.low, one.high, ', ')}]", mark)
+        return PaperCell(mean, f"± {above:.{decimals}f}" if "e" not in mean else f"± {number(above)}", mark)
+    return PaperCell(mean, f"[{interval(one.low, one.high, ', ')}]", mark)
 
 
 def _mark(one: Difference) -> str:
@@ -171,8 +178,8 @@ def _bounds(level: float) -> tuple[float, ...]:
 
 
 def _with_best(
-    rows: Sequence[Row], groups: Sequence[Group], shown: Sequence[str], bars: Mapping[str, Bar]
-) -> tuple[Row, ...]:
+    rows: Sequence[PaperRow], groups: Sequence[Group], shown: Sequence[str], bars: Mapping[str, Bar]
+) -> tuple[PaperRow, ...]:
     """The rows with the best mean of each metric marked, and those that are written as it is."""
     best: dict[int, str] = {}
     for at, name in enumerate(shown):
@@ -184,7 +191,11 @@ def _with_best(
         if len(known) > 1:
             best[at] = max(known)[1]
     return tuple(
-        replace(row, cells=tuple(replace(cell, best=best.get(at) == cell.mean) for at, cell in enumerate(row.cells)))
+        PaperRow(
+            row.method,
+            row.n,
+            tuple(msgspec.structs.replace(cell, best=best.get(at) == cell.mean) for at, cell in enumerate(row.cells)),
+        )
         for row in rows
     )
 
@@ -246,7 +257,7 @@ def _notes(table: PaperTable, groups: Sequence[Group], absent: Sequence[str], *,
     return tuple(found)
 
 
-def _about_marks(table: PaperTable, cells: Sequence[Cell], level: float) -> list[str]:
+def _about_marks(table: PaperTable, cells: Sequence[PaperCell], level: float) -> list[str]:
     if not table.comparisons:
         return []
     tests = list(dict.fromkeys(one.test for made in table.comparisons for one in made.tested.values() if one.test))

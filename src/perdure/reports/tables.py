@@ -1,14 +1,14 @@
-"""Tables as data: columns with a meaning, rows of plain values; every format writes the same ones."""
+"""The tables of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isnan
 from statistics import mean
-from typing import Any, Literal
+
+from msgspec.structs import replace
 
 from perdure.curves.arrays import Array
-from perdure.frozen import frozen, replace
 from perdure.gather.model import Life
 from perdure.metrics.engine.metric import Bar, Metric
 from perdure.reports.figures import NothingToDraw, View
@@ -23,11 +23,10 @@ from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import MARKS
 from perdure.stats.tally import Tally
+from perdure.tables import Cell, Column, Table
 from perdure.words import interval, number, p_text, plural, short
 
 __all__ = [
-    "Column",
-    "Table",
     "accuracy",
     "blocks",
     "capabilities",
@@ -41,51 +40,14 @@ __all__ = [
     "without_value",
 ]
 
-Kind = Literal["text", "number", "span", "id", "verdict"]
-"""A span is text that must not be broken: an interval, a threshold."""
-Cell = str | float | int | None
 MOST_BLOCKS = 80
 MOST_TASKS = 20
 
 
-@frozen
-class Column:
-    """A heading, and what stands below it."""
-
-    name: str
-    kind: Kind = "text"
-    about: str = ""
-
-
-@frozen
-class Table:
-    """Rows under columns, and what they say together."""
-
-    caption: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
-
-    def filled(self) -> Table:
-        """The same without columns in which nothing stands."""
-        keep = [at for at in range(len(self.columns)) if any(row[at] not in ("", None) for row in self.rows)]
-        rows = tuple(tuple(row[at] for at in keep) for row in self.rows)
-        return Table(self.caption, tuple(self.columns[at] for at in keep), rows, self.note)
-
-    def as_data(self) -> dict[str, Any]:
-        """The table as plain data that a page makes a table of: cells as they are shown."""
-        return {
-            "caption": self.caption,
-            "columns": [[one.name, one.kind, one.about] for one in self.columns],
-            "rows": [[cell if isinstance(cell, str) else number(cell) for cell in row] for row in self.rows],
-            "note": self.note,
-        }
-
-
 def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
-    """A group's metrics with intervals and verdicts, or those that have no verdict.
+    """Return the metrics of a group that are judged, with their verdicts, or else the others.
 
-    A matrix's headline stands in one table. Metrics without any value are left to `without_value`.
+    The headline metrics of a matrix are in one table. Metrics without a value are listed by `without_value`.
     """
     rows: list[tuple[Cell, ...]] = []
     lives = data.of_group(group)
@@ -156,7 +118,7 @@ def _bar(metric: Metric | None, one: Estimate) -> str:
 
 
 def accuracy(data: GroupedSurvey, group: Group) -> Table:
-    """How well each task (row) is done after each task (column) was learned; no rows where they are too many."""
+    """Return the performance on each task (row) after each task (column) was learned; no rows for too many tasks."""
     try:
         found = mean_matrix(data, View(group=group.group))
     except NothingToDraw:
@@ -173,7 +135,7 @@ def _known(values: Array) -> list[float | None]:
 
 
 def without_value(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:
-    """Reason → metrics, for what no lifetime has a value of."""
+    """Return reason and metrics, for metrics without a value in any lifetime."""
     reasons: dict[str, list[str]] = {}
     for name, one in estimates.items():
         if one.mean is None:
@@ -182,7 +144,7 @@ def without_value(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], .
 
 
 def comparison(found: Comparison) -> Table:
-    """Two groups, metric by metric."""
+    """Return two groups, metric by metric."""
     level = next((one.level for one in found.differences.values()), 0.95)
     rows = tuple(
         (
@@ -219,7 +181,7 @@ def comparison(found: Comparison) -> Table:
 
 
 def tallied(tally: Tally) -> tuple[Table, Table]:
-    """Every system against every threshold: its t, and its p with how many are met."""
+    """Return t, and p with the number of thresholds met, of every system."""
     named = [Column(short(name), "number", name) for name in tally.metrics]
     heads = (Column("system"), Column("n", "number", "lifetimes"))
     ts: list[tuple[Cell, ...]] = []
@@ -248,7 +210,7 @@ def _of(met: int, every: int) -> str:
 
 
 def lifetimes(data: GroupedSurvey) -> Table:
-    """Every lifetime on one line: where it came from, how long it was, and what it came to."""
+    """Return one row per lifetime: learner, seed, length and headline metrics."""
     shown = figure_metrics(data, View())
     rows = tuple(
         (
@@ -276,7 +238,7 @@ def lifetimes(data: GroupedSurvey) -> Table:
 
 
 def costs(data: GroupedSurvey) -> Table:
-    """What learning each task took, group by group, where it was logged: mean seconds, and the most memory."""
+    """Return the cost of learning each task per group, if it was logged: mean seconds and maximum memory."""
     rows: list[tuple[Cell, ...]] = []
     for group in data.groups:
         known = [thinned(life).costs for life in data.of_group(group)]
@@ -296,9 +258,9 @@ def costs(data: GroupedSurvey) -> Table:
 def values(
     told: Life, declared: Mapping[str, Metric], bars: Mapping[str, Bar], level: float = LEVEL, *, alone: bool = True
 ) -> Table:
-    """One lifetime's metrics that have a value, and flags; where it stands alone, with what its own spread decides.
+    """Return the metrics of one lifetime with flags; if it is `alone`, with verdicts by its own spread.
 
-    Among others it gets no marks: their group decides, and chance puts some on any learner's lifetimes.
+    One of several lifetimes gets no verdicts, because its group decides: chance would give some to any learner.
     """
     rows: list[tuple[Cell, ...]] = []
     for name, one in told.score.metrics.items():
@@ -320,7 +282,7 @@ def values(
 
 
 def blocks(told: Life) -> Table:
-    """One lifetime block by block, as measured; the first ones where there are very many."""
+    """Return the first blocks of a lifetime, as measured."""
     drawn = thinned(told)
     every = drawn.blocks
     dormant = {one.index: one.dormant_units for one in told.score.blocks if one.dormant_units is not None}
@@ -353,7 +315,7 @@ def blocks(told: Life) -> Table:
 
 
 def capabilities(data: GroupedSurvey) -> Table:
-    """Each learner's Core Capabilities of 2019, and the questions behind each score."""
+    """Return each learner's Core Capabilities of 2019, and the questions behind each score."""
     rows: list[tuple[Cell, ...]] = []
     for one in capabilities_of(data.survey):
         rows.append((one.learner, one.name, one.why or "mean ratio to experts", "", one.score, len(one.syllabi)))
@@ -367,7 +329,7 @@ def capabilities(data: GroupedSurvey) -> Table:
 
 
 def definitions(declared: Mapping[str, Metric], shown: Sequence[str]) -> Table:
-    """What each shown metric means, from its declaration."""
+    """Return the meaning of each shown metric, from its declaration."""
     rows = tuple(
         (
             name,

@@ -1,11 +1,10 @@
-"""write_report: from logs to one file: a report, a paper's table or a statement of methods, as its suffix says."""
+"""Write a report, a paper's table or a statement of methods of logs to one file."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,54 +19,31 @@ from perdure.reports.data import gather
 from perdure.reports.model import Report, report_of
 from perdure.reports.paper import PaperTable, paper_tables
 from perdure.stats.scored import group_survey
+from perdure.tables import escape_latex, escape_markdown
 
-__all__ = ["REPORTS", "Form", "as_text", "form_of", "table_text", "write_report"]
+__all__ = ["REPORTS", "Form", "as_text", "form_of", "write_report"]
 
 Form = Literal["report", "table", "methods"]
 
 
 REPORTS: Registry[Callable[[Report], str]] = Registry("report format", "perdure.reports")
-"""Suffix → what writes a report of it."""
-for _suffix, _function in (
-    (".html", "html:html"),
-    (".md", "markdown:markdown"),
-    (".json", "document:document"),
-    (".tex", "latex:latex"),
-):
-    REPORTS.add_later(_suffix, f"perdure.reports.formats.{_function}")
+"""Suffix → function that returns a report as text."""
+REPORTS.add_later(".html", "perdure.reports.formats.html:html")
+REPORTS.add_later(".md", "perdure.reports.formats.markdown:markdown")
+REPORTS.add(".json", lambda report: report.to_json() + "\n")
+REPORTS.add_later(".tex", "perdure.reports.formats.latex:latex")
 
 
-def _latex_table(tables: Sequence[PaperTable], about: str) -> str:
-    from perdure.reports.formats.paper import latex_table
-
-    return latex_table(tables, about)
-
-
-def _markdown_table(tables: Sequence[PaperTable], about: str) -> str:
-    from perdure.reports.formats.paper import markdown_table
-
-    return markdown_table(tables, about)
-
-
-def _csv_table(tables: Sequence[PaperTable], _about: str, *, for_spreadsheets: bool = False) -> str:
-    from perdure.reports.formats.paper import csv_table
-
-    return csv_table(tables, for_spreadsheets=for_spreadsheets)
-
-
-TABLES: Mapping[str, Callable[[Sequence[PaperTable], str], str]] = {
-    ".tex": _latex_table,
-    ".md": _markdown_table,
-    ".csv": _csv_table,
-}
+TABLES = (".tex", ".md", ".csv")
+"""Suffixes of a paper's table."""
 _USUAL: Mapping[str, Form] = {".tex": "table", ".csv": "table", ".txt": "methods"}
 
 
 def form_of(target: Path, form: Form | None = None) -> Form:
-    """What is written to a file of this name: .tex and .csv are a paper's table unless something else is asked for."""
+    """Return what is written to a file of this name: .tex and .csv are a paper's table by default."""
     suffix = target.suffix.lower()
     chosen = form or _USUAL.get(suffix, "report")
-    others: Mapping[Form, tuple[str, ...]] = {"table": tuple(TABLES), "methods": (".txt", ".md", ".tex")}
+    others: Mapping[Form, tuple[str, ...]] = {"table": TABLES, "methods": (".txt", ".md", ".tex")}
     suffixes = others.get(chosen) or REPORTS.names()
     if suffix not in suffixes:
         what = {"report": "a report", "table": "a table", "methods": "a statement of methods"}[chosen]
@@ -80,20 +56,13 @@ def form_of(target: Path, form: Form | None = None) -> Form:
 
 
 def as_text(report: Report, suffix: str) -> str:
-    """The report as a page, Markdown, JSON, LaTeX, or what a plug-in writes."""
+    """Return the report as a page, Markdown, JSON, LaTeX, or in the format of a plug-in."""
     try:
         return REPORTS.get(suffix)(report)
     except UnknownName:
         raise PerdureError(
             f"a report cannot be written as {suffix!r}", f"choose one of {', '.join(REPORTS.names())}"
         ) from None
-
-
-def table_text(tables: Sequence[PaperTable], suffix: str, about: str = "") -> str:
-    """A paper's tables as LaTeX, Markdown or CSV; `about` says in a comment what made them."""
-    if suffix not in TABLES:
-        raise PerdureError(f"a table cannot be written as {suffix!r}", f"choose one of {', '.join(TABLES)}")
-    return TABLES[suffix](tables, about)
 
 
 def write_report(
@@ -132,11 +101,12 @@ def write_report(
         data = gather(logs, experts, settings, group=group, **how)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     report = report_of(data, title=title, command=command, now=now, baseline=baseline)
-    tables = partial(paper_tables, report.material, title=title, baseline=baseline, metrics=asked)
-    if chosen == "table" and target.suffix.lower() == ".csv":
-        text = _csv_table(tables(), "", for_spreadsheets=for_spreadsheets)
+    suffix = target.suffix.lower()
+    if chosen == "table":
+        tables = paper_tables(data, title=title, baseline=baseline, metrics=asked)
+        text = _table_text(tables, suffix, report.provenance, for_spreadsheets=for_spreadsheets)
     else:
-        text = _text(report, target.suffix.lower(), chosen, tables)
+        text = as_text(report, suffix) if chosen == "report" else _methods_text(report, suffix)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         files.deliver(target, text.encode())
@@ -147,19 +117,18 @@ def write_report(
     return report
 
 
-def _text(report: Report, suffix: str, form: Form, tables: Callable[[], Sequence[PaperTable]]) -> str:
-    if form == "report":
-        return as_text(report, suffix)
-    if form == "methods":
-        return _methods(report, suffix)
-    made = report.provenance
-    about = f"Perdure {made['perdure']}, {made['written']}" + (f": {made['command']}" if made["command"] else "")
-    return table_text(tables(), suffix, about)
+def _table_text(
+    tables: Sequence[PaperTable], suffix: str, provenance: Mapping[str, Any], *, for_spreadsheets: bool
+) -> str:
+    from perdure.reports.formats.paper import csv_table, latex_table, markdown_table
+
+    if suffix == ".csv":
+        return csv_table(tables, for_spreadsheets=for_spreadsheets)
+    command = f": {provenance['command']}" if provenance["command"] else ""
+    about = f"Perdure {provenance['perdure']}, {provenance['written']}{command}"
+    return latex_table(tables, about) if suffix == ".tex" else markdown_table(tables, about)
 
 
-def _methods(report: Report, suffix: str) -> str:
-    from perdure.reports.formats.latex import escaped as tex
-    from perdure.reports.formats.markdown import escaped as markdown
-
-    written: Mapping[str, Callable[[str], str]] = {".tex": tex, ".md": markdown}
-    return written.get(suffix, str)(report.methods) + "\n"
+def _methods_text(report: Report, suffix: str) -> str:
+    escapes: Mapping[str, Callable[[str], str]] = {".tex": escape_latex, ".md": escape_markdown}
+    return escapes.get(suffix, str)(report.methods) + "\n"

@@ -6,7 +6,8 @@ from typing import Any
 
 from perdure.gather.model import Life, Survey
 from perdure.reports.figures import Canvas
-from perdure.reports.figures.lifetimes import draw_lifetime, lifetime_curves
+from perdure.reports.figures.curves import lifetime_curves
+from perdure.reports.figures.lifetimes import draw_lifetime
 from perdure.reports.formats.html import body, html, template
 from perdure.reports.formats.pictures import lifetime_picture
 from perdure.reports.model import report_of

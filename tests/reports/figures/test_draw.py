@@ -19,7 +19,7 @@ from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.reports.data import gather
 from perdure.reports.figures import FIGURES, Figure, NothingToDraw, View, draw, save
-from perdure.reports.figures.lifetimes import lifetime_curves, uses_scaled
+from perdure.reports.figures.curves import lifetime_curves, uses_scaled
 from perdure.reports.figures.matrices import mean_matrix
 from perdure.reports.palette import looks
 from perdure.reports.thinned import thinned

@@ -24,9 +24,10 @@ from perdure.metrics.engine.metric import Flag
 from perdure.reports import tables
 from perdure.reports.data import gather
 from perdure.reports.figures import FIGURES, Canvas, Figure, NothingToDraw, View, draw
+from perdure.reports.figures.curves import lifetime_curves
 from perdure.reports.figures.declare import figure_metrics, flags_of
-from perdure.reports.figures.lifetimes import lifetime_curves
-from perdure.reports.figures.matrices import mean_matrix, transfer_matrices
+from perdure.reports.figures.matrices import mean_matrix
+from perdure.reports.figures.transfer import transfer_matrices
 from perdure.reports.formats import html
 from perdure.reports.model import report_of
 from perdure.reports.thinned import thin_lifetime, thinned

@@ -20,7 +20,7 @@ from perdure.reports.svg import COLUMN, PAGE, Canvas, Figure
 from perdure.stats.scored import GroupedSurvey
 
 # In the order in which figures are listed.
-from perdure.reports.figures import lifetimes, metric_values, matrices, groups  # noqa: F401 # isort: skip
+from perdure.reports.figures import lifetimes, metric_values, transfer, matrices, groups  # noqa: F401 # isort: skip
 
 __all__ = [
     "FIGURES",

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Literal, TypeVar
 
-import msgspec
 import numpy as np
 
-from perdure.curves.arrays import Array
-from perdure.errors import PerdureError
 from perdure.gather.model import Life
 from perdure.reports.axes import (
     Entry,
@@ -19,12 +15,29 @@ from perdure.reports.axes import (
     PanelSpec,
     Scale,
     compose,
-    ends_of,
     frame,
     margin,
     multiples,
     scale_over,
     task_entries,
+)
+from perdure.reports.figures.curves import (
+    MANY_TASKS,
+    EvaluatedBlock,
+    LearningCurve,
+    LifetimeCurves,
+    Points,
+    Span,
+    evaluated_blocks,
+    evaluation_range,
+    lifetime_curves,
+    measured_label,
+    parts_by_task,
+    span_of,
+    uses_scaled,
+    value_range,
+    x_label,
+    y_label,
 )
 from perdure.reports.figures.declare import NothingToDraw, Numbers, View, figure, first_life, task_looks
 from perdure.reports.palette import Look
@@ -41,27 +54,11 @@ from perdure.reports.svg import (
     text,
     text_width,
 )
-from perdure.reports.thinned import STEP_COLUMNS, ThinnedBlock, ThinnedCurve, ThinnedLifetime, thinned
+from perdure.reports.thinned import ThinnedCurve, thinned
 from perdure.stats.scored import GroupedSurvey
 from perdure.words import number
 
-__all__ = [
-    "LifetimeCurves",
-    "block_ends",
-    "draw_lifetime",
-    "draw_scenario",
-    "drawn_values",
-    "evaluations",
-    "experts",
-    "lifetime",
-    "lifetime_curves",
-    "lifetime_panel",
-    "raw",
-    "scenario",
-    "uses_scaled",
-    "value_range",
-    "x_label",
-]
+__all__ = ["draw_lifetime", "draw_scenario", "evaluations", "experts", "lifetime", "lifetime_panel", "raw", "scenario"]
 
 _MOST_TOOLTIPS = 240  # evaluations that show their value under the pointer
 _MOST_DOTS = 1500  # evaluations with a dot; more are lines only
@@ -69,179 +66,6 @@ _MOST_EVALUATIONS = 6000  # that are drawn at all
 _MOST_SPANS = 3000
 _MOST_SHADED = 60  # learning blocks that are shaded one by one
 _MOST_ROWS = 60  # tasks of a scenario
-_MANY_TASKS = 8  # more share their panel with thinner lines
-
-
-class Span(msgspec.Struct, frozen=True):
-    """A block on the x axis."""
-
-    task: str
-    mode: Literal["learn", "evaluate"]
-    asleep: bool
-    first: float
-    last: float
-    experiences: int
-
-
-class Points(msgspec.Struct, frozen=True, eq=False):
-    """Points of a line."""
-
-    x: Array
-    y: Array
-
-
-class LearningCurve(msgspec.Struct, frozen=True, eq=False):
-    """A learning block: as logged, and smoothed."""
-
-    task: str
-    measured: Points
-    smoothed: Points
-
-
-class EvaluatedBlock(msgspec.Struct, frozen=True):
-    """An evaluation block: its mean with a 95 % interval."""
-
-    task: str
-    x: float
-    mean: float
-    low: float | None
-    """None for a single experience."""
-    high: float | None
-    n: int
-    """Experiences."""
-    run: int
-    """Learning blocks of the task so far."""
-    ahead: bool
-    """Whether the task was not learned yet."""
-
-
-class LifetimeCurves(msgspec.Struct, frozen=True, eq=False):
-    """What is drawn of a lifetime over its length."""
-
-    id: str
-    x: str
-    y: str
-    tasks: tuple[str, ...]
-    spans: tuple[Span, ...]
-    learning: tuple[LearningCurve, ...]
-    evaluations: tuple[EvaluatedBlock, ...]
-
-
-Part = TypeVar("Part", EvaluatedBlock, LearningCurve, Span)
-
-
-# --- values and places of a lifetime ---------------------------------------------------------------
-
-
-def lifetime_curves(life: Life, view: View | None = None) -> LifetimeCurves:
-    """Return the curves and evaluations of a lifetime. Raise `NothingToDraw` if its blocks are not known."""
-    view, drawn = view or View(), thinned(life)
-    if not drawn.blocks:
-        raise NothingToDraw("there is no lifetime")
-    learning = []
-    for block in drawn.blocks:
-        if block.smoothed is not None:
-            measured, smoothed = (_points(drawn, block, curve, view) for curve in (block.measured, block.smoothed))
-            learning.append(LearningCurve(block.block.task, measured, smoothed))
-    return LifetimeCurves(
-        id=life.id,
-        x=x_label(drawn, view),
-        y=_y_label(life, view),
-        tasks=life.score.tasks,
-        spans=tuple(_span(block, view) for block in drawn.blocks),
-        learning=tuple(learning),
-        evaluations=tuple(_evaluations(drawn, view)),
-    )
-
-
-def uses_scaled(drawn: ThinnedLifetime, view: View) -> bool:
-    """Return whether values are scaled per task: if asked for, or if the tasks' ranges do not share an axis."""
-    return view.values == "scaled" or (view.values == "auto" and not drawn.ranges_agree)
-
-
-def drawn_values(drawn: ThinnedLifetime, view: View, task: str, values: Array) -> Array:
-    """Return measured values as they are drawn."""
-    return drawn.scaled(task, values) if uses_scaled(drawn, view) else values
-
-
-def x_label(drawn: ThinnedLifetime, view: View) -> str:
-    """Return what the x axis counts."""
-    return view.axis if view.axis == "experiences" else f"{drawn.steps or 'steps'} taken"
-
-
-def block_ends(block: ThinnedBlock, view: View) -> tuple[float, float]:
-    """Return where a block begins and ends on the x axis."""
-    if view.axis == "experiences":
-        return block.first, block.first + block.length
-    if block.steps is None:
-        raise PerdureError(
-            f"no column of this log counts steps (looked for: {', '.join(STEP_COLUMNS)})",
-            "log one, or draw over experiences",
-        )
-    return block.steps
-
-
-def value_range(curves: LifetimeCurves) -> list[float]:
-    """Return the ends of everything that the y axis must cover."""
-    lines = [points.y for curve in curves.learning for points in (curve.measured, curve.smoothed)]
-    if len(curves.tasks) > _MANY_TASKS:  # no intervals are drawn
-        means = np.array([evaluation.mean for evaluation in curves.evaluations])
-        return [*ends_of(lines), *ends_of([means])]
-    return [*ends_of(lines), *ends_of([_evaluation_range(curves.evaluations)])]
-
-
-def _y_label(life: Life, view: View) -> str:
-    drawn = thinned(life)
-    return f"{drawn.measure}, each task scaled 1–101" if uses_scaled(drawn, view) else _measured_label(life, drawn)
-
-
-def _measured_label(life: Life, drawn: ThinnedLifetime) -> str:
-    lower = drawn.lower and drawn.lower.issuperset(life.score.tasks)
-    return drawn.measure + (" (lower is better)" if lower else "")
-
-
-def _span(block: ThinnedBlock, view: View) -> Span:
-    first, last = block_ends(block, view)
-    return Span(block.block.task, block.block.mode, block.block.subtype == "sleep", first, last, block.length)
-
-
-def _points(drawn: ThinnedLifetime, block: ThinnedBlock, curve: ThinnedCurve, view: View) -> Points:
-    if view.axis == "experiences":
-        x = (block.first + curve.x).astype(np.float64)
-    else:
-        block_ends(block, view)
-        assert curve.steps is not None
-        x = curve.steps
-    return Points(x, drawn_values(drawn, view, block.block.task, curve.y))
-
-
-def _evaluations(drawn: ThinnedLifetime, view: View) -> Iterator[EvaluatedBlock]:
-    learned: dict[str, int] = {}
-    for block in drawn.blocks:
-        task = block.block.task
-        if block.block.mode == "learn":
-            learned[task] = learned.get(task, 0) + 1
-            continue
-        known = [value for value in (block.mean, block.low, block.high) if value is not None]
-        mean, *ends = (float(value) for value in drawn_values(drawn, view, task, np.array(known)))
-        low, high = (min(ends), max(ends)) if len(ends) == 2 else (None, None)
-        middle = sum(block_ends(block, view)) / 2
-        yield EvaluatedBlock(task, middle, mean, low, high, block.length, learned.get(task, 0), task not in learned)
-
-
-def _evaluation_range(evaluations: Sequence[EvaluatedBlock]) -> Array:
-    """Return means and ends of intervals; an interval may reach beyond all values."""
-    return np.array([value for one in evaluations for value in (one.mean, one.low, one.high) if value is not None])
-
-
-def _by_task(parts: Iterable[Part]) -> dict[str, list[Part]]:
-    found: dict[str, list[Part]] = {}
-    for part in parts:
-        found.setdefault(part.task, []).append(part)
-    return found
-
-
-# --- figures ---------------------------------------------------------------------------------------
 
 
 @figure
@@ -277,9 +101,9 @@ def lifetime_panel(curves: LifetimeCurves, looks: Looks, canvas: Canvas, top: fl
     parts.append(text(0, top - em * 0.6, ellipsize(curves.y, canvas.small, canvas.width), canvas.small, "soft"))
     step = -(-len(curves.evaluations) // _MOST_EVALUATIONS) or 1
     shown = set(curves.tasks[::step])
-    evaluated = _by_task(one for one in curves.evaluations if one.task in shown)
-    learning, count = _by_task(curves.learning), sum(map(len, evaluated.values()))
-    many = len(curves.tasks) > _MANY_TASKS
+    evaluated = parts_by_task(one for one in curves.evaluations if one.task in shown)
+    learning, count = parts_by_task(curves.learning), sum(map(len, evaluated.values()))
+    many = len(curves.tasks) > MANY_TASKS
     numbers = {task: at for at, task in enumerate(looks)}
     body = ""
     for task in curves.tasks:
@@ -311,7 +135,7 @@ def raw(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
             panels.append((task, curves, stops[:-1]))
     if not panels:
         raise NothingToDraw(why)
-    one_axis, label_y = not uses_scaled(drawn, view), _measured_label(life, drawn)
+    one_axis, label_y = not uses_scaled(drawn, view), measured_label(life, drawn)
     every = [curve.measured.y for _, curves, _ in panels for curve in curves]
     specs = [
         PanelSpec(
@@ -352,14 +176,14 @@ def evaluations(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
     why = "no lifetime with evaluations"
     life = first_life(data, view, why)
     drawn, looks = thinned(life), task_looks(data)
-    by_task = _by_task(_evaluations(drawn, view))
+    by_task = parts_by_task(evaluated_blocks(drawn, view))
     if not by_task:
         raise NothingToDraw(why)
-    spans = _by_task(_span(block, view) for block in drawn.blocks if block.block.mode == "learn")
+    spans = parts_by_task(span_of(block, view) for block in drawn.blocks if block.block.mode == "learn")
     panels = [(task, spans.get(task, []), by_task[task]) for task in life.score.tasks if task in by_task]
     # Scaled values share an axis; measured ones only if their ranges agree.
     one_axis = uses_scaled(drawn, view) or drawn.ranges_agree
-    ranges = [_evaluation_range(own) for _, _, own in panels]
+    ranges = [evaluation_range(own) for _, _, own in panels]
     last = max(
         [
             *(max((span.last for span in learned), default=0.0) for _, learned, _ in panels),
@@ -380,7 +204,7 @@ def evaluations(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
         )
         return coloured(looks[task], shades + _evaluation_marks(own, panel, looks[task], inner.size, len(own)))
 
-    label_x, label_y = x_label(drawn, view), _y_label(life, view)
+    label_x, label_y = x_label(drawn, view), y_label(life, view)
     return multiples(
         specs,
         draw,
@@ -423,7 +247,7 @@ def experts(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
     ]
     lines = [[panel["learner"], *(expert["line"] for expert in panel["experts"])] for panel in panels]
     every = [line.y for own in lines for line in own]
-    one_axis, label_y = not uses_scaled(drawn, view), _measured_label(life, drawn)
+    one_axis, label_y = not uses_scaled(drawn, view), measured_label(life, drawn)
     specs = [
         PanelSpec(panel["task"], [line.x for line in own], every if one_axis else [line.y for line in own])
         for panel, own in zip(panels, lines, strict=True)
@@ -478,7 +302,7 @@ def scenario(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
 def draw_scenario(life: Life, looks: Looks, canvas: Canvas, view: View | None = None) -> Figure:
     """Draw the blocks of a lifetime."""
     view, drawn, every = view or View(), thinned(life), life.score.tasks
-    spans = [_span(block, view) for block in drawn.blocks]
+    spans = [span_of(block, view) for block in drawn.blocks]
     if not spans:
         raise NothingToDraw("there is no lifetime")
     step = -(-len(every) // _MOST_ROWS)
@@ -496,7 +320,7 @@ def draw_scenario(life: Life, looks: Looks, canvas: Canvas, view: View | None = 
         panel = Panel(Scale(0, max(spans[-1].last, 1), left, inner.width), y)
         place = {task: top + row * (at + 0.5) for at, task in enumerate(tasks)}
         parts = [frame(panel, inner, x=x_label(drawn, view), y_ticks=False, across=False)]
-        bars = _by_task([span for span in spans if span.task in place][:_MOST_SPANS])
+        bars = parts_by_task([span for span in spans if span.task in place][:_MOST_SPANS])
         numbers = {task: at for at, task in enumerate(looks)}
         for task, middle in place.items():
             name = ellipsize(task, small, left)

@@ -11,8 +11,9 @@ from perdure.gather.model import Life
 from perdure.metrics import METRICS
 from perdure.metrics.engine.presets import headline
 from perdure.reports.axes import Panel, PanelSpec, compose, multiples, task_entries
+from perdure.reports.figures.curves import block_ends, drawn_values, lifetime_curves, x_label
 from perdure.reports.figures.declare import NothingToDraw, Numbers, View, figure, first_life, task_looks
-from perdure.reports.figures.lifetimes import block_ends, drawn_values, lifetime_curves, lifetime_panel, x_label
+from perdure.reports.figures.lifetimes import lifetime_panel
 from perdure.reports.svg import Canvas, Figure, coloured, marker, path, rect, rule, stroke, text, text_width
 from perdure.reports.thinned import ThinnedBlock, thinned
 from perdure.scenario.sites import LIFETIME, between_learning_blocks

@@ -1,7 +1,6 @@
-"""The report as one HTML file that opens offline: the answer on one screen, everything behind it folded below.
+"""The report as one HTML file that opens offline: the answer on one screen, details folded below.
 
-Figures are SVG that Perdure writes, so that they are there without a script, print as lines, and turn dark with the
-page; the script only adds what is seen when pointing at them.
+Figures are inline SVG: they need no script, print as lines, and follow the page's dark mode. The script adds tooltips.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["body", "html", "json_inside", "policy", "template"]
 
 _ROOM = 6_000_000
-"""How many characters the pages of single lifetimes may take together."""
+"""Characters that the sections of single lifetimes may take together."""
 _MOST_ANSWERED = 4
-"""Learners that are answered one by one; more are named under what is said of them."""
+"""Learners with an answer each; more are listed under each answer."""
 _COLOURS = {"met": "good", "not met": "poor", "undecided": "open", None: "plain"}
 _SECTIONS = (
     ("curves", "Curves by lifetime", "{lives}: learning curves, evaluations, metrics and blocks of each"),
@@ -53,8 +52,8 @@ _SECTIONS = (
 
 
 def html(report: Report, *, live: str | None = None, more_scripts: Sequence[str] = ()) -> str:
-    """The whole page; `live` while lifetimes still run: how many of them it is of."""
-    waits = live is not None and not report.material.lives
+    """Return the whole page; `live` is how many lifetimes it covers while others still run."""
+    waits = live is not None and not report.data.lives
     main, facts = ("", {"tasks": [], "tables": {}}) if waits else body(report, live=live)
     scripts = [template("report.js"), *more_scripts]
     return str(
@@ -75,16 +74,16 @@ def html(report: Report, *, live: str | None = None, more_scripts: Sequence[str]
 
 
 def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any]]:
-    """What stands between header and footer, and the facts that its script shows: tasks, and tables of lifetimes."""
-    material = report.material
-    said, looks = answers(material.groups), task_looks(material)
+    """Return the main part, and the data for its script: tasks, and tables of lifetimes."""
+    data = report.data
+    said, looks = answers(data.groups), task_looks(data)
     # While none has ended, the live page shows what runs itself.
-    ended = live is None or any(group.n for group in material.groups)
-    shown, shown_first = sections(material), opening(material) if ended else []
-    pages, held = _pages(material)
-    named = {group.group: group for group in material.groups}
+    ended = live is None or any(group.n for group in data.groups)
+    shown, shown_first = sections(data), opening(data) if ended else []
+    pages, held = _pages(data)
+    named = {group.group: group for group in data.groups}
     about = {
-        "lives": plural(len(material.lives), "lifetime"),
+        "lives": plural(len(data.lives), "lifetime"),
         "metrics": plural(len(report.valued), "metric"),
     }
     always = {"curves", "statistics", "checklist", "definitions", "methods", "provenance"}
@@ -95,37 +94,37 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
             report=report,
             answers=said if len(said) <= _MOST_ANSWERED else (),
             alike=alike(said) if len(said) > _MOST_ANSWERED else (),
-            leads=report.leads if len(material.groups) == 1 else (),
+            leads=report.leads if len(data.groups) == 1 else (),
             colours=_COLOURS,
             better=[line for one in report.comparisons if (line := better(one, named))],
-            grids=grids(material.groups, material.survey.metrics),
+            grids=grids(data.groups, data.survey.metrics),
             unmeasured=_unmeasured(report),
             opening=shown_first,
-            legend=_legend(material, len(shown_first)),
+            legend=_legend(data, len(shown_first)),
             tasks=[(task, look.colour, look.shade) for task, look in looks.items()],
             so_far=live or "",
-            warned=_warned(material, runs=live is not None),
+            warned=_warned(data, runs=live is not None),
             sections=[
                 (at, *(one.format(**about) for one in said)) for at, *said in _SECTIONS if at in always or at in shown
             ],
             shown=shown,
             groups=[
                 {
-                    "table": tables.metrics(material, one),
-                    "more": tables.metrics(material, one, judged=False),
+                    "table": tables.metrics(data, one),
+                    "more": tables.metrics(data, one, judged=False),
                     "missing": tables.without_value(one.estimates),
                 }
-                for one in material.groups
+                for one in data.groups
             ],
             tallied=tables.tallied(report.tally) if report.tally else (),
-            capabilities=tables.capabilities(material),
+            capabilities=tables.capabilities(data),
             comparisons=[_compared(one) for one in report.comparisons],
-            lifetimes=tables.lifetimes(material),
-            costs=tables.costs(material),
+            lifetimes=tables.lifetimes(data),
+            costs=tables.costs(data),
             pages=pages,
-            unpaged=len(material.lives) - len(pages),
-            left_out=material.survey.left_out,
-            definitions=tables.definitions(material.survey.metrics, report.valued),
+            unpaged=len(data.lives) - len(pages),
+            left_out=data.survey.left_out,
+            definitions=tables.definitions(data.survey.metrics, report.valued),
             methods=report.methods,
             provenance=_provenance(report),
             settings=_pretty(report.provenance.get("settings", {})),
@@ -136,7 +135,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
 
 
 def policy(scripts: Sequence[str], *, live: bool = False) -> str:
-    """A Content-Security-Policy: exactly these scripts run, and reach nothing (the live page: its own server)."""
+    """Return a Content-Security-Policy: only these scripts run, and only a live page may reach its own server."""
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in scripts)
     connect = " connect-src 'self';" if live else ""
     return (
@@ -146,7 +145,7 @@ def policy(scripts: Sequence[str], *, live: bool = False) -> str:
 
 
 def json_inside(facts: Any) -> str:
-    """JSON that can stand inside a script element: no character in it can end the element or a line."""
+    """Return JSON for a script element: no character in it can end the element or a line."""
     text = json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -156,15 +155,15 @@ def json_inside(facts: Any) -> str:
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def _pages(material: GroupedSurvey) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Each lifetime's folded page and the tables that belong in it, as far as there is room."""
+def _pages(data: GroupedSurvey) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return each lifetime's folded section and its tables, as far as there is room."""
     pages: list[dict[str, Any]] = []
     held: dict[str, Any] = {}
     room = _ROOM
-    for at, (life, picture) in enumerate(lifetime_pictures(material)):
+    for at, (life, picture) in enumerate(lifetime_pictures(data)):
         name = f"life-{at + 1}"
-        alone = not any(group.n > 1 and life.id in group.lives for group in material.groups)
-        measured = tables.values(life, material.survey.metrics, material.survey.bars, alone=alone)
+        alone = not any(group.n > 1 and life.id in group.lives for group in data.groups)
+        measured = tables.values(life, data.survey.metrics, data.survey.bars, alone=alone)
         held[name] = [table.as_data() for table in (measured, tables.blocks(life))]
         pages.append({"name": name, "svg": picture.svg, "caption": picture.caption, **_told(life)})
         room -= len(picture.svg) + 30 * sum(len(table["rows"]) for table in held[name])
@@ -174,7 +173,7 @@ def _pages(material: GroupedSurvey) -> tuple[list[dict[str, Any]], dict[str, Any
 
 
 def _told(one: Life) -> dict[str, Any]:
-    """What is said of a lifetime besides its numbers."""
+    """Return the name of a lifetime, its learner and seed, and notes."""
     score = one.score
     ended = None if score.complete is not False else "did not reach its end"
     about = [score.learner, None if score.seed is None else f"seed {score.seed}", ended]
@@ -189,39 +188,39 @@ def _told(one: Life) -> dict[str, Any]:
 
 
 def _compared(found: Comparison) -> dict[str, Any]:
-    """A comparison in words and as a table."""
+    """Return a comparison as sentences and as a table."""
     said = [sentence(one, found.system, found.baseline) for one in found.differences.values()]
     table = tables.comparison(found)
     return {"title": table.caption, "sentences": said, "table": table}
 
 
 def _unmeasured(report: Report) -> str:
-    """Which headline questions nobody could answer, and why."""
-    material = report.material
-    if not any(group.n for group in material.groups):
+    """Return the headline metrics that no group has, and why."""
+    data = report.data
+    if not any(group.n for group in data.groups):
         return ""
-    kind = "matrix" if all(group.unit for group in material.groups) else "log"
+    kind = "matrix" if all(group.unit for group in data.groups) else "log"
     missing: dict[str, list[str]] = {}
-    for name, metric in material.survey.metrics.items():
-        found = [group.estimates[name] for group in material.groups if name in group.estimates]
+    for name, metric in data.survey.metrics.items():
+        found = [group.estimates[name] for group in data.groups if name in group.estimates]
         if metric.headline == kind and found and all(one.mean is None for one in found):
             missing.setdefault(found[0].absent or "no value", []).append(name.replace("_", " "))
     said = [f"{listed(names)} ({why})" for why, names in missing.items()]
     return f"Not measured: {'; '.join(said)}." if said else ""
 
 
-def _legend(material: GroupedSurvey, figures: int) -> str:
-    """What the figures of the first screen are made of."""
-    if not figures or (material.groups and all(group.unit for group in material.groups)):
+def _legend(data: GroupedSurvey, figures: int) -> str:
+    """Return the legend of the figures on the first screen."""
+    if not figures or (data.groups and all(group.unit for group in data.groups)):
         return ""
     said = "faint: as logged · strong: smoothed · dots: evaluations, 95 % intervals"
     return f"{said} · one scale" if figures > 1 else said
 
 
-def _warned(material: GroupedSurvey, *, runs: bool = False) -> list[str]:
-    """What keeps lifetimes from counting: that belongs beside the answer."""
-    short = [group for group in material.groups if group.left_out]
-    said = [material.apart] if material.apart and material.groups else []
+def _warned(data: GroupedSurvey, *, runs: bool = False) -> list[str]:
+    """Return warnings about lifetimes that do not count."""
+    short = [group for group in data.groups if group.left_out]
+    said = [data.apart] if data.apart and data.groups else []
     for one in short:
         count = len(one.left_out)
         why = "has not ended" if runs else "did not reach the end"
@@ -229,12 +228,12 @@ def _warned(material: GroupedSurvey, *, runs: bool = False) -> list[str]:
             why = "have not ended" if runs else why
         verb = "is" if count == 1 else "are"
         said.append(f"{one.group}: {plural(count, 'lifetime')} {why} and {verb} not counted{' yet' * runs}.")
-    unread = len(material.survey.left_out)
+    unread = len(data.survey.left_out)
     return [*said, f"{unread} of what was given or planned is missing or left out."] if unread else said
 
 
 def _dark() -> str:
-    """The colours of tasks and groups on dark paper."""
+    """Return the colours of tasks and groups in dark mode, as CSS."""
     rules = [f".c{at}{{color:{colour}!important}}" for at, colour in enumerate(dark_colours())]
     system, chosen = ':root:not([data-theme="light"]) ', ':root[data-theme="dark"] '
     return (
@@ -244,28 +243,28 @@ def _dark() -> str:
 
 
 def _subtitle(report: Report) -> str:
-    material = report.material
-    counts = {group.n for group in material.groups}
+    data = report.data
+    counts = {group.n for group in data.groups}
     each = (
-        f"{plural(counts.pop(), 'lifetime')} in each of {len(material.groups)} groups"
-        if len(counts) == 1 and len(material.groups) > 1
+        f"{plural(counts.pop(), 'lifetime')} in each of {len(data.groups)} groups"
+        if len(counts) == 1 and len(data.groups) > 1
         else ""
     )
-    measures = listed(sorted({one.score.measure for one in material.lives if one.score.measure}))
+    measures = listed(sorted({one.score.measure for one in data.lives if one.score.measure}))
     experts = len(report.provenance.get("settings", {}).get("experts") or ())
     parts = [
-        each or plural(len(material.lives), "lifetime"),
-        plural(len(material.tasks), "task"),
+        each or plural(len(data.lives), "lifetime"),
+        plural(len(data.tasks), "task"),
         f"measure: {measures}",
         plural(experts, "expert") if experts else "no experts",
-        f"preset {material.survey.preset}",
+        f"preset {data.survey.preset}",
     ]
     written = str(report.provenance.get("written") or "").partition("T")[0]
     return " · ".join([*parts, f"written {written}"] if written else parts)
 
 
 def _provenance(report: Report) -> list[tuple[str, str]]:
-    """The facts that all lifetimes share, and how many values those have that they do not."""
+    """Return facts that all lifetimes share, and the number of values of those that differ."""
     lives = report.provenance.get("lifetimes", [])
     facts = [
         ("perdure", str(report.provenance.get("perdure", ""))),
@@ -289,7 +288,7 @@ def _flat(value: Any) -> str:
 
 
 def _once(lives: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The origins without what repeats the lifetime before, so that thirty do not say one thing thirty times."""
+    """Return the origins without facts that repeat those of the lifetime before."""
     told: list[dict[str, Any]] = []
     before: dict[str, Any] = {}
     for one in lives:
@@ -323,7 +322,7 @@ def _environment() -> Environment:
     made.filters["cell"] = lambda value: value if isinstance(value, str) else number(value)
     made.filters["json"] = lambda facts: Markup(json_inside(facts))
     made.filters["broken"] = lambda name: Markup("_<wbr>").join(escape(part) for part in str(name).split("_"))
-    # Only for what Perdure itself rendered or ships: its own templates, styles and scripts.
+    # Only for markup that Perdure rendered or ships: its own templates, styles and scripts.
     made.filters["inline"] = Markup
     return made
 

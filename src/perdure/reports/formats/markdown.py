@@ -3,94 +3,87 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 
 from perdure.reports import tables
 from perdure.reports.model import Report, given_settings
 from perdure.stats.sentences import sentence
-from perdure.words import number
+from perdure.tables import Table, escape_markdown
 
-__all__ = ["escaped", "markdown"]
+__all__ = ["markdown"]
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
 _MARKS = {"met": "✅", "not met": "❌", "undecided": "◻️", "mixed": "🔶", "not measured": "–"}
 
 
 def markdown(report: Report) -> str:
-    """Verdicts, metrics, comparison, checklist and provenance; figures are left to the page."""
+    """Return verdicts, metrics, comparisons, checklist and provenance; figures are on the page only."""
     return "\n".join(_lines(report)) + "\n"
 
 
-def escaped(text: str) -> str:
-    """Text from a log as it stands, whatever Markdown would make of it; a table's cell stays one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
-
-
 def _lines(report: Report) -> Iterator[str]:
-    material = report.material
-    yield f"# {escaped(report.title)}"
+    data = report.data
+    yield f"# {escape_markdown(report.title)}"
     yield ""
     for line in report.leads:
-        yield escaped(line)
+        yield escape_markdown(line)
         yield ""
-    for group in material.groups if report.leads else ():
-        yield from _table(tables.accuracy(material, group))
+    for group in data.groups if report.leads else ():
+        yield from _table(tables.accuracy(data, group))
     for verdict in report.verdicts:
-        yield f"- {_MARKS[verdict.verdict]} **{verdict.verdict}** · {escaped(verdict.sentence)}"
+        yield f"- {_MARKS[verdict.verdict]} **{verdict.verdict}** · {escape_markdown(verdict.sentence)}"
     if not report.verdicts:
-        yield escaped(material.apart or "No metric here has a threshold, so there is no verdict.")
+        yield escape_markdown(data.apart or "No metric here has a threshold, so there is no verdict.")
     for note in report.notes:
         yield ""
-        yield f"*{escaped(note)}*"
+        yield f"*{escape_markdown(note)}*"
     yield ""
     yield "## Metrics"
-    for group in material.groups:
-        yield from _table(tables.metrics(material, group))
-        yield from _table(tables.metrics(material, group, judged=False))
+    for group in data.groups:
+        yield from _table(tables.metrics(data, group))
+        yield from _table(tables.metrics(data, group, judged=False))
         for why, names in tables.without_value(group.estimates):
-            yield f"- no value of {escaped(names)}: {escaped(why)}"
+            yield f"- no value of {escape_markdown(names)}: {escape_markdown(why)}"
     for one in tables.tallied(report.tally) if report.tally else ():
         yield from _table(one)
-    yield from _table(tables.capabilities(material))
+    yield from _table(tables.capabilities(data))
     yield ""
-    yield escaped(report.rule)
+    yield escape_markdown(report.rule)
     if report.comparisons:
         yield ""
         yield "## Comparison"
         for compared in report.comparisons:
             yield ""
             for difference in compared.differences.values():
-                yield f"- {escaped(sentence(difference, compared.system, compared.baseline))}"
+                yield f"- {escape_markdown(sentence(difference, compared.system, compared.baseline))}"
             yield from _table(tables.comparison(compared))
     yield ""
     yield "## Lifetimes"
-    yield from _table(tables.lifetimes(material))
-    yield from _table(tables.costs(material))
-    for path, why in material.survey.left_out:
-        yield f"- left out: {escaped(path)}: {escaped(why)}"
+    yield from _table(tables.lifetimes(data))
+    yield from _table(tables.costs(data))
+    for path, why in data.survey.left_out:
+        yield f"- left out: {escape_markdown(path)}: {escape_markdown(why)}"
     yield ""
     yield "## Definitions"
-    yield from _table(tables.definitions(material.survey.metrics, report.valued))
+    yield from _table(tables.definitions(data.survey.metrics, report.valued))
     yield ""
     yield "## Statement of methods"
     yield ""
-    yield escaped(report.methods)
+    yield escape_markdown(report.methods)
     yield ""
     yield "## Reporting checklist"
     yield ""
     for item in report.checklist:
         mark = "x" if item.state == "present" else " "
-        yield f"- [{mark}] {escaped(item.what)}: {item.state} ({escaped(item.found)})"
+        yield f"- [{mark}] {escape_markdown(item.what)}: {item.state} ({escape_markdown(item.found)})"
     yield ""
     yield "## Provenance"
     yield ""
     if report.provenance.get("command"):
-        yield f"To repeat this report: {escaped(str(report.provenance['command']))}"
+        yield f"To repeat this report: {escape_markdown(str(report.provenance['command']))}"
         yield ""
     yield f"Perdure {report.provenance['perdure']}, preset {report.provenance['preset']}."
     if given := given_settings(report):
-        yield f"Settings given: {escaped(given)}."
+        yield f"Settings given: {escape_markdown(given)}."
     yield ""
     yield "<details><summary>Settings</summary>"
     yield ""
@@ -99,18 +92,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield "</details>"
 
 
-def _table(given: tables.Table) -> Iterator[str]:
-    given = given.filled()
-    if not given.rows:
-        return
-    yield ""
-    yield f"**{escaped(given.caption)}**"
-    yield ""
-    yield "| " + " | ".join(escaped(one.name) for one in given.columns) + " |"
-    yield "|" + "|".join("--:" if one.kind == "number" else "---" for one in given.columns) + "|"
-    for row in given.rows:
-        cells = (cell if isinstance(cell, str) else number(cell) for cell in row)
-        yield "| " + " | ".join(escaped(cell) for cell in cells) + " |"
-    yield ""
-    if given.note:
-        yield escaped(given.note)
+def _table(table: Table) -> Iterator[str]:
+    table = table.filled()
+    if table.rows:
+        yield ""
+        yield table.to_markdown()

@@ -1,17 +1,12 @@
-"""A paper's table as LaTeX (booktabs, siunitx), Markdown and CSV: the same cells in each."""
+"""Tables for papers as LaTeX (booktabs, siunitx), Markdown and CSV: the same cells in each."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Sequence
 
-from perdure.log.export import without_formula
-from perdure.reports.formats.latex import escaped as tex
-from perdure.reports.formats.latex import needs_lualatex
-from perdure.reports.formats.markdown import escaped as md
-from perdure.reports.paper import Cell, Heading, PaperTable
+from perdure.reports.paper import Heading, PaperCell, PaperTable
+from perdure.tables import Cell, Table, escape_latex, escape_markdown, needs_lualatex
 from perdure.words import NOTHING
 
 __all__ = ["csv_table", "latex_table", "markdown_table"]
@@ -20,7 +15,7 @@ _NUMBER = re.compile(r"−?\d+(\.\d+)?(e[−+]?\d+)?")
 
 
 def latex_table(tables: Sequence[PaperTable], about: str = "") -> str:
-    r"""Floats to be put in by \input; numbers stand under each other by their decimal points."""
+    r"""Return floats to include with \input; numbers are aligned at their decimal points."""
     lines = [
         f"% {' '.join(about.split())}" if about else "",
         r"% In the preamble: \usepackage{booktabs,siunitx}   (siunitx 3 or newer)",
@@ -39,7 +34,7 @@ def _float(table: PaperTable, at: int) -> Iterator[str]:
     yield ""
     yield r"\begin{table}"
     yield r"  \centering"
-    yield rf"  \caption{{{tex(table.caption)}.}}"
+    yield rf"  \caption{{{escape_latex(table.caption)}.}}"
     yield rf"  \label{{tab:perdure-{at + 1}}}"
     yield r"  \small\setlength{\tabcolsep}{4pt}"
     yield r"  \sisetup{text-series-to-math = true}"
@@ -50,19 +45,19 @@ def _float(table: PaperTable, at: int) -> Iterator[str]:
     yield r"    \midrule"
     for row in table.rows:
         cells = "".join(f" & {_first(cell)} & {_second(cell)}" for cell in row.cells)
-        yield rf"    {{{tex(row.method)}}} & {row.n}{cells} \\"
+        yield rf"    {{{escape_latex(row.method)}}} & {row.n}{cells} \\"
     yield r"    \bottomrule"
     yield r"  \end{tabular}"
     if table.notes:
         yield r"  \par\smallskip"
         yield r"  \begin{minipage}{\linewidth}\footnotesize"
-        yield from (f"    {tex(note)}" for note in table.notes)
+        yield from (f"    {escape_latex(note)}" for note in table.notes)
         yield r"  \end{minipage}"
     yield r"\end{table}"
 
 
-def _format(cells: Sequence[Cell]) -> str:
-    """How wide the column's numbers are, as siunitx asks for it: `-2.2`."""
+def _format(cells: Sequence[PaperCell]) -> str:
+    """Return the width of a column's numbers for siunitx: `-2.2`."""
     numbers = [cell.mean for cell in cells if _NUMBER.fullmatch(cell.mean)]
     sign = "-" if any(one.startswith("−") for one in numbers) else ""
     parts = [one.removeprefix("−").partition("e")[0].partition(".") for one in numbers]
@@ -78,18 +73,18 @@ def _digits(power: str) -> int:
 
 
 def _head(one: Heading) -> str:
-    unit = f" ({tex(one.unit)})" if one.unit else ""
-    return f"{tex(one.brief)}{unit} {tex(one.arrow)}"
+    unit = f" ({escape_latex(one.unit)})" if one.unit else ""
+    return f"{escape_latex(one.brief)}{unit} {escape_latex(one.arrow)}"
 
 
-def _first(cell: Cell) -> str:
+def _first(cell: PaperCell) -> str:
     if not _NUMBER.fullmatch(cell.mean):
-        return f"{{{tex(cell.mean)}}}"
+        return f"{{{escape_latex(cell.mean)}}}"
     return (r"\bfseries " if cell.best else "") + cell.mean.replace("−", "-")
 
 
-def _second(cell: Cell) -> str:
-    """The interval and the marks, in bold beside a number in bold."""
+def _second(cell: PaperCell) -> str:
+    """Return interval and stars, in bold if the number is."""
     spread = cell.spread.replace("± ", r"{}\pm ").replace("[", r"\;[").replace("−", "-").replace(", ", r",\, ")
     mark = "^{" + cell.mark.replace("†", r"\dagger") + "}" if cell.mark else ""
     if not spread and not mark:
@@ -98,41 +93,22 @@ def _second(cell: Cell) -> str:
 
 
 def markdown_table(tables: Sequence[PaperTable], about: str = "") -> str:
-    """Tables for a README or a supplement; what made them stands in a comment."""
-    lines = [f"<!-- {md(about).replace('--', '- -')} -->", ""] if about else []
+    """Return tables for a README or a supplement; `about` is a comment."""
+    lines = [f"<!-- {escape_markdown(about).replace('--', '- -')} -->", ""] if about else []
     for table in tables:
-        heads = ["Method", "n", *(one.text for one in table.headings)]
-        lines += [
-            f"**{md(table.caption)}**",
-            "",
-            f"| {' | '.join(map(md, heads))} |",
-            f"|---|{'--:|' * (len(heads) - 1)}",
-        ]
-        for row in table.rows:
-            lines.append(f"| {md(row.method)} | {row.n} | {' | '.join(map(_bold, row.cells))} |")
-        lines += ["", *([md(" ".join(table.notes)), ""] if table.notes else [])]
+        lines += [table.table().to_markdown(), *([""] if table.notes else [])]
     return "\n".join(lines)
 
 
-def _bold(cell: Cell) -> str:
-    return f"**{md(cell.text)}**" if cell.best else md(cell.text)
-
-
 def csv_table(tables: Sequence[PaperTable], *, for_spreadsheets: bool = False) -> str:
-    """One row per method, the cells as the other forms write them; of several tables the caption says which.
-
-    `for_spreadsheets` escapes what one would run as a formula.
-    """
-    told = without_formula if for_spreadsheets else str
-    heads = list(dict.fromkeys(one.text for table in tables for one in table.headings))
+    """Return one row per method; with several tables, a first column has their captions."""
     several = len(tables) > 1
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow([*(["table"] if several else []), "method", "n", *map(told, heads)])
+    heads = list(dict.fromkeys(heading.text for table in tables for heading in table.headings))
+    rows: list[list[Cell]] = []
     for table in tables:
         for row in table.rows:
-            texts = {one.text: cell.text for one, cell in zip(table.headings, row.cells, strict=True)}
+            texts = {heading.text: cell.text for heading, cell in zip(table.headings, row.cells, strict=True)}
             shown = ("" if (text := texts.get(head, "")) == NOTHING else text for head in heads)
-            named = [*([table.caption] if several else []), row.method]
-            writer.writerow([*map(told, named), row.n, *map(told, shown)])
-    return written.getvalue()
+            rows.append([*([table.caption] if several else []), row.method, row.n, *shown])
+    names = [*(["table"] if several else []), "method", "n", *heads]
+    return Table.of(names, rows).to_csv(for_spreadsheets=for_spreadsheets)

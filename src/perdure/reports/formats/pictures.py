@@ -10,17 +10,12 @@ import msgspec
 from perdure.gather.model import Life
 from perdure.reports.axes import Looks
 from perdure.reports.figures import FIGURES, Canvas, Figure, NothingToDraw, View
+from perdure.reports.figures.curves import LifetimeCurves, lifetime_curves, uses_scaled, value_range
 from perdure.reports.figures.declare import averaged_lives, flags_text, task_looks
-from perdure.reports.figures.lifetimes import (
-    LifetimeCurves,
-    draw_lifetime,
-    draw_scenario,
-    lifetime_curves,
-    uses_scaled,
-    value_range,
-)
-from perdure.reports.figures.matrices import draw_accuracy, draw_transfer, mean_matrix, transfer_matrices
+from perdure.reports.figures.lifetimes import draw_lifetime, draw_scenario
+from perdure.reports.figures.matrices import draw_accuracy, mean_matrix
 from perdure.reports.figures.metric_values import recovery_metrics
+from perdure.reports.figures.transfer import draw_transfer, transfer_matrices
 from perdure.reports.thinned import thinned
 from perdure.stats.answer import keeping
 from perdure.stats.estimate import Flagged

@@ -1,0 +1,170 @@
+"""Figure of transfer between tasks: how learning one task changes another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from perdure.curves.arrays import Array
+from perdure.gather.model import Life
+from perdure.metrics import METRICS
+from perdure.reports.axes import compose, in_columns
+from perdure.reports.figures.declare import NothingToDraw, View, averaged_lives, count_text, figure, flags_of
+from perdure.reports.figures.heatmap import counts_differ, heatmap
+from perdure.reports.palette import GOOD, POOR, mixed
+from perdure.reports.svg import Canvas, Figure, text, wrap_text
+from perdure.stats.estimate import Flagged
+from perdure.stats.scored import GroupedSurvey
+
+__all__ = ["TransferMatrix", "departures", "draw_transfer", "transfer", "transfer_matrices"]
+
+
+class TransferMatrix(msgspec.Struct, frozen=True, eq=False):
+    """One kind of transfer: a row is learned, a column evaluated just before and after."""
+
+    metric: str
+    meaning: str
+    """What the columns have in common."""
+    tasks: tuple[str, ...]
+    cells: Array
+    """Means over lifetimes; NaN if none has a value."""
+    counts: npt.NDArray[np.int64]
+    """Lifetimes with a value."""
+    threshold: float
+    ahead: Array
+    """Distance of each cell from the threshold, on the scale of the colours."""
+    ticks: tuple[tuple[float, str], ...]
+    """Places on that scale, and the values there."""
+    flags: tuple[Flagged, ...]
+    caption: str
+
+
+@figure
+def transfer(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    """How learning one task (row) changes another (column): not learned yet (forward), learned before (backward)."""
+    lives, name = averaged_lives(data, view)
+    matrices = transfer_matrices(data, view)
+    shown = {"name": name, "lifetimes": len(lives), "matrices": matrices}
+    return draw_transfer(matrices, name, canvas, shown)
+
+
+def transfer_matrices(data: GroupedSurvey, view: View) -> list[TransferMatrix]:
+    """Return the mean over lifetimes of each ordered pair's first value, one matrix per kind of transfer."""
+    lives, _ = averaged_lives(data, view)
+    meanings = {metric.name: metric.words.pairs for metric in METRICS if metric.words and metric.words.pairs}
+    values = {name: _first_values(data, lives, name) for name in meanings if name in data.survey.metrics}
+    values = {name: pairs for name, pairs in values.items() if pairs}
+    if not values:
+        raise NothingToDraw("no task is evaluated just before and just after another is learned")
+    thresholds = {name: _threshold(data, name) for name in values}
+    # Kinds with the same threshold share a scale, so that a colour has one meaning.
+    known: dict[float, list[float]] = {}
+    for name, pairs in values.items():
+        known.setdefault(thresholds[name], []).extend(float(np.mean(found)) for found in pairs.values())
+    matrices = []
+    for name, pairs in values.items():
+        involved = {task for pair in pairs for task in pair}
+        tasks = tuple(dict.fromkeys((*(task for task in data.tasks if task in involved), *sorted(involved))))
+        place = {task: at for at, task in enumerate(tasks)}
+        cells, counts = np.full((len(tasks), len(tasks)), np.nan), np.zeros((len(tasks), len(tasks)), dtype=np.int64)
+        for (learned, other), found in pairs.items():
+            cells[place[learned], place[other]] = np.mean(found)
+            counts[place[learned], place[other]] = len(found)
+        threshold = thresholds[name]
+        reach = max(0.05, float(np.abs(departures(np.array(known[threshold]), threshold)).max()))
+        ticks = [float(tick) for tick in np.linspace(-reach, reach, 5)]
+        matrices.append(
+            TransferMatrix(
+                metric=name,
+                meaning=meanings[name],
+                tasks=tasks,
+                cells=cells,
+                counts=counts,
+                threshold=threshold,
+                ahead=departures(cells, threshold),
+                ticks=tuple((at, f"{2**at if threshold == 1 else at + threshold:.2g}") for at in ticks),
+                flags=flags_of(lives, name),
+                caption=count_text(lives, counts.ravel()),
+            )
+        )
+    return matrices
+
+
+def draw_transfer(
+    matrices: Sequence[TransferMatrix], name: str, canvas: Canvas, data: Mapping[str, Any] | None = None
+) -> Figure:
+    """Draw matrices of transfer side by side."""
+    beyond = " and ".join(f"{threshold:g}" for threshold in sorted({matrix.threshold for matrix in matrices}))
+    with_experts = all(matrix.metric.startswith("ste_") for matrix in matrices)
+    meaning = "1: as good as its expert" if with_experts else f"beyond {beyond}: it helps"
+    title = " · ".join(part for part in (f"Transfer ({meaning})", name) if part)
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        em = inner.size
+        columns = min(len(matrices), max(1, int(inner.width / (em * 25))))
+        gap = em * 2
+        wide = (inner.width - gap * (columns - 1)) / columns
+        paints = [_transfer_painter(matrix, inner.narrowed(min(wide, em * 44))) for matrix in matrices]
+        return in_columns(paints, columns, wide + gap, em, top)
+
+    return compose(canvas, title, title, draw, data=data)
+
+
+def _transfer_painter(matrix: TransferMatrix, canvas: Canvas) -> Callable[[float], tuple[str, float]]:
+    def draw(top: float) -> tuple[str, float]:
+        kind = matrix.metric.removeprefix("ste_").partition("_")[0].capitalize()
+        brackets = " (in brackets)" if counts_differ(matrix.counts) else ""
+        caption = matrix.caption + brackets if matrix.caption else ""
+        parts: list[str] = []
+        for words, style in ((f"{kind}: {matrix.meaning}", "strong"), (caption, "soft")):
+            for line in wrap_text(words, canvas.small * canvas.grown, canvas.width):
+                top += canvas.small * 1.35 * canvas.grown
+                parts.append(text(0, top - canvas.small * 0.3, line, canvas.small, style))
+        reach = max(place for place, _ in matrix.ticks)
+
+        def colour(value: float) -> tuple[str, float]:
+            deep = float(departures(np.array(value), matrix.threshold)) / reach
+            # Not to the ends of the scale: a number must be readable on either.
+            return mixed("#f4f5f6", GOOD if deep > 0 else POOR, min(1.0, abs(deep)) * 0.9), abs(deep)
+
+        names = ("learned", "evaluated")
+        body, bottom = heatmap(matrix.tasks, matrix.cells, matrix.counts, canvas, top, names, colour)
+        return "".join(parts) + body, bottom
+
+    return draw
+
+
+def departures(cells: Array, threshold: float) -> Array:
+    """Return the distance of each cell from the threshold: the logarithm about 1, where 2 helps as ½ harms."""
+    return np.log2(np.maximum(cells, 1e-3)) if threshold == 1 else cells - threshold
+
+
+def _first_values(data: GroupedSurvey, lives: Sequence[Life], name: str) -> dict[tuple[str, str], list[float]]:
+    """Return ordered pair of tasks → the first value of each lifetime that has one."""
+    tasks = frozenset(data.tasks)
+    values: dict[tuple[str, str], list[float]] = {}
+    for life in lives:
+        measured = life.score.metrics.get(name)
+        for key, found in measured.by.items() if measured else ():
+            pair = _pair(key, tasks)
+            if found and pair:
+                values.setdefault(pair, []).append(found[0])
+    return values
+
+
+def _pair(key: str, tasks: frozenset[str]) -> tuple[str, str] | None:
+    """Return the pair that is written `a→b`; at least the second must be one of the tasks."""
+    parts = key.split("→")
+    ways = [("→".join(parts[:at]), "→".join(parts[at:])) for at in range(1, len(parts))]
+    known = [pair for pair in ways if tasks.issuperset(pair)]
+    # The first may be a task in all its variants, which is not one of the tasks that were scored.
+    return next(iter(known or [pair for pair in ways[:1] if pair[1] in tasks]), None)
+
+
+def _threshold(data: GroupedSurvey, name: str) -> float:
+    declared = data.survey.metrics[name].threshold
+    return 1.0 if declared is None else declared
