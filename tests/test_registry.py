@@ -133,7 +133,7 @@ def test_a_plugin_is_found_wherever_a_package_lists_one(
         if points:
             (own / name / "entry_points.txt").write_text(points)
     monkeypatch.setattr(sys, "path", [str(own), str(tmp_path / "nowhere")])
-    assert registries._installed.__wrapped__() is None
+    assert not registries._installed.__wrapped__().select(group="perdure.readers")
     mine = own / package
     mine.mkdir()
     (mine / said).write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")

@@ -327,7 +327,7 @@ assert json.loads(composed)["scenario_type"] == "there-and-back"
 assert lint(composed).ok
 assert not [one for one in lint(composed).problems if "scenario_type" in one.what]
 assert "there-and-back" in said("list", "layouts")
-assert "there-and-back" in schema("protocol")["$defs"]["Scenario"]["properties"]["layout"]["enum"]
+assert "there-and-back" in schema("protocol")["$defs"]["ScenarioTable"]["properties"]["layout"]["enum"]
 assert "there-and-back" in schema("syllabus")["properties"]["scenario_type"]["enum"]
 assert "or there-and-back only)" in " ".join(said("compose", "--help").replace("│", " ").split())
 """

@@ -1,4 +1,4 @@
-"""The joint learner: its last evaluations are what the others are held against by intransigence and the omegas."""
+"""The joint learner: intransigence and the omegas compare the others with its last evaluations."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from perdure.settings import Settings
 __all__ = ["JOINT", "compare_with_joint", "finals", "is_joint", "joint_accuracies", "needing", "place_of"]
 
 JOINT = "joint"
-"""What a learner is called that was trained on all tasks together, or the folder of one whose name is not recorded."""
+"""Name of a learner that is trained on all tasks together, or of its folder if its name is not recorded."""
 
 Lives = Sequence[tuple[Found, Life]]
-Again = Callable[[Sequence[Found], Settings, Callable[[Curves, int], Any] | None], Sequence[Lives]]
-"""Scores the lives at places once more, by other settings, and says what was seen of each."""
+ScoreAgain = Callable[[Sequence[Found], Settings, Callable[[Curves, int], Any] | None], Sequence[Lives]]
+"""Scores the lifetimes at places again, with other settings and another hook for their curves."""
 
 
-def is_joint(who: Identity) -> bool:
-    """Whether a lifetime is a joint learner's."""
-    return (who.learner or PurePath(who.holder).name).lower() == JOINT
+def is_joint(identity: Identity) -> bool:
+    """Return whether a lifetime is a joint learner's."""
+    return (identity.learner or PurePath(identity.holder).name).lower() == JOINT
 
 
 def needing(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
-    """Which of these metrics are relative to a joint learner."""
-    return tuple(name for name, one in metrics.items() if one.joint)
+    """Return the metrics that are relative to a joint learner."""
+    return tuple(name for name, metric in metrics.items() if metric.joint)
 
 
 def place_of(joint: Any) -> str | None:
-    """Where the joint learner's lifetimes lie, where a place was given and no numbers."""
+    """Return the place of the joint learner's lifetimes; None if numbers were given, or nothing."""
     return os.fspath(joint) if isinstance(joint, str | os.PathLike) else None
 
 
 def finals(curves: Curves, _count: int = 1) -> dict[str, float]:
-    """Task → its last evaluation, as measured."""
+    """Return the last evaluation of each task, as measured."""
     passage = curves.passage
     matrix = passage.matrix if isinstance(passage, MatrixPassage) else matrix_of(curves)
     sign = -1.0 if matrix.negated else 1.0
@@ -56,12 +56,12 @@ def finals(curves: Curves, _count: int = 1) -> dict[str, float]:
 
 
 def joint_accuracies(lives: Sequence[Life], place: str) -> dict[str, float]:
-    """The mean over lifetimes that `finals` looked at of each task's last evaluation; LogError where one has none."""
+    """Return the mean over lifetimes of each task's `finals`; raise LogError if a task has none."""
     found: dict[str, list[float]] = {}
-    for one in lives:
-        for task, value in one.seen.items():
+    for life in lives:
+        for task, value in life.seen.items():
             found.setdefault(task, []).append(value)
-    absent = sorted({task for one in lives for task in one.score.tasks} - found.keys())
+    absent = sorted({task for life in lives for task in life.score.tasks} - found.keys())
     if absent or not found:
         what = f"task {absent[0]!r} is not" if absent else "nothing is"
         raise LogError(
@@ -73,36 +73,38 @@ def joint_accuracies(lives: Sequence[Life], place: str) -> dict[str, float]:
 
 
 def compare_with_joint(
-    places: Sequence[tuple[Found, Lives]], settings: Settings, metrics: Sequence[str], again: Again
+    places: Sequence[tuple[Found, Lives]], settings: Settings, metrics: Sequence[str], score_again: ScoreAgain
 ) -> list[tuple[Found, Life]]:
-    """Every life; those that share tasks and measure with a joint learner among them are held against it.
+    """Return every lifetime; those with the tasks and measure of a joint learner among them are compared with it.
 
-    Only where nobody said what the joint learner does: then `metrics`, which need it, are scored once more by `again`.
+    This happens only if no joint accuracies were given: `metrics`, which need them, are then scored again.
     """
     lives = [pair for _, there in places for pair in there]
-    if settings.joint is not None or not metrics or len({_is_joint(one) for _, one in lives}) < 2:
+    if settings.joint is not None or not metrics or len({_is_joint(life) for _, life in lives}) < 2:
         return lives
-    asked = settings.replace(metrics=tuple(metrics))
-    holding = [place for place, there in places if any(_is_joint(one) for _, one in there)]
-    looked = count_once(one for there in again(holding, asked, finals) for _, one in there if _is_joint(one)).lives
-    made = {id(one): one for _, one in lives}
-    for kind in dict.fromkeys(map(_kind, looked)):
-        known = [one for one in looked if _kind(one) == kind]
+    wanted = replace(settings, metrics=tuple(metrics))
+    holding = [place for place, there in places if any(_is_joint(life) for _, life in there)]
+    scored = (life for there in score_again(holding, wanted, finals) for _, life in there if _is_joint(life))
+    joint = count_once(scored).lives
+    compared = {id(life): life for _, life in lives}
+    for kind in dict.fromkeys(map(_kind, joint)):
+        baseline = [life for life in joint if _kind(life) == kind]
         waiting = {
-            place: {pair.identity.id: one for pair, one in there if _kind(one) == kind and not _is_joint(one)}
+            place: {found.identity.id: life for found, life in there if _kind(life) == kind and not _is_joint(life)}
             for place, there in places
         }
-        waiting = {place: wanted for place, wanted in waiting.items() if wanted}
+        waiting = {place: others for place, others in waiting.items() if others}
         try:
-            told = asked.replace(joint=joint_accuracies(known, known[0].id))
+            accuracies = joint_accuracies(baseline, baseline[0].id)
         except LogError:
-            continue  # they say themselves that they need one
-        for wanted, there in zip(waiting.values(), again([*waiting], told, None), strict=True):
-            for place, one in there:
-                if place.identity.id in wanted:
-                    before = wanted[place.identity.id]
-                    made[id(before)] = _fed(before, one, len(known))
-    return [(place, made[id(one)]) for place, one in lives]
+            continue  # the metrics report that they need one
+        again = score_again([*waiting], replace(wanted, joint=accuracies), None)
+        for others, there in zip(waiting.values(), again, strict=True):
+            for found, life in there:
+                before = others.get(found.identity.id)
+                if before is not None:
+                    compared[id(before)] = _with_metrics(before, life, len(baseline))
+    return [(found, compared[id(life)]) for found, life in lives]
 
 
 def _is_joint(life: Life) -> bool:
@@ -110,13 +112,13 @@ def _is_joint(life: Life) -> bool:
 
 
 def _kind(life: Life) -> tuple[object, ...]:
-    """What a lifetime and the joint learner it is held against have in common."""
-    who = life.score.identity
-    return who.measure, who.unit, who.direction, frozenset(who.tasks)
+    """Return what a lifetime and the joint learner it is compared with have in common."""
+    identity = life.score.identity
+    return identity.measure, identity.unit, identity.direction, frozenset(identity.tasks)
 
 
-def _fed(life: Life, again: Life, count: int) -> Life:
-    """A lifetime with the metrics that were scored again beside the joint learner, and a note of whom that was."""
+def _with_metrics(life: Life, again: Life, count: int) -> Life:
+    """Return a lifetime with the metrics that were scored again, and a note on the joint learner."""
     score = life.score
     metrics = {name: again.score.metrics.get(name, measured) for name, measured in score.metrics.items()}
     lives = "1 lifetime" if count == 1 else f"{count} lifetimes"

@@ -1,8 +1,8 @@
 __all__: list[str]
 
-from perdure.reports.data import gather as gather
-from perdure.reports.model import Report as Report
-from perdure.reports.model import report_of as report_of
-from perdure.reports.thinned import thin_lifetime as thin_lifetime
-from perdure.reports.write import as_text as as_text
-from perdure.reports.write import write_report as write_report
+from .data import gather as gather
+from .model import Report as Report
+from .model import report_of as report_of
+from .thinned import thin_lifetime as thin_lifetime
+from .write import as_text as as_text
+from .write import write_report as write_report

@@ -1,24 +1,46 @@
-"""The tables of a protocol document: which keys each may have, and what each key takes.
+"""The tables of a protocol: one Struct each, from which reading, messages and the JSON Schema derive.
 
-Those of `[score]` are the settings, and stand where these are declared.
-`perdure/schemas/protocol.py` says the same for editors; a test holds the two together.
+The keys of `[score]` are settings, which are declared in `perdure.settings`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
-from typing import Any
+from functools import cache, reduce
+from operator import or_
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Meta
 
 from perdure import files
 from perdure.errors import PerdureError, nearest
-from perdure.frozen import frozen
+from perdure.scenario.layouts import LAYOUTS
+from perdure.schemas.structs import Count, Positive
+from perdure.settings import OPTIONS
 
-__all__ = ["KEYS", "MOST_LIVES", "Section", "Takes", "checked", "refuse_strange"]
+__all__ = [
+    "EXPERTS",
+    "MOST_LIVES",
+    "LearnerTable",
+    "Limits",
+    "PowerTable",
+    "ProtocolTable",
+    "Resources",
+    "ScenarioTable",
+    "SeedsTable",
+    "TaskTable",
+    "missing",
+    "read_table",
+    "refuse_strange",
+]
 
 MOST_LIVES = 100_000
-"""Lives of one protocol; more are several protocols."""
+"""The most lifetimes of one protocol."""
+EXPERTS = 5
+"""Experts per task variant if a protocol names no number: enough for a verdict without a flag."""
 
 _LONGEST_SHOWN = 200
 _DEEPEST = 100
@@ -26,153 +48,278 @@ _NOT_CUSTOM = frozenset({"cpu", "gpu", "memory", "object_store_memory"})
 _BEYOND = 2**63  # TOML's own whole numbers
 
 
-@frozen
-class Takes:
-    """What a key takes: in words, and as a test."""
+class Takes(msgspec.Struct, frozen=True):
+    """Words that complete "expected …", and a test that types cannot express."""
 
-    what: str
-    fits: Callable[[Any], bool]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+    words: str
+    fits: Callable[[Any], bool] | None = None
 
 
-def _whole(least: int, most: int | None = None) -> Takes:
-    def fits(value: Any) -> bool:
-        whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
-        return whole and (most is None or value <= most)
-
-    return Takes(f"a whole number, {least} or more" if most is None else f"a whole number, {least} to {most:,}", fits)
+def _is_amount(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 <= value <= 10_000 and (value <= 1 or value == int(value))
 
 
-def _between(low: float, high: float) -> Takes:
-    return Takes(f"a number between {low:g} and {high:g}", lambda value: _is_number(value) and low < value < high)
-
-
-def _is_bounds(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)) and value[0] < value[1]
-
-
-def _is_amounts(value: Any) -> bool:
+def _are_amounts(value: Any) -> bool:
     if not isinstance(value, Mapping) or any(name.lower() in _NOT_CUSTOM or not name.strip() for name in value):
         return False
-    return all(_AMOUNT.fits(one) for one in value.values())
+    return all(map(_is_amount, value.values()))
 
 
-_FILE = Takes("the name of a file", lambda value: isinstance(value, str) and value.strip() != "" and "\0" not in value)
-_TEXT = Takes("text", lambda value: isinstance(value, str) and value.strip() != "")
-_NAME = Takes(
-    "a name without slashes, of at most 200 characters (bytes in UTF-8), that does not start with a dot",
-    lambda value: files.name_fault(value) is None,
-)
-_TABLE = Takes("a table", lambda value: isinstance(value, Mapping))
-_TABLES = Takes("tables, each under [[scenarios]]", lambda value: isinstance(value, list))
-_TEXTS = Takes(
-    "a list of texts",
-    lambda value: isinstance(value, list) and value != [] and all(isinstance(one, str) and one for one in value),
-)
-_AMOUNT = Takes(
-    "a part of 1, or a whole number up to 10,000",  # as Ray has it
-    lambda value: _is_number(value) and 0 <= value <= 10_000 and (value <= 1 or value == int(value)),
-)
-_SWITCH = Takes("true or false", lambda value: isinstance(value, bool))
-_LIFETIMES = Takes(
-    f'a whole number, 1 to {MOST_LIVES:,}, or "auto"',
-    lambda value: value == "auto" or _whole(1, MOST_LIVES).fits(value),
-)
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table, all of whose keys are known."""
 
-KEYS: Mapping[str, Mapping[str, Takes]] = {
-    "protocol": {
-        "name": _NAME,
-        "description": _TEXT,
-        "seed": _whole(0),
-        "lifetimes": _LIFETIMES,
-        "experts": _whole(0, MOST_LIVES),
-        "twin": _SWITCH,
-        "learner": _TABLE,
-        "learners": Takes("tables, each under [[learners]]", lambda value: isinstance(value, list) and value != []),
-        "scenarios": _TABLES,
-        "tasks": _TABLE,
-        "pre_deployment": _TABLE,
-        "power": _TABLE,
-        "seeds": _TABLE,
-        "limits": _TABLE,
-        "resources": _TABLE,
-        "score": _TABLE,
-    },
-    "learner": {"use": _TEXT, "name": _NAME, "params": _TABLE},
-    "scenario": {
-        "name": _NAME,
-        "file": _FILE,
-        "syllabus": _TABLE,
-        "layout": _TEXT,
-        "tasks": _TEXTS,
-        "learn": _whole(1),
-        "evaluate": _whole(0),
-        "superblocks": _whole(1),
-        "seed": _whole(0),
-    },
-    "task": {
-        "env": _TEXT,
-        "bounds": Takes("[low, high], two increasing numbers", _is_bounds),
-        "params": _TABLE,
-        "variants": _TABLE,
-    },
-    "power": {
-        "effect": _between(0, 100),
-        "alpha": _between(0, 1),
-        "power": _between(0, 1),
-    },
-    "seeds": {"learner": _whole(0), "scenario": _whole(0), "environment": _whole(0)},
-    "limits": {
-        "steps_per_episode": _whole(1),
-        "seconds_per_life": _between(0, 1e9),
-        "gigabytes_per_life": _between(0, 1e6),
-        "lives_at_once": _whole(1, MOST_LIVES),
-    },
-    "resources": {
-        "cpus": _AMOUNT,
-        "gpus": _AMOUNT,
-        "gigabytes": _between(0, 1e6),
-        "custom": Takes("names of your own, each with a part of 1 or a whole number", _is_amounts),
-    },
+    NULLS: ClassVar[bool] = False
+    """None stands for a key that is not given. A file cannot give it."""
+
+
+T = TypeVar("T", bound=Table)
+
+Text = Annotated[str, Takes("text", lambda value: value.strip() != "")]
+FileName = Annotated[str, Takes("the name of a file", lambda value: value.strip() != "" and "\0" not in value)]
+Name = Annotated[
+    str,
+    Meta(extra_json_schema={"pattern": r"^[^./\\][^/\\]*$"}),
+    Takes(
+        "a name without slashes, of at most 200 characters (bytes in UTF-8), that does not start with a dot",
+        lambda value: files.name_fault(value) is None,
+    ),
+]
+Amount = Annotated[float, Meta(ge=0, le=10_000), Takes("a part of 1, or a whole number up to 10,000", _is_amount)]
+Probability = Annotated[float, Meta(gt=0, lt=1)]
+Gigabytes = Annotated[float, Meta(gt=0, lt=1e6)]
+Lifetimes = Annotated[int, Meta(ge=1, le=MOST_LIVES)]
+
+
+class LearnerTable(Table, frozen=True):
+    """The learner."""
+
+    use: Text
+    """A registered name, or package.module:Class."""
+    name: Name | None = None
+    """How logs and reports call the learner."""
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What the learner is made with, beside its seed."""
+
+
+class ScenarioTable(Table, frozen=True):
+    """One way to arrange lifetimes: a syllabus, or a layout."""
+
+    FURTHER: ClassVar[Mapping[str, Any]] = {
+        "oneOf": [{"required": ["file"]}, {"required": ["syllabus"]}, {"required": ["layout", "tasks", "learn"]}]
+    }
+
+    name: Name | None = None
+    file: FileName | None = None
+    """A syllabus, beside the protocol."""
+    syllabus: dict[str, Any] | None = None
+    """A syllabus, in place; what a run folder keeps of a file."""
+    layout: Annotated[Text, Meta(extra_json_schema={"enum": [*LAYOUTS]})] | None = None
+    tasks: (
+        Annotated[list[str], Meta(min_length=1), Takes("a list of texts", lambda value: value != [] and all(value))]
+        | None
+    ) = None
+    """NAME or NAME:VARIANT."""
+    learn: Positive | None = None
+    """Learning experiences per variant over a lifetime."""
+    evaluate: Count = 10
+    """Per variant and evaluation."""
+    superblocks: Positive = 3
+    seed: Count | None = None
+    """One order for all lifetimes; each has its own if not given."""
+
+
+class TaskTable(Table, frozen=True):
+    """What is known of a task."""
+
+    env: Text | None = None
+    """A task, a Gymnasium id, or an import path; the task's name if not given."""
+    bounds: (
+        Annotated[tuple[float, float], Takes("[low, high], two increasing numbers", lambda value: value[0] < value[1])]
+        | None
+    ) = None
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Parameters of all variants."""
+    variants: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+
+
+class PowerTable(Table, frozen=True):
+    """From which `lifetimes = "auto"` is computed."""
+
+    effect: Annotated[float, Meta(gt=0, lt=100)] = 1.0
+    """In standard deviations."""
+    alpha: Probability = 0.05
+    power: Probability = 0.9
+
+
+class SeedsTable(Table, frozen=True):
+    """The roots of seeds, each in place of the one."""
+
+    learner: Count | None = None
+    scenario: Count | None = None
+    environment: Count | None = None
+
+
+class Limits(Table, frozen=True):
+    """What no lifetime may exceed."""
+
+    steps_per_episode: Positive = 10_000
+    seconds_per_life: Annotated[float, Meta(gt=0, lt=1e9)] | None = None
+    gigabytes_per_life: Gigabytes | None = None
+    """Memory that the process of a lifetime may hold."""
+    lives_at_once: Lifetimes | None = None
+    """Lifetimes at once on each device, by the batched engine."""
+
+
+class Resources(Table, frozen=True):
+    """What a cluster sets aside for each lifetime; no part of the protocol's identity."""
+
+    cpus: Amount = 1
+    """A part of 1, or a whole number."""
+    gpus: Amount = 0
+    """A part of 1, or a whole number."""
+    gigabytes: Gigabytes | None = None
+    """Memory to set aside; the limit is [limits] gigabytes_per_life."""
+    custom: Annotated[
+        dict[str, Annotated[float, Meta(ge=0, le=10_000)]],
+        Takes("names of your own, each with a part of 1 or a whole number", _are_amounts),
+    ] = msgspec.field(default_factory=dict)
+    """What the cluster's machines were started with, by name."""
+
+
+class ProtocolTable(Table, frozen=True, kw_only=True):
+    """Everything needed to repeat an evaluation: learner, scenarios, lifetimes, experts, seeds. Written as TOML; a
+    run folder keeps it as JSON.
+    """
+
+    FURTHER: ClassVar[Mapping[str, Any]] = {"oneOf": [{"required": ["learner"]}, {"required": ["learners"]}]}
+
+    name: Name | None = None
+    """How logs and reports call the protocol; the file's name if not given."""
+    description: Text | None = None
+    seed: Count = 0
+    """The root of all seeds."""
+    lifetimes: Annotated[
+        Lifetimes | Literal["auto"],
+        Takes(f'a whole number, 1 to {MOST_LIVES:,}, or "auto"'),
+    ] = 11
+    """Lifetimes per scenario; "auto" computes them from [power]."""
+    experts: Annotated[int, Meta(ge=0, le=MOST_LIVES)] = EXPERTS
+    """Experts per task variant. Fewer than 3 give no verdict on relative performance and sample efficiency, 3 or 4 a
+    flagged one."""
+    twin: bool = False
+    """Whether each lifetime is also run by a learner that starts again in every block: its stateless twin."""
+    learner: LearnerTable | None = None
+    learners: Annotated[list[LearnerTable], Meta(min_length=1)] | None = None
+    """Several in place of one: each goes through all of it, in a run folder of its own, and they are compared."""
+    scenarios: Annotated[list[ScenarioTable], Meta(min_length=1)]
+    tasks: dict[str, TaskTable] = msgspec.field(default_factory=dict)
+    pre_deployment: ScenarioTable | None = None
+    power: PowerTable = PowerTable()
+    seeds: SeedsTable = SeedsTable()
+    limits: Limits = Limits()
+    resources: Resources = Resources()
+    score: Annotated[
+        dict[str, Any],
+        Meta(
+            extra_json_schema={
+                "additionalProperties": False,
+                "properties": {name: {**one.schema, "description": one.help} for name, one in OPTIONS.items()},
+            }
+        ),
+    ] = msgspec.field(default_factory=dict)
+    """How its lifetimes are scored; no part of the protocol's identity."""
+
+
+_EXAMPLES = {
+    "learner": '[learner] use = "package.module:Class"',
+    "use": 'use = "package.module:Class"',
+    "scenarios": '[[scenarios]] layout = "condensed"',
+    "tasks": 'tasks = ["pong:wide"]',
+    "learn": "learn = 300",
 }
 
 
-@frozen
-class Section:
-    """A section of a protocol whose keys and values are known to fit."""
-
-    content: Mapping[str, Any] = field(hash=False)
-    where: str
-
-    def get(self, key: str, otherwise: Any) -> Any:
-        """What stands under `key`, or `otherwise`."""
-        return self.content.get(key, otherwise)
-
-    def required(self, key: str, example: str) -> Any:
-        """What stands under `key`; where nothing does, an example is given."""
-        if key not in self.content:
-            example = example.replace("\n", " ")
-            raise PerdureError(f"no {key!r}", f"write, for example, {example}", file=self.where)
-        return self.content[key]
+def missing(key: str, where: str) -> PerdureError:
+    """Return the error of a key that is needed and not given."""
+    return PerdureError(f"no {key!r}", f"write, for example, {_EXAMPLES[key]}", file=where)
 
 
-def checked(content: Any, keys: Mapping[str, Takes], where: str) -> Section:
-    """`content` as a table of these keys; an unknown key offers the nearest, a wrong value says what is taken."""
+def read_table(content: Any, kind: type[T], where: str) -> T:
+    """Return `content` as a table of this kind, with the tables in it.
+
+    An unknown key offers the nearest one. A wrong value names the values that are taken.
+    """
     if not isinstance(content, Mapping):
         raise PerdureError(f"is {_shown(content)}", "expected a table", file=where)
+    fields = _fields(kind)
+    values: dict[str, Any] = {}
     for key, value in content.items():
-        if key not in keys:
-            raise PerdureError(f"unknown key {_shown(key)}", nearest(key[:_LONGEST_SHOWN], keys), file=where)
-        if not keys[key].fits(value):
-            raise PerdureError(f"{key!r} is {_shown(value)}", f"expected {keys[key].what}", file=where)
-    return Section(content, where)
+        if key not in fields:
+            raise PerdureError(f"unknown key {_shown(key)}", nearest(str(key)[:_LONGEST_SHOWN], fields), file=where)
+        try:
+            values[key] = _read_value(key, value, fields[key].type)
+        except ValueError as expected:
+            raise PerdureError(f"{key!r} is {_shown(value)}", f"expected {expected}", file=where) from None
+    for key, field in fields.items():
+        if field.required and key not in values:
+            raise missing(key, where)
+    return kind(**values)
+
+
+@cache
+def _fields(kind: type[Table]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.name: field for field in msgspec.structs.fields(kind)}
+
+
+def _read_value(key: str, value: Any, hint: Any) -> Any:
+    """Return the value of a key. Raise ValueError with the words for what is taken if it does not fit."""
+    if get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint):
+        hint = reduce(or_, (one for one in get_args(hint) if one is not NoneType))
+    metadata = getattr(hint, "__metadata__", ())
+    takes = next((one for one in metadata if isinstance(one, Takes)), None)
+    base = hint.__origin__ if metadata else hint
+    kind, inside = get_origin(base) or base, get_args(base)
+    if _is_table(kind) or (kind is dict and takes is None):
+        if not isinstance(value, Mapping):
+            raise ValueError("a table")
+        if _is_table(kind):
+            return read_table(value, kind, f"[{key}]")
+        if _is_table(inside[1]):
+            return {name: read_table(one, inside[1], f"[{key}.{name}]") for name, one in value.items()}
+        return value
+    if kind is list and _is_table(inside[0]):
+        if not isinstance(value, list) or (key == "learners" and not value):
+            raise ValueError(f"tables, each under [[{key}]]")
+        return [read_table(one, inside[0], f"[[{key}]] {at + 1}") for at, one in enumerate(value)]
+    try:
+        converted = msgspec.convert(value, hint)
+    except msgspec.ValidationError:
+        converted = None
+    wrong_number = base is int and not isinstance(value, int)  # msgspec takes 3.0 for 3
+    if converted is None or wrong_number or (takes and takes.fits and not takes.fits(converted)):
+        raise ValueError(takes.words if takes else _words(base, metadata))
+    return converted
+
+
+def _is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Table)
+
+
+def _words(base: Any, metadata: tuple[Any, ...]) -> str:
+    """Return the words for the values of a plain type."""
+    if base is bool:
+        return "true or false"
+    limits = next(one for one in metadata if isinstance(one, Meta))
+    if base is float:
+        return f"a number between {limits.gt:g} and {limits.lt:g}"
+    if limits.le is None:
+        return f"a whole number, {limits.ge} or more"
+    return f"a whole number, {limits.ge} to {limits.le:,}"
 
 
 def refuse_strange(content: Any) -> None:
-    """Refuse what no protocol needs and what could not be kept: depth without end, huge or infinite numbers, dates."""
+    """Refuse content that no protocol needs and that cannot be kept: great depth, huge or infinite numbers, dates."""
     waiting: list[tuple[str, int, Any]] = [("", 0, content)]
     while waiting:
         where, depth, value = waiting.pop()
@@ -191,6 +338,6 @@ def refuse_strange(content: Any) -> None:
 
 
 def _shown(value: Any) -> str:
-    """A value for a message, which need not hold all of it."""
-    said = repr(value)
-    return said if len(said) <= _LONGEST_SHOWN else f"{said[:_LONGEST_SHOWN]}…"
+    """Return a value for a message, cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

@@ -10,14 +10,25 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from perdure import files
 from perdure.errors import PerdureError, ProtocolError, nearest
-from perdure.frozen import frozen, replace
-from perdure.runner.document import KEYS, MOST_LIVES, Section, checked, refuse_strange
+from perdure.runner.document import (
+    MOST_LIVES,
+    Limits,
+    ProtocolTable,
+    Resources,
+    ScenarioTable,
+    TaskTable,
+    missing,
+    read_table,
+    refuse_strange,
+)
 from perdure.runner.seeds import Seeds, seed_for
 from perdure.sample_size import lifetimes_by_rule
 from perdure.scenario.compose import compose, parse_task
@@ -27,7 +38,6 @@ from perdure.scenario.syllabus import Syllabus, parse_syllabus
 from perdure.settings import read_settings
 
 __all__ = [
-    "EXPERTS",
     "OUTSIDE",
     "RESERVED",
     "Limits",
@@ -44,8 +54,6 @@ __all__ = [
 _MOST_DOTS = 200
 _NOT_A_KEY = re.compile(r"[^\w.\-\"' \t]+")
 
-EXPERTS = 5
-"""Experts per task variant where a protocol names no number: as many as a verdict beside them takes unflagged."""
 OUTSIDE = frozenset({"lifetimes", "experts", "twin", "power", "limits", "resources", "score"})
 """What may change in a protocol without making it another: how many lives, what they may cost, how they are scored."""
 
@@ -53,37 +61,14 @@ RESERVED = frozenset({"lives", "experts", "twins", "logs", "taskinfo", "protocol
 """Names in a run folder or a data folder that a learner's own folder must not take."""
 
 
-@frozen
-class Limits:
-    """What no life may exceed."""
-
-    steps_per_episode: int = 10_000
-    seconds_per_life: float | None = None
-    gigabytes_per_life: float | None = None
-    lives_at_once: int | None = None
-    """On each device, by the batched engine."""
-
-
-@frozen
-class Resources:
-    """What a cluster sets aside for each life."""
-
-    cpus: float = 1
-    gpus: float = 0
-    gigabytes: float | None = None
-    custom: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """What its machines were started with, by name."""
-
-
-@frozen
-class ScenarioPlan:
+class ScenarioPlan(msgspec.Struct, frozen=True):
     """One way to arrange lives: a syllabus that is the same for all, or a layout that is composed for each."""
 
     name: str
-    fixed: Syllabus | None = field(default=None, hash=False)
+    fixed: Syllabus | None = None
     layout: str | None = None
     tasks: tuple[Task, ...] = ()
-    lengths: Mapping[str, int] = field(default_factory=dict, hash=False)
+    lengths: Mapping[str, int] = {}
     seed: int | None = None
 
     def syllabus(self, seed: int) -> Syllabus:
@@ -95,13 +80,12 @@ class ScenarioPlan:
         return compose(self.layout, self.tasks, seed=chosen, name=self.name, **self.lengths)
 
 
-@frozen
-class Protocol:
+class Protocol(msgspec.Struct, frozen=True):
     """A learner, what it goes through, how often, and from which seeds."""
 
     name: str
     learner: str
-    params: Mapping[str, Any] = field(hash=False)
+    params: Mapping[str, Any]
     title: str
     """How logs and reports call the learner."""
     scenarios: tuple[ScenarioPlan, ...]
@@ -116,11 +100,11 @@ class Protocol:
     pre_deployment: ScenarioPlan | None
     limits: Limits
     resources: Resources
-    score: Mapping[str, Any] = field(hash=False)
+    score: Mapping[str, Any]
     """How its lives are scored, where it says so: settings by name."""
-    document: Mapping[str, Any] = field(hash=False, repr=False)
+    document: Mapping[str, Any]
     """The protocol as it is kept, files included."""
-    file: str | None = field(default=None, compare=False, repr=False)
+    file: str | None = None
     """Where it was read."""
 
     @property
@@ -215,106 +199,104 @@ def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str
 
 
 def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
-    top = checked(content, KEYS["protocol"], where)
-    if "learners" in top.content:
-        both = "learner" in top.content
+    table = read_table(content, ProtocolTable, where)
+    learner = table.learner
+    if table.learners is not None:
         raise ProtocolError(
-            "[learner] and [[learners]]" if both else "several learners, and one protocol has one",
-            "remove one of the two" if both else "perdure run takes each of [[learners]] through it in turn",
+            "[learner] and [[learners]]" if learner else "several learners, and one protocol has one",
+            "remove one of the two" if learner else "perdure run takes each of [[learners]] through it in turn",
             file=where,
         )
-    learner = checked(top.required("learner", '[learner]\nuse = "package.module:Class"'), KEYS["learner"], "[learner]")
-    tasks = _tasks(top.get("tasks", {}))
-    listed = top.required("scenarios", '[[scenarios]]\nlayout = "condensed"')
+    if learner is None:
+        raise missing("learner", where)
+    tasks = _tasks(table.tasks)
     plans = tuple(
-        _scenario(checked(one, KEYS["scenario"], f"[[scenarios]] {at + 1}"), tasks, folder, f"scenario-{at + 1}")
-        for at, one in enumerate(listed)
+        _scenario(one, f"[[scenarios]] {at + 1}", tasks, folder, f"scenario-{at + 1}")
+        for at, one in enumerate(table.scenarios)
     )
     if not plans:
         raise ProtocolError("no scenario", "add [[scenarios]] with a file or a layout", file=where)
     names = [plan.name for plan in plans]
     if len(set(names)) < len(names):
         raise ProtocolError(f"two scenarios are called {_twice(names)!r}", "give one of them another name", file=where)
-    seed = top.get("seed", 0)
-    power = checked(top.get("power", {}), KEYS["power"], "[power]")
-    lifetimes = top.get("lifetimes", 11)
+    power, lifetimes = table.power, table.lifetimes
     if lifetimes == "auto":
-        lifetimes = lifetimes_by_rule(power.get("effect", 1.0), power.get("alpha", 0.05), 1 - power.get("power", 0.9))
+        lifetimes = lifetimes_by_rule(power.effect, power.alpha, 1 - power.power)
     if lifetimes * len(plans) > MOST_LIVES:
         raise ProtocolError(
             f"{lifetimes:,} lifetimes of each of {len(plans)} scenarios are more than {MOST_LIVES:,} lifetimes",
             "ask for fewer, or for a larger effect in [power]",
             file=where,
         )
-    roots = checked(top.get("seeds", {}), KEYS["seeds"], "[seeds]")
-    limits = checked(top.get("limits", {}), KEYS["limits"], "[limits]")
-    resources = checked(top.get("resources", {}), KEYS["resources"], "[resources]")
-    before = top.get("pre_deployment", None)
-    name = top.get("name", Path(where).stem)
-    use = learner.required("use", 'use = "package.module:Class"')
+    before = table.pre_deployment
+    name = table.name or Path(where).stem
+    roots = {kind: getattr(table.seeds, kind) for kind in ("learner", "scenario", "environment")}
     return Protocol(
         name=name,
-        learner=use,
-        params=learner.get("params", {}),
-        title=learner.get("name", use.rpartition(":")[2].rpartition(".")[2]),
+        learner=learner.use,
+        params=learner.params,
+        title=learner.name or learner.use.rpartition(":")[2].rpartition(".")[2],
         scenarios=plans,
         lifetimes=lifetimes,
-        experts=top.get("experts", EXPERTS),
-        twin=top.get("twin", False),
-        seed=seed,
+        experts=table.experts,
+        twin=table.twin,
+        seed=table.seed,
         seeds=Seeds(
-            *(roots.get(kind, seed_for(seed, kind, "root")) for kind in ("learner", "scenario", "environment"))
+            **{kind: seed_for(table.seed, kind, "root") if root is None else root for kind, root in roots.items()}
         ),
         pre_deployment=None
         if before is None
-        else _scenario(checked(before, KEYS["scenario"], "[pre_deployment]"), tasks, folder, "pre-deployment"),
-        limits=Limits(**limits.content),
-        resources=Resources(**resources.content),
-        score=read_settings(top.get("score", {}), "[score]"),
+        else _scenario(before, "[pre_deployment]", tasks, folder, "pre-deployment"),
+        limits=table.limits,
+        resources=table.resources,
+        score=read_settings(table.score, "[score]"),
         document={"name": name, **_kept(content, folder)},
     )
 
 
-def _scenario(table: Section, tasks: Mapping[str, Mapping[str, Any]], folder: Path, name: str) -> ScenarioPlan:
-    given = [key for key in ("file", "layout", "syllabus") if key in table.content]
+def _scenario(
+    table: ScenarioTable, where: str, tasks: Mapping[str, TaskTable], folder: Path, name: str
+) -> ScenarioPlan:
+    given = [key for key in ("file", "layout", "syllabus") if getattr(table, key) is not None]
     if len(given) != 1:
         raise ProtocolError(
             f"{' and '.join(given) or 'neither file nor layout'} given",
             'name one: file = "syllabus.json", or layout = "condensed" with tasks, learn and evaluate',
-            file=table.where,
+            file=where,
         )
-    if "layout" not in table.content:
-        idle = [key for key in ("tasks", "learn", "evaluate", "superblocks", "seed") if key in table.content]
+    if table.layout is None:
+        plain = ScenarioTable()
+        of_layouts = ("tasks", "learn", "evaluate", "superblocks", "seed")
+        idle = [key for key in of_layouts if getattr(table, key) != getattr(plain, key)]
         if idle:
-            raise ProtocolError(f"{', '.join(idle)} mean nothing beside a file", "remove them", file=table.where)
-        syllabus = _syllabus(table, folder)
-        return ScenarioPlan(table.get("name", syllabus.scenario.name), syllabus)
-    layout = table.content["layout"]
+            raise ProtocolError(f"{', '.join(idle)} mean nothing beside a file", "remove them", file=where)
+        syllabus = _syllabus(table, where, folder)
+        return ScenarioPlan(table.name or syllabus.scenario.name, syllabus)
+    if table.tasks is None:
+        raise missing("tasks", where)
+    if table.learn is None:
+        raise missing("learn", where)
     plan = ScenarioPlan(
-        table.get("name", layout if name.startswith("scenario") else name),
-        layout=layout,
-        tasks=tuple(_described(parse_task(text), tasks) for text in table.required("tasks", 'tasks = ["pong:wide"]')),
-        lengths={
-            "learn": table.required("learn", "learn = 300"),
-            "evaluate": table.get("evaluate", 10),
-            "superblocks": table.get("superblocks", 3),
-        },
-        seed=table.get("seed", None),
+        table.name or (table.layout if name.startswith("scenario") else name),
+        layout=table.layout,
+        tasks=tuple(_described(parse_task(text), tasks) for text in table.tasks),
+        lengths={"learn": table.learn, "evaluate": table.evaluate, "superblocks": table.superblocks},
+        seed=table.seed,
     )
-    plan.syllabus(0)  # what cannot be composed is said now, not by the first worker
+    plan.syllabus(0)  # reports a layout that cannot be composed now, not in the first worker
     return plan
 
 
-def _syllabus(table: Section, folder: Path) -> Syllabus:
-    """The syllabus that a scenario names or holds; a file is read here, and only here."""
-    if "file" in table.content:
-        text, name = source(table.content["file"], folder)
+def _syllabus(table: ScenarioTable, where: str, folder: Path) -> Syllabus:
+    """Return the syllabus that a scenario names or holds."""
+    if table.file is not None:
+        text, name = source(table.file, folder)
     else:
-        text, name = json.dumps(table.content["syllabus"]), table.get("name", "syllabus")
+        text, name = json.dumps(table.syllabus), table.name or "syllabus"
     syllabus, problems = parse_syllabus(text, name)
     errors = [problem for problem in problems if problem.level == "error"]
     if errors:
-        raise ProtocolError(f"{name} is not a valid syllabus: {errors[0]}", "perdure lint shows all", file=table.where)
+        raise ProtocolError(f"{name} is not a valid syllabus: {errors[0]}", "perdure lint shows all", file=where)
     return syllabus
 
 
@@ -334,29 +316,26 @@ def _kept(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return document
 
 
-def _tasks(tables: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """What [tasks] says of each task, by folded name."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for name, content in tables.items():
-        table = checked(content, KEYS["task"], f"[tasks.{name}]")
-        for variant, params in table.get("variants", {}).items():
+def _tasks(tables: Mapping[str, TaskTable]) -> dict[str, TaskTable]:
+    """Return the tables of tasks by folded name."""
+    for name, table in tables.items():
+        for variant, params in table.variants.items():
             if not isinstance(params, Mapping):
-                raise ProtocolError(f"variant {variant!r} is {params!r:.200}", "expected a table", file=table.where)
-        found[name.lower()] = table.content
-    return found
+                raise ProtocolError(
+                    f"variant {variant!r} is {params!r:.200}", "expected a table", file=f"[tasks.{name}]"
+                )
+    return {name.lower(): table for name, table in tables.items()}
 
 
-def _described(task: Task, tasks: Mapping[str, Mapping[str, Any]]) -> Task:
-    content = tasks.get(task.name.lower())
-    if content is None:
+def _described(task: Task, tasks: Mapping[str, TaskTable]) -> Task:
+    table = tasks.get(task.name.lower())
+    if table is None:
         return task
-    variants = {name.lower(): params for name, params in content.get("variants", {}).items()}
+    variants = {name.lower(): params for name, params in table.variants.items()}
     variant = task.variant.lower()
     if variant and variants and variant not in variants:
         raise ProtocolError(f"[tasks.{task.name}] has no variant {variant!r}", nearest(variant, variants))
-    bounds = content.get("bounds")
-    params = {**content.get("params", {}), **variants.get(variant, {})}
-    return Task(task.name, task.variant, content.get("env"), params, tuple(bounds) if bounds else None)
+    return Task(task.name, task.variant, table.env, {**table.params, **variants.get(variant, {})}, table.bounds)
 
 
 def _twice(names: list[str]) -> str:

@@ -1,5 +1,5 @@
 """What a learner goes through: tasks, blocks, scenarios."""
 
-from perdure.lazy import loading
+import lazy_loader
 
-__getattr__, __dir__, __all__ = loading(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,6 +1,6 @@
 __all__: list[str]
 
-from perdure.scenario.distributions import episodes as episodes
-from perdure.scenario.model import Block as Block
-from perdure.scenario.model import Scenario as Scenario
-from perdure.scenario.model import Task as Task
+from .distributions import episodes as episodes
+from .model import Block as Block
+from .model import Scenario as Scenario
+from .model import Task as Task

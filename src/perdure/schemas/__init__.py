@@ -11,11 +11,11 @@ from typing import Any
 __all__ = ["DOCUMENTS", "document", "schema"]
 
 DOCUMENTS = {
-    "score": "score:Scores",
-    "compare": "compare:Comparisons",
-    "plan": "plan:Plan",
-    "protocol": "protocol:Protocol",
-    "syllabus": "syllabus:SYLLABUS",
+    "score": "perdure.schemas.score:Scores",
+    "compare": "perdure.schemas.compare:Comparisons",
+    "plan": "perdure.schemas.plan:Plan",
+    "protocol": "perdure.runner.document:ProtocolTable",
+    "syllabus": "perdure.schemas.syllabus:SYLLABUS",
 }
 """Schema → where it is declared."""
 
@@ -23,7 +23,7 @@ DOCUMENTS = {
 def document(name: str) -> Any:
     """The struct of a document; of a syllabus its schema."""
     module, _, attribute = DOCUMENTS[name].partition(":")
-    return getattr(import_module(f"perdure.schemas.{module}"), attribute)
+    return getattr(import_module(module), attribute)
 
 
 def schema(name: str) -> dict[str, Any]:

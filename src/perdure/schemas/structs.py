@@ -20,6 +20,9 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Name = Annotated[str, Meta(pattern=r"^[^./\\][^/\\]*$")]
 
 
+_Parts = dict[type[msgspec.Struct], None]
+
+
 class Part(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """An object of a document, all of whose keys are known."""
 
@@ -27,12 +30,14 @@ class Part(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What JSON Schema can say of it and types cannot."""
 
 
-def schema_of(document: type[Part]) -> dict[str, Any]:
+def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema of a document; descriptions are the docstrings of its parts and the texts below their fields."""
     _, found = msgspec.json.schema_components([document], ref_template="#/$defs/{name}")
     for one in _parts(document):
         made = found[one.__name__]
-        made.update(one.FURTHER)
+        made.update(getattr(one, "FURTHER", {}))
+        if not getattr(one, "NULLS", True):
+            made["properties"] = {name: _without_null(part) for name, part in made["properties"].items()}
         made["description"] = " ".join((one.__doc__ or "").split())
         for name, text in _texts(one).items():
             made["properties"][name]["description"] = text
@@ -41,7 +46,7 @@ def schema_of(document: type[Part]) -> dict[str, Any]:
     return {**made, "$defs": dict(sorted(found.items()))} if found else made
 
 
-def _parts(part: type[Part], seen: dict[type[Part], None] | None = None) -> dict[type[Part], None]:
+def _parts(part: type[msgspec.Struct], seen: _Parts | None = None) -> _Parts:
     """A document and every part that its fields lead to."""
     seen = {} if seen is None else seen
     if part not in seen:
@@ -52,17 +57,26 @@ def _parts(part: type[Part], seen: dict[type[Part], None] | None = None) -> dict
     return seen
 
 
-def _inside(kind: Any) -> Iterator[type[Part]]:
+def _without_null(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a field for which None means that the key is not given."""
+    kinds = [kind for kind in part.get("anyOf", []) if kind != {"type": "null"}]
+    if len(kinds) == len(part.get("anyOf", [])):
+        return part
+    rest = {key: value for key, value in part.items() if key not in ("anyOf", "default")}
+    return {**(kinds[0] if len(kinds) == 1 else {"anyOf": kinds}), **rest}
+
+
+def _inside(kind: Any) -> Iterator[type[msgspec.Struct]]:
     """The parts that a field's type names."""
     if isinstance(kind, msgspec.inspect.StructType):
-        yield kind.cls  # type: ignore[misc]
+        yield kind.cls
     for name in ("type", "types", "item_type", "value_type"):
         found = getattr(kind, name, ())
         for one in found if isinstance(found, tuple) else (found,):
             yield from _inside(one)
 
 
-def _texts(part: type[Part]) -> dict[str, str]:
+def _texts(part: type[msgspec.Struct]) -> dict[str, str]:
     """Field → the text that stands below it in the source."""
     (body,) = ast.parse(dedent(inspect.getsource(part))).body
     assert isinstance(body, ast.ClassDef)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import perdure
-from perdure.frozen import replace
 from perdure.runner.protocol import read_protocols
 
 FILE = Path(__file__).parents[3] / "examples" / "protocols" / "split-digits.toml"

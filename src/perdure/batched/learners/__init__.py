@@ -3,6 +3,6 @@
 Nothing here, and nothing that it imports, needs more than JAX, NumPy and msgspec.
 """
 
-from perdure.lazy import loading
+import lazy_loader
 
-__getattr__, __dir__, __all__ = loading(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

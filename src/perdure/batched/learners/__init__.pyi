@@ -1,3 +1,3 @@
 __all__: list[str]
 
-from perdure.batched.learners.interface import Core as Core
+from .interface import Core as Core

@@ -1,4 +1,4 @@
 __all__: list[str]
 
-from perdure.batched.tasks.chance import uniform as uniform
-from perdure.batched.tasks.family import Family as Family
+from .chance import uniform as uniform
+from .family import Family as Family

@@ -89,15 +89,16 @@ def metric(
 ) -> Callable[[Callable[..., float | Value]], Metric]:
     """Declare the decorated formula as a metric over `sites`; its parameters are the roles.
 
-    A role annotated `Curve` receives its blocks stitched, `tuple[Curve, ...]` one per block. A
-    parameter `expert` receives the experts of the site's task one after the other (annotated `Beside`,
-    the blocks of the role `learned` joined beside each), `experts` all at once. Any other type is looked
-    up in `ADAPTERS`. The formula returns a float or a `Value`, or raises `NoValue`. Unless told otherwise
-    the values of a task are averaged, then the tasks; their logarithms where `scale` is log. A metric that is the
-    variant of another has its condition, its capability and its metric of matrices, unless it names its own.
+    A role annotated `Curve` receives its blocks joined, `tuple[Curve, ...]` one curve per block. A parameter `expert`
+    receives the experts of the site's task one after the other, `experts` all at once. `expert: ExpertComparison`
+    receives the blocks of the role `learned`, joined and compared with each expert. Any other type is looked up in
+    `ADAPTERS`. The formula returns a float or a `Value`, or raises `NoValue`.
 
-    Of the formula's docstring the first line says what the number means, and may end with its initials in brackets;
-    a paragraph `$$…$$` writes it as LaTeX, and one that begins with `Weakness:` says what misleads it.
+    By default the values of a task are averaged, then the tasks; if `scale` is log, their logarithms. A metric that is
+    the variant of another has its condition, its capability and its metric of matrices, unless it names its own.
+
+    The first line of the formula's docstring gives the meaning of the number, and may end with its initials in
+    brackets. A paragraph `$$…$$` is the formula in LaTeX, and one that begins with `Weakness:` names what misleads it.
     """
     if better not in ("higher", "lower"):
         raise UnknownName("value of better", better, ("higher", "lower"))
