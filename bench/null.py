@@ -26,8 +26,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from perdure.frozen import replace
+from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # its parts lie beside it, the definitions' model with the tests
 from bench.null_cells import CELLS, drawn

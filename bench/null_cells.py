@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
-from perdure.frozen import replace
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Scenario
 from perdure.simulate.learner import NULL, IdealLearner, performance
@@ -26,8 +26,7 @@ TASKS: Mapping[str, tuple[str, ...]] = {
 LEARN = 90
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Struct, frozen=True, dict=True):
     """One setting of the null: `lives` lives a group, each with an order of its own, beside the same experts."""
 
     name: str
@@ -58,13 +57,12 @@ class Cell:
         return tuple(sorted(task.label for task in self.scenarios[0].tasks))
 
 
-@dataclass(frozen=True)
-class Drawn:
+class Drawn(Struct, frozen=True):
     """Groups of a cell: `lives[i]` holds life i of every group, `experts[task][e]` expert e of every group."""
 
     cell: Cell
     lives: Sequence[Array]
-    experts: Mapping[str, Sequence[Array]] = field(default_factory=dict)
+    experts: Mapping[str, Sequence[Array]] = {}
 
     @property
     def groups(self) -> int:

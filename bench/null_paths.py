@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -11,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from bench.null_cells import Drawn
 from bench.null_real import LivedGroup
+from msgspec import Struct
+from msgspec.structs import replace
 from tests.metrics import new_definitions as definitions
 
 from perdure.curves.experts import Experts
-from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.presets import headline
@@ -35,8 +35,7 @@ HEADLINE = headline()
 MAINTENANCE, BESIDE_EXPERTS = HEADLINE[0], HEADLINE[3:]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What the groups came to, metric by metric; a metric that the layout cannot answer is absent."""
 
     values: Mapping[str, Array]
@@ -45,9 +44,9 @@ class Outcome:
     """1 met (PM: gains, where words exist), −1 not met (PM: forgets), 0 undecided."""
     covered: Mapping[str, Array]
     """1 where the interval holds the truth, else 0; NaN where there is none."""
-    differs: Mapping[str, Bools] = field(default_factory=dict)
+    differs: Mapping[str, Bools] = {}
     """Whether a learner is told from itself, by metric and (`any`) by any of the family after Holm."""
-    absent: Mapping[str, int] = field(default_factory=dict)
+    absent: Mapping[str, int] = {}
     """Lives without a value."""
 
 
@@ -144,8 +143,7 @@ def _said(one: Estimate) -> str:
 # --- as defined -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(Struct, frozen=True):
     """What the lives of some groups say: groups × lives, and beside experts by task groups × lives × experts."""
 
     plain: Mapping[str, Array]

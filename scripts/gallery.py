@@ -8,8 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import polars as pl
-
-from perdure.frozen import replace
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     import perdure

@@ -41,7 +41,6 @@ EVERYONES = {
     "cluster",
     "errors",
     "files",
-    "frozen",
     "lazy",
     "registry",
     "results",

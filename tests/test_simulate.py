@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import perdure
 from perdure.curves.model import Prep
 from perdure.errors import PerdureError, ScenarioError
-from perdure.frozen import replace
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.score import Score

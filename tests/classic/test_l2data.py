@@ -9,11 +9,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 import perdure
 from perdure.classic.l2data import write_experts, write_trees
 from perdure.errors import LogError
-from perdure.frozen import replace
 from perdure.gather.survey import score, survey
 from perdure.settings import Settings
 

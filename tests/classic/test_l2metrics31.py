@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from tests.conftest import AVX512
 
 import perdure
 from perdure.classic.l2metrics31 import PREP, by_experience, saturation_of
 from perdure.curves.experts import Experts
 from perdure.curves.prepare import smooth
-from perdure.frozen import replace
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from perdure.frozen import replace
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.stats.lives import BARS, altered, life, lives, normal, pool
 
 from perdure.cli.answer import Depth, show_answers
-from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.metric import Bar, Flag

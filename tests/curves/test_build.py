@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from perdure.curves.build import curves
 from perdure.curves.experts import compare_with_experts
 from perdure.curves.model import Prep
 from perdure.curves.prepare import smooth
 from perdure.errors import LogError, MetricError, PerdureError, UnknownName
-from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of
 from perdure.scenario.model import Block

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import perdure
 from perdure.curves.experts import Experts, expert_logs, merge_experts, read_experts, seconds_learning
 from perdure.curves.model import Prep
 from perdure.errors import LogError, NotALog
-from perdure.frozen import replace
 from perdure.log.read import Options
 from perdure.metrics.engine.contract import lifetime_of
 from perdure.scenario.model import Block

@@ -9,12 +9,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from tests.cli.verbs import outcome, scored
 from tests.gather.records import BLOCKS, as_journal, as_table, experience_values
 
 import perdure
 from perdure.errors import LogError, PerdureError
-from perdure.frozen import replace
 from perdure.gather.survey import survey
 
 

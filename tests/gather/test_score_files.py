@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.cli.verbs import outcome
 from tests.metrics.written import LIFE, written
 
 from perdure.errors import PerdureError
-from perdure.frozen import replace
 from perdure.gather.score_files import is_score_file, read_score_file
 from perdure.gather.survey import survey
 from perdure.metrics.engine.metric import Bar

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.log.variant_lives import blocks, life, rewarded
 
 import perdure
@@ -15,7 +16,6 @@ from perdure.classic.learnkit.writer import write_learnkit
 from perdure.curves.build import curves
 from perdure.curves.experts import Experts
 from perdure.curves.model import Prep
-from perdure.frozen import replace
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.log.variants import settle

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from scipy.special import stdtrit  # type: ignore[import-untyped]
 
 from perdure.curves.build import curves
 from perdure.curves.model import Curve, Curves, Expert, Prep
-from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.metrics import METRICS
 from perdure.metrics.engine.arithmetic import (

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from perdure.curves.build import curves
 from perdure.curves.model import Prep
 from perdure.errors import MetricError
-from perdure.frozen import replace
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of

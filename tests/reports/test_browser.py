@@ -295,8 +295,8 @@ def test_a_screen_reader_is_told_the_grid_as_a_table(page: Any) -> None:
 
 def test_a_task_called_script_shows_as_such(browser: Any, tmp_path: Path, told: Tell) -> None:
     import msgspec
+    from msgspec.structs import replace
 
-    from perdure.frozen import replace
     from perdure.reports.formats.html import html
     from perdure.reports.model import report_of
     from perdure.reports.thinned import thinned

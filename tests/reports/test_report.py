@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from perdure.errors import NotALog, PerdureError
-from perdure.frozen import replace
 from perdure.metrics.engine.settings import Settings
 from perdure.reports import gather, report_of, write_report
 from perdure.reports.checklist import checklist

@@ -10,10 +10,10 @@ import gymnasium
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 import perdure
 from perdure.errors import LogError, ScenarioError
-from perdure.frozen import replace
 from perdure.learners.interface import Answer, LearnerError, Situation, Transition
 from perdure.runner.lifetime import Life, live
 from perdure.runner.loop import lead

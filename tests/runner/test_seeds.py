@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from perdure.frozen import replace
 from perdure.runner.seeds import Seeds, seed_for
 
 KEYS = st.lists(st.one_of(st.text(max_size=8), st.integers(0, 10**6)), min_size=1, max_size=4).map(tuple)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import perdure
-from perdure.frozen import replace
 from perdure.runner.lifetime import live
 from perdure.runner.loop import lead
 from perdure.scenario.syllabus import Syllabus, read_syllabus

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from msgspec import structs
+from msgspec.structs import replace
 
-from perdure.frozen import replace
 from perdure.gather.model import Life, Survey
 from perdure.log.model import Identity
 from perdure.metrics.engine.measure import Measured

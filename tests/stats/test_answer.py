@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.stats.lives import lives, normal, pool
 
-from perdure.frozen import replace
 from perdure.metrics import METRICS
 from perdure.metrics.engine.metric import Bar, Words
 from perdure.stats.answer import alike, answer, answers, asked, better, keeping, questions

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from scipy import stats  # type: ignore[import-untyped]
 from tests.metrics import new_definitions as oracle
 from tests.stats.lives import altered, beside_experts, lives, normal
 
-from perdure.frozen import replace
 from perdure.metrics.engine.metric import Bar, Words
 from perdure.stats.decide import EQUAL, decide
 from perdure.stats.estimate import estimate

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.stats.lives import BARS, life, lives, normal
 
 from perdure.errors import PerdureError
-from perdure.frozen import replace
 from perdure.metrics.engine.metric import Bar, Flag
 from perdure.stats.estimate import estimate as estimate_of
 from perdure.stats.estimate import estimates

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life
 
-from perdure.frozen import replace
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import BlockSummary, Score
 from perdure.scenario.model import Block

@@ -6,9 +6,9 @@ import json
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from perdure.errors import PerdureError
-from perdure.frozen import replace
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime
 from perdure.stats.pace import seconds_per_experience

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from perdure.frozen import replace
 from perdure.metrics.engine.presets import PRESETS, preset
 from perdure.stats.difference import Difference
 from perdure.stats.sentences import decides, rule_of, sentence

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from perdure.frozen import replace
 from perdure.watch.progress import (
     Planned,
     Progress,

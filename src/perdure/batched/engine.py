@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure.batched.arrays import Chunk, chunks_in
 from perdure.batched.devices import prepare_devices
 from perdure.errors import MissingExtra, ProtocolError
-from perdure.frozen import replace
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.model import Direction
 from perdure.log.write.bulk import Cohort, write_cohorts

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure.batched.arrays import Chunk, Facts
 from perdure.batched.block import begin_lives, block_of, fingerprints, unsound
@@ -20,7 +21,6 @@ from perdure.batched.devices import compiled
 from perdure.batched.program import Program, is_learned
 from perdure.batched.trouble import out_of_memory, untraceable
 from perdure.errors import LearnerError
-from perdure.frozen import replace
 from perdure.learners.digest import chained, continues
 from perdure.learners.find import learner_digest
 from perdure.runner.plan import Job

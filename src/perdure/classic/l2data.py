@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure import files
 from perdure.classic.learnkit.writer import tree_of, write_tree
 from perdure.classic.taskinfo import saturations, stated_in, write_taskinfo
 from perdure.curves.experts import Experts, read_experts
 from perdure.errors import LogError, NotALog
-from perdure.frozen import replace
 from perdure.gather.find import find_lifetimes
 from perdure.gather.worker import read_own_experts
 from perdure.log.manifest import MANIFEST

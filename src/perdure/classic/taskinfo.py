@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from statistics import fmean
 
+from msgspec.structs import replace
+
 from perdure import files
 from perdure.classic.framework2019 import PREP, moving_average
 from perdure.curves.experts import Experts, expert_log
 from perdure.errors import LogError, WriteError
-from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.log.variants import Settled, settle
 

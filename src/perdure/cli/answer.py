@@ -7,8 +7,9 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from perdure.cli.terminal import clean, echo, show, styled, width
-from perdure.frozen import frozen
 from perdure.settings.presets import FRAMEWORK_2019
 from perdure.words import interval, listed, number, p_words, plural
 
@@ -22,8 +23,7 @@ _VERDICTS = {"met": "green", "not met": "red", "undecided": "yellow"}
 _INDENT = "   "
 
 
-@frozen
-class Depth:
+class Depth(Struct, frozen=True):
     """How much is shown: every metric, why some have no value, what is to be known of the rest."""
 
     every: bool = False

@@ -10,6 +10,7 @@ from zlib import crc32
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from perdure.curves.arrays import Array
 from perdure.curves.experts import (
@@ -25,7 +26,6 @@ from perdure.curves.experts import (
 from perdure.curves.model import Curves, Prep, Range
 from perdure.curves.prepare import clamp, prepare_blocks, scale, smooth
 from perdure.errors import LogError, MetricError
-from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage

@@ -11,10 +11,10 @@ from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure.errors import PerdureError
 from perdure.files import HEADER_LIMIT, read_bytes
-from perdure.frozen import replace
 from perdure.gather.planned import compare_with_plans
 from perdure.log.manifest import ROLES
 from perdure.log.model import Identity, Lifetime

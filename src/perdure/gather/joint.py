@@ -8,10 +8,10 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from perdure.curves.model import Curves
 from perdure.errors import LogError
-from perdure.frozen import replace
 from perdure.gather.copies import count_once
 from perdure.gather.find import Found
 from perdure.gather.model import Life

@@ -7,13 +7,14 @@ import pickle
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from perdure.cluster import ONE_THREAD, code_for, guests, joined
 from perdure.errors import PerdureError
-from perdure.frozen import replace
 from perdure.gather.find import Found
 from perdure.gather.pool import registered
 from perdure.gather.worker import ScoreJob, ScoreResult, ScoreWorker
@@ -41,8 +42,7 @@ def score_on_ray(
         return scattered.gathered(jobs or max(1, int(ray.cluster_resources().get("CPU", 1))))
 
 
-@dataclass
-class _Scattered:
+class _Scattered(Struct):
     ray: Any
     code: Any
     given: Any
@@ -52,10 +52,10 @@ class _Scattered:
     again: deque[Handful] = field(default_factory=deque)
     """Handfuls whose machine was lost."""
     tries: Counter[int] = field(default_factory=Counter)
-    done: dict[int, ScoreResult] = field(default_factory=dict)
-    begun: dict[int, Any] = field(default_factory=dict)
+    done: dict[int, ScoreResult] = {}
+    begun: dict[int, Any] = {}
     """What each machine answers once it has begun."""
-    out: dict[Any, tuple[Any, Handful]] = field(default_factory=dict)
+    out: dict[Any, tuple[Any, Handful]] = {}
     """By the answer that is awaited: who has what."""
 
     def gathered(self, count: int) -> list[ScoreResult]:

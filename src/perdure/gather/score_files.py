@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure.errors import PerdureError, nearest
 from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, parse_json, read_bytes
-from perdure.frozen import replace
 from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.model import Identity

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from perdure.errors import NotALog, PerdureError
-from perdure.frozen import replace
 from perdure.gather.copies import count_once
 from perdure.gather.find import Found, find_lifetimes, named_apart, unused_experts
 from perdure.gather.joint import compare_with_joint, finals, is_joint, joint_accuracies, needing, place_of

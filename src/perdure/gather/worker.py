@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from perdure.curves.experts import Experts, merge_experts, read_experts
 from perdure.curves.model import Curves
 from perdure.errors import PerdureError
-from perdure.frozen import replace
 from perdure.gather.find import Found, OwnExpert
 from perdure.gather.model import Life
 from perdure.gather.pool import parallel_map

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
+from msgspec.structs import replace
 
 from perdure.curves.arrays import Array, late, slope, start, terminal
 from perdure.curves.experts import seconds_elapsed
 from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.curves.prepare import smooth
-from perdure.frozen import replace
 from perdure.metrics import METRICS, transfer
 from perdure.metrics.efficiency import EXPERT_NOT_SATURATED, NOT_SATURATED
 from perdure.metrics.engine.arithmetic import flat, ratio, still_rising, transfer_ratios

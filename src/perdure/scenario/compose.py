@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from perdure.errors import ScenarioError, UnknownName
-from perdure.frozen import replace
 from perdure.scenario.grammar import LONGEST
 from perdure.scenario.layouts import LAYOUTS, Phase, Request
 from perdure.scenario.model import Block, Scenario, Task

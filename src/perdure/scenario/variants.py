@@ -10,8 +10,9 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
+from msgspec.structs import replace
+
 from perdure.errors import UnknownName
-from perdure.frozen import replace
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.parameters import set_text
 

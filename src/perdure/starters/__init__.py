@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
+from msgspec import Struct
+
 from perdure import files
 from perdure.errors import PerdureError
-from perdure.frozen import frozen
 
 __all__ = ["KINDS", "Kind", "write_starter"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-@frozen
-class Kind:
+class Kind(Struct, frozen=True):
     """One kind of plug-in."""
 
     group: str

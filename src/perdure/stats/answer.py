@@ -10,8 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from perdure.frozen import replace
 from perdure.metrics import METRICS
 from perdure.metrics.engine.metric import QUESTIONS, Headline, Metric, Words
 from perdure.settings.presets import STANDARD

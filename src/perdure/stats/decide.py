@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure.errors import PerdureError
-from perdure.frozen import replace
 from perdure.metrics.engine.metric import AveragedAs, Bar
 from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from perdure.frozen import replace
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
 from perdure.stats.model import Tails
 from perdure.stats.power import Beside, Question, lifetimes_exact, power

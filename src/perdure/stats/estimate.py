@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
-from perdure.frozen import replace
 from perdure.metrics.engine.metric import Bar, Flag
 from perdure.metrics.engine.score import Score
 from perdure.metrics.maintenance import performance_maintenance

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from perdure.errors import PerdureError
-from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.log.model import Identity
 from perdure.metrics.engine.measure import restricted

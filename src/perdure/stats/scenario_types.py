@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from perdure.errors import PerdureError
-from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.metrics.engine.score import Score
 from perdure.stats.groups import left_out_of, usable

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
-from perdure.frozen import replace
 from perdure.stats.exact import shared_out_test, sign_flip_test
 from perdure.stats.interval import constant, signed_rank_test
 from perdure.stats.model import Array

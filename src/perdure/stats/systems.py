@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure.errors import PerdureError, UnknownName
-from perdure.frozen import replace
 from perdure.gather.model import SCHEMA, Survey
 from perdure.lazy import pl
 from perdure.metrics.engine.declare import METRICS

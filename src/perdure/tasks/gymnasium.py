@@ -12,9 +12,9 @@ from typing import Any
 
 import gymnasium
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from perdure.errors import nearest
-from perdure.frozen import replace
 from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Task
 from perdure.tasks.interface import Direction, EpisodeEnd, EpisodeTask, Parameter, TaskError

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec.structs import replace
+
 from perdure.errors import UnknownName
-from perdure.frozen import replace
 from perdure.gather.model import Life, Survey
 from perdure.gather.survey import Frame, Source
 from perdure.settings import Settings

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from perdure.errors import ScenarioError
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.settings import Settings
@@ -54,8 +55,7 @@ def shows_2019(settings: Settings, kind: str | None) -> bool:
     return kind is not None and not _chosen(settings)
 
 
-@frozen(repr=False)
-class ProtocolLint(Tabular):
+class ProtocolLint(Tabular, Struct, frozen=True):
     """What `lint` finds in each scenario of a protocol, and whether its experts suffice."""
 
     name: str

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import replace
+
 from perdure.errors import PerdureError, UnknownName
-from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.gather.survey import Frame, Source
 from perdure.settings import Settings

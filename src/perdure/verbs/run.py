@@ -8,8 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from perdure.errors import ProtocolError
-from perdure.frozen import frozen
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.runner.engines.work import Tell
@@ -30,8 +31,7 @@ __all__ = ["Evaluation", "PreparedProtocol", "prepare_protocol", "run_protocol"]
 _REPORT = "report.html"
 
 
-@frozen(eq=False, repr=False)
-class PreparedProtocol(Tabular):
+class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
     """A protocol that can be run: each learner's run, and how all of them will be scored. Nothing was run yet."""
 
     into: str
@@ -108,8 +108,7 @@ class PreparedProtocol(Tabular):
         return str(page)
 
 
-@frozen(eq=False, repr=False)
-class Evaluation(Tabular):
+class Evaluation(Tabular, Struct, frozen=True, eq=False):
     """What a protocol came to: the run of each learner, and what they scored beside each other."""
 
     prepared: PreparedProtocol

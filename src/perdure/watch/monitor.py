@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from perdure.curves.model import Curves
 from perdure.errors import PerdureError
-from perdure.frozen import replace
 from perdure.gather.copies import count_once
 from perdure.gather.find import OwnExpert, find_lifetimes, named_apart
 from perdure.gather.model import Life, Survey

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.log.formats.bulk_lives import LENGTH, SCENARIO, all_of, array, assert_same, several
 
 import perdure
 from perdure.errors import LogError
-from perdure.frozen import replace
 from perdure.gather.survey import survey
 from perdure.log.formats import bulk
 from perdure.log.formats.bulk import BULK

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from perdure.curves.model import Curve
 from perdure.errors import MetricError, PerdureError, UnknownName
-from perdure.frozen import replace
 from perdure.metrics import METRICS
 from perdure.metrics.engine.contract import check_metric
 from perdure.metrics.engine.declare import chosen, declaring, from_file, metric

@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from tests.metrics.written import LIFE, written
 
 import perdure
 from perdure.curves.model import Prep
 from perdure.errors import UnknownName
-from perdure.frozen import replace
 from perdure.gather.outputs import FILES, block_table, lifetime_table, write_outputs
 from perdure.gather.survey import score, survey
 from perdure.log.model import Lifetime

@@ -13,11 +13,11 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from perdure.curves.experts import Experts
 from perdure.curves.model import Curve, Curves, Expert, Prep
 from perdure.errors import LogError
-from perdure.frozen import replace
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
 from perdure.metrics.engine.declare import metric

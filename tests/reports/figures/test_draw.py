@@ -13,9 +13,9 @@ from xml.etree import ElementTree as ET
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from perdure.errors import MissingExtra, PerdureError, UnknownName
-from perdure.frozen import replace
 from perdure.gather.model import Survey
 from perdure.reports.data import gather
 from perdure.reports.figures import FIGURES, Figure, NothingToDraw, View, draw, save

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.cli.verbs import run_verb
 
 from perdure.errors import PerdureError
-from perdure.frozen import replace
 from perdure.gather.model import Life
 from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.metric import Flag

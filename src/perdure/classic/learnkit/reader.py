@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from perdure.classic.learnkit.tree import BLOCK_REPORT, BOOKKEEPING, SPACES, Phase
 from perdure.errors import LogError, nearest
-from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.blocks import in_order

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from perdure.curves.arrays import many_differ
 from perdure.curves.build import Directed
@@ -18,7 +19,6 @@ from perdure.curves.build import curves as curves_of
 from perdure.curves.experts import ExpertLog, Experts, expert_logs, twin_of
 from perdure.curves.model import Curves, Prep
 from perdure.errors import MetricError
-from perdure.frozen import replace
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage
 from perdure.log.model import Identity, Lifetime, Passage
