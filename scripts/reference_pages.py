@@ -184,8 +184,8 @@ def _preparation(prep: Prep) -> Iterable[str]:
 
 def tasks() -> str:
     """The tasks that are embedded, and their parameters, from their declarations."""
+    from perdure.tasks.catalogue import parameter_table, task_table
     from perdure.tasks.interface import TASKS
-    from perdure.tasks.table import parameter_table, task_table
 
     parts = ["# Tasks\n\nBesides these, any Gymnasium environment by its id.\n\n", task_table()]
     parts.extend(f"\n\n## {name}\n\n{parameter_table(name)}" for name in TASKS.names())

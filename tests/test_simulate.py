@@ -213,7 +213,7 @@ def test_thousands_at_once_are_the_numbers_that_score_gives(monkeypatch: pytest.
     prep = Prep(bounds=dict.fromkeys("abc", (0.0, 1.0)))
     one_by_one = [score(life, experts(beside, lived), Settings(prep=prep)) for life in lifetimes(learner, lived, 4)]
     rows = [performance(learner, lived, 1, np.random.default_rng([seed, 1])) for seed in range(4)]
-    monkeypatch.setattr("perdure.simulate.truth.performance", lambda *_: np.concatenate(rows))
+    monkeypatch.setattr("perdure.simulate.values.performance", lambda *_: np.concatenate(rows))
     together = metric_values(learner, lived, 4, np.random.default_rng(0), beside)
     for name in METRICS:
         assert list(together[name]) == pytest.approx([one[name] for one in one_by_one], rel=1e-9), name

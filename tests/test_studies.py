@@ -135,12 +135,12 @@ def test_groups_are_judged_as_the_decision_layer_judges_them(preset: str, n: int
     made, held = both
     (group,) = groups(surveyed(held, "dispersed", 1, n, k, preset))
     for name, metric in HEADLINE.items():
-        told = group.estimates[metric].decision
+        told = group.estimates[metric]
         ours = judging.said(made["dispersed"], preset, name, n, k)
         verdict = {1: "met", -1: "not met", 0: "undecided"}[int(ours.verdict[1])]
         assert verdict == told.verdict, (name, told)
         back = np.exp if preset == "standard" and name != "pm" else float
-        agree(back(ours.mean[1]), told.estimate)
+        agree(back(ours.mean[1]), told.mean)
         if np.isfinite(ours.low[1]):
             agree([back(ours.low[1]), back(ours.high[1])], [told.low, told.high])
 

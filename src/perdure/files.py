@@ -1,6 +1,6 @@
-"""Files opened and replaced with care: regular ones only, of bounded size, whole or not at all.
+"""Open and replace files safely: only regular files, of bounded size, replaced whole or not at all.
 
-What is refused is refused as an OSError that says why, so that every stage says it in its own words.
+A refusal is an OSError with the reason, to which each caller adds its own place and fix.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ UNPACKED_LIMIT = 4096
 """MiB that a packed file may unpack to, unless a caller says otherwise."""
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-"""What `flock` answers on a drive that has none, as some network drives; it is then done without, as on Windows."""
+"""Errors of `flock` on a drive without locks, such as some network drives; we then work without, as on Windows."""
 
 
 def data_folder() -> Path:
-    """`$L2DATA`, else `l2data` in the home folder, as learnkit and l2metrics have it. Never created here."""
+    """Return `$L2DATA`, or `l2data` in the home folder, as learnkit and l2metrics do. It is not created."""
     given = os.environ.get("L2DATA")
     return Path(given).expanduser() if given else Path.home() / "l2data"
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What a JSON text holds, NaN and Infinity included; whatever is wrong with it is a ValueError."""
+    """Parse JSON, including NaN and Infinity. Raise ValueError for every problem."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -112,14 +112,14 @@ def folder_name(name: str) -> str:
 
 
 def toml_fault(problem: Exception) -> tuple[str, int | None]:
-    """What is wrong with a TOML text, and on which line, where Python's reader says that (in words, before 3.14)."""
+    """Return the problem in a TOML text and its line, which Python before 3.14 gives only in the message."""
     found = _AT_LINE.fullmatch(str(problem))
     return (found[1], int(found[2])) if found else (str(problem), None)
 
 
 _AT_LINE = re.compile(r"(.*) \(at line (\d+), column \d+\)", re.DOTALL)
 
-# Without waiting: a pipe that nobody writes to would else be waited for, forever.
+# Without O_NONBLOCK, opening a pipe without a writer waits forever.
 _ALWAYS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
 
 _KINDS = {
@@ -132,7 +132,7 @@ _KINDS = {
 
 
 def descriptor(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
-    """A descriptor of a regular file; OSError, at once, where there is anything else.
+    """Open a regular file and return its descriptor. Raise OSError at once for anything else.
 
     A link is not followed when the file is opened for writing: it could lead to any file of the user.
     """
@@ -155,19 +155,19 @@ def descriptor(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
 
 
 def refuse_irregular(state: os.stat_result) -> None:
-    """OSError where this is not the state of a regular file."""
+    """Raise OSError if this is not the state of a regular file."""
     if not stat.S_ISREG(state.st_mode):
         kind = _KINDS.get(stat.S_IFMT(state.st_mode), "something else")
         raise OSError(errno.EINVAL, f"{kind}, where a regular file is expected")
 
 
 def opened(path: str | os.PathLike[str]) -> io.FileIO:
-    """A regular file, open for reading, unbuffered."""
+    """Open a regular file for reading, unbuffered."""
     return io.FileIO(descriptor(path), "rb")
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int | None = None, within: Path | None = None) -> bytes:
-    """What a regular file of at most `limit` bytes holds; a link must not lead out of the folder `within`."""
+    """Read a regular file of at most `limit` bytes; a link must not lead out of the folder `within`."""
     if within is not None and os.path.islink(path):
         refuse_way_out(Path(path), within)
     with opened(path) as file:
@@ -198,12 +198,12 @@ _REMEDIES = {
 
 
 def remedy(problem: OSError) -> str:
-    """What to do where the disk refuses."""
+    """Return what the user can do about an OSError."""
     return _REMEDIES.get(problem.errno or 0, "look at the disk, or choose another folder")
 
 
 def read_text(path: str | os.PathLike[str], limit: int) -> str:
-    """What a regular file of at most `limit` bytes holds, as UTF-8 text; UnicodeDecodeError where it is none."""
+    """Read a regular file of at most `limit` bytes as UTF-8. Raise UnicodeDecodeError if it is not."""
     return read_bytes(path, limit).decode("utf-8")
 
 
@@ -214,7 +214,7 @@ def _refuse_large(size: int, limit: int) -> None:
 
 
 def refuse_way_out(link: Path, root: Path) -> None:
-    """Raise LogError where a link leads out of the log, or nowhere: what it points at is not part of it."""
+    """Raise LogError if a link leads out of the log, or nowhere."""
     try:
         target = Path(os.path.realpath(link, strict=True))
     except OSError as problem:
@@ -229,16 +229,17 @@ def refuse_way_out(link: Path, root: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(target: Path, *, synced: bool = True) -> Iterator[Path]:
-    """A new file to be written, which takes the place of `target` at the end, or is removed where that fails.
+    """Yield a new file that replaces `target` at the end, or is removed after an error.
 
     Readers see the old file or the new one, never half of it. A link is replaced, not what it points at.
     """
     part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     try:
-        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # ours alone, whoever else writes
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # no other writer has this file
         yield part
         if synced:
-            _sync(part)
+            with part.open("rb+") as written:
+                os.fsync(written.fileno())
         part.replace(target)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -246,16 +247,8 @@ def replacing(target: Path, *, synced: bool = True) -> Iterator[Path]:
         raise
 
 
-def _sync(file: Path) -> None:
-    opened_again = os.open(file, os.O_RDWR)
-    try:
-        os.fsync(opened_again)
-    finally:
-        os.close(opened_again)
-
-
 def sync_folder(folder: Path) -> None:
-    """Put on the disk which files a folder has, where the system can."""
+    """Write the list of a folder's files to the disk, if the system can."""
     if os.name != "posix":
         return
     opened_folder = os.open(folder, os.O_RDONLY)
@@ -269,14 +262,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def write(target: Path, content: bytes | memoryview, *, synced: bool = True) -> None:
-    """Make `content` the content of a file, so that readers see the old one or the new one."""
+    """Replace the content of a file; readers see the old content or the new one."""
     with replacing(target, synced=synced) as part:
         part.write_bytes(content)
 
 
 def deliver(target: Path, content: bytes) -> None:
-    """Write what a user asked for to where it was asked for: through a link, and into a pipe such as /dev/stdout."""
-    if target.exists() and not target.is_file():  # nothing there to be kept
+    """Write an output file that the user named: through a link, or into a pipe such as /dev/stdout."""
+    if target.exists() and not target.is_file():  # a pipe or a device
         target.write_bytes(content)
     else:
         write(target.resolve(), content)

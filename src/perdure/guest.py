@@ -1,6 +1,7 @@
-"""Guest: work of Perdure's on some machine of a cluster that need not have Perdure.
+"""The actor that runs Perdure's work on a machine of a cluster, which need not have Perdure installed.
 
-This module travels as it is, and imports nothing of Perdure until `begin` has unpacked what was sent.
+This module is sent by value and imports nothing of Perdure until `begin` has unpacked the code. Ray's `runtime_env`
+uploads local code only for a whole session (`ray.init`), and a script may have started the session before.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ _PREFIX = "perdure-guest-"
 
 
 class Guest:
-    """Makes one thing of the code that it is sent, and calls what it is told to on it."""
+    """Creates one object from the code that it is sent, and calls methods of it."""
 
     def begin(
         self, code: Mapping[str, bytes], maker: str, given: bytes, here: str, variables: Mapping[str, str]
     ) -> str:
-        """Unpack the code, and make `maker(root, *given)`, where `root` is a folder to work in; the machine's name."""
+        """Unpack the code, create `maker(root, *given)` with a folder to work in, and return the machine's name."""
         _sweep()
         self._root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         for relative, content in code.items():
@@ -37,36 +38,28 @@ class Guest:
             target.write_bytes(content)
         sys.path.insert(0, str(self._root / "code"))
         os.environ.update(variables)
-        if os.path.isdir(here):  # a checkout that was copied here, or a drive that all machines see
+        if os.path.isdir(here):  # a copied checkout, or a shared drive
             os.chdir(here)
         module, _, name = maker.partition(":")
         self._made = getattr(import_module(module), name)(self._root, *pickle.loads(given))
         return platform.node()
 
     def call(self, method: str, *given: Any) -> Any:
-        """What a method of what was made returns."""
+        """Call a method of the object."""
         return getattr(self._made, method)(*given)
 
     def leave(self) -> None:
-        """Leave nothing behind."""
+        """Remove the folder."""
         os.chdir("/")
         shutil.rmtree(self._root, ignore_errors=True)
 
 
 def _sweep() -> None:
-    """Remove what guests left that were killed."""
+    """Remove the folders of guests that were killed."""
+    import psutil  # type: ignore[import-untyped]
+
     for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         number = place.name.removeprefix(_PREFIX).partition("-")[0]
         with suppress(FileNotFoundError):  # another guest sweeps too
-            if number.isdecimal() and place.stat().st_uid == os.getuid() and not _runs(int(number)):
+            if number.isdecimal() and place.stat().st_uid == os.getuid() and not psutil.pid_exists(int(number)):
                 shutil.rmtree(place, ignore_errors=True)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -1,4 +1,4 @@
-"""Stopped: a signal that asks this process to end, ended in good order, with the status that shells expect.
+"""End this process in good order after a signal, with the exit status that shells expect.
 
 Ctrl-C gives 130, SIGTERM (Slurm, `docker stop`) 143, a terminal that was closed 129.
 """
@@ -17,22 +17,22 @@ __all__ = ["Stopped", "asked_to_stop", "stop_on_signals"]
 
 _SIGNALS = frozenset(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _PATIENCE_S = 4.0
-_TWICE_S = 1.0  # `timeout` and process groups give one request twice at once; later, it is another one
+_TWICE_S = 1.0  # `timeout` and process groups send one request twice; a later one is another request
 
 _first: float | None = None
 _by: int | None = None
 
 
 class Stopped(SystemExit):
-    """Asked to stop by a signal; `code` is 128 and its number. A learner that exits by itself is another matter."""
+    """Raised by a signal; `code` is 128 plus its number. Unlike SystemExit, it never comes from a learner."""
 
     code: int
 
 
 def stop_on_signals() -> None:
-    """From here on a signal raises Stopped; where that does not end the process within seconds, it is ended.
+    """Raise Stopped on a signal; if that does not end the process within seconds, exit.
 
-    A signal that was ignored, as `nohup` has it, stays ignored. Asked again after a second, it ends at once.
+    An ignored signal, as with `nohup`, stays ignored. A second signal after a second exits at once.
     """
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -41,13 +41,13 @@ def stop_on_signals() -> None:
     if os.name == "posix":
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
-        # The kernel's signal is written there at once, also while the main thread is deep in a library.
+        # The signal is written there at once, even while the main thread is inside a library.
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         threading.Thread(target=_end_what_lingers, args=(reader,), name="perdure-stop", daemon=True).start()
 
 
 def asked_to_stop() -> Stopped | None:
-    """What a signal raised in this process, for who calls a library that makes something else of it; None before."""
+    """Return the Stopped that a signal raised, for callers of a library that converts it; None if there was none."""
     return None if _by is None else Stopped(128 + _by)
 
 
@@ -75,6 +75,6 @@ def _leave(number: int) -> None:
 
 
 def _unraisable(what: Any) -> None:
-    # Raised where nobody can catch it, as in a weak reference's callback, it is lost; who lingers ends it then.
+    # Stopped is lost in a weak reference's callback; the thread then ends the process.
     if not isinstance(what.exc_value, Stopped):
         sys.__unraisablehook__(what)

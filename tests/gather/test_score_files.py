@@ -191,13 +191,13 @@ def test_without_a_scale_the_margin_is_a_twentieth_of_the_known_bounds_also_from
     (tmp_path / "scores.json").write_text(json.dumps(found.as_json()))
     expected = 0.05 * 6 if given is None else 0.05 * 8
     for one in (found, survey(tmp_path / "scores.json")):
-        assert groups(one)[0].estimates["performance_maintenance"].decision.margin == pytest.approx(expected)
+        assert groups(one)[0].estimates["performance_maintenance"].margin == pytest.approx(expected)
 
 
 def test_what_the_data_span_are_no_bounds(logs: Path) -> None:
     found = survey(logs, settings=Settings(scale="none"))
     assert all(not one.bounds for one in found.scores)
-    made = groups(found)[0].estimates["performance_maintenance"].decision
+    made = groups(found)[0].estimates["performance_maintenance"]
     assert made.margin == 0
     assert any("bounds are not known" in note for note in made.notes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.reports.palette import COLOURS, colour_of, dark_colours, looks
+from perdure.reports.palette import COLOURS, dark_colours, looks
 
 
 @given(st.lists(st.text(min_size=1), unique=True, max_size=120))
@@ -16,7 +16,7 @@ def test_no_two_of_a_hundred_tasks_look_the_same(tasks: list[str]) -> None:
 
 @given(st.lists(st.text(min_size=1), unique=True, min_size=1, max_size=40), st.text(min_size=1))
 def test_a_further_task_changes_no_colour(tasks: list[str], further: str) -> None:
-    before, after = colour_of(tasks), colour_of([*tasks, further])
+    before, after = looks(tasks), looks([*tasks, further])
     assert all(after[task] == colour for task, colour in before.items())
 
 

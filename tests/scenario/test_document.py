@@ -1,4 +1,4 @@
-"""A document knows the line of each of its values, and refuses what would hurt a parser."""
+"""Decoding refuses whatever would hurt a parser, and says where."""
 
 from __future__ import annotations
 
@@ -10,16 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import ScenarioError
-from perdure.scenario.document import (
-    LARGEST_BYTES,
-    MOST_LEVELS,
-    TwiceNamed,
-    as_text,
-    decode,
-    is_finite,
-    read_text,
-    where,
-)
+from perdure.scenario.document import LARGEST_BYTES, MOST_LEVELS, DuplicateKeys, decode, is_finite, read_source
+from perdure.scenario.problems import where
 
 values = st.recursive(
     st.none()
@@ -115,8 +107,8 @@ def test_an_unterminated_string_is_refused_quickly(text: str) -> None:
 
 def test_a_key_that_occurs_twice_is_remembered() -> None:
     value = decode('{"instructions": [{"a": 1, "b": 2, "a": 3}]}')["instructions"][0]
-    assert isinstance(value, TwiceNamed)
-    assert value.keys_twice == ("a",)
+    assert isinstance(value, DuplicateKeys)
+    assert value.duplicates == ("a",)
     assert value == {"a": 3, "b": 2}
 
 
@@ -130,23 +122,23 @@ def test_a_huge_file_is_refused_without_being_read(tmp_path: Path) -> None:
     with file.open("wb") as handle:
         handle.truncate(200_000_000)
     with pytest.raises(ScenarioError, match="200 MB, more than"):
-        read_text(file)
+        read_source(file)
     with pytest.raises(ScenarioError, match="more than"):
         decode("{" + " " * LARGEST_BYTES)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
-    assert as_text(b"\xef\xbb\xbf{}", "x") == "{}"
+    assert decode(b"\xef\xbb\xbf{}", "x") == {}
 
 
 def test_bytes_that_are_not_utf_8_are_refused_with_their_place() -> None:
     with pytest.raises(ScenarioError, match="byte 1 is 0xff"):
-        as_text(b"{\xff}", "x")
+        decode(b"{\xff}", "x")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"nowhere\.json: cannot be read"):
-        read_text(tmp_path / "nowhere.json")
+        read_source(tmp_path / "nowhere.json")
 
 
 def test_infinite_numbers_are_found_at_any_depth() -> None:

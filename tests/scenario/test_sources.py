@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from perdure.errors import ScenarioError
+from perdure.scenario.document import read_source
 from perdure.scenario.lint import lint
-from perdure.scenario.sources import source
 from perdure.scenario.syllabus import parse_syllabus, read_syllabus
 
 REGIMES = {
@@ -87,12 +87,12 @@ def test_an_input_file_named_by_its_path_is_followed(tmp_path: Path) -> None:
 def test_an_input_file_that_is_gone_is_named(tmp_path: Path) -> None:
     (tmp_path / "scenario_info.json").write_text(json.dumps({"input_file": "gone.json"}))
     with pytest.raises(ScenarioError, match=r"names 'gone\.json', and there is no such file"):
-        source(tmp_path)
+        read_source(tmp_path)
 
 
 def test_a_folder_without_scenario_info_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"a folder without scenario_info\.json"):
-        source(tmp_path)
+        read_source(tmp_path)
 
 
 def test_the_files_name_stands_in_for_a_missing_one(tmp_path: Path) -> None:
@@ -105,10 +105,10 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         buffer = io.BytesIO(json.dumps(SYLLABUS).encode())
 
     monkeypatch.setattr("sys.stdin", Stdin())
-    assert json.loads(source("-")[0]) == SYLLABUS
+    assert json.loads(read_source("-")[0]) == SYLLABUS
 
 
 def test_a_standard_input_that_is_closed_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(ScenarioError, match="standard input is closed; give the path of a syllabus, or pipe one in"):
-        source("-")
+        read_source("-")

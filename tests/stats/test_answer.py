@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from perdure.metrics.engine.metric import Bar, Words
 from perdure.stats.answer import alike, answer, answers, asked, better, keeping, questions
 from perdure.stats.difference import Comparison, Difference
 from perdure.stats.groups import groups
-from perdure.stats.model import Decision, Estimate, Group
+from perdure.stats.model import Estimate, Group
 from perdure.stats.pairing import Pairing
 from perdure.stats.sentences import word_of, words_of
 from perdure.words import number
@@ -43,7 +45,7 @@ def test_the_sentence_names_the_ends_of_the_interval_that_decided(mean: float, s
     (group,) = groups(pool(*lives(normal(mean, sd, n), learner="ppo")))
     found = keeping(group)
     assert found is not None
-    made, said = found.decision, answer(group)
+    made, said = found, answer(group)
     assert made.low is not None
     assert number(abs(made.low), made.width) in said.replace("−", "")
     assert (made.word == "forgets") == ("forgets" in said)
@@ -83,8 +85,9 @@ BAR = Bar(0, 5, headline="log")
 def estimated(low: float, high: float, n: int = 11, metric: str = "performance_maintenance") -> Estimate:
     verdict = "met" if low > -5 else "not met" if high < -5 else "undecided"
     word = word_of(words_of(metric), verdict, (low, high), 5, 1e-7)  # type: ignore[arg-type]
-    made = Decision((low + high) / 2, low, high, margin=5, verdict=verdict, word=word, p=0.01)  # type: ignore[arg-type]
-    return Estimate(metric, "g", n, 0, made, bar=BAR)
+    numbers = (low + high) / 2, low, high
+    facts: dict[str, Any] = {"margin": 5, "verdict": verdict, "word": word, "p": 0.01}
+    return Estimate(*numbers, metric=metric, group="g", n=n, missing=0, bar=BAR, **facts)
 
 
 def group(one: Estimate | None, learner: str = "naive", kind: str | None = None, **how: object) -> Group:
@@ -116,8 +119,7 @@ def test_unfinished_lifetimes_are_not_judged() -> None:
 
 def test_what_is_decided_of_transfer_follows_only_where_all_groups_agree() -> None:
     def transfer(word: str) -> Estimate:
-        made = Decision(1.2, 1.1, 1.3, verdict="met", word=word)
-        return Estimate("forward_transfer", "g", 11, 0, made)
+        return Estimate(1.2, 1.1, 1.3, metric="forward_transfer", group="g", n=11, missing=0, verdict="met", word=word)
 
     def both(word: str, kind: str) -> Group:
         one = group(estimated(-20.0, -10.0), kind=kind)
@@ -168,6 +170,6 @@ def test_only_questions_that_somebody_can_answer_are_asked() -> None:
 def test_a_metric_of_ones_own_has_a_column_where_its_words_ask_for_one() -> None:
     declared = {"forward_transfer": METRICS.get("forward_transfer")}
     own = replace(declared["forward_transfer"], name="daring", words=Words(asks="Does it dare?", about="steps"))
-    one = Estimate("daring", "g", 11, 0, Decision(1.2, 1.1, 1.3), bar=own.held_against)
+    one = Estimate(1.2, 1.1, 1.3, metric="daring", group="g", n=11, missing=0, bar=own.held_against)
     (found,) = questions([group(one)], {**declared, "daring": own})
     assert (found.asks, found.metric, found.about) == ("Does it dare?", "daring", "steps")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from perdure.tasks.catalogue import parameter_table, task_table
 from perdure.tasks.interface import TASKS
-from perdure.tasks.table import parameter_table, task_table
 
 
 def test_every_task_has_a_line() -> None:

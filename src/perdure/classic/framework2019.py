@@ -7,6 +7,8 @@ blocks. An error is compared as one, and shown as it was measured.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from perdure.classic import sites2019
@@ -26,20 +28,22 @@ __all__ = [
     "FIXES",
     "PREP",
     "PRESET",
-    "SOURCE",
     "better_than",
+    "declared_2019",
     "moving_average",
     "recovered",
     "refuses",
     "saturated",
     "stated",
+    "steps_to_saturation",
     "summaries",
 ]
 
 PREP = Prep(window="none", scale="none", recorded_bounds=False)
 
 PRESET = FRAMEWORK_2019
-SOURCE = "Metrics Framework, 5 Dec 2019"
+declared_2019 = partial(metric, combine=flat, source="Metrics Framework, 5 Dec 2019", preset=PRESET)
+_continual = partial(declared_2019, capability=CONTINUAL)
 _ALPHA = 11
 _WITHIN = 0.02
 _ERROR = ("an error: lower is better",)
@@ -56,21 +60,21 @@ FIXES = {
 
 
 def refuses(_settings: Settings, prep: Prep) -> str | None:
-    """A moving average of an even length has no middle."""
+    """Refuse a moving average of an even length, which has no middle."""
     if prep.width is not None and prep.width >= 1 and prep.width % 2 == 0:
         return f"--width {prep.width} is even; its moving average has a middle, so give an odd number of experiences"
     return None
 
 
 def _alpha(length: int, width: float | None) -> int:
-    """How many values one mean is of: eleven, the width, or that share of the block."""
+    """Return the number of values in one mean: eleven, the width, or that share of the block."""
     if width is None:
         return _ALPHA
     return int(width) if width >= 1 else max(1, int(width * length))
 
 
 def moving_average(values: Array, width: float | None = None) -> Array:
-    """The mean of each `width` values in a row (eleven), edges discarded; the plain mean where there are fewer."""
+    """Return the means of `width` (default: 11) values in a row, without edges; the mean if there are fewer."""
     alpha = _alpha(len(values), width)
     if len(values) < alpha:
         return np.array([values.mean()])
@@ -79,17 +83,17 @@ def moving_average(values: Array, width: float | None = None) -> Array:
 
 
 def saturated(curve: Curve, life: Curves) -> float:
-    """The best moving average, higher is better."""
+    """Return the best moving average, higher is better."""
     return float(moving_average(curve.values, life.prep.width).max())
 
 
-def _time(curve: Curve, life: Curves) -> int:
-    """The step of the moving average, counted from 1, at which it is best."""
+def steps_to_saturation(curve: Curve, life: Curves) -> int:
+    """Return the step of the moving average, counted from 1, at which it is best."""
     return int(moving_average(curve.values, life.prep.width).argmax()) + 1
 
 
 def recovered(previous: Curve, later: Curve, life: Curves) -> int | None:
-    """The step of the moving average of `later`, from 0, that comes within 2 % of the saturation of `previous`."""
+    """Return the step of `later`, from 0, at which it is within 2 % of the saturation of `previous`."""
     before = saturated(previous, life)
     reached = moving_average(later.values, life.prep.width) >= before - _WITHIN * abs(before)
     index = int(reached.argmax())
@@ -97,32 +101,24 @@ def recovered(previous: Curve, later: Curve, life: Curves) -> int | None:
 
 
 def _shown(value: float, site: Site, life: Curves) -> Value:
-    """A level or a difference of levels, as it was measured: an error is not shown negated."""
+    """Return a level or a difference of levels as it was measured: an error is not negated."""
     lower = site.task is not None and life.sign(site.task) < 0
     return Value(-value + 0.0, _ERROR) if lower else Value(value)
 
 
 def better_than(own: float, other: float, life: Curves, task: str | None, extent: float) -> float:
-    """`own / other`, both such that higher is better; of errors `other / own` of what was measured."""
+    """Return `own / other`, both such that higher is better; for errors `other / own` as measured."""
     if task is not None and life.sign(task) < 0:
         return ratio(-other, -own, extent)
     return ratio(own, other, extent)
 
 
 def stated(expert: Expert, life: Curves) -> float:
-    """An expert's saturation, as `taskinfo/info.json` states it or its log shows it; higher is better."""
+    """Return an expert's saturation from `taskinfo/info.json` or from its log; higher is better."""
     return saturated(expert.all_learning, life) if expert.saturation is None else expert.saturation
 
 
-@metric(
-    sites2019.every_block,
-    combine=flat,
-    unit="as measured",
-    capability=CONTINUAL,
-    source=SOURCE,
-    preset=PRESET,
-    aliases=("GlobalMean",),
-)
+@_continual(sites2019.every_block, unit="as measured", aliases=("GlobalMean",))
 def global_perf(life: Curves) -> Value:
     r"""The mean of everything that was measured, in learning and in evaluation.
 
@@ -136,13 +132,9 @@ def global_perf(life: Curves) -> Value:
     return Value(float(life.as_logged.mean()), _ERROR if ways == {"lower"} else ())
 
 
-@metric(
+@_continual(
     sites.each_learning_block,
-    combine=flat,
     unit="as measured",
-    capability=CONTINUAL,
-    source=SOURCE,
-    preset=PRESET,
     answers=dict.fromkeys((CONTINUAL, ADAPTING), "How well does it do at its best while it learns?"),
     register=False,
 )
@@ -156,14 +148,10 @@ def saturation(learned: Curve, site: Site, life: Curves) -> Value:
     return _shown(saturated(learned, life), site, life)
 
 
-@metric(
+@_continual(
     sites.each_learning_block,
-    combine=flat,
     unit="experiences",
     better="lower",
-    capability=CONTINUAL,
-    source=SOURCE,
-    preset=PRESET,
     answers={CONTINUAL: "How soon is it at its best?"},
 )
 def time_to_saturation(learned: Curve, life: Curves) -> float:
@@ -173,16 +161,12 @@ def time_to_saturation(learned: Curve, life: Curves) -> float:
 
     Weakness: on a noisy plateau the highest value lies anywhere.
     """
-    return _time(learned, life)
+    return steps_to_saturation(learned, life)
 
 
-@metric(
+@_continual(
     sites.each_learning_block,
-    combine=flat,
     unit="as measured",
-    capability=CONTINUAL,
-    source=SOURCE,
-    preset=PRESET,
     answers={CONTINUAL: "How fast does it learn?"},
     register=False,
 )
@@ -202,14 +186,10 @@ def normalized_integral(learned: Curve, site: Site, life: Curves) -> Value:
     return _shown(float(smoothed.sum()) / (len(learned) if whole else 1), site, life)
 
 
-@metric(
+@_continual(
     sites2019.learned_again,
-    combine=flat,
     unit="experiences",
     better="lower",
-    capability=CONTINUAL,
-    source=SOURCE,
-    preset=PRESET,
     answers={CONTINUAL: "Does it adjust to a change of its environment, and how soon?"},
     register=False,
 )
@@ -229,13 +209,9 @@ def recovery_time(previous: Curve, later: Curve, life: Curves) -> Value:
     return Value(len(later) + 1, ("never recovered, counted as one more than the block's length",))
 
 
-@metric(
+@_continual(
     sites2019.tested_after_learning,
-    combine=flat,
     unit="as measured",
-    capability=CONTINUAL,
-    source=SOURCE,
-    preset=PRESET,
     answers={
         CONTINUAL: "Does it keep earlier parameters after it was trained on new ones?",
         ADAPTING: "Does it keep earlier tasks after it was trained on new ones?",
@@ -252,15 +228,7 @@ def maintenance_on_test(test: Curve, train: Curve, site: Site, life: Curves) -> 
     return _shown(saturated(test, life) - saturated(train, life), site, life)
 
 
-@metric(
-    sites2019.tested_after_learning,
-    combine=flat,
-    unit="experiences",
-    better="lower",
-    capability=CONTINUAL,
-    source=SOURCE,
-    preset=PRESET,
-)
+@_continual(sites2019.tested_after_learning, unit="experiences", better="lower")
 def maintenance_on_test_time(test: Curve, train: Curve, life: Curves) -> float:
     r"""How many steps more a task takes to saturate in evaluation than when it was learned with the same parameters.
 
@@ -268,17 +236,10 @@ def maintenance_on_test_time(test: Curve, train: Curve, life: Curves) -> float:
 
     Weakness: a short test cannot take long.
     """
-    return _time(test, life) - _time(train, life)
+    return steps_to_saturation(test, life) - steps_to_saturation(train, life)
 
 
-@metric(
-    sites2019.tested_after_learning,
-    combine=flat,
-    unit="as measured",
-    capability=CONTINUAL,
-    source=SOURCE,
-    preset=PRESET,
-)
+@_continual(sites2019.tested_after_learning, unit="as measured")
 def maintenance_on_test_mean(test: Curve, train: Curve, site: Site, life: Curves) -> Value:
     r"""How much higher the mean of a task is in evaluation than when it was learned with the same parameters.
 
@@ -289,14 +250,10 @@ def maintenance_on_test_mean(test: Curve, train: Curve, site: Site, life: Curves
     return _shown(test.mean - train.mean, site, life)
 
 
-@metric(
+@_continual(
     sites.each_learning_block,
-    combine=flat,
     unit="ratio",
     threshold=1,
-    capability=CONTINUAL,
-    source=SOURCE,
-    preset=PRESET,
     answers=dict.fromkeys((CONTINUAL, ADAPTING), "How does it compare with a learner of that task alone?"),
 )
 def ste_relative(learned: Curve, expert: Expert, site: Site, life: Curves) -> float:
@@ -311,11 +268,11 @@ def ste_relative(learned: Curve, expert: Expert, site: Site, life: Curves) -> fl
 
 
 def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
-    """Every block's mean, end and saturation, as measured; evaluations saturate too."""
+    """Return every block's mean, end and saturation, as measured, evaluations included."""
     found: list[BlockSummary] = []
     for index, block in enumerate(curves.scenario.blocks):
         curve, sign = curves.over((index,)), curves.sign(block.task)
-        best, steps = sign * saturated(curve, curves), _time(curve, curves)
+        best, steps = sign * saturated(curve, curves), steps_to_saturation(curve, curves)
         squares, lagged = curve.raw_deviations if block.mode == "evaluate" else (None, None)
         end = curve.terminal if block.mode == "learn" else curve.mean
         found.append(BlockSummary(index, block, sign * curve.mean, sign * end, best, steps, squares, lagged))

@@ -24,7 +24,7 @@ from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import Metric, NoValue
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.settings import Settings
-from perdure.scenario.kinds import KINDS
+from perdure.scenario.rules import KINDS
 from perdure.settings.presets import FRAMEWORK_2019
 
 __all__ = [

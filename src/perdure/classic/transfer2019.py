@@ -1,24 +1,22 @@
-"""The transfer assessment of 2019: what one task gives to another, held against experts (S003 §3.2, ANT-B, ANT-C)."""
+"""The transfer metrics of the 2019 framework: how learning one task changes another, compared with experts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 from perdure.classic import sites2019
 from perdure.classic.framework2019 import (
-    PRESET,
-    SOURCE,
     better_than,
-    moving_average,
+    declared_2019,
     recovered,
     saturated,
     stated,
+    steps_to_saturation,
 )
 from perdure.curves.model import Curve, Curves, Expert
-from perdure.metrics.engine.arithmetic import flat
-from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import ADAPTING, NoValue, Value, Words
 from perdure.scenario.sites import Site
 
@@ -31,14 +29,12 @@ __all__ = [
     "transfer_of_recovery",
 ]
 
+_adapting = partial(declared_2019, capability=ADAPTING)
 
-@metric(
+
+@_adapting(
     sites2019.evaluated_before_learned,
-    combine=flat,
     unit="ratio",
-    capability=ADAPTING,
-    source=SOURCE,
-    preset=PRESET,
     answers={ADAPTING: "How well does it do a task that it only knows another of?"},
     words=Words(pairs="a task not learned yet, beside its expert"),
 )
@@ -53,13 +49,9 @@ def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) 
     return better_than(saturated(test, life), stated(expert, life), life, site.task, test.range)
 
 
-@metric(
+@_adapting(
     sites2019.evaluated_after_both,
-    combine=flat,
     unit="ratio",
-    capability=ADAPTING,
-    source=SOURCE,
-    preset=PRESET,
     answers={ADAPTING: "How well does it still do a task after it learned another?"},
     words=Words(pairs="a task learned before, beside its expert"),
 )
@@ -73,13 +65,9 @@ def ste_reverse_transfer(test: Curve, expert: Expert, site: Site, life: Curves) 
     return better_than(saturated(test, life), stated(expert, life), life, site.task, test.range)
 
 
-@metric(
+@_adapting(
     sites2019.first_learning_of_each_set,
-    combine=flat,
     unit="ratio",
-    capability=ADAPTING,
-    source=SOURCE,
-    preset=PRESET,
     answers={ADAPTING: "Does it learn a task sooner than a learner of that task alone?"},
 )
 def time_to_learn_gain(learned: Curve, expert: Expert, life: Curves) -> Value:
@@ -91,21 +79,12 @@ def time_to_learn_gain(learned: Curve, expert: Expert, life: Curves) -> Value:
     """
     if expert.saturation is not None:
         raise NoValue("info.json states no times; it needs a log of the expert")
-    alone, own = (
-        int(moving_average(one.values, life.prep.width).argmax()) + 1 for one in (expert.all_learning, learned)
-    )
+    ratio = steps_to_saturation(expert.all_learning, life) / steps_to_saturation(learned, life)
     uneven = len(expert.all_learning) != len(learned)
-    return Value(alone / own, ("learner and expert learned for different lengths",) if uneven else ())
+    return Value(ratio, ("learner and expert learned for different lengths",) if uneven else ())
 
 
-@metric(
-    sites2019.recovered_after_another,
-    combine=flat,
-    unit="ratio",
-    capability=ADAPTING,
-    source=SOURCE,
-    preset=PRESET,
-)
+@_adapting(sites2019.recovered_after_another, unit="ratio")
 def transfer_of_recovery(site: Site, life: Curves) -> Value:
     r"""How many times as fast a task recovers from changes of its parameters as the task learned before it did.
 
@@ -119,14 +98,7 @@ def transfer_of_recovery(site: Site, life: Curves) -> Value:
     return _recovery(site, life)
 
 
-@metric(
-    sites2019.maintained_after_another,
-    combine=flat,
-    unit="ratio",
-    capability=ADAPTING,
-    source=SOURCE,
-    preset=PRESET,
-)
+@_adapting(sites2019.maintained_after_another, unit="ratio")
 def transfer_of_maintenance(site: Site, life: Curves) -> float:
     r"""How much more of its saturation a task keeps in evaluation than the task learned before it does.
 
@@ -138,13 +110,9 @@ def transfer_of_maintenance(site: Site, life: Curves) -> float:
     return _maintenance(site, life)
 
 
-@metric(
+@_adapting(
     sites2019.learned_after_another,
-    combine=flat,
     unit="ratio",
-    capability=ADAPTING,
-    source=SOURCE,
-    preset=PRESET,
     answers={ADAPTING: "Does it cope with changes better once it has learned another task?"},
 )
 def transfer_of_continual_learning(site: Site, life: Curves) -> float | Value:
@@ -174,14 +142,14 @@ def _maintenance(site: Site, life: Curves) -> float:
     kept: dict[str, float] = {}
     for which in ("before", "after"):
         pairs = zip(site.blocks[f"{which}_tests"], site.blocks[which], strict=True)
-        kept[which] = _mean([_kept(test, train, life) for test, train in pairs])
+        kept[which] = _mean([_kept(life, test, train) for test, train in pairs])
     if kept["before"] <= 0:
         raise NoValue("nothing of what was learned before is left in evaluation, so that no ratio to it means anything")
     return kept["after"] / kept["before"]
 
 
-def _kept(test: int, train: int, life: Curves) -> float:
-    """Which part of its saturation in learning a block keeps in evaluation."""
+def _kept(life: Curves, test: int, train: int) -> float:
+    """Return the share of its saturation in learning that a block keeps in evaluation."""
     tested, trained = life.over((test,)), life.over((train,))
     task = life.scenario.blocks[train].task
     return better_than(saturated(tested, life), saturated(trained, life), life, task, trained.range)

@@ -125,9 +125,8 @@ def _notes(group: Group, shown: Iterable[Estimate]) -> Iterator[str]:
     """What is to be known of a verdict before it is believed, and what would decide one that is open."""
     said: dict[str, list[str]] = {}
     for one in shown:
-        made = one.decision
-        open_ = [made.says] if made.word == "undecided" and made.says else []
-        for note in (*open_, *(made.notes if group.n > 1 else ())) if one.verdict else ():
+        open_ = [one.says] if one.word == "undecided" and one.says else []
+        for note in (*open_, *(one.notes if group.n > 1 else ())) if one.verdict else ():
             said.setdefault(note, []).append(one.metric.replace("_", " "))
     for note, names in said.items():
         yield f"{listed(names)}: {note}"
@@ -139,8 +138,8 @@ def _footer(group: Group, rest: Sequence[Estimate], depth: Depth) -> None:
     absent: dict[tuple[int, str], list[str]] = {}
     flagged: dict[tuple[str, int], list[str]] = {}
     for name, one in group.estimates.items():
-        for carried in one.carried:
-            flagged.setdefault(carried, []).append(name)
+        for carried in one.flags:
+            flagged.setdefault((carried.flag, carried.n), []).append(name)
         if one.missing:
             absent.setdefault((one.missing, one.absent or "no reason is given"), []).append(name)
     hidden = [name for name, one in group.estimates.items() if one.n and _relearned(group, one)]
@@ -208,7 +207,7 @@ def _relearned(group: Group, one: Estimate) -> bool:
     """A log's accuracy-matrix numbers, where a task was learned again: they then say it kept what it relearned."""
     from perdure.metrics.matrix.cells import RELEARNED
 
-    return group.unit is None and any(flag == RELEARNED for flag, _ in one.carried)
+    return group.unit is None and any(carried.flag == RELEARNED for carried in one.flags)
 
 
 # --- lines ---------------------------------------------------------------------------------------

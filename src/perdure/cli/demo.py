@@ -123,7 +123,7 @@ def _withheld(groups: Sequence[Group]) -> list[str]:
     reasons: dict[str, dict[str, None]] = {}
     for group in groups:
         for metric in headline():
-            if why := group.estimates[metric].decision.withheld:
+            if why := group.estimates[metric].withheld:
                 reasons.setdefault(why, {})[metric] = None
     return [f"{', '.join(metrics)}: {why}" for why, metrics in reasons.items()]
 

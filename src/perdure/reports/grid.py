@@ -89,7 +89,7 @@ def _grid(groups: Sequence[Group], declared: Mapping[str, Metric]) -> Grid:
         )
         sections.append((kind if len(kinds) > 1 else "", rows))
     first = next(one for each in found.values() for one in each if one)
-    most = max((each.decision.margin for each in found[asked[0].metric] if each), default=0.0)
+    most = max((each.margin for each in found[asked[0].metric] if each), default=0.0)
     margin = f"shaded: a loss of up to {number(most)} counts as kept" if most else ""
     return Grid(
         tuple(_axis(one, scales[one.metric]) for one in asked),
@@ -106,7 +106,7 @@ def _named(group: Group) -> str:
 def _scale(found: Sequence[Estimate]) -> Scale:
     ends = [end for one in found for end in (one.mean, one.low, one.high, one.bar.threshold) if end is not None]
     log = bool(found) and all(one.bar.scale == "log" for one in found) and all(end > 0 for end in ends)
-    less = [one.bar.threshold - one.bar.sign * one.decision.margin for one in found if one.bar.threshold is not None]
+    less = [one.bar.threshold - one.bar.sign * one.margin for one in found if one.bar.threshold is not None]
     return scale_over([*ends, *(one for one in less if one > 0 or not log)], _EDGE, _WIDE - _EDGE, log=log, room=0.08)
 
 
@@ -125,32 +125,30 @@ def _axis(one: Question, scale: Scale) -> GridAxis:
 def _cell(one: Estimate | None, scale: Scale) -> GridCell:
     if one is None or one.mean is None:
         return GridCell("not measured", "none", "", "", (one.absent if one else None) or "no value")
-    made = one.decision
-    kind = VERDICTS.get(made.verdict or "", ("plain", ""))[0]
-    width = None if made.low is None or made.high is None else made.high - made.low
+    kind = VERDICTS.get(one.verdict or "", ("plain", ""))[0]
+    width = None if one.low is None or one.high is None else one.high - one.low
     value = number(one.mean, width)
     if one.bar.threshold == 0 and one.mean > 0:
         value = f"+{value}"
-    word = made.word or made.verdict or ""
+    word = one.word or one.verdict or ""
     told = _told(one, value)
     return GridCell(word, kind, value, _drawn(one, scale, kind, told), told)
 
 
 def _told(one: Estimate, value: str) -> str:
-    made = one.decision
     parts = [f"{one.metric.replace('_', ' ')} {value}"]
-    if made.low is not None:
-        parts.append(f"{made.level:.0%} interval {interval(made.low, made.high, ' to ')}".replace("%", " %"))
-    if made.p is not None:
-        parts.append(f"{'one-tailed ' if made.tails == 'one' else ''}{p_words(made.p)} against {number(made.against)}")
+    if one.low is not None:
+        parts.append(f"{one.level:.0%} interval {interval(one.low, one.high, ' to ')}".replace("%", " %"))
+    if one.p is not None:
+        parts.append(f"{'one-tailed ' if one.tails == 'one' else ''}{p_words(one.p)} against {number(one.against)}")
     parts.append(plural(one.n, "lifetime") + (f", {one.missing} without a value" if one.missing else ""))
-    said = f": {made.says}" if made.says else ""
+    said = f": {one.says}" if one.says else ""
     return "; ".join(parts) + said + (f". {one.note}" if one.note else "")
 
 
 def _drawn(one: Estimate, scale: Scale, kind: str, told: str) -> str:
     middle, parts = _DEEP / 2, list[str]()
-    threshold, margin = one.bar.threshold, one.decision.margin
+    threshold, margin = one.bar.threshold, one.margin
     if threshold is not None and margin:
         ends = sorted(
             min(max(scale(end), _EDGE), _WIDE - _EDGE) for end in (threshold, threshold - one.bar.sign * margin)

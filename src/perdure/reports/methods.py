@@ -126,10 +126,10 @@ def _estimated(data: GroupedSurvey) -> Iterator[str]:
                 + ", of ratios on logarithms."
             )
             margins = {
-                name: one.decision.margin
+                name: one.margin
                 for group in data.groups
                 for name, one in group.estimates.items()
-                if one.verdict and one.decision.margin
+                if one.verdict and one.margin
             }
             held = "".join(f", {name.replace('_', ' ')} with a margin of {number(by)}" for name, by in margins.items())
             yield f"A verdict is reached where the whole interval lies on one side of the threshold{held}."

@@ -300,13 +300,12 @@ def _together(verdicts: Collection[str]) -> str:
 
 def _part(name: str, one: Estimate) -> str:
     """Return `performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes) forgets (p < .001 …)`."""
-    made = one.decision
     lives = plural(one.n, "lifetime")
     spread = f"{one.level:.0%} interval ".replace("%", " %") + f"{interval(one.low, one.high, ' to ')}, {lives}"
     about = lives if one.low is None else spread
-    tails = "one-tailed " if made.tails == "one" else ""
-    chance = "" if made.p is None else f" ({tails}{p_words(made.p)} against {number(made.against)})"
-    said = made.word or made.verdict or "undecided"
-    means = f": {made.says}" if made.says and made.word not in ("undecided", None) else ""
+    tails = "one-tailed " if one.tails == "one" else ""
+    chance = "" if one.p is None else f" ({tails}{p_words(one.p)} against {number(one.against)})"
+    said = one.word or one.verdict or "undecided"
+    means = f": {one.says}" if one.says and one.word not in ("undecided", None) else ""
     shown = number(one.mean, one.width)
-    return f"{name.replace('_', ' ')} {shown} ({about}) {made.withheld or said + chance + means}"
+    return f"{name.replace('_', ' ')} {shown} ({about}) {one.withheld or said + chance + means}"

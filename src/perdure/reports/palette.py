@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-__all__ = ["COLOURS", "GOOD", "NEUTRAL", "POOR", "VERDICTS", "Look", "colour_of", "dark_colours", "looks", "mixed"]
+__all__ = ["COLOURS", "GOOD", "NEUTRAL", "POOR", "VERDICTS", "Look", "dark_colours", "looks", "mixed"]
 
 # Okabe and Ito 2008 without its yellow and black, which vanish on white and on dark paper, and two of Tol's muted set.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#882255", "#999933")
@@ -50,11 +50,6 @@ class Look(msgspec.Struct, frozen=True):
 def looks(tasks: Iterable[str]) -> dict[str, Look]:
     """Return each task's look by its position: the first eight differ in hue, later ones in lightness too."""
     return {task: _look(position) for position, task in enumerate(dict.fromkeys(tasks))}
-
-
-def colour_of(tasks: Iterable[str]) -> dict[str, str]:
-    """Return each task's colour as `#rrggbb`."""
-    return {task: look.colour for task, look in looks(tasks).items()}
 
 
 def dark_colours() -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
         )
         if not judged:
             rows.append(shown)
-            for about in one.decision.notes:
+            for about in one.notes:
                 remarks.setdefault(about, []).append(name)
             continue
         metric = data.survey.metrics.get(name)
@@ -78,11 +78,11 @@ def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
                 *shown,
                 _bar(metric, one),
                 beyond,
-                "" if one.verdict is None else number(one.decision.against),
+                "" if one.verdict is None else number(one.against),
                 "" if one.p is None else p_text(one.p),
                 one.verdict or "",
                 one.word or "",
-                "; ".join(text for text in (one.decision.says, one.why) if text),
+                "; ".join(text for text in (one.says, one.why) if text),
             )
         )
     level = next((one.level for one in group.estimates.values()), 0.95)

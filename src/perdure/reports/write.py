@@ -85,8 +85,8 @@ def write_report(
     .tex and .csv are a paper's table of methods by metrics, .txt is the statement of methods. `form` asks for one of
     the three, "report", "table" or "methods", where a suffix can be several. `baseline` is the method that others
     are compared with, the last if not named. `for_spreadsheets` escapes text in a .csv that a spreadsheet would run as
-    a formula. `command` is said in the provenance. `how` is what `perdure.survey` takes
-    besides. A survey that `perdure.reports.sketched` looked at is taken as it is.
+    a formula. `command` goes into the provenance, and `how` to `perdure.survey`. A survey made with
+    `look=perdure.reports.thin_lifetime` has figures; another has tables only.
     """
     target = Path(to)
     chosen = form_of(target, form)

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
+import msgspec
+
 from perdure.errors import ScenarioError, UnknownName, message_of
 from perdure.learners.interface import LearnerError
 from perdure.log.model import Direction, Role
@@ -115,7 +117,7 @@ class Life:
             learner=title or _name_of(learner),
             seed=seed,
             scenario=self.scenario,
-            info=_information(syllabus),
+            info=msgspec.json.decode(syllabus_text(syllabus)),
             join=checkpoint is not None,
             role=role,
             protocol={**protocol, "seeds": seeds.as_json()},
@@ -299,14 +301,6 @@ def _all_measures(kinds: Mapping[str, Any]) -> dict[str, Direction]:
                     where=label,
                 )
     return measures
-
-
-def _information(syllabus: Syllabus) -> dict[str, Any]:
-    """The syllabus itself, so that a log says what was to be lived."""
-    import msgspec
-
-    found: dict[str, Any] = msgspec.json.decode(syllabus_text(syllabus))
-    return found
 
 
 def _name_of(learner: Any) -> str | None:

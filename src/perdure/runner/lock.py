@@ -1,7 +1,9 @@
-"""The lock of a run folder: held by one run alone, or by the shards of one run together; it names who holds it.
+"""Lock a run folder for one run, or for the shards of one run together. The files name the process that holds them.
 
-.run/lock            by one run alone; or shared, by all shards, who agree on how many they are
-.run/lock-2-of-16    by the second of sixteen shards alone
+.run/lock            exclusive for a run; shared by all shards, which agree on their number
+.run/lock-2-of-16    exclusive for the second of sixteen shards
+
+`filelock` has no shared lock that worker processes inherit.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from perdure.runner.plan import Shard
 
 try:
     import fcntl
-except ImportError:  # Windows has no flock; there two runs in one folder go unnoticed
+except ImportError:  # Windows has no flock; two runs in one folder are not noticed there
     fcntl = None  # type: ignore[assignment]
 
 _HAS_LOCKS = fcntl is not None
@@ -36,10 +38,9 @@ _PATIENCE_S = 5.0  # workers of a killed run notice within a second or so
 
 @contextmanager
 def held(folder: Path, shard: Shard | None, claim: Callable[[bool], None]) -> Iterator[tuple[int, ...]]:
-    """Hold a run folder, and make it ours by `claim`, which is told whether we are alone in it.
+    """Lock a run folder and call `claim` with whether this run has it alone; yield the descriptors of the lock.
 
-    Inherited by workers, as the descriptors that are given, the lock lasts until the last of them is gone, also
-    where this process was killed.
+    Workers inherit the descriptors, so the lock lasts until the last of them has ended, even if this process is killed.
     """
     opened: list[int] = []
     try:
@@ -48,18 +49,18 @@ def held(folder: Path, shard: Shard | None, claim: Callable[[bool], None]) -> It
             claim(True)
         elif shard is None:
             _wait_for(lock, fcntl.LOCK_EX, folder)
-            _name(lock)
+            _write_holder(lock)
             claim(True)
         else:
             mine = _opened(folder / ".run" / f"lock-{shard.number}-of-{shard.count}", opened)
             _wait_for(mine, fcntl.LOCK_EX, folder)
-            _name(mine)
+            _write_holder(mine)
             _share(lock, shard, folder, claim)
         yield tuple(opened)
     finally:
         for descriptor in opened:
             if _HAS_LOCKS:
-                # Said, not only closed: a child that a learner forked may hold it open.
+                # Closing is not enough: a child that a learner forked may hold the descriptor open.
                 with suppress(OSError):
                     fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
@@ -71,7 +72,7 @@ def is_held(folder: Path) -> bool:
 
 
 def _is_taken(file: Path) -> bool:
-    # The lock is shared, so that it keeps out nobody who only asks as well.
+    # A shared lock does not disturb another process that checks at the same time.
     with suppress(OSError), files.opened(file) as opened:
         if not _taken(opened.fileno(), fcntl.LOCK_SH):
             return True
@@ -82,7 +83,7 @@ def shards_of(folder: Path) -> tuple[Shard, ...]:
     """Return the shards that were run in a folder; none if the last run there was not in shards."""
     try:
         with files.opened(folder / ".run" / "lock") as lock:
-            count = _named(lock.fileno()).get("of")
+            count = _read_holder(lock.fileno()).get("of")
     except OSError:
         return ()
     if not isinstance(count, int):
@@ -92,12 +93,12 @@ def shards_of(folder: Path) -> tuple[Shard, ...]:
 
 
 def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None]) -> None:
-    """Hold the folder together with the other shards of the same run; who comes first claims it for all."""
+    """Share the lock with the other shards of the same run; the first one claims the folder for all."""
     if _taken(lock, fcntl.LOCK_EX):
-        _name(lock, of=shard.count)
+        _write_holder(lock, of=shard.count)
         claim(True)
     _wait_for(lock, fcntl.LOCK_SH, folder)
-    count = _named(lock).get("of")
+    count = _read_holder(lock).get("of")
     if count not in (None, shard.count):
         raise ProtocolError(
             f"a run in {count} shards is active here{_who(lock)}, and this is one of {shard.count}",
@@ -117,7 +118,7 @@ def _opened(file: Path, opened: list[int]) -> int:
 
 
 def _taken(descriptor: int, how: int) -> bool:
-    """Whether the lock could be had at once."""
+    """Try to take the lock, and return whether that succeeded."""
     try:
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -138,24 +139,22 @@ def _wait_for(descriptor: int, how: int, folder: Path) -> None:
         time.sleep(0.1)
 
 
-def _name(descriptor: int, **more: Any) -> None:
-    """Write down who holds the lock."""
+def _write_holder(descriptor: int, **more: Any) -> None:
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    said = {"pid": os.getpid(), "host": platform.node(), "since": since, **more}
+    holder = {"pid": os.getpid(), "host": platform.node(), "since": since, **more}
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, msgspec.json.encode(said) + b"\n", 0)
+    os.pwrite(descriptor, msgspec.json.encode(holder) + b"\n", 0)
 
 
-def _named(descriptor: int) -> dict[str, Any]:
+def _read_holder(descriptor: int) -> dict[str, Any]:
     try:
-        said = msgspec.json.decode(os.pread(descriptor, 4096, 0))
+        return msgspec.json.decode(os.pread(descriptor, 4096, 0), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
 
 
 def _who(descriptor: int) -> str:
-    holder = _named(descriptor)
+    holder = _read_holder(descriptor)
     if not holder:
         return ""
     part = f", the first of {holder['of']} shards" if "of" in holder else ""

@@ -32,8 +32,8 @@ from perdure.runner.document import (
 from perdure.runner.seeds import Seeds, seed_for
 from perdure.sample_size import lifetimes_by_rule
 from perdure.scenario.compose import compose, parse_task
+from perdure.scenario.document import read_source
 from perdure.scenario.model import Task
-from perdure.scenario.sources import source
 from perdure.scenario.syllabus import Syllabus, parse_syllabus
 from perdure.settings import read_settings
 
@@ -290,7 +290,7 @@ def _scenario(
 def _syllabus(table: ScenarioTable, where: str, folder: Path) -> Syllabus:
     """Return the syllabus that a scenario names or holds."""
     if table.file is not None:
-        text, name = source(table.file, folder)
+        text, name = read_source(table.file, folder)
     else:
         text, name = json.dumps(table.syllabus), table.name or "syllabus"
     syllabus, problems = parse_syllabus(text, name)
@@ -306,7 +306,7 @@ def _kept(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     def inlined(one: Mapping[str, Any]) -> dict[str, Any]:
         if "file" not in one:
             return dict(one)
-        text, name = source(one["file"], folder)
+        text, name = read_source(one["file"], folder)
         held = {"name": name, **json.loads(text)}
         return {**{key: value for key, value in one.items() if key != "file"}, "syllabus": held}
 

@@ -1,6 +1,6 @@
-"""Composers: syllabi made from tasks, two lengths and a seed.
+"""Compose syllabi from tasks, two lengths and a seed.
 
-`learn` counts learning experiences per task variant over the whole life, `evaluate` those per variant and
+`learn` counts learning experiences per task variant over the whole lifetime, `evaluate` those per variant and
 evaluation; 0 leaves evaluations out.
 """
 
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from perdure.errors import ScenarioError, UnknownName
-from perdure.scenario.grammar import LONGEST
+from perdure.scenario.grammar import LONGEST, MOST_BLOCKS
 from perdure.scenario.layouts import LAYOUTS, Phase, Request
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.parameters import parameter_key
@@ -23,9 +24,6 @@ from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
 __all__ = ["chosen_tasks", "compose", "only_task", "parse_task", "single", "single_of"]
 
 _FROZEN: Mapping[str, Any] = {"disable_updates": True}
-_REMEMBERED = 4096
-_SOUND: set[tuple[Any, ...]] = set()
-"""What was composed and read back without an error."""
 
 
 def compose(
@@ -38,9 +36,9 @@ def compose(
     seed: int = 0,
     name: str | None = None,
 ) -> Syllabus:
-    """A syllabus of the named layout; the same arguments give the same syllabus, which records them.
+    """Compose a syllabus of the named layout. The same arguments give the same syllabus, which records them.
 
-    A task may be given as `NAME` or `NAME:VARIANT`. `superblocks` is ignored where it has no meaning.
+    A task may be given as `NAME` or `NAME:VARIANT`. `superblocks` is ignored by layouts without superblocks.
     """
     if layout not in LAYOUTS:
         raise UnknownName("layout", layout, LAYOUTS)
@@ -52,9 +50,15 @@ def compose(
     seed = _whole_number("seed", seed, 0, most=2**128)
     if name is not None and not (name and name.isprintable()):
         raise ScenarioError(f"name is {name!r}", "give printable text")
-    given = _checked(tasks)
+    given = _folded(tasks)
+    _check_tasks(given, layout)
     request = Request(given, learn, evaluate, superblocks, seed, np.random.default_rng(seed))
     phases = tuple(declared.phases(request))
+    if sum(len(phase.learned) + bool(evaluate) * len(phase.evaluated) for phase in phases) > MOST_BLOCKS:
+        raise ScenarioError(
+            f"cannot compose {layout}: more than {MOST_BLOCKS:,} blocks",
+            "name fewer tasks, or ask for fewer superblocks",
+        )
     order = [task.label for phase in phases for task, _ in phase.learned]
     record = {
         "layout": layout,
@@ -65,27 +69,18 @@ def compose(
         "order": order,
     }
     info = {"scenario_type": declared.scenario_type, "composed": record}
-    syllabus = _assembled(name or f"{layout}-{seed}", phases, evaluate, given, info)
-    like = (layout, given, learn, evaluate, superblocks, tuple(order))
-    if like not in _SOUND:  # thousands of lives share a few orders, and reading one back takes most of composing it
-        _, problems = parse_syllabus(syllabus_text(syllabus), syllabus.scenario.name)
-        for problem in problems:
-            if problem.level == "error":
-                raise ScenarioError(f"cannot compose {layout}: {problem.what}", problem.fix)
-        if len(_SOUND) < _REMEMBERED:
-            _SOUND.add(like)
-    return syllabus
+    return _assembled(name or f"{layout}-{seed}", phases, evaluate, given, info)
 
 
 def single(task: Task | str, *, learn: int, evaluate: int = 0, name: str | None = None) -> Syllabus:
-    """The syllabus of an expert: one task variant, nothing else."""
+    """Compose the syllabus of an expert: one task variant, nothing else."""
     return compose("single", (task,), learn=learn, evaluate=evaluate, name=name)
 
 
 def single_of(syllabus: Syllabus, task: str, *, evaluate: int = 0, name: str | None = None) -> Syllabus:
-    """The expert's syllabus for a task of another syllabus, as long as that one learns it awake.
+    """Compose the expert's syllabus for a task of another syllabus, of the length of its wake learning there.
 
-    Lengths in steps stay in steps: they are added up and kept.
+    Lengths in steps are added up and stay in steps.
     """
     chosen = only_task(chosen_tasks(syllabus, (task,)))
     blocks = syllabus.scenario.blocks
@@ -123,7 +118,7 @@ def single_of(syllabus: Syllabus, task: str, *, evaluate: int = 0, name: str | N
 
 
 def chosen_tasks(syllabus: Syllabus | None, texts: Sequence[str]) -> tuple[Task, ...]:
-    """The tasks that `texts` name: new ones, or those of a syllabus (all of them where none is named)."""
+    """Return the tasks that `texts` name: new ones, or those of a syllabus (all if none is named)."""
     if syllabus is None:
         return tuple(parse_task(text) for text in texts)
     tasks = {task.label: task for task in syllabus.scenario.tasks}
@@ -135,7 +130,7 @@ def chosen_tasks(syllabus: Syllabus | None, texts: Sequence[str]) -> tuple[Task,
 
 
 def only_task(tasks: Sequence[Task]) -> Task:
-    """The one task that an expert learns; more than one, or none, is refused."""
+    """Return the only task; refuse more than one, or none."""
     if len(tasks) != 1:
         raise ScenarioError(
             f"an expert learns one task variant, not {len(tasks)}",
@@ -145,7 +140,7 @@ def only_task(tasks: Sequence[Task]) -> Task:
 
 
 def parse_task(text: str) -> Task:
-    """`Pong:wide` as a task; what follows the last colon is the variant."""
+    """Parse `Pong:wide` as a task; the part after the last colon is the variant."""
     name, colon, variant = text.rpartition(":")
     if colon and not (name and variant):
         raise ScenarioError(f"task {text!r} lacks a name or a variant", "write NAME or NAME:VARIANT, as in pong:wide")
@@ -170,8 +165,17 @@ def _assembled(
     return Syllabus(Scenario.of(name, blocks, tasks, info), tuple(places), (None,) * len(blocks), infos)
 
 
-def _checked(tasks: Iterable[Task | str]) -> tuple[Task, ...]:
-    """Tasks as a scenario holds them: folded, spelled in `env`, each once."""
+@lru_cache(maxsize=64)  # a run composes thousands of lifetimes of the same tasks
+def _check_tasks(tasks: tuple[Task, ...], layout: str) -> None:
+    """Refuse tasks that a syllabus cannot describe: write a short one and read it back."""
+    short = _assembled(layout, (Phase(tuple((task, 1) for task in tasks), ()),), 0, tasks, {})
+    for problem in parse_syllabus(syllabus_text(short), layout)[1]:
+        if problem.level == "error":
+            raise ScenarioError(f"cannot compose {layout}: {problem.what}", problem.fix)
+
+
+def _folded(tasks: Iterable[Task | str]) -> tuple[Task, ...]:
+    """Return tasks as a scenario holds them: case folded, spelled in `env`, each once."""
     if isinstance(tasks, str):
         raise ScenarioError(f"tasks is the text {tasks!r}", f"give a list of tasks, [{tasks!r}]")
     given = [parse_task(task) if isinstance(task, str) else task for task in tasks]
@@ -200,7 +204,7 @@ def _checked(tasks: Iterable[Task | str]) -> tuple[Task, ...]:
 
 
 def _as_json(params: Mapping[str, Any], label: str) -> dict[str, Any]:
-    """Parameters as a file would give them back: tuples as lists, everything else unchanged."""
+    """Return parameters as a file gives them back: tuples as lists, everything else unchanged."""
     try:
         parameter_key(params)
         return dict(json.loads(json.dumps(dict(params), allow_nan=False)))

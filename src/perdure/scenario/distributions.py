@@ -1,7 +1,7 @@
-"""Parameters that are drawn: `$uniform`, `$choice`, `$normal`, `$linear`.
+"""Draw parameters: `$uniform`, `$choice`, `$normal`, `$linear`.
 
-A draw depends on (seed, block, index) alone, never on what was drawn before, so that episode 700 of
-block 3 has the same parameters wherever and whenever it is run.
+A draw depends only on (seed, block, index), never on earlier draws, so that episode 700 of block 3 has the same
+parameters in every run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["DISTRIBUTIONS", "Distribution", "distribution_problem", "drawn", "ep
 
 
 class Distribution(Struct, frozen=True):
-    """A way to draw one value: what its arguments must be, and the draw itself."""
+    """A way to draw one value: the form and the check of its arguments, and the draw itself."""
 
     form: str
     fits: Callable[[list[Any]], bool]
@@ -31,47 +31,38 @@ class Distribution(Struct, frozen=True):
 
 
 def _is_pair_of_numbers(arguments: list[Any]) -> bool:
-    return len(arguments) == 2 and all(_is_number(argument) for argument in arguments)
-
-
-def _is_number(value: Any) -> bool:
-    # Far below the largest float, so that no difference of two of them overflows.
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
-
-
-def _uniform(arguments: list[Any], rng: np.random.Generator, fraction: float) -> float:  # noqa: ARG001
-    return float(rng.uniform(*arguments))
-
-
-def _normal(arguments: list[Any], rng: np.random.Generator, fraction: float) -> float:  # noqa: ARG001
-    return float(rng.normal(*arguments))
-
-
-def _choice(arguments: list[Any], rng: np.random.Generator, fraction: float) -> Any:  # noqa: ARG001
-    return arguments[int(rng.integers(len(arguments)))]
-
-
-def _linear(arguments: list[Any], rng: np.random.Generator, fraction: float) -> float:  # noqa: ARG001
-    start, end = arguments
-    return float(start * (1 - fraction) + end * fraction)
+    # The limit is far below the largest float, so that no difference of two numbers overflows.
+    return len(arguments) == 2 and all(
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300 for value in arguments
+    )
 
 
 DISTRIBUTIONS: Mapping[str, Distribution] = {
-    "$choice": Distribution("[value, value, …], at least one", lambda given: len(given) > 0, _choice),
-    "$linear": Distribution("[first, last], two numbers", _is_pair_of_numbers, _linear),
+    "$choice": Distribution(
+        "[value, value, …], at least one",
+        lambda given: len(given) > 0,
+        lambda given, rng, _: given[int(rng.integers(len(given)))],
+    ),
+    "$linear": Distribution(
+        "[first, last], two numbers",
+        _is_pair_of_numbers,
+        lambda given, _, fraction: float(given[0] * (1 - fraction) + given[1] * fraction),
+    ),
     "$normal": Distribution(
         "[mean, standard deviation], the second not negative",
         lambda given: _is_pair_of_numbers(given) and given[1] >= 0,
-        _normal,
+        lambda given, rng, _: float(rng.normal(*given)),
     ),
     "$uniform": Distribution(
-        "[low, high], low not above high", lambda given: _is_pair_of_numbers(given) and given[0] <= given[1], _uniform
+        "[low, high], low not above high",
+        lambda given: _is_pair_of_numbers(given) and given[0] <= given[1],
+        lambda given, rng, _: float(rng.uniform(*given)),
     ),
 }
 
 
 def distribution_problem(value: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What is wrong with an object that has a `$` key, and how to mend it; None where nothing is."""
+    """Return the problem of an object that has a `$` key, and its fix; None if it is a distribution."""
     word = next(key for key in value if key.startswith("$"))
     if word not in DISTRIBUTIONS:
         return f"unknown distribution {word!r}", nearest(word, DISTRIBUTIONS)
@@ -85,7 +76,7 @@ def distribution_problem(value: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def is_drawn(value: Any, word: str | None = None) -> bool:
-    """Whether `value` holds a distribution (this one, where `word` is given) at any depth."""
+    """Return whether `value` holds a distribution (only this one, if `word` is given) at any depth."""
     if isinstance(value, Mapping):
         return any(key == word if word else key in DISTRIBUTIONS for key in value) or any(
             is_drawn(inner, word) for inner in value.values()
@@ -94,10 +85,10 @@ def is_drawn(value: Any, word: str | None = None) -> bool:
 
 
 def drawn(params: Mapping[str, Any], seed: int, block: int, index: int, fraction: float = 0.0) -> dict[str, Any]:
-    """The parameters of one episode, every distribution replaced by the value drawn for it.
+    """Return the parameters of one episode, with every distribution replaced by a drawn value.
 
-    `fraction` is how far into its block the episode lies, from 0 for the first to 1 for the last;
-    `$linear` follows it. Keys are drawn in sorted order, so the order in the file does not matter.
+    `fraction` is the position of the episode in its block, from 0 for the first to 1 for the last; `$linear` follows
+    it. Keys are drawn in sorted order, so the order in the file does not matter.
     """
     if not is_drawn(params):
         return dict(params)
@@ -109,22 +100,18 @@ def drawn(params: Mapping[str, Any], seed: int, block: int, index: int, fraction
 
 
 def episodes(block: Block, position: int, seed: int) -> Iterator[dict[str, Any]]:
-    """The parameters of each episode of a block, drawn one by one.
+    """Yield the parameters of each episode of a block.
 
-    `position` is the block's index in its scenario. A block whose length is given in steps has no
-    last episode here: its runner stops when the steps are used up.
+    `position` is the block's index in its scenario. A block whose length is given in steps yields forever: its runner
+    stops when the steps are used up.
     """
-    fixed = not is_drawn(block.params)
     last = (block.length or 0) - 1
     for index in itertools.count() if block.length is None else range(block.length):
-        if fixed:
-            yield dict(block.params)
-        else:
-            yield drawn(block.params, seed, position, index, index / last if last > 0 else 0.0)
+        yield drawn(block.params, seed, position, index, index / last if last > 0 else 0.0)
 
 
 def iterate(scenario: Scenario, seed: int) -> Iterator[tuple[Block, Iterator[dict[str, Any]]]]:
-    """Each block with its episodes' parameters, all of them lazy."""
+    """Yield each block with the parameters of its episodes, lazily."""
     return ((block, episodes(block, position, seed)) for position, block in enumerate(scenario.blocks))
 
 

@@ -1,10 +1,12 @@
-"""Decode the JSON of a syllabus, with guards against duplicate keys, deep nesting and huge files."""
+"""Read the JSON of a syllabus, with guards against duplicate keys, deep nesting and huge files."""
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,84 +16,72 @@ from perdure.errors import ScenarioError
 __all__ = [
     "LARGEST_BYTES",
     "MOST_LEVELS",
-    "Steps",
-    "TwiceNamed",
-    "as_text",
+    "DuplicateKeys",
     "decode",
+    "duplicate_key",
     "is_finite",
-    "key_twice",
-    "read_text",
-    "where",
+    "name_of",
+    "read_source",
 ]
 
 LARGEST_BYTES = files.HEADER_LIMIT
 MOST_LEVELS = 100
 
-Steps = tuple[str | int, ...]
-"""The way from the root to a value: keys and indices."""
-
-# A string may be unterminated: then it reaches to the end, and the decoder says so.
+_EXAMPLE = 'a syllabus is {"instructions": [{"$phase": "1.train"}, …]}'
+# An unterminated string reaches to the end; the decoder reports it.
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
-_WORD = re.compile(r"[$\w/-]+")
 _NOT_BRACKETS = re.compile(r"[^\[\]{}]+")
+_HERE = Path()
 
 
-class TwiceNamed(dict[str, Any]):
-    """An object in which a key occurs more than once; the last value is kept, as `json` does."""
+class DuplicateKeys(dict[str, Any]):
+    """A JSON object in which a key occurs more than once; the last value counts, as in `json`."""
 
-    keys_twice: tuple[str, ...] = ()
-
-
-def where(steps: Steps) -> str:
-    """`("instructions", 3, "$repeat", 1)` as `instructions[3].$repeat[1]`."""
-    return "".join(
-        f"[{step}]" if isinstance(step, int) else f".{step}" if _WORD.fullmatch(step) else f"[{json.dumps(step)}]"
-        for step in steps
-    ).removeprefix(".")
+    duplicates: tuple[str, ...] = ()
 
 
-def key_twice(value: Any) -> str | None:
-    """A key that occurs twice in one object, at any depth of a decoded value; None where there is none."""
-    if isinstance(value, TwiceNamed):
-        return value.keys_twice[0]
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next((key for key in map(key_twice, inner) if key is not None), None)
+def read_source(place: str | os.PathLike[str], folder: Path = _HERE) -> tuple[str, str]:
+    """Return the text of a syllabus and the place where it was found.
+
+    `place` is a file, a log's folder (its `scenario_info.json` is read), or "-" for standard input. A bare name that
+    is not a file in `folder` is looked up in `$L2DATA/syllabi`, with or without `.json`.
+    """
+    if os.fspath(place) == "-":
+        if sys.stdin is None:
+            raise ScenarioError("standard input is closed", "give the path of a syllabus, or pipe one in")
+        return _text(sys.stdin.buffer.read(LARGEST_BYTES + 1), "standard input"), "standard input"
+    path = folder / place
+    if not path.exists() and len(Path(place).parts) == 1:
+        shared = files.data_folder() / "syllabi"
+        path = next((file for file in (shared / place, shared / f"{place}.json") if file.is_file()), path)
+    if path.is_dir():
+        if not (path / "scenario_info.json").is_file():
+            raise ScenarioError("a folder without scenario_info.json", "give the path of a syllabus", file=path)
+        path /= "scenario_info.json"
+    text = _read(path)
+    if '"input_file"' in text:
+        value = decode(text, str(path))
+        target = value.get("input_file")
+        if "instructions" not in value and isinstance(target, str):
+            file = path.parent / target
+            if not file.is_file():
+                raise ScenarioError(
+                    f"'input_file' names {target!r}, and there is no such file", "put it beside this one", file=path
+                )
+            text = _read(file)
+    return text, str(path)
 
 
-def is_finite(value: Any) -> bool:
-    """Whether every number in a decoded value is finite."""
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if isinstance(value, dict):
-        return all(is_finite(inner) for inner in value.values())
-    return not isinstance(value, list) or all(is_finite(inner) for inner in value)
+def name_of(place: str) -> str:
+    """Return the name of a syllabus found at `place`: its file's name, or its log's for a `scenario_info.json`."""
+    path = Path(place)
+    return path.parent.name or path.stem if path.name == "scenario_info.json" else path.stem
 
 
-def read_text(path: Path) -> str:
-    """The text of a file; too large a file is refused before it is read."""
-    try:
-        _check_size(path.stat().st_size, str(path))
-        return as_text(files.read_bytes(path, LARGEST_BYTES), str(path))
-    except OSError as problem:
-        raise ScenarioError(
-            f"cannot be read: {problem.strerror}", "give the path of a syllabus", file=path
-        ) from problem
-
-
-def as_text(content: bytes, name: str) -> str:
-    """UTF-8 text, with or without a byte order mark."""
+def decode(content: str | bytes, name: str = "syllabus") -> dict[str, Any]:
+    """Return the JSON object in `content`; refuse anything else with line and column."""
     _check_size(len(content), name)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        raise ScenarioError(
-            f"not UTF-8 text (byte {problem.start} is {content[problem.start]:#04x})", "save it as UTF-8", file=name
-        ) from problem
-
-
-def decode(text: str, name: str = "syllabus") -> dict[str, Any]:
-    """Return the JSON object in `text`; refuse anything else with line and column."""
-    _check_size(len(text), name)
+    text = _text(content, name) if isinstance(content, bytes) else content
     if _is_deeper(text, MOST_LEVELS):
         raise ScenarioError(
             f"nested more than {MOST_LEVELS} levels deep",
@@ -99,42 +89,54 @@ def decode(text: str, name: str = "syllabus") -> dict[str, Any]:
             file=name,
         )
     try:
-        return _decoded(text, name)
+        value = json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as problem:
         raise ScenarioError(
-            f"not JSON: {problem.msg}, column {problem.colno}",
-            'a syllabus is {"instructions": [{"$phase": "1.train"}, …]}',
-            file=name,
-            line=problem.lineno,
+            f"not JSON: {problem.msg}, column {problem.colno}", _EXAMPLE, file=name, line=problem.lineno
         ) from problem
     except ValueError as problem:  # an integer of thousands of digits
         raise ScenarioError(
             "holds a number of thousands of digits", "write numbers that a computer can hold", file=name
         ) from problem
-
-
-def _decoded(text: str, name: str) -> dict[str, Any]:
-    value = _DECODER.decode(text)
     if not isinstance(value, dict):
-        raise ScenarioError(
-            f"not an object (it begins {text.lstrip()[:20]!r})",
-            'a syllabus is {"instructions": [{"$phase": "1.train"}, …]}',
-            file=name,
-        )
+        raise ScenarioError(f"not an object (it begins {text.lstrip()[:20]!r})", _EXAMPLE, file=name)
     return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) == len(pairs):
-        return value
-    keys = [key for key, _ in pairs]
-    twice = TwiceNamed(value)
-    twice.keys_twice = tuple(dict.fromkeys(key for key in keys if keys.count(key) > 1))
-    return twice
+def duplicate_key(value: Any) -> str | None:
+    """Return a key that occurs twice in one object, at any depth of a decoded value; None if there is none."""
+    if isinstance(value, DuplicateKeys):
+        return value.duplicates[0]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((key for key in map(duplicate_key, inner) if key is not None), None)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+def is_finite(value: Any) -> bool:
+    """Return whether every number in a decoded value is finite."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(map(is_finite, inner))
+
+
+def _read(path: Path) -> str:
+    try:
+        _check_size(path.stat().st_size, str(path))
+        return _text(files.read_bytes(path, LARGEST_BYTES), str(path))
+    except OSError as problem:
+        raise ScenarioError(
+            f"cannot be read: {problem.strerror}", "give the path of a syllabus", file=path
+        ) from problem
+
+
+def _text(content: bytes, name: str) -> str:
+    _check_size(len(content), name)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise ScenarioError(
+            f"not UTF-8 text (byte {problem.start} is {content[problem.start]:#04x})", "save it as UTF-8", file=name
+        ) from problem
 
 
 def _check_size(size: int, name: str) -> None:
@@ -146,12 +148,22 @@ def _check_size(size: int, name: str) -> None:
         )
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) == len(pairs):
+        return value
+    keys = [key for key, _ in pairs]
+    value = DuplicateKeys(value)
+    value.duplicates = tuple(dict.fromkeys(key for key in keys if keys.count(key) > 1))
+    return value
+
+
 def _is_deeper(text: str, levels: int) -> bool:
-    """Whether brackets nest deeper than `levels`, found without parsing: each pass peels the innermost ones."""
+    """Return whether brackets nest deeper than `levels`, without parsing: each pass removes the innermost ones."""
     brackets = _NOT_BRACKETS.sub("", _STRING.sub("", text))
     for _ in range(levels):
         brackets = brackets.replace("{}", "").replace("[]", "")
         if not brackets:
             return False
-    # What is left is too deep, or unbalanced; of the latter only many open brackets could hurt the parser.
+    # The rest is too deep, or unbalanced. Unbalanced brackets hurt the parser only if many are open.
     return "{}" in brackets or "[]" in brackets or brackets.count("[") + brackets.count("{") > levels

@@ -1,14 +1,13 @@
-"""A lifetime drawn as one line: a letter and a colour per task, capitals where it is learned."""
+"""Draw a lifetime as one line: a letter and a colour per task, capitals for learning."""
 
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from perdure.scenario.model import Block, Scenario
+from perdure.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -21,14 +20,14 @@ _MANY = "░"
 
 
 class Cell(Struct, frozen=True):
-    """One column of the drawing: the block that it belongs to, and what stands in it."""
+    """One column of the drawing: its block and its character."""
 
     block: int
     symbol: str
 
 
 def letters(scenario: Scenario) -> dict[str, str]:
-    """A small letter for each task, in task order; the 27th and later ones share a star."""
+    """Return a small letter for each task, in task order; the 27th and later tasks share a star."""
     return {
         task.label: string.ascii_lowercase[position] if position < 26 else "*"
         for position, task in enumerate(scenario.tasks)
@@ -36,14 +35,17 @@ def letters(scenario: Scenario) -> dict[str, str]:
 
 
 def cells(scenario: Scenario, width: int) -> tuple[Cell, ...]:
-    """At most `width` columns, one per block while they last; learning shares the rest by length.
+    """Return at most `width` columns: one per block, and learning blocks share the rest by length.
 
-    Where there are too many blocks, an evaluation of several tasks is one dotted column; where there are
-    too many still, evenly spaced ones are shown.
+    If there are too many blocks, an evaluation of several tasks is one dotted column; if there are still too many,
+    evenly spaced ones are shown.
     """
     blocks = scenario.blocks
     letter = letters(scenario)
-    heads = [Cell(index, _head(block, letter)) for index, block in enumerate(blocks)]
+    heads = [
+        Cell(index, letter[block.task].upper() if block.mode == "learn" else letter[block.task])
+        for index, block in enumerate(blocks)
+    ]
     if len(heads) > width:
         heads = [
             Cell(cell.block, _MANY) if block.mode == "evaluate" else cell
@@ -52,14 +54,16 @@ def cells(scenario: Scenario, width: int) -> tuple[Cell, ...]:
         ]
     if len(heads) > width:
         heads = [heads[position * len(heads) // width] for position in range(width)]
+    lengths = [(blocks[head.block].length or 1) * (blocks[head.block].mode == "learn") for head in heads]
+    spare, total = width - len(heads), sum(lengths) or 1
     drawn: list[Cell] = []
-    for head, columns in zip(heads, _columns([blocks[head.block] for head in heads], width), strict=True):
-        drawn += [head, *[Cell(head.block, _LEARNING)] * (columns - 1)]
+    for head, length in zip(heads, lengths, strict=True):
+        drawn += [head, *[Cell(head.block, _LEARNING)] * (spare * length // total)]
     return tuple(drawn)
 
 
 def lifetime_line(scenario: Scenario, width: int = 78) -> Text:
-    """The drawing in colour."""
+    """Return the drawing in colour."""
     from rich.text import Text
 
     text = Text(no_wrap=True)
@@ -73,7 +77,7 @@ def lifetime_line(scenario: Scenario, width: int = 78) -> Text:
 
 
 def lifetime_legend(scenario: Scenario) -> Text:
-    """Which letter and colour is which task."""
+    """Return the legend: the letter and the colour of each task."""
     from rich.text import Text
 
     text = Text()
@@ -82,18 +86,6 @@ def lifetime_legend(scenario: Scenario) -> Text:
         text.append("  " if position else "")
         text.append(f"{letter[task.label].upper()} {task.label}", style=colours[task.label])
     return text.append("  (capital: learned; small, or ░ for several: evaluated)", style="dim")
-
-
-def _columns(blocks: Sequence[Block], width: int) -> list[int]:
-    """One column each; those left over go to learning blocks in proportion to their length."""
-    spare = width - len(blocks)
-    weights = [(block.length or 1) if block.mode == "learn" else 0 for block in blocks]
-    total = sum(weights)
-    return [1 + (spare * weight // total if total else 0) for weight in weights]
-
-
-def _head(block: Block, letter: dict[str, str]) -> str:
-    return letter[block.task].upper() if block.mode == "learn" else letter[block.task]
 
 
 def _colours(scenario: Scenario) -> dict[str, str]:

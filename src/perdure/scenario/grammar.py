@@ -1,22 +1,25 @@
-"""From instructions to runs: the syllabus language of S003, with Perdure's additions.
+"""Turn instructions into runs: the syllabus language of the 2019 metrics framework, with Perdure's additions.
 
-A run is as many equal episodes as follow one another, kept as a count. Only a `$repeat` over several
-different instructions is unrolled, and refused where that would give absurdly many blocks.
+A run is a number of equal episodes in a row. Only a `$repeat` over several different instructions is unrolled, and
+refused if that would give more than `MOST_BLOCKS` blocks.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure.errors import nearest
 from perdure.scenario.distributions import is_drawn
-from perdure.scenario.document import Steps, TwiceNamed, is_finite, key_twice
+from perdure.scenario.document import DuplicateKeys, duplicate_key, is_finite
 from perdure.scenario.header import Header
 from perdure.scenario.model import LONGEST_NAME, UNSAFE_PATH, Subtype
 from perdure.scenario.parameters import UnfitParameter, parameter_key
-from perdure.scenario.problems import Notes, of_instruction, shown
+from perdure.scenario.problems import Notes, Steps, of_instruction, shown
 
 __all__ = ["LONGEST", "MOST_BLOCKS", "Episode", "Run", "runs"]
 
@@ -28,8 +31,8 @@ _PHASE = re.compile(r"(0|[1-9][0-9]{0,8})\.(train|test)")
 _EPISODE_WORDS = ("$episode", "$variant")
 
 
-class Episode(NamedTuple):
-    """A task with one parameter set, as the file has it; `key` identifies the set. Equal ones are one object."""
+class Episode(Struct, frozen=True, eq=False):
+    """A task with one parameter set, as the file has it; `key` identifies the set. Equal episodes are one object."""
 
     name: str
     variant: str | None
@@ -37,7 +40,7 @@ class Episode(NamedTuple):
     key: tuple[Any, ...]
 
 
-class Run(NamedTuple):
+class Run(Struct, frozen=True, eq=False):
     """Equal episodes in a row."""
 
     phase: str
@@ -48,18 +51,14 @@ class Run(NamedTuple):
     info: Mapping[str, Any]
     steps: Steps
 
-    def continues(self, other: Run) -> bool:
-        """Whether this run and `other`, which stands before it, are one block."""
-        return (
-            self.episode is other.episode
-            and self.phase == other.phase
-            and self.subtype == other.subtype
-            and self.in_steps == other.in_steps
-        )
+    @property
+    def place(self) -> tuple[object, ...]:
+        """Equal for runs of one parameter set that are one block if they follow each other."""
+        return self.phase, self.subtype, self.in_steps, self.episode.key
 
 
 def runs(instructions: Iterable[tuple[Steps, Any]], header: Header, note: Notes) -> list[Run]:
-    """The runs that `instructions`, each with its place, give in order; problems go to `note`."""
+    """Return the runs of `instructions`, each given with its place; problems go to `note`."""
     reader = _Reader(header, note)
     for steps, instruction in instructions:
         reader.read(instruction, steps, 1)
@@ -81,7 +80,6 @@ class _Reader:
         self._info: Mapping[str, Any] = {}
         self._looping = False
         self._is_full = False
-        self._said: dict[tuple[Any, ...], Episode] = {}
         self._episodes: dict[tuple[str, str | None, tuple[Any, ...]], Episode] = {}
         self._forms: Mapping[str, Callable[[dict[str, Any], Steps, int, bool], None]] = {
             "$episode": self._read_episode,
@@ -95,8 +93,8 @@ class _Reader:
         if not isinstance(instruction, dict):
             self._error(steps, f"an instruction is an object, not {shown(instruction)}", 'write {"$episode": "Pong"}')
             return
-        if isinstance(instruction, TwiceNamed):
-            self._twice(instruction, steps)
+        for key in instruction.duplicates if isinstance(instruction, DuplicateKeys) else ():
+            self._error(steps, f"the key {key!r} occurs twice", "keep one of them: only the last would count")
         words = [key for key in instruction if key in self._forms]
         if len(words) == 1:
             self._forms[words[0]](instruction, steps, times, in_steps)
@@ -152,7 +150,7 @@ class _Reader:
             self._trained.add(number)
 
     def close_phase(self) -> None:
-        """Note a phase in which nothing happened."""
+        """Report the current phase if it has no episode."""
         if not self._phase_used:
             self._warn(self._phase_steps, f"phase {self._phase} holds no episode", "remove it, or fill it")
 
@@ -167,20 +165,18 @@ class _Reader:
             self._error(steps, f"'disable_updates' is {shown(frozen)}", "write true or false")
         elif not is_finite(info):
             self._error(steps, "$info holds a number that is not finite", "write a finite number")
-        elif key_twice(info) is not None:
-            self._error(steps, f"in $info the key {key_twice(info)!r} occurs twice", "keep one of them")
+        elif duplicate_key(info) is not None:
+            self._error(steps, f"in $info the key {duplicate_key(info)!r} occurs twice", "keep one of them")
         else:
             self._info = info
 
     def _read_repeat(self, instruction: dict[str, Any], steps: Steps, times: int, in_steps: bool) -> None:
         self._phase_used = True
-        body, inner = instruction["$repeat"], (*steps, "$repeat")
-        count, in_steps = instruction.get("count"), "steps" in instruction
-        if len(instruction) != 2 or type(count) is not int or count < 1:  # not the common form
-            self._only(instruction, steps, ("$repeat", "count", "steps"))
-            count = self._count(instruction, steps)
-            if count is None:
-                return
+        self._only(instruction, steps, ("$repeat", "count", "steps"))
+        count = self._count(instruction, steps)
+        if count is None:
+            return
+        body, inner, in_steps = instruction["$repeat"], (*steps, "$repeat"), "steps" in instruction
         most = LONGEST * (1000 if in_steps else 1)
         if times * count > most:  # the number itself may have thousands of digits
             self._error(steps, f"repeats more than {most:,} times", "no block is that long; lower the count")
@@ -206,7 +202,7 @@ class _Reader:
         return count
 
     def _unroll(self, body: list[Any], steps: Steps, times: int) -> None:
-        """Several instructions, `times` times: the second round may differ from the first by its `$info`."""
+        """Follow several instructions `times` times: the second round may differ from the first by its `$info`."""
         if not body:
             self._error(steps, "$repeat of nothing", "put an instruction into it, or remove it")
             return
@@ -215,14 +211,14 @@ class _Reader:
         self._looping = was_looping or times > 1
         for index, instruction in enumerate(body):
             self.read(instruction, (*steps, index), 1)
-        # From the second round on, what stands before the first $info has the info that the round before left.
+        # From the second round on, the runs before the first $info have the info that the previous round left.
         first = self.runs
-        again = [run._replace(info=self._info) if run.info is info else run for run in first]
+        again = [replace(run, info=self._info) if run.info is info else run for run in first]
         self.runs, self._looping = outer, was_looping
         if not first:
             return
         if len(first) == 1:
-            self._append(first[0]._replace(length=first[0].length * times))
+            self._append(replace(first[0], length=first[0].length * times))
         elif len(outer) + len(first) * times > MOST_BLOCKS:
             self._error(
                 steps,
@@ -250,19 +246,6 @@ class _Reader:
         self._append(Run(self._phase, self._subtype, episode, times, in_steps, self._info, place))
 
     def _episode(self, instruction: dict[str, Any], steps: Steps) -> Episode | None:
-        """A syllabus says the same few episodes again and again, so each is examined once."""
-        said: tuple[Any, ...] | None = (*instruction.items(), *map(type, instruction.values()))
-        try:
-            if said in self._said:
-                return self._said[said]
-        except TypeError:  # a list or an object among the values
-            said = None
-        episode = self._examined(instruction, steps)
-        if episode is not None and said is not None:
-            self._said[said] = episode
-        return episode
-
-    def _examined(self, instruction: dict[str, Any], steps: Steps) -> Episode | None:
         name, variant = instruction["$episode"], None
         params = {key: value for key, value in instruction.items() if not key.startswith("$")}
         unknown = [key for key in instruction if key.startswith("$") and key not in _EPISODE_WORDS]
@@ -284,9 +267,9 @@ class _Reader:
             return None
 
     def _append(self, run: Run) -> None:
-        if self.runs and run.continues(self.runs[-1]):
+        if self.runs and self.runs[-1].episode is run.episode and self.runs[-1].place == run.place:
             last = self.runs.pop()
-            run = Run(*last[:3], last.length + run.length, *last[4:])
+            run = replace(last, length=last.length + run.length)
         if run.length > LONGEST * (1000 if run.in_steps else 1):
             self._error(
                 run.steps, f"a block of {run.length:,}", f"no block is longer than {LONGEST:,}; lower its count"
@@ -324,10 +307,6 @@ class _Reader:
                     f"unknown key {key!r} beside {known[0]}",
                     nearest(key, known[1:]) if known[1:] else "remove it",
                 )
-
-    def _twice(self, instruction: TwiceNamed, steps: Steps) -> None:
-        for key in instruction.keys_twice:
-            self._error(steps, f"the key {key!r} occurs twice", "keep one of them: only the last would count")
 
     def _error(self, steps: Steps, what: str, fix: str) -> None:
         self._note("error", steps, what, fix)

@@ -1,17 +1,17 @@
-"""What stands above the instructions: name, authorship, and what is known of each task."""
+"""Read the header of a syllabus: its name, its authors, and the declarations of its tasks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from perdure.errors import closest, nearest
-from perdure.scenario.document import Steps, TwiceNamed, is_finite, key_twice
+from perdure.scenario.document import DuplicateKeys, duplicate_key, is_finite
 from perdure.scenario.layouts import LAYOUTS
-from perdure.scenario.problems import Level, shown
+from perdure.scenario.problems import Notes, Steps, shown
 
 __all__ = ["SCENARIO_TYPES", "Declared", "Header", "read_header"]
 
@@ -41,12 +41,9 @@ _KNOWN = (
 _TEXTS = ("author", "description", "name")
 _TASK_KEYS = ("bounds", "env", "variants")
 
-Report = Callable[[Level, Steps, str, str], None]
-"""Takes a problem's level, place, what and fix."""
-
 
 class Declared(Struct, frozen=True):
-    """What the header says of one task: its environment, its bounds, its variants' parameters."""
+    """The declaration of one task: its environment, its bounds, its variants' parameters."""
 
     env: str | None = None
     bounds: tuple[float, float] | None = None
@@ -61,71 +58,67 @@ class Header(Struct, frozen=True):
     info: Mapping[str, Any]
 
 
-def read_header(value: Mapping[str, Any], name: str, report: Report) -> Header:
-    """The header of a decoded syllabus; what is wrong in it is reported, and left out."""
+def read_header(value: Mapping[str, Any], name: str, note: Notes) -> Header:
+    """Read the header of a decoded syllabus. Whatever is wrong in it is noted and left out."""
     info: dict[str, Any] = {}
     for key, content in value.items():
-        if key != "instructions" and key_twice(content) is not None:
-            report("error", (key,), f"in {key!r} the key {key_twice(content)!r} occurs twice", "keep one of them")
+        if key != "instructions" and duplicate_key(content) is not None:
+            note("error", (key,), f"in {key!r} the key {duplicate_key(content)!r} occurs twice", "keep one of them")
         if key in ("input_file", "instructions", "scenario", "tasks"):
             continue
         if not is_finite(content):
-            report("error", (key,), f"{key!r} holds a number that is not finite", "write a finite number, or null")
+            note("error", (key,), f"{key!r} holds a number that is not finite", "write a finite number, or null")
             continue
         if key not in _KNOWN:
             near = closest(key, [known for known in _KNOWN if known not in value])
             hint = f"did you mean {near!r}?" if near else "remove it, or keep it: it is recorded and otherwise ignored"
-            report("warning", (key,), f"the header has no {key!r}", hint)
+            note("warning", (key,), f"the header has no {key!r}", hint)
         elif key in _TEXTS and not isinstance(content, str):
-            report("error", (key,), f"{key!r} is {shown(content)}", "write it as text, in double quotes")
+            note("error", (key,), f"{key!r} is {shown(content)}", "write it as text, in double quotes")
             continue
-        elif key in _WORDS and (not isinstance(content, str) or content.lower() not in _folded(_WORDS[key])):
-            report("warning", (key,), f"{key!r} is {shown(content)}", f"L2Logger knows {', '.join(_WORDS[key])}")
+        elif key in _WORDS and (not isinstance(content, str) or content.lower() not in map(str.lower, _WORDS[key])):
+            note("warning", (key,), f"{key!r} is {shown(content)}", f"L2Logger knows {', '.join(_WORDS[key])}")
         if key != "name":
             info[key] = content
-    if isinstance(value, TwiceNamed):
-        for key in value.keys_twice:
-            report("error", (key,), f"the key {key!r} occurs twice", "keep one of them: only the last would count")
+    for key in value.duplicates if isinstance(value, DuplicateKeys) else ():
+        note("error", (key,), f"the key {key!r} occurs twice", "keep one of them: only the last would count")
     title = value.get("name")
     return Header(
         title if isinstance(title, str) and title.isprintable() and title else name,
-        _tasks(value.get("tasks", {}), report),
+        _tasks(value.get("tasks", {}), note),
         info,
     )
 
 
-def _tasks(value: Any, report: Report) -> dict[str, Declared]:
+def _tasks(value: Any, note: Notes) -> dict[str, Declared]:
     if not isinstance(value, dict):
-        report("error", ("tasks",), f"'tasks' is {shown(value)}", 'write {"Pong": {"env": …, "bounds": [low, high]}}')
+        note("error", ("tasks",), f"'tasks' is {shown(value)}", 'write {"Pong": {"env": …, "bounds": [low, high]}}')
         return {}
     tasks: dict[str, Declared] = {}
     for name, content in value.items():
         steps: Steps = ("tasks", name)
         if not isinstance(content, dict):
-            report("error", steps, f"task {name!r} is {shown(content)}", 'write {"env": …, "bounds": [low, high]}')
+            note("error", steps, f"task {name!r} is {shown(content)}", 'write {"env": …, "bounds": [low, high]}')
             continue
         if name.lower() in tasks:
-            report("error", steps, f"task {name!r} is described twice (names fold case)", "keep one description")
+            note("error", steps, f"task {name!r} is described twice (names fold case)", "keep one description")
             continue
         for key in content:
             if key not in _TASK_KEYS:
-                report("warning", (*steps, key), f"a task has no {key!r}", nearest(key, _TASK_KEYS))
+                note("warning", (*steps, key), f"a task has no {key!r}", nearest(key, _TASK_KEYS))
+        env = content.get("env")
+        if env is not None and not isinstance(env, str):
+            note("error", (*steps, "env"), f"'env' is {shown(env)}", "write the environment's name as text")
+            env = None
         tasks[name.lower()] = Declared(
-            _env(content.get("env"), steps, report),
-            _bounds(content.get("bounds"), steps, report),
-            _variants(content.get("variants", {}), steps, report),
+            env,
+            _bounds(content.get("bounds"), steps, note),
+            _variants(content.get("variants", {}), steps, note),
         )
     return tasks
 
 
-def _env(value: Any, steps: Steps, report: Report) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    report("error", (*steps, "env"), f"'env' is {shown(value)}", "write the environment's name as text")
-    return None
-
-
-def _bounds(value: Any, steps: Steps, report: Report) -> tuple[float, float] | None:
+def _bounds(value: Any, steps: Steps, note: Notes) -> tuple[float, float] | None:
     if value is None:
         return None
     if (
@@ -136,13 +129,13 @@ def _bounds(value: Any, steps: Steps, report: Report) -> tuple[float, float] | N
         and value[0] < value[1]
     ):
         return float(value[0]), float(value[1])
-    report("error", (*steps, "bounds"), f"'bounds' is {shown(value)}", "write [low, high], two increasing numbers")
+    note("error", (*steps, "bounds"), f"'bounds' is {shown(value)}", "write [low, high], two increasing numbers")
     return None
 
 
-def _variants(value: Any, steps: Steps, report: Report) -> dict[str, Mapping[str, Any]]:
+def _variants(value: Any, steps: Steps, note: Notes) -> dict[str, Mapping[str, Any]]:
     if not isinstance(value, dict) or not all(isinstance(params, dict) for params in value.values()):
-        report(
+        note(
             "error",
             (*steps, "variants"),
             f"'variants' is {shown(value)}",
@@ -150,7 +143,3 @@ def _variants(value: Any, steps: Steps, report: Report) -> dict[str, Mapping[str
         )
         return {}
     return {name.lower(): params for name, params in value.items()}
-
-
-def _folded(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(word.lower() for word in words)

@@ -1,4 +1,4 @@
-"""Lint: whether a syllabus is sound, and what it can answer, before any compute is spent."""
+"""Check a syllabus: its problems, and the metrics that it can answer, before any compute is spent."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from msgspec import Struct
 from perdure.errors import UnknownName
 from perdure.lazy import pl
 from perdure.results import Tabular
-from perdure.scenario.advice import advice
-from perdure.scenario.document import where
-from perdure.scenario.kinds import KIND_RULES, KINDS, Finding
 from perdure.scenario.model import Scenario
-from perdure.scenario.problems import LEVELS, Problem
+from perdure.scenario.problems import LEVELS, Problem, where
+from perdure.scenario.rules import KIND_RULES, KINDS, advice
+from perdure.scenario.sites import key_text
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
 from perdure.scenario.variants import Variants, under
 from perdure.words import plural
@@ -22,19 +21,15 @@ from perdure.words import plural
 __all__ = ["Eligibility", "LintReport", "SiteLike", "Sited", "lint"]
 
 
-_Walk = tuple[int, tuple[str, ...], str | None]
-"""How many sites, their keys in order, and why there are none where the sites themselves say so."""
-
-
 class SiteLike(Protocol):
-    """A place where a metric can be read; its key is a task, or an ordered pair."""
+    """A place where a metric can be read; its key is a task or an ordered pair of tasks."""
 
     @property
     def key(self) -> str | tuple[str, str]: ...
 
 
 class Sited(Protocol):
-    """What lint asks of a metric: its name, its sites, and what the scenario needs to have one."""
+    """The part of a metric that lint needs."""
 
     @property
     def name(self) -> str: ...
@@ -47,7 +42,7 @@ class Sited(Protocol):
 
 
 class Eligibility(Struct, frozen=True):
-    """How many values of a metric a scenario gives, for which tasks or pairs, or why none."""
+    """The number of values of a metric that a scenario gives, for which tasks or pairs, or why none."""
 
     sites: int
     keys: tuple[str, ...]
@@ -57,14 +52,14 @@ class Eligibility(Struct, frozen=True):
 
 
 class LintReport(Tabular, Struct, frozen=True):
-    """What was found; `facts` is the same as JSON."""
+    """The problems of a syllabus and the metrics that it can answer; `facts` is the same as JSON."""
 
     syllabus: Syllabus
     problems: tuple[Problem, ...]
     metrics: Mapping[str, Eligibility]
     kind: str | None = None
     tasks: tuple[str, ...] = ()
-    """As a life of it would be scored."""
+    """The tasks as a lifetime of it would be scored."""
 
     def __repr__(self) -> str:
         answered = sum(one.sites > 0 for one in self.metrics.values())
@@ -78,11 +73,11 @@ class LintReport(Tabular, Struct, frozen=True):
         return iter(self.problems)
 
     def as_json(self) -> dict[str, Any]:
-        """The same as `facts`."""
+        """Return `facts`."""
         return self.facts
 
     def table(self) -> pl.DataFrame:
-        """One row per metric: how many values the scenario gives, or why none."""
+        """Return one row per metric: the number of values that the scenario gives, or why none."""
         rows = [(name, one.sites, ", ".join(one.keys), one.why, one.expert) for name, one in self.metrics.items()]
         kinds = {"metric": pl.String(), "sites": pl.Int64(), "keys": pl.String(), "why": pl.String()}
         return pl.DataFrame(rows, schema={**kinds, "expert": pl.Boolean()}, orient="row")
@@ -94,7 +89,7 @@ class LintReport(Tabular, Struct, frozen=True):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a machine reads; an experience count is null where a block is measured in steps."""
+        """The report as JSON; a count of experiences is null if a block is measured in steps."""
         scenario = self.syllabus.scenario
         return {
             "ok": self.ok,
@@ -124,11 +119,11 @@ def lint(
     place: str = "syllabus",
     variants: Variants = "name",
 ) -> LintReport:
-    """Problems of a syllabus (as text, or as data), and which of `metrics` it can answer.
+    """Return the problems of a syllabus (as text, or as data), and which of `metrics` it can answer.
 
-    `kind` is one of the 2019 types, whose structure rules then apply; without it the header's
-    `scenario_type` decides. `metrics` may be a function of the type. `place` is where the text was found, and
-    `variants` what counts as a task when a life of it is scored. What is not a syllabus at all raises a ScenarioError.
+    `kind` is one of the 2019 types, whose structure rules then apply; without it the header's `scenario_type` decides.
+    `metrics` may be a function of the type. `place` is where the text was found, and `variants` decides what counts as
+    a task when a lifetime is scored. Raise a ScenarioError if it is not a syllabus.
     """
     text = syllabus_text(syllabus) if isinstance(syllabus, Syllabus) else syllabus
     parsed, problems = parse_syllabus(text, place)
@@ -137,11 +132,14 @@ def lint(
     if parsed.scenario.blocks:
         findings += advice(parsed, chosen)
     scored = under(parsed.scenario, variants)
-    everything = (*problems, *(_placed(finding, parsed) for finding in findings))
+    everything = [*problems]
+    for finding in findings:
+        steps = ("instructions",) if finding.block is None else parsed.places[finding.block]
+        everything.append(Problem(finding.level, where(steps), finding.what, finding.fix))
     return LintReport(
         parsed,
         tuple(sorted(everything, key=lambda problem: LEVELS.index(problem.level))),
-        _eligibilities(metrics(chosen) if callable(metrics) else metrics, scored),
+        {one.name: _eligibility(one, scored) for one in (metrics(chosen) if callable(metrics) else metrics)},
         chosen,
         tuple(task.label for task in scored.tasks),
     )
@@ -154,41 +152,15 @@ def _kind(kind: str | None, syllabus: Syllabus) -> str | None:
     return known.get(str(kind or syllabus.scenario.info.get("scenario_type", "")).lower())
 
 
-def _eligibilities(metrics: Iterable[Sited], scenario: Scenario) -> dict[str, Eligibility]:
-    """Metrics that are read at the same places share one walk."""
-    walks: dict[object, _Walk] = {}
-    found: dict[str, Eligibility] = {}
-    for metric in metrics:
-        try:
-            if metric.sites not in walks:
-                walks[metric.sites] = _walk(metric.sites, scenario)
-            count, keys, why = walks[metric.sites]
-        except TypeError:  # a plug-in's sites that cannot be hashed
-            count, keys, why = _walk(metric.sites, scenario)
-        found[metric.name] = Eligibility(
-            count, keys, why or (None if count else f"needs {metric.needs}"), metric.expert
-        )
-    return found
-
-
-def _walk(sites: Callable[[Scenario], Iterable[SiteLike]], scenario: Scenario) -> _Walk:
-    keys: dict[str | tuple[str, str], None] = {}
-    count = 0
+def _eligibility(metric: Sited, scenario: Scenario) -> Eligibility:
     try:
-        for site in sites(scenario):
-            keys[site.key] = None
-            count += 1
-        # Some sites know which evaluation is missing, and say it better than the general need.
-        missing = getattr(sites, "missing", None)
-        why = missing(scenario) if missing and not count else None
+        keys = [site.key for site in metric.sites(scenario)]
+        # Some sites know which evaluation is missing, which is more precise than the general need.
+        missing = getattr(metric.sites, "missing", None)
+        why = None if keys else (missing and missing(scenario)) or f"needs {metric.needs}"
     except Exception as problem:  # a plug-in's sites may raise anything; name it rather than hide it
-        return 0, (), f"its sites cannot be found: {type(problem).__name__}: {problem}"
-    return count, tuple(key if isinstance(key, str) else "→".join(key) for key in keys), why
-
-
-def _placed(finding: Finding, syllabus: Syllabus) -> Problem:
-    steps = ("instructions",) if finding.block is None else syllabus.places[finding.block]
-    return Problem(finding.level, where(steps), finding.what, finding.fix)
+        keys, why = [], f"its sites cannot be found: {type(problem).__name__}: {problem}"
+    return Eligibility(len(keys), tuple(map(key_text, dict.fromkeys(keys))), why, metric.expert)
 
 
 def _experiences(scenario: Scenario, modes: tuple[str, ...]) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -12,7 +11,7 @@ from perdure.errors import ScenarioError
 from perdure.results import Shown
 from perdure.words import plural
 
-__all__ = ["LONGEST_NAME", "UNSAFE_PATH", "Block", "Mode", "Scenario", "Subtype", "Task", "sleeps"]
+__all__ = ["LONGEST_NAME", "UNSAFE_PATH", "Block", "Mode", "Scenario", "Subtype", "Task"]
 
 # A task's name may become a folder's; it must not lead anywhere.
 LONGEST_NAME = 1000
@@ -67,7 +66,7 @@ class Block(Struct, frozen=True):
         return hash((self.mode, self.task, self.length, self.subtype, self.group, self.variant))
 
 
-class Scenario(Shown, Struct, frozen=True, dict=True):
+class Scenario(Shown, Struct, frozen=True):
     """The sequence of blocks of one life, and the tasks that occur in it.
 
     Task names fold case when a scenario is made; `tasks` stand in the order of their first
@@ -84,11 +83,6 @@ class Scenario(Shown, Struct, frozen=True, dict=True):
 
     def __repr__(self) -> str:
         return f"Scenario({self.name!r}, {self.counted})"
-
-    @cached_property
-    def asleep(self) -> bool:
-        """Whether any evaluation is a sleep one; metrics then read no other."""
-        return any(map(sleeps, self.blocks))
 
     @property
     def counted(self) -> str:
@@ -139,11 +133,6 @@ class Scenario(Shown, Struct, frozen=True, dict=True):
     def evaluation_experiences(self) -> int:
         """How many experiences are evaluations (blocks counted in steps add none)."""
         return sum(block.length or 0 for block in self.blocks if block.mode == "evaluate")
-
-
-def sleeps(block: Block) -> bool:
-    """Whether it is a sleep evaluation."""
-    return block.mode == "evaluate" and block.subtype == "sleep"
 
 
 def _folded(block: Block) -> Block:

@@ -1,4 +1,4 @@
-"""Parameter sets: what a parameter may be, and when two sets are the same one."""
+"""Parameter sets: which values a parameter may have, and when two sets are equal."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from perdure.errors import ScenarioError
+from perdure.scenario.distributions import distribution_problem
+from perdure.scenario.document import DuplicateKeys
 
 __all__ = ["UnfitParameter", "parameter_key", "same_value", "set_text"]
 
 
 class UnfitParameter(ScenarioError):
-    """A parameter that no episode can have."""
+    """A parameter that an episode cannot have."""
 
 
 def parameter_key(params: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What identifies a parameter set: 1 and 1.0 are one value, true is another, order does not matter."""
+    """Return a key that identifies a parameter set: 1 equals 1.0 but not true, and order does not matter."""
     return tuple(sorted((name, _canonical(value, name)) for name, value in params.items()))
 
 
 def set_text(params: Mapping[str, Any]) -> str:
-    """A logged parameter set as text, the same for equal sets: 1 is 1.0 and not true, NaN is NaN, null is absent."""
+    """Return a logged parameter set as text, the same for equal sets: 1 is 1.0 and not true, null is absent."""
     return json.dumps(_plain(params), sort_keys=True, separators=(",", ":"))
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Whether two logged values of a parameter are equal, as `set_text` compares them."""
+    """Return whether two logged values of a parameter are equal, as `set_text` compares them."""
     return set_text({"": one}) == set_text({"": other})
 
 
@@ -52,11 +54,8 @@ def _canonical(value: Any, name: str) -> Any:
         return "list", *(_canonical(inner, name) for inner in value)
     if not isinstance(value, Mapping):
         return value
-    from perdure.scenario.distributions import distribution_problem
-    from perdure.scenario.document import TwiceNamed
-
-    if isinstance(value, TwiceNamed):
-        raise UnfitParameter(f"in parameter {name!r} the key {value.keys_twice[0]!r} occurs twice", "keep one of them")
+    if isinstance(value, DuplicateKeys):
+        raise UnfitParameter(f"in parameter {name!r} the key {value.duplicates[0]!r} occurs twice", "keep one of them")
     if any(key.startswith("$") for key in value):
         problem = distribution_problem(value)
         if problem:

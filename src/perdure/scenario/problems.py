@@ -1,14 +1,19 @@
-"""Problem: one thing that is wrong, doubtful or improvable in a syllabus, with its place."""
+"""Problems of a syllabus, and the places that they name."""
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from perdure.scenario.document import Steps, where
+__all__ = ["LEVELS", "Level", "Notes", "Problem", "Steps", "of_instruction", "shown", "where"]
 
-__all__ = ["LEVELS", "Level", "Notes", "Problem", "of_instruction", "shown"]
+Steps = tuple[str | int, ...]
+"""The way from the root of a document to a value: keys and indices."""
+
+_WORD = re.compile(r"[$\w/-]+")
 
 Level = Literal["error", "warning", "advice"]
 
@@ -16,10 +21,10 @@ LEVELS: tuple[Level, ...] = ("error", "warning", "advice")
 
 
 class Problem(Struct, frozen=True):
-    """What is wrong, where, and what to do about it.
+    """A problem with its place and its fix.
 
-    An error makes the syllabus unfit to run; a warning is probably a slip; advice says what a
-    metric would gain. `where` is a path such as `instructions[3].$repeat[1]`, empty for the whole file.
+    An error makes the syllabus unfit to run; a warning is probably a mistake; advice improves the metrics.
+    `where` is a path such as `instructions[3].$repeat[1]`, empty for the whole file.
     """
 
     level: Level
@@ -32,30 +37,37 @@ class Problem(Struct, frozen=True):
 
 
 class Notes:
-    """Problems found so far; each is kept once, however often its instruction is repeated."""
+    """The problems found so far, each once even if its instruction is repeated."""
 
     def __init__(self) -> None:
         self._problems: dict[tuple[Steps, str], Problem] = {}
 
     def __call__(self, level: Level, steps: Steps, what: str, fix: str) -> None:
-        """Note a problem of the instruction at `steps`."""
+        """Add a problem of the instruction at `steps`."""
         steps = of_instruction(steps)
-        if (steps, what) not in self._problems:
-            self._problems[steps, what] = Problem(level, where(steps), what, fix)
+        self._problems.setdefault((steps, what), Problem(level, where(steps), what, fix))
 
     def problems(self) -> tuple[Problem, ...]:
-        """All of them, in the order found."""
+        """Return all problems in the order found."""
         return tuple(self._problems.values())
 
 
+def where(steps: Steps) -> str:
+    """Return `instructions[3].$repeat[1]` for `("instructions", 3, "$repeat", 1)`."""
+    return "".join(
+        f"[{step}]" if isinstance(step, int) else f".{step}" if _WORD.fullmatch(step) else f"[{json.dumps(step)}]"
+        for step in steps
+    ).removeprefix(".")
+
+
 def shown(value: Any) -> str:
-    """A value as a message quotes it, cut where it is long."""
+    """Return a value as messages quote it: at most 58 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 
 def of_instruction(steps: Steps) -> Steps:
-    """The place of the whole instruction: what a `$repeat` holds alone belongs to it."""
+    """Return the place of the whole instruction: the only content of a `$repeat` belongs to it."""
     while steps and steps[-1] == "$repeat":
         steps = steps[:-1]
     return steps

@@ -1,32 +1,25 @@
-"""Sites: every place in a scenario where a metric can be read.
+"""Sites: the places in a scenario where a metric can be read.
 
-Each walks a scenario once, block by block. Its docstring completes "the scenario needs …", because
-`perdure lint` and `perdure score` say exactly that where there is no site.
+Each function yields the sites of one kind. The first line of its docstring completes "the scenario needs …":
+`perdure lint` and `perdure score` print it if there is no site.
 
-Wake and sleep: if any evaluation block is sleep, the metrics that read evaluations read only the
-sleep ones. Recovery and the comparison with experts read wake learning blocks only.
+If any evaluation block is a sleep block, only sleep evaluations count. Recovery and the comparison with experts
+read wake learning blocks only.
 """
+
+# ruff: noqa: D403 - the docstrings complete a sentence
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from perdure.scenario.learning_sites import (
-    NEW_TASKS,
-    after_a_change,
-    between_learning_blocks,
-    each_learning_block,
-    each_task_learned,
-    first_learning_of_each,
-    learning_again_and_again,
-    learning_three_values,
-    timed_learning,
-)
 from perdure.scenario.model import Block, Scenario
-from perdure.scenario.walks import LIFETIME, Key, Site, Walk, at_the_end, key_text, walked
+from perdure.scenario.variants import under
 
 __all__ = [
     "LIFETIME",
@@ -44,6 +37,7 @@ __all__ = [
     "each_task_learned",
     "evaluations_of_learned",
     "first_learning_of_each",
+    "general_abilities",
     "key_text",
     "last_evaluations",
     "last_evaluations_of_seen",
@@ -56,6 +50,225 @@ __all__ = [
     "visible_evaluations",
 ]
 
+Key = str | tuple[str, str]
+
+LIFETIME = "whole lifetime"
+"""The key of a site that is not about one task. No task label contains a space."""
+NEW_TASKS = 4
+"""The number of newly learned tasks that a trend over them needs."""
+
+
+class Site(Struct, frozen=True):
+    """A place where a metric can be read: a task or an ordered pair of tasks, and the blocks by role."""
+
+    key: Key
+    blocks: Mapping[str, tuple[int, ...]]
+    flags: tuple[str, ...] = ()
+    """Remarks that a reader of the value should see."""
+
+    @property
+    def task(self) -> str | None:
+        """The task that is measured here (the second of a pair); None for the whole lifetime."""
+        if isinstance(self.key, tuple):
+            return self.key[1]
+        return None if self.key == LIFETIME else self.key
+
+
+@lru_cache(maxsize=1 << 14)  # thousands of lifetimes then share one text per key
+def key_text(key: Key) -> str:
+    """Return a task's label, or `a→b` for an ordered pair."""
+    return key if isinstance(key, str) else "→".join(key)
+
+
+def _visible(scenario: Scenario) -> Iterator[tuple[int, Block]]:
+    """Yield each learning block and each evaluation that metrics read, with its index."""
+    asleep = any(block.mode == "evaluate" and block.subtype == "sleep" for block in scenario.blocks)
+    for index, block in enumerate(scenario.blocks):
+        if not asleep or block.mode == "learn" or block.subtype == "sleep":
+            yield index, block
+
+
+def visible_evaluations(scenario: Scenario) -> tuple[int, ...]:
+    """Return the evaluation blocks that metrics read: the sleep ones if there are any, else all."""
+    return tuple(index for index, block in _visible(scenario) if block.mode == "evaluate")
+
+
+# --- learning ------------------------------------------------------------------------------------
+
+
+def each_learning_block(scenario: Scenario) -> Iterator[Site]:
+    """a learning block"""
+    for index in scenario.where("learn"):
+        yield Site(scenario.blocks[index].task, {"learned": (index,)})
+
+
+def learning_three_values(scenario: Scenario) -> Iterator[Site]:
+    """a learning block of three or more experiences"""
+    for index in scenario.where("learn"):
+        block = scenario.blocks[index]
+        if block.length is None or block.length >= 3:
+            yield Site(block.task, {"learned": (index,)})
+
+
+def timed_learning(scenario: Scenario) -> Iterator[Site]:
+    """a learning block of two or more experiences"""
+    learned = scenario.where("learn")
+    if any((scenario.blocks[index].length or 2) >= 2 for index in learned):
+        yield Site(LIFETIME, {"learned": learned})
+
+
+def after_a_change(scenario: Scenario) -> Iterator[Site]:
+    """a learning block that follows one of another task, variant or parameter set"""
+    learned = scenario.where("learn")
+    content = [(block.task, block.variant, block.params) for block in (scenario.blocks[index] for index in learned)]
+    changed = tuple(learned[n] for n in range(1, len(learned)) if content[n] != content[n - 1])
+    if changed:
+        yield Site(LIFETIME, {"changed": changed, "learned": learned})
+
+
+def each_task_learned(scenario: Scenario) -> Iterator[Site]:
+    """a task learned while awake"""
+    by_task: dict[str, list[int]] = {}
+    for index in scenario.where("learn"):
+        block = scenario.blocks[index]
+        if block.subtype != "sleep":
+            by_task.setdefault(block.task, []).append(index)
+    for task, blocks in by_task.items():
+        yield Site(task, {"learned": tuple(blocks)})
+
+
+def first_learning_of_each(scenario: Scenario) -> Iterator[Site]:
+    """four tasks newly learned while awake"""
+    first = tuple(site.blocks["learned"][0] for site in each_task_learned(scenario))
+    if len(first) >= NEW_TASKS:
+        yield Site(LIFETIME, {"first": first})
+
+
+def learning_again_and_again(scenario: Scenario) -> Iterator[Site]:
+    """a task learned at least three times while awake"""
+    return (site for site in each_task_learned(scenario) if len(site.blocks["learned"]) >= 3)
+
+
+def between_learning_blocks(scenario: Scenario) -> Iterator[Site]:
+    """a task learned at least twice while awake"""
+    previous: dict[str, int] = {}
+    for index in scenario.where("learn"):
+        block = scenario.blocks[index]
+        if block.subtype == "sleep":
+            continue
+        if block.task in previous:
+            yield Site(block.task, {"previous": (previous[block.task],), "later": (index,)})
+        previous[block.task] = index
+
+
+def _suggest_agnostic(sites: Callable[[Scenario], Iterator[Site]]) -> Callable[[Scenario], str | None]:
+    """Return a function that suggests `--variants agnostic` if that would give sites."""
+
+    def missing(scenario: Scenario) -> str | None:
+        found = dict.fromkeys(key_text(site.key) for site in sites(under(scenario, "agnostic")))
+        if not found:
+            return None
+        tasks = ", ".join(found)
+        return (
+            f"needs {sites.__doc__}; only the variants of {tasks} differ: --variants agnostic takes them for one task"
+        )
+
+    return missing
+
+
+vars(between_learning_blocks)["missing"] = _suggest_agnostic(between_learning_blocks)
+vars(learning_again_and_again)["missing"] = _suggest_agnostic(learning_again_and_again)
+
+
+# --- maintenance ---------------------------------------------------------------------------------
+
+
+def since_learning(scenario: Scenario) -> Iterator[Site]:
+    """a task evaluated at least twice between two of its learning blocks, or after the last
+
+    The first evaluation after a learning block is the reference of the later ones, and not a site itself.
+    """
+    learned: dict[str, int] = {}  # task → its most recent learning block
+    reference: dict[str, int] = {}  # task → the first evaluation since then
+    changes = 0  # how often the task being learned has changed so far
+    changes_at: dict[str, int] = {}  # task → `changes` when it was last learned
+    flags: dict[str, tuple[str, ...]] = {}
+    current: str | None = None
+    for index, block in _visible(scenario):
+        task = block.task
+        if block.mode == "learn":
+            changes += task != current
+            current = task
+            learned[task] = index
+            changes_at[task] = changes
+            reference.pop(task, None)
+        elif task in reference:
+            blocks = {"evaluation": (index,), "reference": (reference[task],), "learning": (learned[task],)}
+            yield Site(task, blocks, flags[task])
+        elif task in learned:
+            reference[task] = index
+            between = changes != changes_at[task]
+            flags[task] = ("another task was learned before the reference evaluation",) if between else ()
+
+
+def since_learning_ended(scenario: Scenario) -> Iterator[Site]:
+    """a task evaluated at least twice between two of its learning blocks, or after the last
+
+    The same places, compared with the end of the learning block: no other task is learned before that.
+    """
+    return (Site(site.key, site.blocks) for site in since_learning(scenario))
+
+
+# --- transfer ------------------------------------------------------------------------------------
+
+
+class _Gap(NamedTuple):
+    """Two consecutive evaluations of a task with learning between them."""
+
+    task: str
+    before: int
+    after: int
+    source: str | None
+    """The task that was learned between them; None if there were several."""
+    learned_before: bool
+    """Whether the evaluated task itself was learned before the second evaluation."""
+
+
+def _gaps(scenario: Scenario) -> Iterator[_Gap]:
+    """Yield the gaps in the order of their second evaluation."""
+    tasks: list[str] = []  # the task of each learning block
+    changes: list[int] = []  # how often the learned task changed up to each learning block
+    previous: dict[str, tuple[int, int]] = {}  # task → its last evaluation, the number of learning blocks before it
+    learned: set[str] = set()
+    for index, block in _visible(scenario):
+        task = block.task
+        if block.mode == "learn":
+            changes.append(changes[-1] + (tasks[-1] != task) if tasks else 0)
+            tasks.append(task)
+            learned.add(task)
+            continue
+        before, count = previous.get(task, (-1, len(tasks)))
+        previous[task] = index, len(tasks)
+        if count < len(tasks):
+            source = tasks[-1] if changes[count] == changes[-1] else None
+            yield _Gap(task, before, index, source, task in learned)
+
+
+def _transfers(scenario: Scenario, *, learned_before: bool) -> Iterator[Site]:
+    for gap in _gaps(scenario):
+        if gap.source is not None and gap.source != gap.task and gap.learned_before == learned_before:
+            yield Site((gap.source, gap.task), {"before": (gap.before,), "after": (gap.after,)})
+
+
+def around_learning_another(scenario: Scenario) -> Iterator[Site]:
+    """a task evaluated just before and just after one other task is learned, before it is learned itself"""
+    return _transfers(scenario, learned_before=False)
+
+
+def around_learning_another_later(scenario: Scenario) -> Iterator[Site]:
+    """a task evaluated just before and just after one other task is learned, once it has been learned itself"""
+    return _transfers(scenario, learned_before=True)
+
 
 class Confounded(Struct, frozen=True):
     """Two evaluations of a task between which several tasks were learned: no transfer can be attributed."""
@@ -67,240 +280,71 @@ class Confounded(Struct, frozen=True):
     """The learning blocks between them."""
 
 
-def visible_evaluations(scenario: Scenario) -> tuple[int, ...]:
-    """The evaluation blocks that metrics read: the sleep ones where there are any, else all."""
-    evaluations = scenario.where("evaluate")
-    asleep = tuple(index for index in evaluations if scenario.blocks[index].subtype == "sleep")
-    return asleep or evaluations
-
-
-# --- maintenance ---------------------------------------------------------------------------------
-
-
-class _SinceLearning(Walk):
-    """a task evaluated at least twice between two of its learning blocks, or after the last
-
-    The first evaluation after the learning block most recent to an evaluation is its reference,
-    and no site itself.
-    """
-
-    stains = True
-    """Whether another task learned before the reference is said."""
-
-    def __init__(self) -> None:
-        self.learned: dict[str, int] = {}  # task → its most recent learning block
-        self.reference: dict[str, int] = {}  # task → the first evaluation since then
-        self.changes = 0  # how often the task being learned has changed so far
-        self.changes_at: dict[str, int] = {}  # task → `changes` when it was last learned
-        self.stained: dict[str, bool] = {}
-        self.last_learned: str | None = None
-
-    def step(self, index: int, block: Block) -> Iterable[Site]:
-        task = block.task
-        if block.mode == "learn":
-            self.changes += task != self.last_learned
-            self.last_learned = task
-            self.learned[task] = index
-            self.changes_at[task] = self.changes
-            self.reference.pop(task, None)
-        elif task in self.learned:
-            if task in self.reference:
-                stained = self.stains and self.stained[task]
-                flags = ("another task was learned before the reference evaluation",) if stained else ()
-                learned, reference = self.learned[task], self.reference[task]
-                blocks = {"evaluation": (index,), "reference": (reference,), "learning": (learned,)}
-                return (Site(task, blocks, flags),)
-            self.reference[task] = index
-            self.stained[task] = self.changes != self.changes_at[task]
-        return ()
-
-
-class _SinceLearningEnded(_SinceLearning):
-    """a task evaluated at least twice between two of its learning blocks, or after the last
-
-    The same places, read against the end of the learning block, which no other task can stain.
-    """
-
-    stains = False
-
-
-since_learning = walked(_SinceLearning)
-since_learning_ended = walked(_SinceLearningEnded)
-
-
-# --- transfer ------------------------------------------------------------------------------------
-
-
-class _Gap(NamedTuple):
-    """Two consecutive evaluations of a task and the learning blocks between them."""
-
-    task: str
-    before: int
-    after: int
-    first: int
-    """Where the learning between them starts in `learning`."""
-    last: int
-    several: bool
-
-
-class _Gaps(Walk):
-    """Consecutive evaluations of one task with learning between them, in the order of the later one."""
-
-    learned_before: bool | None = None
-    """Whether the task has been learned itself; None where both count."""
-
-    def __init__(self) -> None:
-        self.learning: list[int] = []
-        self.tasks: list[str] = []  # of these blocks
-        self.runs: list[int] = []  # runs[k]: how often the learned task changed up to the k-th learning block
-        self.previous: dict[str, tuple[int, int]] = {}  # task → its last evaluation, learning blocks before it
-        self.learned: set[str] = set()
-
-    def gap(self, index: int, block: Block) -> _Gap | None:
-        if block.mode == "learn":
-            changed = bool(self.tasks) and self.tasks[-1] != block.task
-            self.runs.append((self.runs[-1] if self.runs else 0) + changed)
-            self.learning.append(index)
-            self.tasks.append(block.task)
-            self.learned.add(block.task)
-            return None
-        task, learned = block.task, len(self.learning)
-        before, count = self.previous.get(task, (-1, learned))
-        self.previous[task] = (index, learned)
-        if count == learned or self.learned_before not in (None, task in self.learned):
-            return None
-        return _Gap(task, before, index, count, learned, self.runs[count] != self.runs[-1])
-
-
-class _Transfers(_Gaps):
-    learned_before = False
-
-    def step(self, index: int, block: Block) -> Iterable[Site]:
-        gap = self.gap(index, block)
-        if gap is None or gap.several:
-            return ()
-        source = self.tasks[gap.first]
-        if source == gap.task:
-            return ()
-        return (Site((source, gap.task), {"before": (gap.before,), "after": (gap.after,)}),)
-
-
-class _AroundLearningAnother(_Transfers):
-    """a task evaluated just before and just after one other task is learned, before it is learned itself"""
-
-
-class _AroundLearningAnotherLater(_Transfers):
-    """a task evaluated just before and just after one other task is learned, once it has been learned itself"""
-
-    learned_before = True
-
-
-around_learning_another = walked(_AroundLearningAnother)
-around_learning_another_later = walked(_AroundLearningAnotherLater)
-
-
-class _Several(_Gaps):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[Confounded] = []
-
-    def step(self, index: int, block: Block) -> Iterable[Site]:
-        gap = self.gap(index, block)
-        if gap is not None and gap.several:
-            between = tuple(self.learning[gap.first : gap.last])
-            self.found.append(Confounded(gap.task, gap.before, gap.after, between))
-        return ()
-
-
 def confounded(scenario: Scenario) -> Iterator[Confounded]:
-    """The places where transfer cannot be attributed, because several tasks were learned in between."""
-    yield from at_the_end(_Several, scenario).found
+    """Yield the places where transfer cannot be attributed because several tasks were learned in between."""
+    learning = scenario.where("learn")
+    for gap in _gaps(scenario):
+        if gap.source is None:
+            between = learning[bisect(learning, gap.before) : bisect(learning, gap.after)]
+            yield Confounded(gap.task, gap.before, gap.after, between)
 
 
 # --- evaluation ----------------------------------------------------------------------------------
 
 
-class _EachEvaluationBlock(Walk):
+def each_evaluation_block(scenario: Scenario) -> Iterator[Site]:
     """an evaluation block"""
+    for index in visible_evaluations(scenario):
+        yield Site(scenario.blocks[index].task, {"evaluation": (index,)})
 
-    def step(self, index: int, block: Block) -> Iterable[Site]:
-        return (Site(block.task, {"evaluation": (index,)}),) if block.mode == "evaluate" else ()
 
-
-class _EvaluationsOfLearned(_EachEvaluationBlock):
+def evaluations_of_learned(scenario: Scenario) -> Iterator[Site]:
     """a task evaluated once it has been learned"""
-
-    def __init__(self) -> None:
-        self.learned: set[str] = set()
-
-    def step(self, index: int, block: Block) -> Iterable[Site]:
+    learned: set[str] = set()
+    for index, block in _visible(scenario):
         if block.mode == "learn":
-            self.learned.add(block.task)
-        return super().step(index, block) if block.task in self.learned else ()
+            learned.add(block.task)
+        elif block.task in learned:
+            yield Site(block.task, {"evaluation": (index,)})
 
 
-class _LastEvaluations(Walk):
+def last_evaluations(scenario: Scenario) -> Iterator[Site]:
     """a task that is evaluated"""
-
-    def __init__(self) -> None:
-        self.last: dict[str, int] = {}
-        self.learned: dict[str, None] = {}
-
-    def step(self, index: int, block: Block) -> Iterable[Site]:
-        if block.mode == "learn":
-            self.learned[block.task] = None
-        else:
-            self.last[block.task] = index
-        return ()
-
-    def end(self) -> Iterable[Site]:
-        ordered = dict.fromkeys((*self.learned, *self.last))
-        return (Site(task, {"last": (self.last[task],)}) for task in ordered if task in self.last)
+    last = {scenario.blocks[index].task: index for index in visible_evaluations(scenario)}
+    for task in dict.fromkeys((*_learned(scenario), *last)):
+        if task in last:
+            yield Site(task, {"last": (last[task],)})
 
 
-class _LastEvaluationsOfSeen(_LastEvaluations):
+def last_evaluations_of_seen(scenario: Scenario) -> Iterator[Site]:
     """a task that is learned and evaluated"""
+    learned = _learned(scenario)
+    return (site for site in last_evaluations(scenario) if site.key in learned)
 
-    def end(self) -> Iterable[Site]:
-        return (site for site in super().end() if site.key in self.learned)
 
-
-class _LastEvaluationsOfUnseen(_LastEvaluations):
+def last_evaluations_of_unseen(scenario: Scenario) -> Iterator[Site]:
     """a task that is evaluated and never learned"""
+    learned = _learned(scenario)
+    return (site for site in last_evaluations(scenario) if site.key not in learned)
 
-    def end(self) -> Iterable[Site]:
-        return (site for site in super().end() if site.key not in self.learned)
 
-
-class _GeneralAbilities(Walk):
+def general_abilities(scenario: Scenario) -> Iterator[Site]:
     """a task never learned, evaluated before any learning and after the last"""
-
-    def __init__(self) -> None:
-        self.before: dict[str, int] = {}
-        self.after: dict[str, int] = {}
-        self.learned: set[str] = set()
-
-    def step(self, index: int, block: Block) -> Iterable[Site]:
-        if block.mode == "learn":
-            self.learned.add(block.task)
-            self.after.clear()
-        elif self.learned:
-            self.after.setdefault(block.task, index)
-        else:
-            self.before[block.task] = index
-        return ()
-
-    def end(self) -> Iterable[Site]:
-        return (
-            Site(task, {"first": (first,), "last": (self.after[task],)})
-            for task, first in self.before.items()
-            if task in self.after and task not in self.learned
-        )
+    learned = _learned(scenario)
+    before: dict[str, int] = {}
+    after: dict[str, int] = {}
+    learning = scenario.where("learn")
+    for index in visible_evaluations(scenario) if learning else ():
+        task = scenario.blocks[index].task
+        if index < learning[0]:
+            before[task] = index
+        elif index > learning[-1]:
+            after.setdefault(task, index)
+    for task, first in before.items():
+        if task in after and task not in learned:
+            yield Site(task, {"first": (first,), "last": (after[task],)})
 
 
-each_evaluation_block = walked(_EachEvaluationBlock)
-evaluations_of_learned = walked(_EvaluationsOfLearned)
-last_evaluations = walked(_LastEvaluations)
-last_evaluations_of_seen = walked(_LastEvaluationsOfSeen)
-last_evaluations_of_unseen = walked(_LastEvaluationsOfUnseen)
-general_abilities = walked(_GeneralAbilities)
+def _learned(scenario: Scenario) -> dict[Key, None]:
+    """Return the learned tasks in the order of their first learning block."""
+    return dict.fromkeys(block.task for block in scenario.blocks if block.mode == "learn")

@@ -1,7 +1,9 @@
 """Syllabus: a scenario as its JSON file has it, read and written.
 
-The language is that of S003 (`$phase`, `$repeat`, `$episode`, `$info`); the header, `$variant`,
-distributions, wake and sleep, and lengths in steps are Perdure's additions.
+The language is that of the 2019 metrics framework (`$phase`, `$repeat`, `$episode`, `$info`); the header, `$variant`,
+distributions, wake and sleep, and lengths in steps are Perdure's additions. Every distinct parameter set of a task is
+a variant: named by `$variant`, else `v1`, `v2`, … in order of appearance. A task with one unnamed parameter set has no
+variant suffix.
 """
 
 from __future__ import annotations
@@ -9,47 +11,43 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from perdure import files
 from perdure.errors import ScenarioError
 from perdure.results import Shown
-from perdure.scenario.document import Steps, as_text, decode
+from perdure.scenario.document import decode, name_of, read_source
 from perdure.scenario.grammar import Run, runs
-from perdure.scenario.header import read_header
-from perdure.scenario.l2logger_input import instructions_of_input
+from perdure.scenario.header import Declared, read_header
 from perdure.scenario.model import Block, Scenario, Task
-from perdure.scenario.problems import Notes, Problem
-from perdure.scenario.sources import name_of, source
-from perdure.scenario.variants import tasks_of_runs
+from perdure.scenario.problems import Notes, Problem, Steps
 from perdure.words import plural
 
 __all__ = ["Syllabus", "parse_syllabus", "read_syllabus", "syllabus_text", "write_syllabus"]
 
 
 class Syllabus(Shown, Struct, frozen=True):
-    """A scenario, and what of its file a scenario does not hold; all tuples run parallel to its blocks."""
+    """A scenario with the parts of its file that a scenario lacks; every tuple has one item per block."""
 
     scenario: Scenario
     phases: tuple[str, ...]
     steps: tuple[int | None, ...]
-    """The length of a block in steps, where it is given so; its `length` is then None."""
+    """The length of a block in steps; None if it is given in experiences."""
     infos: tuple[Mapping[str, Any], ...]
-    """The `$info` in force where a block begins."""
+    """The `$info` in force when a block begins."""
     places: tuple[Steps, ...] = ()
-    """Where in the file a block begins; empty for a syllabus that was composed."""
+    """The place of each block in the file; empty for a composed syllabus."""
 
     def __eq__(self, other: object) -> bool:
         """Compare everything but places, which depend on how the file was written."""
         if not isinstance(other, Syllabus):
             return NotImplemented
-        ours, theirs = astuple(self)[:-1], astuple(other)[:-1]
-        return ours == theirs
+        return astuple(self)[:-1] == astuple(other)[:-1]
 
     def __hash__(self) -> int:
         return hash((self.scenario, self.phases, self.steps))
@@ -59,8 +57,8 @@ class Syllabus(Shown, Struct, frozen=True):
 
 
 def read_syllabus(path: str | os.PathLike[str]) -> Syllabus:
-    """The syllabus in a file; a file with errors is refused, and the first of them are named."""
-    syllabus, problems = parse_syllabus(*source(path))
+    """Read the syllabus in a file. Refuse a file with errors, and name the first five."""
+    syllabus, problems = parse_syllabus(*read_source(path))
     errors = [problem for problem in problems if problem.level == "error"]
     if errors:
         listed = "".join(f"\n  {problem}" for problem in errors[:5])
@@ -72,17 +70,17 @@ def read_syllabus(path: str | os.PathLike[str]) -> Syllabus:
 
 
 def parse_syllabus(text: str | bytes, place: str = "syllabus") -> tuple[Syllabus, tuple[Problem, ...]]:
-    """What `text` describes, and every problem of the language in it.
+    """Return the syllabus that `text` describes, and every problem of the language in it.
 
-    `place` is where it was found: it stands in messages, and its last part is the name where the header
-    gives none. Instructions with errors are left out. What is no syllabus raises a ScenarioError.
+    `place` names the source in messages; its last part is the name if the header gives none. Instructions with errors
+    are left out. Raise a ScenarioError if it is not a syllabus.
     """
-    document = decode(as_text(text, place) if isinstance(text, bytes) else text, place)
+    document = decode(text, place)
     note = Notes()
     instructions = _instructions(document, place)
     header = read_header(document, name_of(place), note)
     found = runs(instructions, header, note)
-    tasks = tasks_of_runs(found, header, note)
+    tasks = _tasks_of(found, header.tasks, note)
     if not found and not any(problem.level == "error" for problem in note.problems()):
         note(
             "error",
@@ -102,7 +100,7 @@ def parse_syllabus(text: str | bytes, place: str = "syllabus") -> tuple[Syllabus
 
 def _instructions(value: dict[str, Any], place: str) -> Iterable[tuple[Steps, Any]]:
     if "instructions" not in value:
-        instructions = instructions_of_input(value)
+        instructions = _l2logger_instructions(value)
         if instructions is not None:
             return instructions
         keys = ", ".join(map(repr, list(value)[:10])) or "nothing"
@@ -120,21 +118,125 @@ def _instructions(value: dict[str, Any], place: str) -> Iterable[tuple[Steps, An
     return ((("instructions", index), instruction) for index, instruction in enumerate(value["instructions"]))
 
 
+def _l2logger_instructions(value: Mapping[str, Any]) -> list[tuple[Steps, Any]] | None:
+    """Return the instructions in L2Logger's `scenario_info.json`; None if it has none.
+
+    It may hold the scenario under `input_file`: a list of blocks, each a type and its regimes, each of which is a task,
+    its parameters and a count. Train blocks number the phases. A list of instructions is taken as it is.
+    """
+    root: Steps = ()
+    content: Any = value
+    if isinstance(value.get("input_file"), Mapping):
+        root, content = ("input_file",), value["input_file"]
+    if isinstance(content.get("instructions"), list):
+        listed = content["instructions"]
+        return [((*root, "instructions", index), instruction) for index, instruction in enumerate(listed)]
+    if not isinstance(content.get("scenario"), list):
+        return None
+    instructions: list[tuple[Steps, Any]] = []
+    number, phase = 0, ""
+    for index, block in enumerate(content["scenario"]):
+        steps: Steps = (*root, "scenario", index)
+        if not isinstance(block, Mapping) or not isinstance(block.get("regimes"), list):
+            instructions.append((steps, block))
+            continue
+        number += block.get("type") == "train"
+        if phase != f"{number}.{block.get('type')}":
+            phase = f"{number}.{block.get('type')}"
+            instructions.append((steps, {"$phase": phase}))
+        for place, regime in enumerate(block["regimes"]):
+            instructions.append(((*steps, "regimes", place), _l2logger_repeat(regime)))
+    return instructions
+
+
+def _l2logger_repeat(regime: Any) -> Any:
+    if not isinstance(regime, Mapping) or not isinstance(regime.get("params", {}), Mapping):
+        return regime
+    task = Task.parse(str(regime.get("task", "")))
+    episode = {"$episode": task.name, "$variant": task.variant} if task.variant else {"$episode": regime.get("task")}
+    return {"$repeat": {**episode, **regime.get("params", {})}, "count": regime.get("count")}
+
+
+def _tasks_of(runs: Sequence[Run], declared: Mapping[str, Declared], note: Notes) -> list[Task]:
+    """Return the task of each run, in its variant; equal runs share one object."""
+    first: dict[int, Run] = {}
+    for run in runs:
+        first.setdefault(id(run.episode), run)
+    by_name: dict[str, list[Run]] = {}
+    for run in first.values():
+        by_name.setdefault(run.episode.name.lower(), []).append(run)
+    tasks: dict[int, Task] = {}
+    labels: dict[str, str] = {}
+    for name, group in by_name.items():
+        known = declared.get(name, Declared())
+        env = known.env or group[0].episode.name
+        made: dict[str, Task] = {}
+        for run, variant in zip(group, _variants(name, group, note), strict=True):
+            task = made.setdefault(variant, Task(name, variant, env, dict(run.episode.params), known.bounds))
+            if labels.setdefault(task.label, name) != name:
+                note(
+                    "error",
+                    run.steps,
+                    f"the task {name!r} and the task {labels[task.label]!r} are both logged as {task.label!r}",
+                    "rename the task, or its variant",
+                )
+            tasks[id(run.episode)] = task
+        _check_variants(name, group[0], made, known, note)
+    return [tasks[id(run.episode)] for run in runs]
+
+
+def _variants(name: str, group: Sequence[Run], note: Notes) -> list[str]:
+    """Return the name of the variant for each parameter set of one task."""
+    named: dict[str, tuple[Any, ...]] = {}
+    for run in group:
+        variant, key = run.episode.variant, run.episode.key
+        if variant is not None and named.setdefault(variant, key) != key:
+            note(
+                "error",
+                run.steps,
+                f"the variant {variant!r} of {name!r} has two parameter sets",
+                "give each set its own $variant, or write a distribution such as $choice",
+            )
+    # An unnamed set that equals a named one is that variant, unless it is empty.
+    by_key = {key: variant for variant, key in reversed(named.items()) if key}
+    if not named and len(group) == 1:
+        return [""]
+    unused = (f"v{number}" for number in itertools.count(1) if f"v{number}" not in named)
+    return [run.episode.variant or by_key.get(run.episode.key) or next(unused) for run in group]
+
+
+def _check_variants(name: str, first: Run, made: Mapping[str, Task], known: Declared, note: Notes) -> None:
+    if "_" in name and "" in made:
+        note(
+            "warning",
+            first.steps,
+            f"the task {name!r} has an underscore and no variant",
+            "logs divide task and variant at the last underscore; use a dash, or name a $variant",
+        )
+    for variant in made:
+        if known.variants and variant not in known.variants:
+            note(
+                "warning",
+                first.steps,
+                f"the variant {variant!r} of {name!r} is not among those that 'tasks' declares",
+                f"declared: {', '.join(known.variants)}; add it, or name one of these by $variant",
+            )
+
+
 def _syllabus(name: str, info: Mapping[str, Any], found: list[Run], tasks: list[Task]) -> Syllabus:
     kept: list[Run] = []
     owners: list[Task] = []
     for run, task in zip(found, tasks, strict=True):
-        # An unnamed set beside the same set with a name is one variant, hence one block.
-        if kept and owners[-1] is task and _is_same_block(run, kept[-1]):
-            kept[-1] = kept[-1]._replace(length=kept[-1].length + run.length)
+        # An unnamed set next to the same set with a name is one variant, hence one block.
+        if kept and owners[-1] is task and run.place == kept[-1].place:
+            kept[-1] = replace(kept[-1], length=kept[-1].length + run.length)
         else:
             kept.append(run)
             owners.append(task)
-    labels = {id(task): task.label for task in tasks}
     blocks = [
         Block(
             "learn" if run.phase.endswith("train") else "evaluate",
-            labels[id(task)],
+            task.label,
             None if run.in_steps else run.length,
             run.episode.params,
             run.subtype,
@@ -142,22 +244,13 @@ def _syllabus(name: str, info: Mapping[str, Any], found: list[Run], tasks: list[
         )
         for group, (run, task) in enumerate(zip(kept, owners, strict=True))
     ]
-    described = {labels[id(task)]: task for task in reversed(tasks)}
+    described = {task.label: task for task in reversed(tasks)}
     return Syllabus(
         Scenario.of(name, blocks, described.values(), info),
         tuple(run.phase for run in kept),
         tuple(run.length if run.in_steps else None for run in kept),
         tuple(run.info for run in kept),
         tuple(run.steps for run in kept),
-    )
-
-
-def _is_same_block(run: Run, other: Run) -> bool:
-    return (
-        run.phase == other.phase
-        and run.subtype == other.subtype
-        and run.in_steps == other.in_steps
-        and run.episode.key == other.episode.key
     )
 
 
@@ -170,7 +263,7 @@ def write_syllabus(syllabus: Syllabus, path: str | os.PathLike[str]) -> None:
 
 
 def syllabus_text(syllabus: Syllabus) -> str:
-    """A syllabus as JSON text; reading it again gives an equal syllabus."""
+    """Return a syllabus as JSON text; reading it again gives an equal syllabus."""
     header = {"name": syllabus.scenario.name, **syllabus.scenario.info, "tasks": _declared(syllabus.scenario.tasks)}
     lines = [f"  {_json(key)}: {_json(value)},\n" for key, value in header.items() if value != {}]
     instructions = ",\n".join(f"    {_json(instruction)}" for instruction in _written(syllabus))
@@ -211,7 +304,7 @@ def _declared(tasks: tuple[Task, ...]) -> dict[str, dict[str, Any]]:
 
 
 def _spelling(task: Task) -> str:
-    """The task's name as its author wrote it, where that is all that `env` is."""
+    """Return the task's name as its author wrote it: `env` if that differs only in case."""
     return task.env if task.env and task.env.lower() == task.name else task.name
 
 

@@ -1,14 +1,10 @@
-"""Which variant of its task a parameter set is, and what a scenario is where variants count otherwise.
-
-In a syllabus every distinct parameter set of a task is a variant: named by `$variant`, else `v1`, `v2`, … in
-order of appearance. A task with one unnamed parameter set has no variant suffix.
-"""
+"""Variants: what counts as a task when a lifetime is scored."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from collections.abc import Collection, Iterator
+from typing import Literal, cast, get_args
 
 from msgspec.structs import replace
 
@@ -16,37 +12,37 @@ from perdure.errors import UnknownName
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.parameters import set_text
 
-if TYPE_CHECKING:
-    from perdure.scenario.grammar import Episode, Run
-    from perdure.scenario.header import Header
-    from perdure.scenario.problems import Notes
-
-__all__ = ["Mode", "Variants", "mode", "numbered", "tasks_of_runs", "under"]
+__all__ = ["Mode", "Variants", "mode", "numbered", "under"]
 
 Mode = Literal["name", "params", "agnostic"]
 """What is a task: the label as logged, the label with its parameter set, or the task without its variant."""
 Variants = Literal["name", "params", "agnostic", "aware"]
-"""What a user may say; `aware` is another word for `name`."""
+"""The values of the option; `aware` is a synonym of `name`."""
 
 
 def mode(word: str) -> Mode:
-    """The mode that a user's word means."""
+    """Return the mode that an option's value means."""
     if word not in get_args(Variants):
         raise UnknownName("variants", word, get_args(Variants))
     return "name" if word == "aware" else cast("Mode", word)
 
 
 def numbered(label: str, taken: Collection[str]) -> Iterator[str]:
-    """`label_v1`, `label_v2`, …, without those that something else is called by."""
+    """Yield `label_v1`, `label_v2`, … without the names that are taken."""
     return (name for number in itertools.count(1) if (name := f"{label}_v{number}") not in taken)
 
 
 def under(scenario: Scenario, variants: Variants) -> Scenario:
-    """The scenario as it is scored where variants count in this way.
+    """Return the scenario as it is scored if variants count in this way.
 
-    Blocks that become one task are one block only where a log would give them one number.
+    Blocks that become one task become one block only if a log would give them one number.
     """
-    return _UNDER[mode(variants)](scenario)
+    match mode(variants):
+        case "params":
+            return _by_params(scenario)
+        case "agnostic":
+            return _agnostic(scenario)
+    return scenario
 
 
 def _by_params(scenario: Scenario) -> Scenario:
@@ -88,81 +84,3 @@ def _agnostic(scenario: Scenario) -> Scenario:
 
 def _place(block: Block) -> tuple[object, ...]:
     return block.group, block.mode, block.subtype, block.task
-
-
-_UNDER: Mapping[Mode, Callable[[Scenario], Scenario]] = {
-    "name": lambda scenario: scenario,
-    "params": _by_params,
-    "agnostic": _agnostic,
-}
-
-
-def tasks_of_runs(runs: Sequence[Run], header: Header, note: Notes) -> list[Task]:
-    """The task, in its variant, of each run; equal runs share one object."""
-    first: dict[int, Run] = {}
-    for run in runs:
-        first.setdefault(id(run.episode), run)
-    by_name: dict[str, list[Run]] = {}
-    for run in first.values():
-        by_name.setdefault(run.episode.name.lower(), []).append(run)
-    tasks: dict[int, Task] = {}
-    labels: dict[str, str] = {}
-    for name, group in by_name.items():
-        made: dict[str, Task] = {}
-        for run, variant in zip(group, _variants(name, group, note), strict=True):
-            task = made.setdefault(variant, _task(name, variant, group[0].episode, run.episode, header))
-            if labels.setdefault(task.label, name) != name:
-                note(
-                    "error",
-                    run.steps,
-                    f"the task {name!r} and the task {labels[task.label]!r} are both logged as {task.label!r}",
-                    "rename the task, or its variant",
-                )
-            tasks[id(run.episode)] = task
-        _check_names(name, group[0], made, header, note)
-    return [tasks[id(run.episode)] for run in runs]
-
-
-def _task(name: str, variant: str, first: Episode, episode: Episode, header: Header) -> Task:
-    declared = header.tasks.get(name)
-    env = declared.env if declared and declared.env else first.name
-    return Task(name, variant, env, dict(episode.params), declared.bounds if declared else None)
-
-
-def _variants(name: str, group: Sequence[Run], note: Notes) -> list[str]:
-    """A variant's name for each parameter set of one task."""
-    named: dict[str, tuple[Any, ...]] = {}
-    for run in group:
-        variant, key = run.episode.variant, run.episode.key
-        if variant is not None and named.setdefault(variant, key) != key:
-            note(
-                "error",
-                run.steps,
-                f"the variant {variant!r} of {name!r} has two parameter sets",
-                "give each set its own $variant, or write a distribution such as $choice",
-            )
-    # An unnamed set that equals a named one is that variant. Without parameters nothing says that it does.
-    by_key = {key: variant for variant, key in reversed(named.items()) if key}
-    if not named and len(group) == 1:
-        return [""]
-    unused = (f"v{number}" for number in itertools.count(1) if f"v{number}" not in named)
-    return [run.episode.variant or by_key.get(run.episode.key) or next(unused) for run in group]
-
-
-def _check_names(name: str, first: Run, made: Mapping[str, Task], header: Header, note: Notes) -> None:
-    if "_" in name and "" in made:
-        note(
-            "warning",
-            first.steps,
-            f"the task {name!r} has an underscore and no variant",
-            "logs divide task and variant at the last underscore; use a dash, or name a $variant",
-        )
-    declared = header.tasks[name].variants if name in header.tasks else {}
-    for variant in made:
-        if declared and variant not in declared:
-            note(
-                "warning",
-                first.steps,
-                f"the variant {variant!r} of {name!r} is not among those that 'tasks' declares",
-                f"declared: {', '.join(declared)}; add it, or name one of these by $variant",
-            )

@@ -2,7 +2,7 @@
 
 from perdure.simulate.learner import NOTIONAL, NULL, IdealLearner, performance
 from perdure.simulate.lifetimes import as_lifetimes, expert, experts, lifetime, lifetimes, write_log
-from perdure.simulate.truth import metric_values, truth
+from perdure.simulate.values import metric_values, truth
 
 __all__ = [
     "NOTIONAL",

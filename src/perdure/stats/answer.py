@@ -119,31 +119,32 @@ def in_parts(group: Group) -> tuple[str, str]:
     found, who = keeping(group), called(group)
     if found is None:
         return "", ""
-    made = found.decision
-    if made.estimate is None:
+    if found.mean is None:
         why = found.absent or "no lifetime has a value"
         return f"Whether {who} keeps what it learns was not measured", f": {why}"
-    if made.verdict is None:
+    if found.verdict is None:
         return "", ""
     points = points_of(group)
-    if made.low is None or made.high is None or made.word is None:
+    if found.low is None or found.high is None or found.word is None:
         return _of_few(found, who, points)
-    lost = f"between {interval(-made.high, -made.low, ' and ')}{points}"
-    if points == _SCALED and made.high < 0 and made.low < -100:  # the interval knows no bounds; nobody loses 115 of 100
-        lost = f"at least {number(-made.high, made.width)}{points}"
-    if made.word == "forgets":
+    lost = f"between {interval(-found.high, -found.low, ' and ')}{points}"
+    if (
+        points == _SCALED and found.high < 0 and found.low < -100
+    ):  # the interval knows no bounds; nobody loses 115 of 100
+        lost = f"at least {number(-found.high, found.width)}{points}"
+    if found.word == "forgets":
         return f"{who} forgets", f": it loses {lost}"
-    if made.word == "loses":
-        open_ = f"; whether it is {number(made.margin)} or more is undecided{_more(made.more)}"
+    if found.word == "loses":
+        open_ = f"; whether it is {number(found.margin)} or more is undecided{_more(found.more_lifetimes)}"
         return f"{who} loses", f" {lost}{open_}"
-    if made.word == "gains":
-        gained = f"between {interval(made.low, made.high, ' and ')}{points}"
+    if found.word == "gains":
+        gained = f"between {interval(found.low, found.high, ' and ')}{points}"
         return f"{who} gets better at what it learned", f": it gains {gained}"
-    if made.word == "keeps":
-        most = f"it loses {lost}" if made.high < 0 else f"it loses at most {number(-made.low, made.width)}{points}"
+    if found.word == "keeps":
+        most = f"it loses {lost}" if found.high < 0 else f"it loses at most {number(-found.low, found.width)}{points}"
         return f"{who} keeps what it learns", f": {most}"
-    between = f"the change lies between {interval(made.low, made.high, ' and ')}{points}"
-    return f"Whether {who} keeps what it learns is undecided", f": {between}{_more(made.more)}"
+    between = f"the change lies between {interval(found.low, found.high, ' and ')}{points}"
+    return f"Whether {who} keeps what it learns is undecided", f": {between}{_more(found.more_lifetimes)}"
 
 
 def points_of(group: Group) -> str:
@@ -153,17 +154,16 @@ def points_of(group: Group) -> str:
 
 def _of_few(found: Estimate, who: str, points: str) -> tuple[str, str]:
     """Of one lifetime, and of those that nothing can be decided of: what was measured, and what that does not say."""
-    made = found.decision
-    assert made.estimate is not None
-    change = f"{'lost' if made.estimate < 0 else 'gained'} {number(abs(made.estimate))}{points}"
-    if not made.estimate:
+    assert found.mean is not None
+    change = f"{'lost' if found.mean < 0 else 'gained'} {number(abs(found.mean))}{points}"
+    if not found.mean:
         change = "neither lost nor gained"
     if found.n > 1:
-        said = listed(made.notes) if made.notes else "nothing is decided"
+        said = listed(found.notes) if found.notes else "nothing is decided"
         return f"{who} {change} on average", f"; {said}"
-    if made.verdict != "undecided":
+    if found.verdict != "undecided":
         return f"{who} {change} in this lifetime", ", more than its own evaluations vary"
-    return f"{who} {change} in this lifetime", f"; {made.notes[0] if made.notes else 'chance is not ruled out'}"
+    return f"{who} {change} in this lifetime", f"; {found.notes[0] if found.notes else 'chance is not ruled out'}"
 
 
 def _more(count: int | None) -> str:

@@ -143,7 +143,7 @@ class Sample(Struct, frozen=True, eq=False):
     """The lives' part first, then those of experts; empty where the variance is not known."""
     withheld: Withheld | None = None
     notes: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     crossing: Crossing | None = None
 
     @property
@@ -177,13 +177,13 @@ def decide(lives: Sequence[Score], metric: str, bar: Bar, level: float = LEVEL) 
             "a value is not finite", "leave it out and say why it is missing", where=metric or "a metric"
         )
     if len(found) == 1:
-        return _alone(found[0], metric, bar, replace(start, estimate=float(values[0])), level)
+        return _alone(found[0], metric, bar, replace(start, mean=float(values[0])), level)
     sample = sampled(found, metric, bar, judged=judged, papers=papers)
     if of_margin and judged:
         sample = replace(sample, notes=(*sample.notes, of_margin))
     if papers and judged:
         said = f"decided as {found[0].preset} does: one-tailed t at {1 - level:.2g}, experts as constants"
-        sample = replace(sample, flags=(*sample.flags, said))
+        sample = replace(sample, remarks=(*sample.remarks, said))
     return _decided(start, sample, metric, bar, found)
 
 
@@ -222,15 +222,15 @@ def sampled(found: Sequence[Score], metric: str, bar: Bar, *, judged: bool, pape
     if held.fewest < TOO_FEW_EXPERTS:
         known = (*parts, *held.parts()) if held.fewest > 1 else ()
         return replace(made, parts=known, withheld=Withheld.FEW_EXPERTS)
-    flags = ("few experts",) if held.fewest < FEW_EXPERTS else ()
-    return replace(made, parts=(*parts, *held.parts()), flags=flags)
+    remarks = ("few experts",) if held.fewest < FEW_EXPERTS else ()
+    return replace(made, parts=(*parts, *held.parts()), remarks=remarks)
 
 
 def _decided(start: Decision, sample: Sample, metric: str, bar: Bar, lives: Sequence[Score]) -> Decision:
     n, back = len(sample.values), (math.exp if sample.scale == "log" else float)
     mean = float(sample.values.mean())
     none = rounding(bar, lives, sample.values, logs=sample.scale == "log")
-    start = replace(start, estimate=back(mean), scale=sample.scale, notes=sample.notes, flags=sample.flags)
+    start = replace(start, mean=back(mean), scale=sample.scale, notes=sample.notes, remarks=sample.remarks)
     start = replace(start, lives_alone=sample.lives_alone)
     if n > 1:
         still = float(np.ptp(sample.values)) <= none
@@ -298,18 +298,18 @@ def _verdict(
         sign_p = sign_test(int(np.count_nonzero(away > 0)), n) if one_tailed else two_sided_sign_test(away)
         made = replace(made, sign_p=sign_p, rank_p=signed_rank_test(_ranked(away, none)))
     if not found.variance:
-        made = replace(made, flags=(*made.flags, EQUAL))
+        made = replace(made, remarks=(*made.remarks, EQUAL))
     else:
         t = found.t(place)
         assert t is not None
         t *= sign
         p = found.below(-t) if made.tails == "one" else 2 * found.below(-abs(t))
-        made = replace(made, t=t, freedom=found.freedom, p=p, notes=(*_checks(made, p, n), *made.notes))
+        made = replace(made, t=t, df=found.freedom, p=p, notes=(*_checks(made, p, n), *made.notes))
         made = replace(made, notes=(*made.notes, *_fragile(made, found, sample, sign, less, none)))
     if verdict == "undecided" and found.variance:
         gap = sign * (found.mean - less)
-        made = replace(made, more=_more(sample, abs(gap), n, made.level) if abs(gap) > none else None)
-    return replace(made, says=meaning(metric, words, made, n))
+        made = replace(made, more_lifetimes=_more(sample, abs(gap), n, made.level) if abs(gap) > none else None)
+    return replace(made, says=meaning(metric, words, made, n) or None)
 
 
 def _ranked(away: Array, none: float) -> Array:
@@ -369,13 +369,13 @@ def _alone(life: Score, metric: str, bar: Bar, start: Decision, level: float) ->
     if start.verdict is None:
         return start
     assert bar.threshold is not None
-    assert start.estimate is not None
-    ahead = bar.sign * (start.estimate - bar.threshold)
-    none = rounding(bar, (life,), np.array([start.estimate]), logs=False)
+    assert start.mean is not None
+    ahead = bar.sign * (start.mean - bar.threshold)
+    none = rounding(bar, (life,), np.array([start.mean]), logs=False)
     beyond = int(ahead > none or (bar.inclusive and ahead >= -none))
     # Within one life the question is whether anything changed at all, so no margin applies.
     start = replace(
-        start, against=bar.threshold, margin=0.0, above=float(beyond), above_count=beyond, flags=("one lifetime",)
+        start, against=bar.threshold, margin=0.0, above=float(beyond), above_count=beyond, remarks=("one lifetime",)
     )
     found = within_life(life, metric, level)
     if isinstance(found, str):

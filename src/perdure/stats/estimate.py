@@ -7,19 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import structs
 
 from perdure.metrics.engine.metric import Bar, Flag
 from perdure.metrics.engine.score import Score
 from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.transfer import backward_transfer
 from perdure.stats.decide import decide, on_scale
-from perdure.stats.model import LEVEL, Array, Decision, Estimate
+from perdure.stats.model import LEVEL, Array, Decision, Estimate, Flagged, InterquartileMean
 from perdure.stats.robust import RESAMPLES, iqm_intervals
 from perdure.words import plural
 
-__all__ = ["ENOUGH_FOR_BOOTSTRAP", "Flagged", "defined", "estimate", "estimates", "flags_in", "flags_of_scores"]
+__all__ = ["ENOUGH_FOR_BOOTSTRAP", "defined", "estimate", "estimates", "flags_in", "flags_of_scores"]
 
 ENOUGH_FOR_BOOTSTRAP = 10
 
@@ -49,26 +48,25 @@ def estimates(
     }
     # All at once, so that what is drawn for one serves the others and need not be kept.
     robust = dict(zip(scaled, iqm_intervals(list(scaled.values()), seed, level, resamples), strict=True))
-    found = {
+    keeping, backward = decided.get(performance_maintenance.name), decided.get(backward_transfer.name)
+    if keeping and backward and keeping.word in ("keeps", "gains") and backward.word == "harms":
+        said = f"has no margin: performance maintenance {keeping.word} all the same, by its own"
+        decided[backward_transfer.name] = structs.replace(backward, notes=(*backward.notes, said))
+    return {
         name: Estimate(
+            **structs.asdict(decision),
             metric=name,
             group=group,
             n=len(values[name]),
             missing=len(lives) - len(values[name]),
-            decision=made,
+            median=float(np.median(values[name])) if len(values[name]) else None,
+            iqm=_iqm(decision, robust[name]) if name in robust else None,
             bar=bars[name],
             absent=_reasons(lives, name) or None,
-            carried=tuple((one.flag, one.n) for one in flags_of_scores(lives, name)),
-            **_beside(made, values[name], robust.get(name)),
+            flags=flags_of_scores(lives, name),
         )
-        for name, made in decided.items()
+        for name, decision in decided.items()
     }
-    keeping, backward = found.get(performance_maintenance.name), found.get(backward_transfer.name)
-    if keeping and backward and keeping.word in ("keeps", "gains") and backward.word == "harms":
-        said = f"has no margin: performance maintenance {keeping.word} all the same, by its own"
-        made = replace(backward.decision, notes=(*backward.decision.notes, said))
-        found[backward.metric] = replace(backward, decision=made)
-    return found
 
 
 def estimate(
@@ -85,15 +83,9 @@ def estimate(
     return estimates(lives, {metric: bar or Bar()}, group, level=level, seed=seed, resamples=resamples)[metric]
 
 
-def _beside(made: Decision, values: Array, robust: tuple[float, float, float] | None) -> dict[str, float | None]:
-    """What stands beside a decision: the median, and the interquartile mean of enough lifetimes."""
-    facts: dict[str, float | None] = {"median": float(np.median(values))} if len(values) else {}
-    if robust is not None:
-        iqm, low, high = map(math.exp, robust) if made.scale == "log" else robust
-        facts |= {"iqm": iqm}
-        if made.lives_alone:
-            facts |= {"iqm_low": low, "iqm_high": high}
-    return facts
+def _iqm(decision: Decision, robust: tuple[float, float, float]) -> InterquartileMean:
+    value, low, high = map(math.exp, robust) if decision.scale == "log" else robust
+    return InterquartileMean(value, low, high) if decision.lives_alone else InterquartileMean(value)
 
 
 def _reasons(lives: Sequence[Score], metric: str) -> str:
@@ -107,13 +99,6 @@ def _reasons(lives: Sequence[Score], metric: str) -> str:
 
 
 # --- flags travel: what lifetimes' values carry, counted over lifetimes ---------------------------
-
-
-class Flagged(Struct, frozen=True):
-    """What a reader of values should know, and of how many lifetimes it holds."""
-
-    flag: str
-    n: int
 
 
 _SEVERAL = "left out for several reasons"

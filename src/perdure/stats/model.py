@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 
 from perdure.lazy import pl
 from perdure.metrics.engine.metric import AveragedAs, Bar
@@ -16,7 +16,18 @@ from perdure.results import Tabular
 from perdure.settings.presets import STANDARD
 from perdure.words import plural
 
-__all__ = ["LEVEL", "Array", "Decision", "Estimate", "Group", "Tails", "Verdict", "Withheld"]
+__all__ = [
+    "LEVEL",
+    "Array",
+    "Decision",
+    "Estimate",
+    "Flagged",
+    "Group",
+    "InterquartileMean",
+    "Tails",
+    "Verdict",
+    "Withheld",
+]
 
 Array = npt.NDArray[np.float64]
 Verdict = Literal["met", "not met", "undecided"]
@@ -45,7 +56,7 @@ class Decision(Struct, frozen=True):
     Everything that prints a verdict prints it from here, so that one question has one answer.
     """
 
-    estimate: float | None = None
+    mean: float | None = None
     """The mean over lifetimes on the metric's own scale: of ratios the geometric one."""
     low: float | None = None
     high: float | None = None
@@ -59,16 +70,17 @@ class Decision(Struct, frozen=True):
     verdict: Verdict | None = None
     """None where nothing is to be decided: no headline metric, or no threshold."""
     word: str | None = None
-    says: str = ""
-    """What the word means here, in words."""
+    says: str | None = None
+    """What the word means here."""
     against: float | None = None
     """The value that t, p and the tests beside them are held against."""
     t: float | None = None
     """Positive on the better side of `against`."""
-    freedom: float | None = None
+    df: float | None = None
+    """Degrees of freedom, by Satterthwaite if experts are a sample."""
     p: float | None = None
     tails: Tails = "two"
-    more: int | None = None
+    more_lifetimes: int | None = None
     """About how many more lifetimes would decide it if mean and spread stay the same as they are."""
     above: float | None = None
     """The share of lifetimes beyond the threshold less its margin."""
@@ -80,7 +92,8 @@ class Decision(Struct, frozen=True):
     """False where the choice of experts adds to the spread: then tests of the lives alone are not given."""
     notes: tuple[str, ...] = ()
     """What kept it from being decided, or from being plain."""
-    flags: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """Further facts about a decision, such as few experts."""
 
     @property
     def width(self) -> float | None:
@@ -88,13 +101,33 @@ class Decision(Struct, frozen=True):
         return None if self.low is None or self.high is None else self.high - self.low
 
     @property
+    def note(self) -> str | None:
+        """Notes and remarks in one text."""
+        return "; ".join((*self.notes, *self.remarks)) or None
+
+    @property
     def withheld(self) -> Withheld | None:
         """Why there is no verdict whatever the interval; None where there may be one."""
         return next((note for note in self.notes if isinstance(note, Withheld)), None)
 
 
-class Estimate(Struct, frozen=True):
-    """What the lifetimes of one group say about one metric."""
+class Flagged(Struct, frozen=True):
+    """A flag that the values of a metric carry, and the number of lifetimes whose values do."""
+
+    flag: str
+    n: int
+
+
+class InterquartileMean(Struct, frozen=True):
+    """The interquartile mean and its bootstrap interval, which is missing if experts add to the spread."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Estimate(Decision, frozen=True, kw_only=True):
+    """The decision about one metric of a group, with robust means and the reasons for missing values."""
 
     metric: str
     group: str
@@ -102,90 +135,17 @@ class Estimate(Struct, frozen=True):
     """Lifetimes with a value."""
     missing: int
     """Lifetimes without one."""
-    decision: Decision = field(default_factory=Decision)
     median: float | None = None
-    iqm: float | None = None
-    iqm_low: float | None = None
-    iqm_high: float | None = None
+    iqm: InterquartileMean | None = None
     bar: Bar = field(default_factory=Bar)
     absent: str | None = None
     """The reason that most lifetimes without a value give."""
-    carried: tuple[tuple[str, int], ...] = ()
+    flags: tuple[Flagged, ...] = ()
     """What lifetimes' values carry, and how many lifetimes' do."""
 
     @property
-    def mean(self) -> float | None:
-        """The estimate."""
-        return self.decision.estimate
-
-    @property
-    def sd(self) -> float | None:
-        """Over lifetimes, of logarithms where they are averaged so."""
-        return self.decision.sd
-
-    @property
-    def low(self) -> float | None:
-        """The interval's lower end."""
-        return self.decision.low
-
-    @property
-    def high(self) -> float | None:
-        """The interval's upper end."""
-        return self.decision.high
-
-    @property
-    def width(self) -> float | None:
-        """The interval's width."""
-        return self.decision.width
-
-    @property
-    def level(self) -> float:
-        """Of the interval."""
-        return self.decision.level
-
-    @property
-    def t(self) -> float | None:
-        """Positive on the better side of what it is held against."""
-        return self.decision.t
-
-    @property
-    def sign_p(self) -> float | None:
-        """Of the sign test beside it."""
-        return self.decision.sign_p
-
-    @property
-    def p(self) -> float | None:
-        """The interval's dual."""
-        return self.decision.p
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """None where nothing is to be decided."""
-        return self.decision.verdict
-
-    @property
-    def word(self) -> str | None:
-        """The verdict in a word of the metric's own."""
-        return self.decision.word
-
-    @property
-    def above(self) -> float | None:
-        """The share of lifetimes beyond the threshold less its margin."""
-        return self.decision.above
-
-    @property
-    def above_count(self) -> int | None:
-        """How many are beyond it."""
-        return self.decision.above_count
-
-    @property
-    def note(self) -> str | None:
-        """What is to be known of the verdict."""
-        return "; ".join((*self.decision.notes, *self.decision.flags)) or None
-
-    @property
     def why(self) -> str | None:
-        """What kept a number from being given, or the verdict from being plain."""
+        """The reason for a missing number, or for a verdict that needs a remark."""
         notes = [self.note] if self.note else []
         if self.missing:
             absent = f": {self.absent}" if self.absent else ""
@@ -194,40 +154,39 @@ class Estimate(Struct, frozen=True):
 
     @property
     def lacking(self) -> str:
-        """Why there is no value: the reason that its lifetimes give, or what else is known."""
+        """The reason for a missing value: the one that its lifetimes give, or another that is known."""
         return (self.missing and self.absent) or self.why or "no value"
 
     def as_json(self) -> dict[str, Any]:
         """The estimate as one JSON object; what is not known is null."""
-        made = self.decision
         return {
             "n": self.n,
             "missing": self.missing,
-            "mean": made.estimate,
-            "sd": made.sd,
-            "scale": made.scale,
-            "low": made.low,
-            "high": made.high,
-            "level": made.level,
+            "mean": self.mean,
+            "sd": self.sd,
+            "scale": self.scale,
+            "low": self.low,
+            "high": self.high,
+            "level": self.level,
             "median": self.median,
-            "iqm": None if self.iqm is None else {"value": self.iqm, "low": self.iqm_low, "high": self.iqm_high},
+            "iqm": to_builtins(self.iqm),
             "threshold": self.bar.threshold,
-            "margin": made.margin,
-            "t": made.t,
-            "df": made.freedom,
-            "p": made.p,
-            "tails": made.tails,
-            "against": made.against,
-            "above": made.above,
-            "above_count": made.above_count,
-            "sign_p": made.sign_p,
-            "rank_p": made.rank_p,
-            "verdict": made.verdict,
-            "word": made.word,
-            "says": made.says or None,
-            "more_lifetimes": made.more,
+            "margin": self.margin,
+            "t": self.t,
+            "df": self.df,
+            "p": self.p,
+            "tails": self.tails,
+            "against": self.against,
+            "above": self.above,
+            "above_count": self.above_count,
+            "sign_p": self.sign_p,
+            "rank_p": self.rank_p,
+            "verdict": self.verdict,
+            "word": self.word,
+            "says": self.says,
+            "more_lifetimes": self.more_lifetimes,
             "why": self.why,
-            "flags": [{"flag": flag, "n": count} for flag, count in self.carried],
+            "flags": to_builtins(self.flags),
         }
 
 

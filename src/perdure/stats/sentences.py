@@ -112,9 +112,9 @@ def meaning(metric: str, words: Words, made: Decision, n: int) -> str:
 
 
 def _would_decide(made: Decision) -> str:
-    if made.more is None:
+    if made.more_lifetimes is None:
         return "; more lifetimes alone are unlikely to decide it" if made.sd else ""
-    return f"; about {plural(made.more, 'more lifetime')} would decide it if mean and spread stay the same"
+    return f"; about {plural(made.more_lifetimes, 'more lifetime')} would decide it if mean and spread stay the same"
 
 
 def sentence(one: Difference, system: str, baseline: str) -> str:

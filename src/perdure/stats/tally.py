@@ -73,7 +73,7 @@ class Tally(Struct, frozen=True):
                     "n": row.n,
                     "metrics": {
                         name: {
-                            "mean": one.estimate,
+                            "mean": one.mean,
                             "sd": one.sd,
                             "threshold": one.against,
                             "t": one.t,
@@ -106,7 +106,7 @@ def tally_of_groups(groups: Sequence[Group]) -> Tally | None:
         return None
     rows = []
     for group in groups:
-        judged = {name: one.decision for name, one in group.estimates.items() if one.verdict is not None}
+        judged = {name: one for name, one in group.estimates.items() if one.verdict is not None}
         rows.append(Row(group.group, group.n, _valued(judged)))
     return _tally(groups[0].preset, rows)
 
@@ -117,4 +117,4 @@ def _tally(preset: str, rows: Sequence[Row]) -> Tally | None:
 
 
 def _valued(judged: Mapping[str, Decision]) -> dict[str, Decision]:
-    return {name: one for name, one in judged.items() if one.estimate is not None}
+    return {name: one for name, one in judged.items() if one.mean is not None}

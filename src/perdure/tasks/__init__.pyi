@@ -1,5 +1,7 @@
 __all__: list[str]
 
+from .catalogue import parameter_table as parameter_table
+from .catalogue import task_table as task_table
 from .datasets import Dataset as Dataset
 from .episodes import Episodes as Episodes
 from .interface import TASKS as TASKS
@@ -14,5 +16,3 @@ from .sequences import permuted_tasks as permuted_tasks
 from .sequences import rotated_tasks as rotated_tasks
 from .sequences import split_tasks as split_tasks
 from .sequences import table_b16_tasks as table_b16_tasks
-from .table import parameter_table as parameter_table
-from .table import task_table as task_table

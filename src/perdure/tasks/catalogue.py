@@ -1,4 +1,4 @@
-"""The embedded tasks, registered; what is heavy is imported when a task is made."""
+"""Register the embedded tasks, and list tasks and parameters. Heavy libraries are imported when a task is made."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from perdure.tasks.digits import PAIRS
 from perdure.tasks.gaussians import Gaussians
 from perdure.tasks.interface import TASKS
 from perdure.tasks.minigrid import EmptyRoom
+from perdure.tasks.resolve import kind_named
 from perdure.tasks.streams import drawn_digits, sklearn_digits
 
-__all__ = ["PAIRS"]
+__all__ = ["PAIRS", "parameter_table", "task_table"]
 
 for _game in GAMES.values():
     TASKS.add(_game.name, ArcadeTask(_game))
@@ -20,3 +21,18 @@ for _place, _pair in enumerate(PAIRS):
         TASKS.add(_name, drawn_digits(_name, (2 * _place, 2 * _place + 1)))
 TASKS.add("gaussians", Gaussians())
 TASKS.add("sklearn-digits", sklearn_digits())
+
+
+def task_table() -> str:
+    """Return a Markdown table of all registered tasks."""
+    rows = (f"| `{name}` | {TASKS.get(name).summary} |" for name in TASKS.names())
+    return "\n".join(("| task | what is to be learned |", "|---|---|", *rows))
+
+
+def parameter_table(name: str) -> str:
+    """Return a Markdown table of the parameters of a task."""
+    parameters = kind_named(name).parameters
+    if parameters is None:
+        return f"What `{name}` takes, its environment decides."
+    rows = (f"| `{one.name}` | {one.default!r} | {one.form} | {one.meaning} |" for one in parameters)
+    return "\n".join(("| parameter | default | may be | meaning |", "|---|---|---|---|", *rows))

@@ -81,7 +81,9 @@ def _bare_kind(name: str) -> TaskKind:
 
 def kind_of(found: Any, name: str | None = None) -> TaskKind:
     """What `found` is as a task: itself, or the task that an environment's class makes."""
-    if isinstance(found, type) and issubclass(found, _env_class()):
+    import gymnasium
+
+    if isinstance(found, type) and issubclass(found, gymnasium.Env):
         from perdure.tasks.gymnasium import GymnasiumTask
 
         return GymnasiumTask.of_class(name or found.__name__, found)
@@ -167,9 +169,3 @@ def _unknown(name: str, known: list[str]) -> PerdureError:
         f"embedded: {', '.join(TASKS.names())}; for any other Gymnasium id name who registers it (module:Id-v0), for a "
         "task of your own its import path (module:name)",
     )
-
-
-def _env_class() -> Any:
-    import gymnasium
-
-    return gymnasium.Env

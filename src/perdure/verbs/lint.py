@@ -31,8 +31,8 @@ def lint(
 
     `kind` is one of the 2019 types, whose rules then apply; without it the header's `scenario_type` decides.
     """
+    from perdure.scenario.document import read_source
     from perdure.scenario.lint import lint as linted
-    from perdure.scenario.sources import source
     from perdure.scenario.syllabus import Syllabus
 
     settings = settings or Settings()
@@ -46,7 +46,7 @@ def lint(
     given = os.fspath(syllabus)
     if given.endswith(".toml"):
         raise ScenarioError("a protocol, and no syllabus", "perdure.lint_protocol looks at each of its own", file=given)
-    text, place = (given, "syllabus") if given.lstrip().startswith("{") else source(given)
+    text, place = (given, "syllabus") if given.lstrip().startswith("{") else read_source(given)
     return linted(text, kind=kind, metrics=asked, place=place, variants=variants)
 
 

@@ -34,7 +34,8 @@ from perdure.reports.thinned import thin_lifetime, thinned
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import key_text
 from perdure.simulate import IdealLearner, experts, lifetime, write_log
-from perdure.stats.estimate import Flagged, flags_in
+from perdure.stats.estimate import flags_in
+from perdure.stats.model import Flagged
 from perdure.stats.scored import GroupedSurvey
 
 Tell = Callable[..., GroupedSurvey]

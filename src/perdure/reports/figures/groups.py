@@ -79,7 +79,7 @@ def metrics(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
                 {
                     "metric": name,
                     "threshold": metric.threshold,
-                    "margin": max((estimate.decision.margin for estimate in estimates), default=0.0),
+                    "margin": max((estimate.margin for estimate in estimates), default=0.0),
                     "higher": metric.better == "higher",
                     "scale": metric.scale,
                     "bar": metric.bar,
@@ -376,7 +376,7 @@ def power(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
             if estimate.mean is None or not estimate.sd or estimate.bar.threshold is None:
                 continue
             effect = _effect(estimate, estimate.bar.threshold, estimate.mean, estimate.sd)
-            tails = estimate.decision.tails  # of the test that decides, at the level of its interval
+            tails = estimate.tails  # of the test that decides, at the level of its interval
             alpha = (1 - estimate.level) / 2 if tails == "one" else 1 - estimate.level
             reached = [power_of(count, effect, alpha, tails) for count in lifetimes]
             now = power_of(estimate.n, effect, alpha, tails)
@@ -419,8 +419,8 @@ def draw_power(data: Mapping[str, Any], canvas: Canvas) -> Figure:
 
 def _effect(estimate: Estimate, threshold: float, mean: float, sd: float) -> float:
     """Return the distance of the mean from the threshold minus its margin, in standard deviations."""
-    bar = threshold - estimate.bar.sign * estimate.decision.margin
-    if estimate.decision.scale == "log" and bar > 0:
+    bar = threshold - estimate.bar.sign * estimate.margin
+    if estimate.scale == "log" and bar > 0:
         return abs(float(np.log(mean) - np.log(bar))) / sd
     return abs(mean - bar) / sd
 
@@ -480,4 +480,4 @@ def _names(data: GroupedSurvey) -> list[str]:
 
 def _estimate(group: Group, name: str) -> Estimate:
     """Return the estimate of a metric; an empty one if the group has none."""
-    return group.estimates.get(name) or Estimate(name, group.group, 0, group.n)
+    return group.estimates.get(name) or Estimate(metric=name, group=group.group, n=0, missing=group.n)

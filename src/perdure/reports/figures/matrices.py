@@ -51,7 +51,8 @@ from perdure.reports.svg import (
     wrap_text,
 )
 from perdure.reports.thinned import thinned
-from perdure.stats.estimate import Flagged, flags_in
+from perdure.stats.estimate import flags_in
+from perdure.stats.model import Flagged
 from perdure.stats.scored import GroupedSurvey
 from perdure.words import number
 

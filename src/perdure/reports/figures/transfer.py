@@ -17,7 +17,7 @@ from perdure.reports.figures.declare import NothingToDraw, View, averaged_lives,
 from perdure.reports.figures.heatmap import counts_differ, heatmap
 from perdure.reports.palette import GOOD, POOR, mixed
 from perdure.reports.svg import Canvas, Figure, text, wrap_text
-from perdure.stats.estimate import Flagged
+from perdure.stats.model import Flagged
 from perdure.stats.scored import GroupedSurvey
 
 __all__ = ["TransferMatrix", "departures", "draw_transfer", "transfer", "transfer_matrices"]

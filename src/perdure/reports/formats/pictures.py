@@ -18,8 +18,7 @@ from perdure.reports.figures.metric_values import recovery_metrics
 from perdure.reports.figures.transfer import draw_transfer, transfer_matrices
 from perdure.reports.thinned import thinned
 from perdure.stats.answer import keeping
-from perdure.stats.estimate import Flagged
-from perdure.stats.model import Group
+from perdure.stats.model import Flagged, Group
 from perdure.stats.scored import GroupedSurvey
 from perdure.words import plural
 

@@ -18,7 +18,7 @@ Check = Callable[[Plan, RunFolder, Sequence[Job]], None]
 
 ENGINES: Mapping[str, str] = {
     "local": "perdure.runner.engines.local:run_locally",
-    "ray": "perdure.runner.engines.ray:live_on_ray",
+    "ray": "perdure.runner.engines.ray:run_on_ray",
     "batched": "perdure.batched.engine:live_batched",
 }
 """Where each engine's function is; loaded when it is chosen, since an engine may need an extra."""

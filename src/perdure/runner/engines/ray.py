@@ -1,17 +1,22 @@
-"""Living on a cluster: each job in a Ray actor on some machine, whose records come home as its blocks end.
+"""Run lifetimes on a Ray cluster: each job in an actor, whose records are sent to this run folder as blocks end.
 
-No drive needs to be shared. What the run folder here shows is what counts: a life is done when all of it has
-arrived and its ledger agrees; one whose machine was lost goes on elsewhere, from the last state that arrived.
+No drive needs to be shared. A lifetime is done when all its files have arrived here and its ledger agrees. If its
+machine is lost, it continues on another one from the last state that arrived.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import queue
+import threading
 import time
+import traceback
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -19,23 +24,31 @@ from msgspec import Struct
 from perdure import files
 from perdure.cluster import ONE_THREAD, code_for, guests, joined
 from perdure.errors import LogError, PerdureError, ProtocolError
-from perdure.runner.engines.shipping import Inbox, believed, luggage
+from perdure.log.write.manifest import write_object
+from perdure.runner.engines.local import run_in_workers
+from perdure.runner.engines.shipping import Inbox, Outbox, Piece, believed, luggage, unpack
 from perdure.runner.engines.work import Event, Failures, Work
-from perdure.runner.plan import Job
+from perdure.runner.folder import RunFolder
+from perdure.runner.plan import Job, Plan
 from perdure.runner.protocol import Resources
 
-__all__ = ["live_on_ray"]
+__all__ = ["Host", "run_on_ray"]
 
 _TRIES = 6  # in which a life gets no block further
 _BACK_OFF_S = (1, 2, 4, 8, 15)
 _LOOK_EVERY_S = 0.5
 _PATIENCE_S = 1.5  # of a question to a host that has nothing to say
 _STOP_PATIENCE_S = 2.0
-_AHEAD = 4  # lives that wait for room, so that a cluster that grows by demand sees it
+_AHEAD = 4  # lifetimes that wait for room, so that a cluster that grows by demand sees it
+_PIECES = 4  # in one answer of a host
+_ANSWER_EVERY_S = 0.3
+
+_SentEvent = tuple[str, int, str | None, tuple[str, ...]]
+"""An event in an answer of a host: its kind, the number of experiences done, why, and notes."""
 
 
-def live_on_ray(jobs: Sequence[Job], work: Work) -> dict[str, str]:
-    """Live all `jobs` on the cluster; what failed, by id, and why. The records are those of a local run."""
+def run_on_ray(jobs: Sequence[Job], work: Work) -> dict[str, str]:
+    """Run `jobs` on the cluster; return why jobs failed, by id. The records are the same as those of a local run."""
     with joined(work.address, "running on a cluster") as ray:
         protocol = work.folder.protocol()
         needs = protocol.resources
@@ -63,13 +76,13 @@ def _wanted(needs: Resources) -> dict[str, float]:
 
 
 def _room(there: Mapping[str, float], needs: Resources) -> int:
-    """How many lives fit into these resources; those that ask for nothing, one for each core."""
+    """Return how many lifetimes fit into these resources; without any needs, one for each core."""
     wanted = {name: much for name, much in _wanted(needs).items() if much} or {"CPU": 1.0}
     return int(min(there.get(name, 0.0) / much for name, much in wanted.items()))
 
 
 def _check_room(ray: Any, needs: Resources, work: Work) -> None:
-    """Say it where no machine has room for a life: a cluster may grow, one that was started here will not."""
+    """Report that no machine has room for a lifetime; raise if the cluster was started here, since it cannot grow."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if any(_room(node, needs) for node in nodes):
         return
@@ -85,18 +98,18 @@ def _check_room(ray: Any, needs: Resources, work: Work) -> None:
 
 
 class _Out(Struct):
-    """A life on some machine."""
+    """A lifetime on a machine of the cluster."""
 
     job: Job
     actor: Any
     slot: int
     inbox: Inbox
     blocks: int
-    """How many were kept when it set out."""
+    """Number of blocks saved when it was sent."""
     machine: str | None = None
     done: int = 0
     ending: tuple[Any, ...] | None = None
-    """How it ended, as its machine says."""
+    """How it ended, as reported by its machine."""
 
 
 class _Fleet(Struct):
@@ -114,7 +127,7 @@ class _Fleet(Struct):
     not_before: dict[str, float] = {}
 
     def send(self) -> None:
-        """Send off as many lives as there is room for."""
+        """Send as many lifetimes as there is room for."""
         if not self.waiting:
             return
         most = self.work.workers or _room(self.ray.cluster_resources(), self.needs) + _AHEAD
@@ -137,12 +150,12 @@ class _Fleet(Struct):
         kept = self.work.folder.states(job).latest()
         blocks = 0 if kept is None else kept[0].blocks
         actor = self.actor.remote()
-        answer = actor.begin.remote(self.code, "perdure.runner.engines.host:Host", given, os.getcwd(), ONE_THREAD)
+        answer = actor.begin.remote(self.code, "perdure.runner.engines.ray:Host", given, os.getcwd(), ONE_THREAD)
         self.out[answer] = _Out(job, actor, slot, Inbox(self.work.folder, job), blocks)
 
     def listen(self) -> None:
         if not self.out:
-            time.sleep(0.1)  # all that is left waits to be tried again
+            time.sleep(0.1)  # all lifetimes left are waiting to be tried again
             return
         self.ray.wait(list(self.out), num_returns=1, timeout=_LOOK_EVERY_S)
         ready, _ = self.ray.wait(list(self.out), num_returns=len(self.out), timeout=0)
@@ -150,7 +163,7 @@ class _Fleet(Struct):
             one = self.out.pop(answer)
             try:
                 said = self.ray.get(answer)
-            except self.ray.exceptions.RayTaskError as problem:  # our own code, or what it stands on, is not in order
+            except self.ray.exceptions.RayTaskError as problem:  # Perdure's code or a dependency fails there
                 self.end(one)
                 self.fail(one, f"its machine could not run it: {_last_line(problem)}", str(problem))
             except self.ray.exceptions.RayError as problem:
@@ -160,7 +173,7 @@ class _Fleet(Struct):
                 self.hear(one, said)
 
     def hear(self, one: _Out, said: Any) -> None:
-        """Take what a machine sent, and ask it again."""
+        """Store what a machine sent, and poll it again."""
         if isinstance(said, str):
             one.machine = said
             self.work.tell(Event("begun", one.job.id, one.slot))
@@ -203,19 +216,19 @@ class _Fleet(Struct):
         self.out[one.actor.call.remote("hear", _PATIENCE_S)] = one
 
     def arrived(self, one: _Out, notes: tuple[str, ...]) -> None:
-        """A life is done if the folder here shows it."""
+        """Verify a lifetime that is reported as done."""
         try:
             believed(self.work.folder, one.job)
         except LogError as problem:
             self.work.folder.start_again(one.job)
             self.lost(one, str(problem))
             return
-        self.work.folder.states(one.job).forget()  # what a machine that was killed sent last may have stayed
+        self.work.folder.states(one.job).forget()  # a machine that was killed may have sent some late
         self.failures.note_progress(one.job, one.done)
         self.work.tell(Event("done", one.job.id, one.slot, one.done, notes=notes))
 
     def lost(self, one: _Out, why: str) -> None:
-        """A machine is gone: its life goes on elsewhere, later each time, unless it never gets any further."""
+        """Send a lifetime whose machine was lost to another one, after a pause; fail if it never gets any further."""
         job = one.job
         kept = self.work.folder.states(job).latest()
         further = kept is not None and kept[0].blocks > one.blocks
@@ -228,15 +241,14 @@ class _Fleet(Struct):
         self.not_before[job.id] = time.monotonic() + _BACK_OFF_S[min(tries, len(_BACK_OFF_S)) - 1]
         self.waiting.append(job)
 
-    def fail(self, one: _Out, why: str, traceback: str | None = None) -> None:
-        """A life failed; where all do, the rest is not begun."""
-        if traceback is not None:
-            self.work.folder.note_failure(one.job, traceback)
+    def fail(self, one: _Out, why: str, trace: str | None = None) -> None:
+        if trace is not None:
+            self.work.folder.note_failure(one.job, trace)
         if not self.failures.add(one.job, why, one.done, one.slot, left=len(self.waiting)):
             self.waiting.clear()
 
     def left(self, one: _Out, *, stop: bool = False) -> Any:
-        """Let a machine be left clean, once it is done, or what it does is stopped: what to wait for."""
+        """Ask an actor to remove its folder, after stopping it if `stop`; return the answer to wait for."""
         if stop:
             one.actor.call.remote("stop")
         return one.actor.leave.remote()
@@ -246,7 +258,7 @@ class _Fleet(Struct):
             self.ray.kill(one.actor)
 
     def stop(self) -> None:
-        """End what still lives: asked first, so that machines are left clean, then forced."""
+        """Stop all actors; ask first, so that they remove their folders."""
         left = list(self.out.values())
         with suppress(Exception):
             asked = [self.left(one, stop=True) for one in left if one.machine]
@@ -255,6 +267,68 @@ class _Fleet(Struct):
         for one in left:
             self.end(one)
         self.out.clear()
+
+
+class Host:
+    """Runs one job on a machine of the cluster, in a worker process and a temporary folder; the driver polls it."""
+
+    def __init__(
+        self,
+        root: Path,
+        document: Mapping[str, Any],
+        identity: str,
+        luggage: Mapping[str, bytes],
+        paths: Sequence[str],
+        accept_changed_learner: bool,
+    ) -> None:
+        self._events: queue.SimpleQueue[_SentEvent] = queue.SimpleQueue()
+        self._asked = 0.0
+        self._stop = threading.Event()
+        folder = RunFolder(root / "run")
+        (folder.path / ".run").mkdir(parents=True)
+        write_object(folder.path / "protocol.json", document)
+        unpack(luggage, folder.path)
+        job = Plan(folder.protocol()).job(identity)
+        self._outbox = Outbox(folder, job)
+        self._pieces: Iterator[Piece] = iter(())
+        places = [root / "code", *(Path(one) for one in paths if os.path.isdir(one))]
+        work = Work(
+            folder, self._tell, 1, places, accept_changed_learner=accept_changed_learner, stopped=self._stop.is_set
+        )
+        self._thread = threading.Thread(target=self._live, args=(job, work), daemon=True)
+        self._thread.start()
+
+    def hear(self, patience_s: float) -> tuple[list[_SentEvent], list[Piece], bool]:
+        """Return the events since the last call, the next pieces of new files, and whether that is all."""
+        time.sleep(max(0.0, self._asked + _ANSWER_EVERY_S - time.monotonic()))
+        end = time.monotonic() + patience_s
+        while True:
+            lives = self._thread.is_alive()
+            pieces = list(islice(self._pieces, _PIECES))
+            if not pieces and (self._outbox.has_news() or not lives):
+                self._pieces = self._outbox.pieces(over=not lives)
+                pieces = list(islice(self._pieces, _PIECES))
+            # The end of a lifetime is reported once all its files were sent.
+            events = [] if pieces and not lives else [self._events.get_nowait() for _ in range(self._events.qsize())]
+            over = not lives and not pieces
+            if events or pieces or over or time.monotonic() > end:
+                self._asked = time.monotonic()
+                return events, pieces, over
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Stop the lifetime."""
+        self._stop.set()
+        self._thread.join(3.5)
+
+    def _tell(self, event: Event) -> None:
+        self._events.put((event.kind, event.done, event.why, event.notes))
+
+    def _live(self, job: Job, work: Work) -> None:
+        try:
+            run_in_workers([job], work)
+        except BaseException:
+            self._events.put(("failed", 0, f"its host failed: {traceback.format_exc().strip()}", ()))
 
 
 def _first_line(problem: BaseException) -> str:

@@ -1,21 +1,27 @@
-"""The structure rules of the four syllabus types of 2019 (S003 §3)."""
+"""The rules that `lint` applies: the structure of the four syllabus types of 2019, and advice for any scenario."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
 from perdure.scenario.distributions import is_drawn
 from perdure.scenario.parameters import parameter_key
 from perdure.scenario.problems import Level
+from perdure.scenario.sites import confounded
 from perdure.scenario.syllabus import Syllabus
 
-__all__ = ["KINDS", "KIND_RULES", "Finding"]
+__all__ = ["KINDS", "KIND_RULES", "Finding", "advice"]
+
+_SHORTEST_SMOOTHED = 15
+"""A block of n is smoothed over n div 5 experiences, and not at all if that is below 3."""
+_SHORTEST_TERMINAL = 10
 
 
 class Finding(Struct, frozen=True):
-    """A problem that concerns a block (None: the whole), before its place in the file is looked up."""
+    """A problem of a block (None: of the whole), before its place in the file is looked up."""
 
     level: Level
     block: int | None
@@ -95,7 +101,7 @@ def _maintenance_tests(syllabus: Syllabus) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 block,
-                f"after learning {name!r} there is no test of {_listed(missing)}",
+                f"after learning {name!r} there is no test of {_quoted(missing)}",
                 "subtype A tests after each task all those learned so far",
             )
 
@@ -109,7 +115,7 @@ def _transfer_tests(syllabus: Syllabus) -> Iterator[Finding]:
             yield Finding(
                 "error",
                 block,
-                f"after learning {name!r}, before the next task, there is no test of {_listed(missing)}",
+                f"after learning {name!r}, before the next task, there is no test of {_quoted(missing)}",
                 "a transfer matrix needs every other task tested after each learned one",
             )
 
@@ -154,17 +160,17 @@ KIND_RULES: Mapping[str, tuple[Rule, ...]] = {
     "ANT-C": (*_ADAPTING, _variation_within, _transfer_tests, _order_switched),
 }
 KINDS = tuple(KIND_RULES)
-"""The syllabus types of 2019 (S003 §3), whose structure rules `lint` knows."""
+"""The syllabus types of 2019, whose structure rules `lint` knows."""
 
 
 def _names(syllabus: Syllabus) -> list[str]:
-    """The task of each block, without its variant."""
+    """Return the task of each block, without its variant."""
     by_label = {task.label: task.name for task in syllabus.scenario.tasks}
     return [by_label[block.task] for block in syllabus.scenario.blocks]
 
 
 def _stretches(syllabus: Syllabus) -> Iterator[tuple[str, int, set[str]]]:
-    """Each stretch of learning one task: its name, its last learning block, the tasks tested until the next one."""
+    """Yield each stretch of learning one task: its name, its last learning block, the tasks tested until the next."""
     current: tuple[str, int] | None = None
     tested: set[str] = set()
     for index, (name, block) in enumerate(zip(_names(syllabus), syllabus.scenario.blocks, strict=True)):
@@ -180,5 +186,125 @@ def _stretches(syllabus: Syllabus) -> Iterator[tuple[str, int, set[str]]]:
         yield *current, tested
 
 
-def _listed(names: list[str]) -> str:
+def _quoted(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+# --- advice for any scenario ---------------------------------------------------------------------
+
+
+def advice(syllabus: Syllabus, kind: str | None) -> list[Finding]:
+    """Return all advice for better metrics of a lifetime, each kind once."""
+    return [
+        *_nothing_learned(syllabus),
+        *_first_evaluation(syllabus, kind),
+        *_short_blocks(syllabus),
+        *_without_evaluation_between(syllabus),
+        *_unattributable(syllabus),
+    ]
+
+
+def _nothing_learned(syllabus: Syllabus) -> Iterator[Finding]:
+    if not syllabus.scenario.where("learn"):
+        yield Finding("warning", None, "nothing is learned", "a lifetime needs a train phase; few metrics work without")
+
+
+def _first_evaluation(syllabus: Syllabus, kind: str | None) -> Iterator[Finding]:
+    scenario = syllabus.scenario
+    learning = scenario.where("learn")
+    if not learning:
+        return
+    if str(scenario.info.get("scenario_type", "")).lower() == "ste":  # an expert's evaluations are ignored
+        return
+    if not scenario.where("evaluate"):
+        yield Finding(
+            "advice",
+            None,
+            "nothing is evaluated",
+            "maintenance and transfer are measured in evaluations: add test phases to measure them",
+        )
+        return
+    if kind in KINDS:  # these types refuse it
+        return
+    before = {block.task for block in scenario.blocks[: learning[0]]}
+    missing = [task.label for task in scenario.tasks if task.label not in before]
+    if missing:
+        yield Finding(
+            "advice",
+            learning[0],
+            f"{_listed(missing)} not evaluated before the first learning block",
+            'forward transfer needs it: evaluate all tasks in a phase "0.test"',
+        )
+
+
+def _short_blocks(syllabus: Syllabus) -> Iterator[Finding]:
+    scenario = syllabus.scenario
+    lengths = [(index, scenario.blocks[index].length) for index in scenario.where("learn")]
+    tiny = [index for index, length in lengths if length is not None and length < _SHORTEST_TERMINAL]
+    short = [
+        index for index, length in lengths if length is not None and _SHORTEST_TERMINAL <= length < _SHORTEST_SMOOTHED
+    ]
+    if tiny:
+        yield Finding(
+            "warning",
+            tiny[0],
+            f"{_blocks(tiny, 'learning block')} under {_SHORTEST_TERMINAL} experiences",
+            "its terminal performance is a single value, and it is not smoothed; make it longer",
+        )
+    if short:
+        yield Finding(
+            "advice",
+            short[0],
+            f"{_blocks(short, 'learning block')} under {_SHORTEST_SMOOTHED} experiences",
+            "too short to be smoothed; make it longer",
+        )
+
+
+def _without_evaluation_between(syllabus: Syllabus) -> Iterator[Finding]:
+    blocks = syllabus.scenario.blocks
+    if not syllabus.scenario.where("evaluate"):
+        return
+    later = [
+        index
+        for index in range(1, len(blocks))
+        if blocks[index].mode == blocks[index - 1].mode == "learn" and blocks[index].subtype == "wake"
+    ]
+    if later:
+        first = later[0]
+        yield Finding(
+            "advice",
+            first,
+            f"{_blocks(later, 'learning block')} right after another, with no evaluation between "
+            f"(first: {blocks[first - 1].task}, then {blocks[first].task})",
+            "evaluate after each learning block; otherwise their effects cannot be told apart",
+        )
+
+
+def _unattributable(syllabus: Syllabus) -> Iterator[Finding]:
+    found = confounded(syllabus.scenario)
+    shown = list(islice(found, 3))
+    if not shown:
+        return
+    count = len(shown) + sum(1 for _ in found)
+    texts = [f"{_tasks(syllabus, case.learned)} before block {case.after} ({case.task})" for case in shown]
+    yield Finding(
+        "advice",
+        shown[0].after,
+        f"several tasks are learned between two evaluations of one, {count} times: {'; '.join(texts)}"
+        + ("; …" if count > len(shown) else ""),
+        "transfer cannot be attributed there; evaluate every task after each learning block",
+    )
+
+
+def _tasks(syllabus: Syllabus, blocks: Sequence[int]) -> str:
+    names = [f"{index} ({syllabus.scenario.blocks[index].task})" for index in blocks[:4]]
+    return "blocks " + ", ".join(names) + (", …" if len(blocks) > 4 else "")
+
+
+def _blocks(found: Sequence[int], what: str) -> str:
+    return f"a {what}" if len(found) == 1 else f"{len(found):,} {what}s, the first here,"
+
+
+def _listed(names: Sequence[str]) -> str:
+    text = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"{text} {'is' if len(names) == 1 else 'are'}"

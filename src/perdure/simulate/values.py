@@ -7,22 +7,25 @@ import numpy as np
 from perdure.curves.arrays import Array
 from perdure.curves.experts import Experts
 from perdure.curves.model import Prep
-from perdure.metrics import METRICS
+from perdure.metrics.efficiency import relative_performance, sample_efficiency
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
+from perdure.metrics.maintenance import performance_maintenance
+from perdure.metrics.transfer import backward_transfer, forward_transfer
 from perdure.scenario.model import Scenario
 from perdure.simulate.learner import CEILING, IdealLearner, performance
 from perdure.simulate.lifetimes import as_lifetimes, experts
 
 __all__ = ["metric_values", "truth"]
 
-_NAMES = (
-    "performance_maintenance",
-    "forward_transfer",
-    "backward_transfer",
-    "relative_performance",
-    "sample_efficiency",
+_METRICS = (
+    performance_maintenance,
+    forward_transfer,
+    backward_transfer,
+    relative_performance,
+    sample_efficiency,
 )
+_NAMES = tuple(metric.name for metric in _METRICS)
 
 
 def metric_values(
@@ -59,9 +62,11 @@ def truth(
     thresholds.
     """
     found = metric_values(learner.without_noise(), scenario, lives, np.random.default_rng(seed), expert)
-    return {
-        name: float(np.exp(np.log(values).mean()) if METRICS.get(name).scale == "log" else values.mean())
-        if len(values)
-        else np.nan
-        for name, values in found.items()
-    }
+    means: dict[str, float] = {}
+    for metric in _METRICS:
+        values = found[metric.name]
+        if not len(values):
+            means[metric.name] = np.nan
+        else:
+            means[metric.name] = float(np.exp(np.log(values).mean()) if metric.scale == "log" else values.mean())
+    return means
