@@ -126,7 +126,8 @@ def _plan(made: Plan) -> Iterator[str]:
         effect = "1 standard deviation" if made.k == 1 else f"{made.k:g} standard deviations"
         yield _line(
             f"An effect of {effect} needs {plural(made.rule, 'lifetime')} by the rule, {exact} (α = {made.alpha:g}, "
-            f"β = {made.beta:g}); the power of {plural(made.lifetimes, 'lifetime')} is {100 * made.power:.0f} %.",
+            f"β = {made.beta:g}); the power of {plural(made.power_at.lifetimes, 'lifetime')} is "
+            f"{100 * made.power_at.power:.0f} %.",
             strong=True,
         )
     table = _frame(made.table())

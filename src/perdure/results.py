@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from perdure.lazy import pl
 
 __all__ = ["CHECKSUM", "Shown", "Tabular", "checksum_of", "sealed"]
@@ -49,8 +51,8 @@ class Tabular(Shown):
         return True
 
     def as_json(self) -> dict[str, Any]:
-        """Return the whole result as one JSON object."""
-        raise NotImplementedError
+        """Return the whole result as one JSON object: its fields, and those of the records in it."""
+        return dict(msgspec.to_builtins(self))
 
     def table(self) -> pl.DataFrame:
         """Return the result as a Polars data frame."""

@@ -7,10 +7,10 @@ from typing import Any
 
 from perdure.scenario.compose import compose, single
 from perdure.scenario.lint import lint
-from perdure.scenario.problems import Problem
+from perdure.scenario.problems import SyllabusProblem
 
 
-def life(*phases: tuple[str, str, int]) -> list[Problem]:
+def life(*phases: tuple[str, str, int]) -> list[SyllabusProblem]:
     instructions: list[dict[str, Any]] = []
     for phase, tasks, count in phases:
         number, _, subtype = phase.partition("/")
@@ -19,7 +19,7 @@ def life(*phases: tuple[str, str, int]) -> list[Problem]:
     return list(lint(json.dumps({"instructions": instructions})).problems)
 
 
-def whats(problems: list[Problem], level: str = "advice") -> list[str]:
+def whats(problems: list[SyllabusProblem], level: str = "advice") -> list[str]:
     return [problem.what for problem in problems if problem.level == level]
 
 

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from perdure.scenario.grammar import LONGEST, MOST_BLOCKS
-from perdure.scenario.problems import Problem
+from perdure.scenario.problems import SyllabusProblem
 from perdure.scenario.syllabus import parse_syllabus
 
 TRAIN, TEST = {"$phase": "1.train"}, {"$phase": "1.test"}
 PONG, BREAKOUT = {"$episode": "Pong"}, {"$episode": "Breakout"}
 
 
-def problems(*instructions: Any, level: str = "error", **header: Any) -> list[Problem]:
+def problems(*instructions: Any, level: str = "error", **header: Any) -> list[SyllabusProblem]:
     text = json.dumps({**header, "instructions": instructions})
     return [problem for problem in parse_syllabus(text)[1] if problem.level == level]
 
 
-def only(found: list[Problem]) -> Problem:
+def only(found: list[SyllabusProblem]) -> SyllabusProblem:
     assert len(found) == 1, [str(problem) for problem in found]
     return found[0]
 

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 from perdure.scenario.model import Block, Scenario, Task
-from perdure.scenario.problems import Problem
+from perdure.scenario.problems import SyllabusProblem
 from perdure.scenario.syllabus import parse_syllabus
 from perdure.scenario.variants import under
 
 
-def read(*episodes: dict[str, Any], **header: Any) -> tuple[list[str], tuple[Problem, ...]]:
+def read(*episodes: dict[str, Any], **header: Any) -> tuple[list[str], tuple[SyllabusProblem, ...]]:
     instructions = [{"$phase": "1.train"}, *episodes]
     syllabus, problems = parse_syllabus(json.dumps({**header, "instructions": instructions}))
     return [block.task for block in syllabus.scenario.blocks], problems

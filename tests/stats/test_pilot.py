@@ -8,6 +8,7 @@ import statistics
 
 import numpy as np
 import pytest
+from msgspec import to_builtins
 from tests.stats.lives import altered, beside_experts, lives, normal
 
 from perdure.errors import PerdureError
@@ -139,13 +140,12 @@ def test_a_paper_s_preset_is_planned_for_its_one_tailed_test_without_a_margin() 
 def test_experts_of_a_pilot_add_their_part_and_more_of_them_help() -> None:
     pilot = crossing(11, 5)
     few, many = (pilot_metrics(pilot, BESIDE, 11, detect={RP: 1.5}, each=each)[RP] for each in (5, 20))
-    assert few.beside is not None
-    assert (few.beside.each, few.beside.tasks) == (5, 2)
     assert few.dial is not None
+    assert (few.experts, few.dial.tasks) == (5, 2)
     assert few.dial.needed[few.dial.experts.index(20)] == many.upper
     assert many.upper is not None
     assert few.upper is None or few.upper > many.upper
-    json.dumps(few.as_json(), allow_nan=False)
+    json.dumps(to_builtins(few), allow_nan=False)
 
 
 def test_one_expert_says_nothing_of_others() -> None:
@@ -181,8 +181,8 @@ def test_one_set_of_experts_for_both_learners_costs_nothing() -> None:
     ours, theirs = crossing(8, 5, 1), crossing(8, 5, 2)
     shared = pilot_metrics(ours, BESIDE, 11, other=theirs, question="unpaired", detect={RP: 2.0})[RP]
     own = pilot_metrics(ours, BESIDE, 11, question="unpaired", detect={RP: 2.0})[RP]
-    assert shared.beside is None
-    assert own.beside is not None
+    assert shared.experts is None
+    assert own.experts == 5
 
 
 def test_the_spread_seen_is_the_sample_s_and_of_two_learners_its_pooled_variance() -> None:

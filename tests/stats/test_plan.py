@@ -12,8 +12,8 @@ from perdure.errors import PerdureError
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime
 from perdure.stats.pace import seconds_per_experience
-from perdure.stats.plan import Cost, make_plan
-from perdure.stats.power import Beside
+from perdure.stats.plan import cost_of, make_plan
+from perdure.stats.power import ExpertSample
 
 
 def test_the_plan_of_the_paper() -> None:
@@ -24,7 +24,7 @@ def test_the_plan_of_the_paper() -> None:
 
 
 def test_a_given_number_of_lifetimes_is_asked_what_it_can_see() -> None:
-    assert make_plan(lifetimes=5).lifetimes == 5
+    assert make_plan(lifetimes=5).power_at.lifetimes == 5
     with pytest.raises(PerdureError, match="no spread"):
         make_plan(lifetimes=1)
 
@@ -32,7 +32,7 @@ def test_a_given_number_of_lifetimes_is_asked_what_it_can_see() -> None:
 def test_the_curve_reaches_beyond_what_is_needed() -> None:
     for k in (0.2, 1.0, 4.0):
         made = make_plan(k)
-        counts = [count for count, _ in made.curve]
+        counts = [at.lifetimes for at in made.curve]
         assert counts == sorted(set(counts))
         assert counts[0] == 2
         assert counts[-1] > (made.exact or 0)
@@ -48,21 +48,22 @@ def test_two_learners_need_more_and_most_where_one_metric_of_five_differs() -> N
 
 
 def test_experts_beside_are_a_second_dial() -> None:
-    made = make_plan(beside=Beside(5, 3, 1.0))
+    made = make_plan(beside=ExpertSample(5, 3, 1.0))
     assert made.dial is not None
     assert made.exact == made.dial.needed[made.dial.experts.index(5)]
-    assert make_plan(beside=Beside(3, 3, 1.0)).exact is None
+    assert make_plan(beside=ExpertSample(3, 3, 1.0)).exact is None
     json.dumps(made.as_json(), allow_nan=False)
     with pytest.raises(PerdureError, match="give positive numbers for both"):
-        make_plan(beside=Beside(5, 3, 0.0))
+        make_plan(beside=ExpertSample(5, 3, 0.0))
 
 
 def test_machines_share_the_work_but_not_one_life() -> None:
-    cost = Cost(11, 3, 11_000, 900, 0.5, machines=4, longest=1_000)
+    lives, experts = [1_000] * 11, [300] * 3
+    cost = cost_of(lives, experts, 0.5, machines=4)
     assert (cost.experiences, cost.seconds, cost.wall_seconds) == (11_900, 5_950.0, 1_487.5)
-    assert replace(cost, machines=100).wall_seconds == 500.0
-    assert replace(cost, machines=1).wall_seconds == cost.seconds
-    assert Cost(1, 0, 10, 0, None, machines=1, longest=10).wall_seconds is None
+    assert cost_of(lives, experts, 0.5, 100).wall_seconds == 500.0
+    assert cost_of(lives, experts, 0.5, 1).wall_seconds == cost.seconds
+    assert cost_of([10], [], None).wall_seconds is None
 
 
 def test_seconds_per_experience_come_from_timestamps() -> None:
@@ -77,4 +78,4 @@ def test_seconds_per_experience_come_from_timestamps() -> None:
 def test_a_plan_is_never_for_fewer_than_the_two_lifetimes_that_a_spread_needs() -> None:
     made = make_plan(5.0)
     assert made.rule == 1
-    assert made.lifetimes == 2
+    assert made.power_at.lifetimes == 2

@@ -10,7 +10,7 @@ import pytest
 from perdure.errors import PerdureError
 from perdure.sample_size import lifetimes_by_rule
 from perdure.stats.dial import dial
-from perdure.stats.power import Beside, Question, lifetimes_exact, needed, power, redrawn_power
+from perdure.stats.power import ExpertSample, Question, lifetimes_exact, needed, power, redrawn_power
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_predicted_power_beside_experts_is_what_groups_show(each: int, spread: f
     many = rng.normal(size=200_000)
     for lifetimes in (11, 30):
         found = redrawn_power([many], 1.0, lifetimes, rng, experts=[(spread / 3, each)] * 3)
-        assert found == pytest.approx(power(lifetimes, 1, beside=Beside(each, 3, spread)), abs=0.025)
+        assert found == pytest.approx(power(lifetimes, 1, beside=ExpertSample(each, 3, spread)), abs=0.025)
 
 
 def test_more_lifetimes_do_not_help_where_experts_are_few() -> None:
-    made = dial(1.0, 0.05, 0.1, Beside(5, 3, 1.0))
+    made = dial(1.0, 0.05, 0.1, ExpertSample(5, 3, 1.0))
     assert made.experts == (3, 5, 10, 20)
     for at, wanted in enumerate(made.needed):
         column = [row[at] for row in made.power]
@@ -97,11 +97,11 @@ def test_more_lifetimes_do_not_help_where_experts_are_few() -> None:
         assert (wanted is None) == (made.ceiling[at] < 0.9)
     assert made.needed[0] is None
     assert all(a <= b for row in made.power for a, b in itertools.pairwise(row))
-    assert power(1000, 5.0, beside=Beside(2, 3, 0.1)) == 0.0  # fewer than three decide nothing
+    assert power(1000, 5.0, beside=ExpertSample(2, 3, 0.1)) == 0.0  # fewer than three decide nothing
 
 
 def test_experts_that_hardly_differ_cost_nothing() -> None:
-    assert lifetimes_exact(1, beside=Beside(5, 3, 1e-6)) == lifetimes_exact(1) == 13
+    assert lifetimes_exact(1, beside=ExpertSample(5, 3, 1e-6)) == lifetimes_exact(1) == 13
 
 
 def test_the_test_errs_as_often_as_it_says_where_there_is_no_effect() -> None:
@@ -159,4 +159,4 @@ def test_the_search_finds_the_first_number_that_reaches(first: int) -> None:
 def test_power_is_a_probability_however_large_the_effect(lifetimes: int, k: float) -> None:
     one, two = power(lifetimes, k, 0.05, "one"), power(lifetimes, k, 0.05, "two")
     assert 0.05 - 1e-6 <= two <= one + 1e-9 <= 1 + 1e-9
-    assert 0 <= power(lifetimes, k, beside=Beside(3, 2, 1.0)) <= 1 + 1e-9
+    assert 0 <= power(lifetimes, k, beside=ExpertSample(3, 2, 1.0)) <= 1 + 1e-9

@@ -36,12 +36,12 @@ def test_noisier_kinds_of_lives_need_more(name: str) -> None:
 
 def test_the_number_is_that_of_the_same_effect_in_standard_deviations() -> None:
     sd = PRIORS["forward_transfer"].lives[0]
-    found = perdure.plan(detect={"forward_transfer": 1.2}).prior["forward_transfer"]
+    found = perdure.plan(detect={"forward_transfer": 1.2}).metrics["forward_transfer"]
     assert found.plain == lifetimes_exact(math.log(1.2) / sd)
 
 
 def test_pairs_are_planned_by_how_differences_differ() -> None:
-    found = perdure.plan(detect={"PM": 5}, compare="paired").prior["performance_maintenance"]
+    found = perdure.plan(detect={"PM": 5}, compare="paired").metrics["performance_maintenance"]
     assert (found.sd, found.sd_upper) == PRIORS["performance_maintenance"].pairs
     assert found.against is None
 

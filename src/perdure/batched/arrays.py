@@ -1,8 +1,8 @@
-"""What is lived, on disk: a folder for each chunk of lives, with a file of records per block and the learners' state.
+"""Chunks of lifetimes on disk: a folder for each, with a file of records per block and the learners' state.
 
-chunk.json      who is in it, of which protocol, how large it is, on what it is lived
-block-003.npz   a row per life and a column per experience, for each measure; which lives have come to nothing, and why
-state.npz       the learners after the last block, bit for bit; a run that was cut off goes on from here
+chunk.json      its lifetimes, protocol, size and device
+block-003.npz   a row per lifetime and a column per experience, for each measure; which lifetimes have failed
+state.npz       the learners after the last block, bit for bit; an interrupted run continues from here
 """
 
 from __future__ import annotations
@@ -14,38 +14,33 @@ import shutil
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from perdure import files
 from perdure.errors import LogError
 
-__all__ = ["Chunk", "Facts", "chunks_in"]
+__all__ = ["Chunk", "ChunkFacts", "chunks_in"]
 
 _FACTS, _STATE = "chunk.json", "state.npz"
 
 
-class Facts(Struct, frozen=True):
-    """What is known of a chunk before it is lived."""
+class ChunkFacts(Struct, frozen=True):
+    """The facts of a chunk that are known before it runs."""
 
     protocol: str
     """Its digest."""
     jobs: tuple[str, ...]
     blocks: int
     size: int
-    """Lives at once on each device, those that fill it up included: with another size, last bits may differ."""
+    """Lifetimes at once on each device, padding included: with another size, last bits may differ."""
     devices: int
     device: str
     versions: Mapping[str, str]
     learner_digest: str | None = None
-    """Digest of the learner's code. Not part of what the chunk is called: a changed learner finds it again."""
-
-    def as_json(self) -> dict[str, Any]:
-        """For its file."""
-        return {**asdict(self), "jobs": list(self.jobs), "versions": dict(self.versions)}
+    """Digest of the learner's code. It is not part of the folder's name: a changed learner finds its chunk again."""
 
 
 class Chunk(Struct, frozen=True):
@@ -54,9 +49,9 @@ class Chunk(Struct, frozen=True):
     folder: Path
 
     @classmethod
-    def begun(cls, into: Path, facts: Facts) -> Chunk:
-        """The folder of a chunk, made or found again."""
-        named = {key: value for key, value in facts.as_json().items() if key != "learner_digest"}
+    def begun(cls, into: Path, facts: ChunkFacts) -> Chunk:
+        """Make or find the folder of a chunk."""
+        named = {key: value for key, value in msgspec.to_builtins(facts).items() if key != "learner_digest"}
         digest = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
         chunk = cls(into / f"chunk-{digest}")
         chunk.folder.mkdir(parents=True, exist_ok=True)
@@ -64,24 +59,23 @@ class Chunk(Struct, frozen=True):
             chunk.state_facts(facts)
         return chunk
 
-    def state_facts(self, facts: Facts) -> None:
-        """Write what is known of the chunk."""
-        files.write(self.folder / _FACTS, json.dumps(facts.as_json(), indent=1).encode())
+    def state_facts(self, facts: ChunkFacts) -> None:
+        """Write the facts of the chunk."""
+        files.write(self.folder / _FACTS, msgspec.json.encode(facts))
 
     @property
-    def facts(self) -> Facts:
-        """Who is in it."""
+    def facts(self) -> ChunkFacts:
+        """The facts in its file."""
         try:
-            content = json.loads(files.read_bytes(self.folder / _FACTS))
-            return Facts(**{**content, "jobs": tuple(content["jobs"])})
-        except (OSError, ValueError, KeyError, TypeError) as problem:
+            return msgspec.json.decode(files.read_bytes(self.folder / _FACTS), type=ChunkFacts)
+        except (OSError, ValueError) as problem:  # msgspec's errors are ValueErrors
             raise LogError(
                 f"not a chunk of lifetimes: {problem}", "move it elsewhere, and run again", file=self.folder
             ) from problem
 
     @property
     def lived(self) -> int:
-        """How many blocks were lived, from the first on."""
+        """The number of blocks that have run."""
         at = 0
         while self._block(at).exists():
             at += 1
@@ -89,17 +83,18 @@ class Chunk(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all blocks were lived."""
+        """Whether all blocks have run."""
         return self.lived == self.facts.blocks
 
     def keep(self, at: int, records: Mapping[str, np.ndarray], leaves: Iterable[np.ndarray] | None) -> None:
         """Write a block's records, and then the state after it, if it is given."""
         _write(self._block(at), records)
         if leaves is not None:
-            _write(self.folder / _STATE, {"blocks": np.array(at + 1)} | _numbered(leaves))
+            numbered = {f"leaf-{number:04d}": leaf for number, leaf in enumerate(leaves)}
+            _write(self.folder / _STATE, {"blocks": np.array(at + 1), **numbered})
 
     def state(self) -> tuple[int, list[np.ndarray]] | None:
-        """The last state that was kept, and after how many blocks; None where there is none to go on from."""
+        """Return the last saved state and the number of blocks before it; None if there is none."""
         if not (self.folder / _STATE).exists():
             return None
         try:
@@ -112,16 +107,16 @@ class Chunk(Struct, frozen=True):
         return blocks, [found[name] for name in sorted(found)]
 
     def back_to(self, blocks: int) -> None:
-        """Forget the records of blocks after so many: they are lived again."""
+        """Remove the records of all but the first `blocks` blocks: the others run again."""
         for at in range(self.lived - 1, blocks - 1, -1):
             self._block(at).unlink()
 
     def records(self, at: int) -> dict[str, np.ndarray]:
-        """The records of a block."""
+        """Return the records of a block."""
         return _read(self._block(at))
 
     def forget_state(self) -> None:
-        """What is lived to its end needs no state."""
+        """Remove the state, which a finished chunk does not need."""
         (self.folder / _STATE).unlink(missing_ok=True)
 
     def remove(self) -> None:
@@ -133,16 +128,12 @@ class Chunk(Struct, frozen=True):
 
 
 def chunks_in(folder: Path) -> list[Chunk]:
-    """The chunks below a folder."""
+    """Return the chunks in a folder."""
     return [Chunk(one.parent) for one in sorted(folder.glob(f"chunk-*/{_FACTS}"))]
 
 
-def _numbered(leaves: Iterable[np.ndarray]) -> dict[str, np.ndarray]:
-    return {f"leaf-{at:04d}": leaf for at, leaf in enumerate(leaves)}
-
-
 def _write(file: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Readers see the whole file or none of it."""
+    """Write a file atomically: readers see the whole file or none of it."""
     held = io.BytesIO()
     np.savez(held, allow_pickle=False, **arrays)
     files.write(file, held.getbuffer())

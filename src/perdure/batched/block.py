@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from perdure.batched.learners.interface import Answer, Learner, Learnt, Transition, chosen
+from perdure.batched.learners.interface import BatchedLearner, BatchedTransition, LabelledBatch, Learnt, chosen
 from perdure.batched.tasks.chance import under
-from perdure.batched.tasks.together import Together
+from perdure.batched.tasks.family import FamilySwitch
 
 __all__ = ["Spec", "begin_lives", "block_of", "fingerprints", "unsound"]
 
@@ -53,12 +53,14 @@ class _Moment(NamedTuple):
     records: dict[str, Any]
 
 
-def begin_lives(learner: Learner) -> Callable[[Any], Learnt]:
+def begin_lives(learner: BatchedLearner) -> Callable[[Any], Learnt]:
     """Makes learners that have not learned anything, from their keys."""
     return jax.vmap(learner.init)
 
 
-def block_of(learner: Learner, tasks: Together, longest: int, limit: int, learning: bool) -> Callable[..., Any]:
+def block_of(
+    learner: BatchedLearner, tasks: FamilySwitch, longest: int, limit: int, learning: bool
+) -> Callable[..., Any]:
     """The program of a block: `(learnt, spec) -> (learnt, records)`, or, of an evaluation, `-> records`.
 
     Records have `longest` columns; those beyond a block's length mean nothing.
@@ -117,7 +119,15 @@ def unsound(tree: Any) -> Any:
 
 
 def _episodes(
-    learner: Learner, tasks: Together, longest: int, learnt: Any, spec: Spec, until: Any, moment: Any, *, limit: int
+    learner: BatchedLearner,
+    tasks: FamilySwitch,
+    longest: int,
+    learnt: Any,
+    spec: Spec,
+    until: Any,
+    moment: Any,
+    *,
+    limit: int,
 ) -> tuple[Any, Any, Any]:
     """All lives through their episodes up to `until`; without a `moment` from the beginning of the block.
 
@@ -144,7 +154,14 @@ def _episodes(
 
 
 def _begun(
-    learner: Learner, tasks: Together, longest: int, learning: bool, learnt: Any, spec: Spec, _: Any, chance: Any
+    learner: BatchedLearner,
+    tasks: FamilySwitch,
+    longest: int,
+    learning: bool,
+    learnt: Any,
+    spec: Spec,
+    _: Any,
+    chance: Any,
 ) -> _Moment:
     state, observation = tasks.reset(spec.which, _episode_key(chance, 0), spec.params[0])
     records = {"reward": jnp.zeros(longest), "steps": jnp.zeros(longest, int)}
@@ -156,8 +173,8 @@ def _begun(
 
 
 def _step(
-    learner: Learner,
-    tasks: Together,
+    learner: BatchedLearner,
+    tasks: FamilySwitch,
     limit: int,
     learning: bool,
     now: _Moment,
@@ -180,7 +197,7 @@ def _step(
     over = terminated | truncated | (now.steps + 1 >= limit)
     held = now.held
     if learning:
-        step = Transition(now.observation, action, reward, seen, terminated)
+        step = BatchedTransition(now.observation, action, reward, seen, terminated)
         learnt, held = learner.learn(learnt, held, step, spec.task, on, under(key, 1))
         held = chosen(over, learner.core.held(learnt.weights), held)
     total = now.reward + reward
@@ -218,7 +235,7 @@ def _episode_key(chance: Any, number: Any) -> Any:
 
 
 def _batches(
-    learner: Learner, tasks: Together, longest: int, learnt: Any, spec: Spec, until: Any, moment: Any
+    learner: BatchedLearner, tasks: FamilySwitch, longest: int, learnt: Any, spec: Spec, until: Any, moment: Any
 ) -> tuple[Any, Any, Any]:
     """All lives through their batches up to `until`; `moment` is how far each has come, and its records.
 
@@ -243,8 +260,8 @@ def _batches(
 
 
 def _answered(
-    learner: Learner,
-    tasks: Together,
+    learner: BatchedLearner,
+    tasks: FamilySwitch,
     learning: bool,
     learnt: Any,
     records: Any,
@@ -266,7 +283,7 @@ def _answered(
     records = jnp.where((jnp.arange(records.shape[0]) == number) & on, right, records)
     if learning:
         held = learner.core.held(weights)
-        learnt, _ = learner.learn(learnt, held, Answer(inputs, labels), spec.task, on, under(key, 1))
+        learnt, _ = learner.learn(learnt, held, LabelledBatch(inputs, labels), spec.task, on, under(key, 1))
     return learnt, records
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perdure.batched.arrays import Chunk, Facts
+from perdure.batched.arrays import Chunk, ChunkFacts
 from perdure.batched.block import begin_lives, block_of, fingerprints, unsound
 from perdure.batched.devices import compiled
 from perdure.batched.program import Program, is_learned
@@ -90,14 +90,14 @@ def _lived(
     size: int,
     tell: Told,
     notes: Sequence[str],
-    take_up: Callable[[Path, Facts], Chunk],
+    take_up: Callable[[Path, ChunkFacts], Chunk],
 ) -> Living:
     devices = jax.devices()
     chunks = []
     with ThreadPoolExecutor(_BESIDE) as pool:
         run = _Run(program, size * len(devices), devices, pool)
         for several in program.chunks(jobs, size * len(devices)):
-            facts = Facts(
+            facts = ChunkFacts(
                 protocol=program.plan.protocol.digest,
                 jobs=tuple(job.id for job in several),
                 blocks=len(several[0].syllabus.scenario.blocks),
@@ -114,7 +114,7 @@ def _lived(
     return Living(tuple(chunks), tuple(notes), run.seconds)
 
 
-def _taken_up(note: Callable[[str], None], accept: bool, into: Path, facts: Facts) -> Chunk:
+def _taken_up(note: Callable[[str], None], accept: bool, into: Path, facts: ChunkFacts) -> Chunk:
     """Return the chunk of these facts. One that was begun with other code is begun again, unless `accept`."""
     chunk, digest = Chunk.begun(into, facts), facts.learner_digest or ""
     before = chunk.facts.learner_digest

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from perdure.batched.block import Spec
 from perdure.batched.learners.find import make_learner
-from perdure.batched.learners.interface import Learner, Setting
+from perdure.batched.learners.interface import BatchedLearner, Setting
 from perdure.batched.tasks.chance import words_of
+from perdure.batched.tasks.family import FamilySwitch
 from perdure.batched.tasks.find import family_of, kind_of
-from perdure.batched.tasks.together import Together
 from perdure.errors import ProtocolError
 from perdure.runner.plan import Job, Plan
 from perdure.scenario.distributions import drawn, is_drawn
@@ -51,9 +51,9 @@ class Program(Struct, frozen=True, dict=True):
         return {task.label: task for job in self._kinds_of_jobs for task in job.syllabus.scenario.tasks}
 
     @cached_property
-    def together(self) -> Together:
+    def together(self) -> FamilySwitch:
         """The families of all tasks."""
-        return Together([family_of(kind, several) for kind, several in self._by_kind.items()])
+        return FamilySwitch([family_of(kind, several) for kind, several in self._by_kind.items()])
 
     @cached_property
     def setting(self) -> Setting:
@@ -63,7 +63,7 @@ class Program(Struct, frozen=True, dict=True):
         return Setting(len(self.tasks), first.observation, first.outputs, first.batch, most)
 
     @cached_property
-    def learner(self) -> Learner:
+    def learner(self) -> BatchedLearner:
         """The learner that the protocol names."""
         protocol = self.plan.protocol
         return make_learner(protocol.learner, protocol.params, self.setting)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from perdure.classic.learnkit.tree import Phase
+from perdure.classic.learnkit.tree import LearnkitPhase
 from perdure.classic.learnkit.writer import phases
 from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Passage
@@ -46,7 +46,7 @@ def blocks_in(rows: Any) -> Any:
     found = table.group_by("block", maintain_order=True).agg(
         pl.first("phase", "class_name", "params"), length=pl.col("task").n_unique()
     )
-    parsed = [Phase.parse(one) for one in found["phase"]]
+    parsed = [LearnkitPhase.parse(one) for one in found["phase"]]
     return _frame(
         found.select(
             "block",

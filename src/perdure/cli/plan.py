@@ -127,8 +127,14 @@ def _draw(made: Plan, file: Path) -> None:
     from perdure.reports.figures.groups import draw_power
 
     effect = f"{made.k:g} sd"
-    lifetimes, reached = zip(*made.curve, strict=True)
-    curve = {"metric": effect, "effect": made.k, "power": reached, "n": made.lifetimes, "now": made.power}
+    lifetimes, reached = zip(*((at.lifetimes, at.power) for at in made.curve), strict=True)
+    curve = {
+        "metric": effect,
+        "effect": made.k,
+        "power": reached,
+        "n": made.power_at.lifetimes,
+        "now": made.power_at.power,
+    }
     panels = [{"group": "", "curves": [curve]}]
     data = {"metrics": [effect], "lifetimes": lifetimes, "panels": panels, "wanted": 1 - made.beta}
     save(draw_power(data, canvas_of("page", f"Power to see {effect} at α = {made.alpha:g}")), file)

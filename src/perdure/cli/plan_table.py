@@ -60,12 +60,12 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
         holm = "never" if made.after_holm is None else str(made.after_holm)
         among = f"{family()} headline metrics that differs (Holm: α / {family()})"
         lines.append(f"  {holm:>5} if it is the only one of {among}")
-    lines.append(f"{made.lifetimes} lifetimes have power {made.power:.1%}.")
+    lines.append(f"{made.power_at.lifetimes} lifetimes have power {made.power_at.power:.1%}.")
     console.print("\n".join(lines), markup=False)
     if not quiet:
         console.print("\nlifetimes  power", markup=False, style="bright_black")
-        for count, reached in made.curve[:: max(1, len(made.curve) // 12)]:
-            console.print(f"{count:>9}  {_bar(reached)} {reached:>5.1%}", markup=False)
+        for at in made.curve[:: max(1, len(made.curve) // 12)]:
+            console.print(f"{at.lifetimes:>9}  {_bar(at.power)} {at.power:>5.1%}", markup=False)
     if made.dial:
         _show_dial(console, made.dial, 1 - made.beta)
     if not quiet:
@@ -100,7 +100,7 @@ def _show_dial(console: Console, made: Dial, wanted: float, title: str = "") -> 
 def _show_pilot(console: Console, made: Plan) -> None:
     from perdure.cli.tables import widest
 
-    seen_by, power = f"{made.lifetimes} can see", f"power of {made.lifetimes}"
+    seen_by, power = f"{made.power_at.lifetimes} can see", f"power of {made.power_at.lifetimes}"
     layouts: Sequence[list[str]] = (
         ["sd", "upper sd", "to see", "by sd", "by upper sd", "resampled", "needed", power, seen_by],
         ["sd", "upper sd", "to see", "needed", power, seen_by],
@@ -115,7 +115,7 @@ def _show_pilot(console: Console, made: Plan) -> None:
         if one.why:
             console.print(f"{name}: {one.why}", markup=False, style="bright_black")
     if unnamed := [name for name, one in made.metrics.items() if one.detect is None and one.sees is not None]:
-        example = next((name for name in unnamed if made.pilot[name].scale == "log"), unnamed[0])
+        example = next((name for name in unnamed if made.metrics[name].scale == "log"), unnamed[0])
         factor = "=1.2" if made.metrics[example].scale == "log" else "=5"
         console.print(
             f"No effect is given for {', '.join(unnamed)}; give one to get a number: --detect {example}{factor}. "
@@ -161,7 +161,7 @@ def _pilot_table(made: Plan, layout: Sequence[str], seen_by: str, power: str) ->
 def _between(one: PilotMetric) -> str:
     """From the number at the sd as seen to the plan's."""
     if one.detect is None or one.plain is None:
-        return "–" if one.detect is None or one.k is None or one.beside is None else "never"
+        return "–" if one.detect is None or one.k is None or one.experts is None else "never"
     return f"{one.plain} … {one.lifetimes if one.lifetimes is not None else 'never'}"
 
 

@@ -12,14 +12,14 @@ from perdure.scenario.model import Scenario
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["Cell", "cells", "letters", "lifetime_legend", "lifetime_line"]
+__all__ = ["LineCell", "cells", "letters", "lifetime_legend", "lifetime_line"]
 
 _COLOURS = ("blue", "dark_orange", "green", "magenta", "cyan", "red", "yellow", "bright_black")
 _LEARNING = "█"
 _MANY = "░"
 
 
-class Cell(Struct, frozen=True):
+class LineCell(Struct, frozen=True):
     """One column of the drawing: its block and its character."""
 
     block: int
@@ -34,7 +34,7 @@ def letters(scenario: Scenario) -> dict[str, str]:
     }
 
 
-def cells(scenario: Scenario, width: int) -> tuple[Cell, ...]:
+def cells(scenario: Scenario, width: int) -> tuple[LineCell, ...]:
     """Return at most `width` columns: one per block, and learning blocks share the rest by length.
 
     If there are too many blocks, an evaluation of several tasks is one dotted column; if there are still too many,
@@ -43,12 +43,12 @@ def cells(scenario: Scenario, width: int) -> tuple[Cell, ...]:
     blocks = scenario.blocks
     letter = letters(scenario)
     heads = [
-        Cell(index, letter[block.task].upper() if block.mode == "learn" else letter[block.task])
+        LineCell(index, letter[block.task].upper() if block.mode == "learn" else letter[block.task])
         for index, block in enumerate(blocks)
     ]
     if len(heads) > width:
         heads = [
-            Cell(cell.block, _MANY) if block.mode == "evaluate" else cell
+            LineCell(cell.block, _MANY) if block.mode == "evaluate" else cell
             for cell, block in zip(heads, blocks, strict=True)
             if block.mode == "learn" or cell.block == 0 or blocks[cell.block - 1].mode == "learn"
         ]
@@ -56,9 +56,9 @@ def cells(scenario: Scenario, width: int) -> tuple[Cell, ...]:
         heads = [heads[position * len(heads) // width] for position in range(width)]
     lengths = [(blocks[head.block].length or 1) * (blocks[head.block].mode == "learn") for head in heads]
     spare, total = width - len(heads), sum(lengths) or 1
-    drawn: list[Cell] = []
+    drawn: list[LineCell] = []
     for head, length in zip(heads, lengths, strict=True):
-        drawn += [head, *[Cell(head.block, _LEARNING)] * (spare * length // total)]
+        drawn += [head, *[LineCell(head.block, _LEARNING)] * (spare * length // total)]
     return tuple(drawn)
 
 

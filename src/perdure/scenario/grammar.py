@@ -21,7 +21,7 @@ from perdure.scenario.model import LONGEST_NAME, UNSAFE_PATH, Subtype
 from perdure.scenario.parameters import UnfitParameter, parameter_key
 from perdure.scenario.problems import Notes, Steps, of_instruction, shown
 
-__all__ = ["LONGEST", "MOST_BLOCKS", "Episode", "Run", "runs"]
+__all__ = ["LONGEST", "MOST_BLOCKS", "EpisodeSpec", "Run", "runs"]
 
 LONGEST = 10**9
 """The most experiences (or 1000 times as many steps) that one block may have."""
@@ -31,7 +31,7 @@ _PHASE = re.compile(r"(0|[1-9][0-9]{0,8})\.(train|test)")
 _EPISODE_WORDS = ("$episode", "$variant")
 
 
-class Episode(Struct, frozen=True, eq=False):
+class EpisodeSpec(Struct, frozen=True, eq=False):
     """A task with one parameter set, as the file has it; `key` identifies the set. Equal episodes are one object."""
 
     name: str
@@ -45,7 +45,7 @@ class Run(Struct, frozen=True, eq=False):
 
     phase: str
     subtype: Subtype
-    episode: Episode
+    episode: EpisodeSpec
     length: int
     in_steps: bool
     info: Mapping[str, Any]
@@ -80,7 +80,7 @@ class _Reader:
         self._info: Mapping[str, Any] = {}
         self._looping = False
         self._is_full = False
-        self._episodes: dict[tuple[str, str | None, tuple[Any, ...]], Episode] = {}
+        self._episodes: dict[tuple[str, str | None, tuple[Any, ...]], EpisodeSpec] = {}
         self._forms: Mapping[str, Callable[[dict[str, Any], Steps, int, bool], None]] = {
             "$episode": self._read_episode,
             "$info": self._read_info,
@@ -245,7 +245,7 @@ class _Reader:
         place = of_instruction(steps)
         self._append(Run(self._phase, self._subtype, episode, times, in_steps, self._info, place))
 
-    def _episode(self, instruction: dict[str, Any], steps: Steps) -> Episode | None:
+    def _episode(self, instruction: dict[str, Any], steps: Steps) -> EpisodeSpec | None:
         name, variant = instruction["$episode"], None
         params = {key: value for key, value in instruction.items() if not key.startswith("$")}
         unknown = [key for key in instruction if key.startswith("$") and key not in _EPISODE_WORDS]
@@ -261,7 +261,11 @@ class _Reader:
             params = {**(declared.variants.get(variant, {}) if declared else {}), **params}
         try:
             identity = (name.lower(), variant, parameter_key(params))
-            return None if unknown else self._episodes.setdefault(identity, Episode(name, variant, params, identity[2]))
+            return (
+                None
+                if unknown
+                else self._episodes.setdefault(identity, EpisodeSpec(name, variant, params, identity[2]))
+            )
         except UnfitParameter as problem:
             self._error(steps, problem.said, problem.fix)
             return None

@@ -11,7 +11,7 @@ from perdure.errors import UnknownName
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.scenario.model import Scenario
-from perdure.scenario.problems import LEVELS, Problem, where
+from perdure.scenario.problems import LEVELS, SyllabusProblem, where
 from perdure.scenario.rules import KIND_RULES, KINDS, advice
 from perdure.scenario.sites import key_text
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
@@ -55,7 +55,7 @@ class LintReport(Tabular, Struct, frozen=True):
     """The problems of a syllabus and the metrics that it can answer; `facts` is the same as JSON."""
 
     syllabus: Syllabus
-    problems: tuple[Problem, ...]
+    problems: tuple[SyllabusProblem, ...]
     metrics: Mapping[str, Eligibility]
     kind: str | None = None
     tasks: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class LintReport(Tabular, Struct, frozen=True):
     def __len__(self) -> int:
         return len(self.problems)
 
-    def __iter__(self) -> Iterator[Problem]:
+    def __iter__(self) -> Iterator[SyllabusProblem]:
         return iter(self.problems)
 
     def as_json(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def lint(
     everything = [*problems]
     for finding in findings:
         steps = ("instructions",) if finding.block is None else parsed.places[finding.block]
-        everything.append(Problem(finding.level, where(steps), finding.what, finding.fix))
+        everything.append(SyllabusProblem(finding.level, where(steps), finding.what, finding.fix))
     return LintReport(
         parsed,
         tuple(sorted(everything, key=lambda problem: LEVELS.index(problem.level))),

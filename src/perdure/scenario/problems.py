@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-__all__ = ["LEVELS", "Level", "Notes", "Problem", "Steps", "of_instruction", "shown", "where"]
+__all__ = ["LEVELS", "Level", "Notes", "Steps", "SyllabusProblem", "of_instruction", "shown", "where"]
 
 Steps = tuple[str | int, ...]
 """The way from the root of a document to a value: keys and indices."""
@@ -20,7 +20,7 @@ Level = Literal["error", "warning", "advice"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "advice")
 
 
-class Problem(Struct, frozen=True):
+class SyllabusProblem(Struct, frozen=True):
     """A problem with its place and its fix.
 
     An error makes the syllabus unfit to run; a warning is probably a mistake; advice improves the metrics.
@@ -40,14 +40,14 @@ class Notes:
     """The problems found so far, each once even if its instruction is repeated."""
 
     def __init__(self) -> None:
-        self._problems: dict[tuple[Steps, str], Problem] = {}
+        self._problems: dict[tuple[Steps, str], SyllabusProblem] = {}
 
     def __call__(self, level: Level, steps: Steps, what: str, fix: str) -> None:
         """Add a problem of the instruction at `steps`."""
         steps = of_instruction(steps)
-        self._problems.setdefault((steps, what), Problem(level, where(steps), what, fix))
+        self._problems.setdefault((steps, what), SyllabusProblem(level, where(steps), what, fix))
 
-    def problems(self) -> tuple[Problem, ...]:
+    def problems(self) -> tuple[SyllabusProblem, ...]:
         """Return all problems in the order found."""
         return tuple(self._problems.values())
 

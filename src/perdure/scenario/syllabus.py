@@ -25,7 +25,7 @@ from perdure.scenario.document import decode, name_of, read_source
 from perdure.scenario.grammar import Run, runs
 from perdure.scenario.header import Declared, read_header
 from perdure.scenario.model import Block, Scenario, Task
-from perdure.scenario.problems import Notes, Problem, Steps
+from perdure.scenario.problems import Notes, Steps, SyllabusProblem
 from perdure.words import plural
 
 __all__ = ["Syllabus", "parse_syllabus", "read_syllabus", "syllabus_text", "write_syllabus"]
@@ -69,7 +69,7 @@ def read_syllabus(path: str | os.PathLike[str]) -> Syllabus:
     return syllabus
 
 
-def parse_syllabus(text: str | bytes, place: str = "syllabus") -> tuple[Syllabus, tuple[Problem, ...]]:
+def parse_syllabus(text: str | bytes, place: str = "syllabus") -> tuple[Syllabus, tuple[SyllabusProblem, ...]]:
     """Return the syllabus that `text` describes, and every problem of the language in it.
 
     `place` names the source in messages; its last part is the name if the header gives none. Instructions with errors

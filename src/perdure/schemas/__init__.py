@@ -1,6 +1,6 @@
-"""What outputs and inputs look like: a struct for each document, and the JSON Schemas made from them.
+"""JSON Schemas of inputs and outputs, generated from the Structs of protocols and results.
 
-`python scripts/schemas.py` writes them, and a test says when they are not as the structs are.
+`python scripts/schemas.py` writes them, and a test compares them with the Structs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["DOCUMENTS", "document", "schema"]
 DOCUMENTS = {
     "score": "perdure.schemas.score:Scores",
     "compare": "perdure.schemas.compare:Comparisons",
-    "plan": "perdure.schemas.plan:Plan",
+    "plan": "perdure.stats.plan:Plan",
     "protocol": "perdure.runner.document:ProtocolTable",
     "syllabus": "perdure.schemas.syllabus:SYLLABUS",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from textwrap import dedent
 from typing import Annotated, Any, ClassVar
 
@@ -31,13 +32,22 @@ class Part(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a document; descriptions are the docstrings of its parts and the texts below their fields."""
+    """Return the JSON Schema of a document. Docstrings and the texts below fields become its descriptions.
+
+    A document is one that users write, with `FURTHER` and perhaps `NULLS`, or a result, which writes all of its fields.
+    """
     _, found = msgspec.json.schema_components([document], ref_template="#/$defs/{name}")
     for one in _parts(document):
         made = found[one.__name__]
-        made.update(getattr(one, "FURTHER", {}))
-        if not getattr(one, "NULLS", True):
-            made["properties"] = {name: _without_null(part) for name, part in made["properties"].items()}
+        if hasattr(one, "FURTHER") or hasattr(one, "NULLS"):
+            made.update(getattr(one, "FURTHER", {}))
+            if not getattr(one, "NULLS", True):
+                made["properties"] = {name: _without_null(part) for name, part in made["properties"].items()}
+        else:
+            written = [field.name for field in msgspec.structs.fields(one) if field.default is not msgspec.UNSET]
+            made.update(required=written, additionalProperties=False)
+            for described in made["properties"].values():
+                described.pop("default", None)
         made["description"] = " ".join((one.__doc__ or "").split())
         for name, text in _texts(one).items():
             made["properties"][name]["description"] = text
@@ -77,13 +87,16 @@ def _inside(kind: Any) -> Iterator[type[msgspec.Struct]]:
 
 
 def _texts(part: type[msgspec.Struct]) -> dict[str, str]:
-    """Field → the text that stands below it in the source."""
-    (body,) = ast.parse(dedent(inspect.getsource(part))).body
-    assert isinstance(body, ast.ClassDef)
+    """Return the text below each field in the source, for inherited fields as well."""
     found: dict[str, str] = {}
-    for before, after in zip(body.body, body.body[1:], strict=False):
-        match before, after:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
-                found[name] = " ".join(text.split())
+    for one in reversed(part.__mro__):
+        if not (issubclass(one, msgspec.Struct) and one.__struct_fields__) or one is Part:
+            continue
+        (body,) = ast.parse(dedent(inspect.getsource(one))).body
+        assert isinstance(body, ast.ClassDef)
+        for before, after in pairwise(body.body):
+            match before, after:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
+                    found[name] = " ".join(text.split())
     found.pop("FURTHER", None)
     return found

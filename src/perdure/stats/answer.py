@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Alike",
-    "Answer",
-    "Part",
+    "AnswerPart",
+    "LearnerAnswer",
     "Question",
     "alike",
     "answer",
@@ -207,7 +207,7 @@ def _mean(group: Group, metric: str) -> float | None:
 # --- in sentences --------------------------------------------------------------------------------
 
 
-class Part(Struct, frozen=True):
+class AnswerPart(Struct, frozen=True):
     """What the lifetimes of one group say: the verdict, the words that carry it, and the numbers behind them."""
 
     verdict: str | None
@@ -218,15 +218,15 @@ class Part(Struct, frozen=True):
     rest: str
 
 
-class Answer(Struct, frozen=True):
+class LearnerAnswer(Struct, frozen=True):
     """Whether a learner keeps what it learns, group by group, and what else is decided of all its groups."""
 
     learner: str
-    parts: tuple[Part, ...]
+    parts: tuple[AnswerPart, ...]
     further: str
 
     @property
-    def pieces(self) -> tuple[Part, ...]:
+    def pieces(self) -> tuple[AnswerPart, ...]:
         """The parts as they are said one after the other: what leads two of them is said once."""
         said = []
         for at, one in enumerate(self.parts):
@@ -242,7 +242,7 @@ class Answer(Struct, frozen=True):
         return f"{told}." + (f" {self.further}" if self.further else "")
 
 
-def answers(groups: Sequence[Group]) -> tuple[Answer, ...]:
+def answers(groups: Sequence[Group]) -> tuple[LearnerAnswer, ...]:
     """One answer for each learner of which anything is asked, in the order of the groups."""
     by: dict[str, list[Group]] = {}
     for group in groups:
@@ -253,17 +253,17 @@ def answers(groups: Sequence[Group]) -> tuple[Answer, ...]:
         kinds = kinds if len(set(kinds)) == len(kinds) else [group.group for group in own]
         found = [_part(group, kind if len(own) > 1 else "") for group, kind in zip(own, kinds, strict=True)]
         if parts := tuple(one for one in found if one.lead):
-            made.append(Answer(learner, parts, _further(own)))
+            made.append(LearnerAnswer(learner, parts, _further(own)))
     return tuple(made)
 
 
-def _part(group: Group, where: str) -> Part:
+def _part(group: Group, where: str) -> AnswerPart:
     if not group.n and group.left_out:
         none = f": none of {plural(len(group.left_out), 'lifetime')} has reached its end"
-        return Part(None, None, f"{called(group)} cannot be judged yet", where, none)
+        return AnswerPart(None, None, f"{called(group)} cannot be judged yet", where, none)
     one = keeping(group)
     lead, rest = in_parts(group)
-    return Part(one.verdict if one else None, one.word if one else None, lead, where, rest)
+    return AnswerPart(one.verdict if one else None, one.word if one else None, lead, where, rest)
 
 
 def _further(groups: Sequence[Group]) -> str:
@@ -300,7 +300,7 @@ class Alike(Struct, frozen=True):
     learners: tuple[str, ...]
 
 
-def alike(found: Sequence[Answer]) -> tuple[Alike, ...]:
+def alike(found: Sequence[LearnerAnswer]) -> tuple[Alike, ...]:
     """Many answers in a few lines: what is said, and of whom; a learner that fared differently stands twice."""
     said: dict[tuple[str | None, str | None], list[str]] = {}
     for one in found:

@@ -20,7 +20,7 @@ from perdure.metrics.engine.score import Score
 from perdure.scenario.model import Task
 from perdure.settings.presets import FRAMEWORK_2019
 
-__all__ = ["CAPABILITIES", "Answer", "Capability", "SyllabusScore", "capabilities"]
+__all__ = ["CAPABILITIES", "Capability", "CapabilityAnswer", "SyllabusScore", "capabilities"]
 
 CAPABILITIES: Mapping[str, str] = {
     CONTINUAL: "copes with changes within one task",
@@ -43,7 +43,7 @@ class SyllabusScore(Struct, frozen=True):
     values: Mapping[str, float]
 
 
-class Answer(Struct, frozen=True):
+class CapabilityAnswer(Struct, frozen=True):
     """A question, the metric that answers it, and its mean over the syllabi that have a value."""
 
     question: str
@@ -62,7 +62,7 @@ class Capability(Struct, frozen=True):
     why: str | None
     """The reason where there is no score."""
     syllabi: tuple[SyllabusScore, ...] = ()
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[CapabilityAnswer, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The capability as one JSON object."""
@@ -110,7 +110,7 @@ def _capability(learner: str, name: str, scores: Sequence[Score]) -> Capability:
     for metric, question in _questions(name):
         values = [one.values[metric] for one in made if metric in one.values]
         if values:
-            answers.append(Answer(question, metric, fmean(values), len(values)))
+            answers.append(CapabilityAnswer(question, metric, fmean(values), len(values)))
     known = [one.score for one in made if one.score is not None]
     reason = None if known else "a score is a mean of ratios to experts, and there are none"
     return Capability(learner, name, fmean(known) if known else None, reason, made, tuple(answers))

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from perdure.errors import PerdureError
 from perdure.gather.model import SCHEMA
@@ -37,10 +37,6 @@ class Correlation(Struct, frozen=True):
     """Two-sided."""
     p_holm: float | None = None
     why: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The correlation as one JSON object."""
-        return {name: getattr(self, name) for name in self.__struct_fields__}
 
 
 class Correlations(Tabular, Struct, frozen=True):
@@ -71,7 +67,7 @@ class Correlations(Tabular, Struct, frozen=True):
             "definitions": DEFINITIONS,
             "preset": self.preset,
             "n": self.n,
-            "correlations": [one.as_json() for one in self.pairs],
+            "correlations": to_builtins(self.pairs),
             "left_out": [{"path": path, "why": why} for path, why in self.left_out],
         }
 
@@ -79,7 +75,7 @@ class Correlations(Tabular, Struct, frozen=True):
         """One row per pair."""
         kinds = {"first": pl.String(), "second": pl.String(), "n": pl.Int64(), "rho": pl.Float64(), "p": pl.Float64()}
         schema = {**kinds, "p_holm": pl.Float64(), "why": pl.String()}
-        return pl.DataFrame([one.as_json() for one in self.pairs], schema=schema)
+        return pl.DataFrame(to_builtins(self.pairs), schema=schema)
 
 
 def spearman_p(rho: float, n: int) -> float:

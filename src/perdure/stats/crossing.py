@@ -17,8 +17,10 @@ from perdure.stats.model import Array
 
 __all__ = ["FEW_EXPERTS", "TOO_FEW_EXPERTS", "Crossing", "Sharing", "apart", "crossed", "one_set"]
 
-TOO_FEW_EXPERTS, FEW_EXPERTS = 3, 5
-"""Per task: below the first nothing is decided, below the second it is flagged."""
+TOO_FEW_EXPERTS: int = 3
+"""Experts per task below which nothing is decided."""
+FEW_EXPERTS: int = 5
+"""Experts per task below which a decision is flagged."""
 _CLOSE = 1e-9
 
 Sharing = Literal["shared", "own", "partly", "unknown"]

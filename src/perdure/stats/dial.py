@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
 from perdure.stats.model import Tails
-from perdure.stats.power import Beside, Question, lifetimes_exact, power
+from perdure.stats.power import ExpertSample, Question, lifetimes_exact, power
 
 __all__ = ["Dial", "dial"]
 
@@ -33,26 +31,14 @@ class Dial(Struct, frozen=True):
     needed: tuple[int | None, ...]
     """For each number of experts the lifetimes that reach the wanted power; None where none do."""
 
-    def as_json(self) -> dict[str, Any]:
-        """The dial as one JSON object."""
-        return {
-            "tasks": self.tasks,
-            "spread": self.spread,
-            "lives": list(self.lives),
-            "experts": list(self.experts),
-            "power": [list(row) for row in self.power],
-            "ceiling": list(self.ceiling),
-            "needed": list(self.needed),
-        }
-
 
 def dial(
-    k: float, alpha: float, beta: float, beside: Beside, tails: Tails = "two", question: Question = "threshold"
+    k: float, alpha: float, beta: float, beside: ExpertSample, tails: Tails = "two", question: Question = "threshold"
 ) -> Dial:
     """The power to see `k` sd with experts that differ as those `beside` do, among them as many as these are."""
     columns = [replace(beside, each=each) for each in sorted({*_EXPERTS, beside.each})]
 
-    def reached(lifetimes: int, column: Beside) -> float:
+    def reached(lifetimes: int, column: ExpertSample) -> float:
         return power(lifetimes, k, alpha, tails, question=question, beside=column)
 
     return Dial(

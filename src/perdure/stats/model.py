@@ -8,10 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct, field, to_builtins
+from msgspec import UNSET, Struct, UnsetType, field, to_builtins
 
+from perdure import __version__
+from perdure.gather.model import SCHEMA
 from perdure.lazy import pl
 from perdure.metrics.engine.metric import AveragedAs, Bar
+from perdure.metrics.engine.score import DEFINITIONS
 from perdure.results import Tabular
 from perdure.settings.presets import STANDARD
 from perdure.words import plural
@@ -20,6 +23,7 @@ __all__ = [
     "LEVEL",
     "Array",
     "Decision",
+    "Document",
     "Estimate",
     "Flagged",
     "Group",
@@ -188,6 +192,21 @@ class Estimate(Decision, frozen=True, kw_only=True):
             "why": self.why,
             "flags": to_builtins(self.flags),
         }
+
+
+class Document(Tabular, Struct, frozen=True, kw_only=True):
+    """A result that is a JSON file by itself."""
+
+    perdure: str = __version__
+    """The version that wrote it."""
+    schema: int = SCHEMA
+    """The form of this JSON."""
+    definitions: int = DEFINITIONS
+    """The edition of the definitions that the values follow."""
+    settings: Mapping[str, Any] | UnsetType = UNSET
+    """Every setting by its name, as `score.schema.json` describes them."""
+    settings_from: Mapping[str, str] | UnsetType = UNSET
+    """Every setting to where its value came from."""
 
 
 class Group(Tabular, Struct, frozen=True):

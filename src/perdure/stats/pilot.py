@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -25,7 +24,7 @@ from perdure.stats.dial import Dial, dial
 from perdure.stats.interval import constant
 from perdure.stats.model import Array, Tails
 from perdure.stats.pairing import pair
-from perdure.stats.power import Beside, Question, lifetimes_exact, needed, power, redrawn_power, smallest_seen
+from perdure.stats.power import ExpertSample, Question, lifetimes_exact, needed, power, redrawn_power, smallest_seen
 
 __all__ = ["PilotMetric", "check_effect", "pilot_metrics", "spread_bound", "tails_of"]
 
@@ -64,19 +63,11 @@ class PilotMetric(Struct, frozen=True):
     """At the number of lifetimes that was asked about, with the sd as seen and at its bound."""
     sees: float | None = None
     """The effect that so many would see, at the upper bound, in the unit of `detect`."""
-    beside: Beside | None = None
-    """The experts that are counted on, at the upper bound of both spreads."""
+    experts: int | None = None
+    """Experts per task that are counted on."""
     dial: Dial | None = None
+    """Power by lifetimes (rows) and experts per task (columns)."""
     why: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The metric as one JSON object."""
-        found = {name: getattr(self, name) for name in self.__struct_fields__ if name not in ("metric", "beside")}
-        return {
-            **found,
-            "experts": self.beside.each if self.beside else None,
-            "dial": self.dial.as_json() if self.dial else None,
-        }
 
 
 class _Seen(Struct, frozen=True):
@@ -230,18 +221,23 @@ class _Ask(Struct, frozen=True):
         if spreads:
             by_experts = spread_bound(sum(table.shape[1] - 1.0 for one in seen.experts for table in one.tables))
             typical = math.sqrt(sum(one**2 for one in spreads) / len(spreads))
-            plain_beside = Beside(self.each, tasks, typical / seen.sd)
-            upper_beside = Beside(self.each, tasks, by_experts * typical / upper)
-        made = replace(made, sd_upper=upper, beside=upper_beside, sees=self._sees(upper, upper_beside, logs=logs))
+            plain_beside = ExpertSample(self.each, tasks, typical / seen.sd)
+            upper_beside = ExpertSample(self.each, tasks, by_experts * typical / upper)
+        made = replace(
+            made,
+            sd_upper=upper,
+            experts=self.each if spreads else None,
+            sees=self._sees(upper, upper_beside, logs=logs),
+        )
         if wanted is None:
             return made
         check_effect(made.metric, wanted, logs=logs)
         effect = math.log(wanted) if logs else wanted
 
-        def reached(count: int, sd: float, beside: Beside | None) -> float:
+        def reached(count: int, sd: float, beside: ExpertSample | None) -> float:
             return power(count, effect / sd, self.alpha, self.tails, question=self.question, beside=beside)
 
-        def count_at(sd: float, beside: Beside | None) -> int | None:
+        def count_at(sd: float, beside: ExpertSample | None) -> int | None:
             k = effect / sd
             return lifetimes_exact(k, self.alpha, self.beta, self.tails, question=self.question, beside=beside)
 
@@ -279,7 +275,7 @@ class _Ask(Struct, frozen=True):
             else dial(effect / upper, self.alpha, self.beta, upper_beside, self.tails, self.question),
         )
 
-    def _sees(self, sd: float, beside: Beside | None, *, logs: bool) -> float | None:
+    def _sees(self, sd: float, beside: ExpertSample | None, *, logs: bool) -> float | None:
         """The effect that the lifetimes asked about see with the power wanted, to three digits."""
         found = smallest_seen(self.lifetimes, self.alpha, self.beta, self.tails, question=self.question, beside=beside)
         if found is None:

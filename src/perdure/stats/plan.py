@@ -4,94 +4,81 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from perdure.errors import PerdureError
 from perdure.lazy import pl
 from perdure.metrics.engine.presets import headline
-from perdure.results import Tabular
 from perdure.sample_size import lifetimes_by_rule
 from perdure.stats.dial import Dial, dial
-from perdure.stats.model import Tails
+from perdure.stats.model import Document, Tails
 from perdure.stats.pilot import PilotMetric
-from perdure.stats.power import Beside, Question, lifetimes_exact, power
+from perdure.stats.power import ExpertSample, Question, lifetimes_exact, power
 
-__all__ = ["Cost", "Plan", "family", "make_plan"]
+__all__ = ["Cost", "Plan", "PowerAt", "cost_of", "family", "make_plan"]
 
 
 class Cost(Struct, frozen=True):
-    """What the planned lifetimes and their experts come to."""
+    """The cost of the planned lifetimes and their experts."""
 
     lives: int
     experts: int
     life_experiences: int
     expert_experiences: int
+    experiences: int
     seconds_per_experience: float | None
-    """From the pilot's timestamps; None without them."""
+    """From the pilot's timestamps; null without them."""
+    seconds: float | None
+    """The time that one machine needs."""
     machines: int
-    longest: int
-    """Experiences of the longest single life or expert, which no number of machines makes shorter."""
-
-    @property
-    def experiences(self) -> int:
-        """All of them."""
-        return self.life_experiences + self.expert_experiences
-
-    @property
-    def seconds(self) -> float | None:
-        """Of one machine doing everything."""
-        return None if self.seconds_per_experience is None else self.experiences * self.seconds_per_experience
-
-    @property
-    def wall_seconds(self) -> float | None:
-        """Of all machines together."""
-        if self.seconds is None or self.seconds_per_experience is None:
-            return None
-        return max(self.seconds / self.machines, self.longest * self.seconds_per_experience)
-
-    def as_json(self) -> dict[str, Any]:
-        """The cost as one JSON object."""
-        return {
-            "lives": self.lives,
-            "experts": self.experts,
-            "life_experiences": self.life_experiences,
-            "expert_experiences": self.expert_experiences,
-            "experiences": self.experiences,
-            "seconds_per_experience": self.seconds_per_experience,
-            "seconds": self.seconds,
-            "machines": self.machines,
-            "wall_seconds": self.wall_seconds,
-        }
+    wall_seconds: float | None
+    """The time that all machines need together."""
 
 
-class Plan(Tabular, Struct, frozen=True):
-    """How many lifetimes an effect of k standard deviations needs, and what a given number can see."""
+def cost_of(lives: Sequence[int], experts: Sequence[int], pace: float | None, machines: int = 1) -> Cost:
+    """Return the cost of lifetimes and experts of these lengths, at `pace` seconds per experience."""
+    total = sum(lives) + sum(experts)
+    seconds = None if pace is None else total * pace
+    # No number of machines makes the longest lifetime shorter.
+    longest = max([*lives, *experts], default=0)
+    wall = None if seconds is None or pace is None else max(seconds / machines, longest * pace)
+    return Cost(len(lives), len(experts), sum(lives), sum(experts), total, pace, seconds, machines, wall)
+
+
+class PowerAt(Struct, frozen=True):
+    """A number of lifetimes and the power that they reach."""
+
+    lifetimes: int
+    power: float
+
+
+class Plan(Document, frozen=True):
+    """The number of lifetimes that an effect of k standard deviations needs, and the power of a given number."""
 
     question: Question
+    """One learner against a threshold minus its margin, or two learners; numbers are of each."""
     k: float
     alpha: float
     beta: float
     tails: Tails
     rule: int
-    """By the rule of Baker et al. 2023, which takes the sd as known."""
+    """By the rule of Baker et al. 2023, App. D, which assumes a known sd; twice that for unpaired learners."""
     exact: int | None
-    """By the noncentral t, for the test that will decide; None where experts are too few for any number."""
+    """By the noncentral t, for the test that decides; null if experts are too few for any number."""
     after_holm: int | None
-    """Of two learners: where this metric alone differs, so that its p is held against α over the family."""
-    lifetimes: int
-    """Those that `power` is of: the rule's, unless others were asked about."""
-    power: float
-    curve: tuple[tuple[int, float], ...]
-    """Lifetimes and their power."""
+    """For two learners, if one headline metric alone differs."""
+    power_at: PowerAt
+    """The power of the rule's number, or of the number asked about."""
+    curve: tuple[PowerAt, ...]
     dial: Dial | None = None
-    pilot: Mapping[str, PilotMetric] = {}
+    """Power by lifetimes (rows) and experts per task (columns)."""
+    pilot: Mapping[str, PilotMetric] | None = None
     cost: Cost | None = None
     notes: tuple[str, ...] = ()
-    prior: Mapping[str, PilotMetric] = {}
-    """What a pilot would say, from the lives of a study, where there is none."""
+    prior: Mapping[str, PilotMetric] | None = None
+    """Without a pilot, from a study: half of its kinds of lifetimes stayed below `sd`, nine in ten below `sd_upper`."""
 
     def __repr__(self) -> str:
         return f"Plan({self.rule} lifetimes by the rule, {self.exact} exactly, for {self.k:g} sd)"
@@ -99,47 +86,21 @@ class Plan(Tabular, Struct, frozen=True):
     def __len__(self) -> int:
         return len(self.metrics or self.curve)
 
-    def __iter__(self) -> Iterator[tuple[str, PilotMetric] | tuple[int, float]]:
-        """Each row of its table: a metric and what is planned for it, or a number of lifetimes and its power."""
+    def __iter__(self) -> Iterator[tuple[str, PilotMetric] | PowerAt]:
+        """Iterate over the rows of the table: a metric and its plan, or a number of lifetimes and its power."""
         return iter(self.metrics.items()) if self.metrics else iter(self.curve)
 
     @property
     def metrics(self) -> Mapping[str, PilotMetric]:
-        """What is planned metric by metric, from a pilot or for want of one."""
-        return self.pilot or self.prior
+        """The plan of each metric, from a pilot or from a study."""
+        return self.pilot or self.prior or {}
 
     def table(self) -> pl.DataFrame:
-        """One row per metric of the pilot, or of what was asked without one; else the power curve."""
-        if self.metrics:
-            return pl.DataFrame([{"metric": name, **_flat(one.as_json())} for name, one in self.metrics.items()])
-        return pl.DataFrame(self.curve, schema={"lifetimes": pl.Int64(), "power": pl.Float64()}, orient="row")
-
-    def as_json(self) -> dict[str, Any]:
-        """The plan as one JSON object, as `plan.schema.json` describes it."""
-        from perdure import __version__
-
-        return {
-            "perdure": __version__,
-            "question": self.question,
-            "k": self.k,
-            "alpha": self.alpha,
-            "beta": self.beta,
-            "tails": self.tails,
-            "rule": self.rule,
-            "exact": self.exact,
-            "after_holm": self.after_holm,
-            "power_at": {"lifetimes": self.lifetimes, "power": self.power},
-            "curve": [{"lifetimes": count, "power": reached} for count, reached in self.curve],
-            "dial": self.dial.as_json() if self.dial else None,
-            "pilot": {name: one.as_json() for name, one in self.pilot.items()} or None,
-            "prior": {name: one.as_json() for name, one in self.prior.items()} or None,
-            "cost": self.cost.as_json() if self.cost else None,
-            "notes": list(self.notes),
-        }
-
-
-def _flat(facts: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in facts.items() if not isinstance(value, dict | list)}
+        """Return one row per metric of the pilot or the study, without either the power curve."""
+        if not self.metrics:
+            return pl.DataFrame(to_builtins(self.curve), schema={"lifetimes": pl.Int64(), "power": pl.Float64()})
+        rows = ({"metric": name, **to_builtins(one)} for name, one in self.metrics.items())
+        return pl.DataFrame([{name: value for name, value in row.items() if name != "dial"} for row in rows])
 
 
 def family() -> int:
@@ -154,11 +115,8 @@ def make_plan(
     *,
     question: Question = "threshold",
     tails: Tails = "two",
-    beside: Beside | None = None,
+    beside: ExpertSample | None = None,
     lifetimes: int | None = None,
-    pilot: Mapping[str, PilotMetric] | None = None,
-    cost: Cost | None = None,
-    notes: Sequence[str] = (),
 ) -> Plan:
     """The plan for an effect of `k` sd: of lifetimes, of paired learners of differences; of two learners, for each.
 
@@ -175,8 +133,8 @@ def make_plan(
     two = question != "threshold"
     at = lifetimes or max(rule, 2)
 
-    def reached(count: int) -> float:
-        return power(count, k, alpha, tails, question=question, beside=beside)
+    def power_at(count: int) -> PowerAt:
+        return PowerAt(count, power(count, k, alpha, tails, question=question, beside=beside))
 
     return Plan(
         question,
@@ -187,13 +145,9 @@ def make_plan(
         rule,
         exact,
         lifetimes_exact(k, alpha / family(), beta, tails, question=question, beside=beside) if two else None,
-        at,
-        reached(at),
-        tuple((count, reached(count)) for count in _counts(max(exact or 0, at))),
+        power_at(at),
+        tuple(power_at(count) for count in _counts(max(exact or 0, at))),
         dial(k, alpha, beta, beside, tails, question) if beside else None,
-        dict(pilot or {}),
-        cost,
-        tuple(notes),
     )
 
 

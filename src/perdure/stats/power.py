@@ -15,7 +15,7 @@ from perdure.stats.crossing import TOO_FEW_EXPERTS
 from perdure.stats.interval import Part, interval_of
 from perdure.stats.model import Array, Tails
 
-__all__ = ["Beside", "Question", "lifetimes_exact", "needed", "power", "redrawn_power", "smallest_seen"]
+__all__ = ["ExpertSample", "Question", "lifetimes_exact", "needed", "power", "redrawn_power", "smallest_seen"]
 
 Question = Literal["threshold", "paired", "unpaired"]
 """One learner against a threshold less its margin; two whose lifetimes are pairs; two whose are not."""
@@ -24,7 +24,7 @@ _FEWEST: dict[Tails, int] = {"two": 3, "one": 2}  # of two there are values only
 _AT_ONCE = 2_000_000
 
 
-class Beside(Struct, frozen=True):
+class ExpertSample(Struct, frozen=True):
     """The experts beside the lifetimes: `each` of every task, differing by `spread` sd of lifetimes."""
 
     each: int
@@ -44,7 +44,7 @@ def power(
     tails: Tails = "two",
     *,
     question: Question = "threshold",
-    beside: Beside | None = None,
+    beside: ExpertSample | None = None,
 ) -> float:
     """The chance that an effect of `k` sd is decided, by the noncentral t; of two learners each has `lifetimes`.
 
@@ -84,7 +84,7 @@ def lifetimes_exact(
     tails: Tails = "two",
     *,
     question: Question = "threshold",
-    beside: Beside | None = None,
+    beside: ExpertSample | None = None,
 ) -> int | None:
     """The fewest lifetimes, of each learner, with power 1 − β; None where experts are too few for any number."""
     check_rates(k, alpha, beta)
@@ -105,7 +105,7 @@ def smallest_seen(
     tails: Tails = "two",
     *,
     question: Question = "threshold",
-    beside: Beside | None = None,
+    beside: ExpertSample | None = None,
 ) -> float | None:
     """The smallest effect, in sd to three digits, that so many lifetimes see with power 1 − β; None if none is."""
 

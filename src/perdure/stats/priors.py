@@ -20,7 +20,7 @@ from perdure.metrics.transfer import backward_transfer, forward_transfer
 from perdure.stats.crossing import FEW_EXPERTS
 from perdure.stats.dial import dial
 from perdure.stats.pilot import PilotMetric, check_effect
-from perdure.stats.power import Beside, Question, lifetimes_exact, power, smallest_seen
+from perdure.stats.power import ExpertSample, Question, lifetimes_exact, power, smallest_seen
 from perdure.words import listed
 
 __all__ = ["PRIORS", "Prior", "prior_metrics"]
@@ -87,7 +87,7 @@ def _planned(
     effect = math.log(wanted) if logs else wanted
     sds = prior.pairs if question == "paired" else prior.lives
     besides = [
-        None if prior.experts is None else Beside(each, tasks, experts / sd)
+        None if prior.experts is None else ExpertSample(each, tasks, experts / sd)
         for sd, experts in zip(sds, prior.experts or sds, strict=True)
     ]
     counts = [
@@ -116,6 +116,6 @@ def _planned(
         power_plain=powers[0],
         power_upper=powers[1],
         sees=math.exp(away) if logs and away is not None and away < 50 else None if logs else away,
-        beside=besides[1],
+        experts=None if besides[1] is None else each,
         dial=None if besides[1] is None else dial(effect / sds[1], alpha, beta, besides[1], "two", question),
     )

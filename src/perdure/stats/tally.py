@@ -17,10 +17,10 @@ from perdure.stats.decide import decide, is_judged
 from perdure.stats.model import LEVEL, Decision, Group
 from perdure.words import short
 
-__all__ = ["Row", "Tally", "tally_of_groups", "tally_of_systems"]
+__all__ = ["Tally", "TallyRow", "tally_of_groups", "tally_of_systems"]
 
 
-class Row(Struct, frozen=True):
+class TallyRow(Struct, frozen=True):
     """One system: what its lifetimes decide about each metric."""
 
     system: str
@@ -33,7 +33,7 @@ class Tally(Struct, frozen=True):
     """One row per system, one column per headline metric."""
 
     preset: str
-    rows: tuple[Row, ...]
+    rows: tuple[TallyRow, ...]
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -92,10 +92,10 @@ def tally_of_systems(
     systems: Mapping[str, Sequence[Score]], bars: Mapping[str, Bar], level: float = LEVEL
 ) -> Tally | None:
     """Each system's lifetimes against every threshold; None for `standard`, whose p are of more than one question."""
-    rows: list[Row] = []
+    rows: list[TallyRow] = []
     for system, lives in systems.items():
         judged = {name: decide(lives, name, bar, level) for name, bar in bars.items() if is_judged(bar, lives)}
-        rows.append(Row(system, len(lives), _valued(judged)))
+        rows.append(TallyRow(system, len(lives), _valued(judged)))
     first = next((life.preset for lives in systems.values() for life in lives), STANDARD)
     return _tally(first, rows)
 
@@ -107,11 +107,11 @@ def tally_of_groups(groups: Sequence[Group]) -> Tally | None:
     rows = []
     for group in groups:
         judged = {name: one for name, one in group.estimates.items() if one.verdict is not None}
-        rows.append(Row(group.group, group.n, _valued(judged)))
+        rows.append(TallyRow(group.group, group.n, _valued(judged)))
     return _tally(groups[0].preset, rows)
 
 
-def _tally(preset: str, rows: Sequence[Row]) -> Tally | None:
+def _tally(preset: str, rows: Sequence[TallyRow]) -> Tally | None:
     made = Tally(preset, tuple(row for row in rows if row.decisions))
     return made if preset != STANDARD and made.metrics else None
 

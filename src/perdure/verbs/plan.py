@@ -57,7 +57,7 @@ def plan(
     from perdure.stats.crossing import FEW_EXPERTS
     from perdure.stats.pilot import pilot_metrics, tails_of
     from perdure.stats.plan import make_plan
-    from perdure.stats.power import Beside
+    from perdure.stats.power import ExpertSample
 
     settings, each = settings or Settings(), experts_per_task or FEW_EXPERTS
     if compare not in (None, "paired", "unpaired"):
@@ -71,7 +71,7 @@ def plan(
             )
         return _from_priors(detect, alpha, beta, question, each, tasks, lifetimes)
     if pilot is None:
-        beside = Beside(each, tasks, expert_sd) if expert_sd is not None else None
+        beside = ExpertSample(each, tasks, expert_sd) if expert_sd is not None else None
         return make_plan(1.0 if k is None else k, alpha, beta, question=question, beside=beside, lifetimes=lifetimes)
     if k is not None or expert_sd is not None:
         raise PerdureError("a pilot has its own spread and experts", "give the effect with `detect`, not k")
@@ -82,7 +82,7 @@ def plan(
     found = pilot_metrics(
         sides[0],
         _bars(pool, settings.ids),
-        made.lifetimes,
+        made.power_at.lifetimes,
         other=sides[1] if len(sides) > 1 else (),
         question=question,
         alpha=alpha,
@@ -110,16 +110,14 @@ def with_cost(
     from perdure.runner.plan import Plan as Jobs
     from perdure.runner.protocol import read_protocols
     from perdure.stats.pace import pace_of
-    from perdure.stats.plan import Cost
+    from perdure.stats.plan import cost_of
 
     most = max((one.lifetimes or 0 for one in plan.metrics.values()), default=0)
     one = read_protocols(os.fspath(protocol))[0].with_lifetimes(lifetimes or most or plan.exact or plan.rule)
     jobs = Jobs(one.with_experts(one.experts if experts is None else experts))
     lives, beside = [job.experiences for job in jobs.lives], [job.experiences for job in jobs.experts]
-    longest = max([*lives, *beside], default=0)
     pilot = (pilot,) if isinstance(pilot, str | os.PathLike) else pilot
-    cost = Cost(len(lives), len(beside), sum(lives), sum(beside), pace_of(pilot), machines, longest)
-    return replace(plan, cost=cost)
+    return replace(plan, cost=cost_of(lives, beside, pace_of(pilot), machines))
 
 
 def experts_in(path: str | os.PathLike[str]) -> int:
@@ -178,9 +176,11 @@ def _from_priors(
     from perdure.stats.priors import prior_metrics
 
     made = make_plan(1.0, alpha, beta, question=question, lifetimes=lifetimes)
-    found = prior_metrics(detect, made.lifetimes, question=question, alpha=alpha, beta=beta, each=each, tasks=tasks)
+    found = prior_metrics(
+        detect, made.power_at.lifetimes, question=question, alpha=alpha, beta=beta, each=each, tasks=tasks
+    )
     experts = f"Relative to experts, the numbers are for {each} per task; --experts-per-task asks for others."
-    notes = (experts, _WITHOUT_PILOT) if any(one.beside for one in found.values()) else (_WITHOUT_PILOT,)
+    notes = (experts, _WITHOUT_PILOT) if any(one.experts for one in found.values()) else (_WITHOUT_PILOT,)
     return replace(made, prior=found, notes=notes)
 
 

@@ -18,12 +18,12 @@ pytest.importorskip("jax")
 from tests.batched.engine.little import LITTLE, arrays_of, lives, same
 
 from perdure.batched.__main__ import main
-from perdure.batched.arrays import Chunk, Facts, chunks_in
+from perdure.batched.arrays import Chunk, ChunkFacts, chunks_in
 from perdure.batched.live import live
 from perdure.batched.program import Program
 from perdure.errors import LogError
 
-FACTS = Facts("digest", ("life-000",), 3, 8, 1, "cpu: cpu", {"jax": "0"})
+FACTS = ChunkFacts("digest", ("life-000",), 3, 8, 1, "cpu: cpu", {"jax": "0"})
 
 
 def written(folder: Path, document: dict[str, Any]) -> Path:
@@ -93,7 +93,7 @@ def test_a_torn_state_is_not_gone_on_from(tmp_path: Path) -> None:
 
 def test_a_chunk_of_another_size_is_another_chunk(tmp_path: Path) -> None:
     one, again = Chunk.begun(tmp_path, FACTS), Chunk.begun(tmp_path, FACTS)
-    other = Chunk.begun(tmp_path, Facts("digest", ("life-000",), 3, 16, 1, "cpu: cpu", {"jax": "0"}))
+    other = Chunk.begun(tmp_path, ChunkFacts("digest", ("life-000",), 3, 16, 1, "cpu: cpu", {"jax": "0"}))
     assert one.folder == again.folder != other.folder
     assert one.facts == FACTS
     (one.folder / "chunk.json").write_text("{")

@@ -11,7 +11,7 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
 from perdure.batched.learners.find import make_learner  # noqa: E402
-from perdure.batched.learners.interface import Answer, Core, Learner, Learnt, Setting, Transition  # noqa: E402
+from perdure.batched.learners.interface import BatchedLearner, BatchedTransition, Core, LabelledBatch, Learnt, Setting  # noqa: E402
 from perdure.batched.learners.methods import ewc, joint, packnet, replay, reset, separate, shrink_and_perturb, si  # noqa: E402
 from perdure.batched.tasks.chance import uniform  # noqa: E402
 from perdure.learners.batched_names import METHODS  # noqa: E402
@@ -24,7 +24,7 @@ RATE = 0.5
 def core() -> Core:
     """Weights that go towards what they see: a push is the observation less the weights."""
 
-    def push(weights: Any, held: Any, step: Transition) -> tuple[Any, Any]:
+    def push(weights: Any, held: Any, step: BatchedTransition) -> tuple[Any, Any]:
         return {"w": step.observation - weights["w"]}, held
 
     return Core(
@@ -36,12 +36,12 @@ def core() -> Core:
     )
 
 
-def step(place: float | list[float]) -> Transition:
+def step(place: float | list[float]) -> BatchedTransition:
     seen = jnp.broadcast_to(jnp.asarray(place, float), 8)
-    return Transition(seen, 1, 1.0, seen, False)
+    return BatchedTransition(seen, 1, 1.0, seen, False)
 
 
-def learned(learner: Learner, learnt: Learnt, task: int, place: Any, times: int = 8, on: bool = True) -> Learnt:
+def learned(learner: BatchedLearner, learnt: Learnt, task: int, place: Any, times: int = 8, on: bool = True) -> Learnt:
     """A block of learning, with its middle."""
     learnt = learner.begin(learnt, task, KEY)
     for at in range(times):
@@ -62,8 +62,8 @@ def test_naive_goes_by_its_rate_along_the_push() -> None:
     np.testing.assert_allclose(weights(after), weights(first) + RATE * (3.0 - weights(first)), rtol=1e-6)
 
 
-def make_naive() -> Learner:
-    return Learner(core(), ())
+def make_naive() -> BatchedLearner:
+    return BatchedLearner(core(), ())
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
@@ -78,7 +78,7 @@ def test_who_has_nothing_left_to_learn_stays_bit_for_bit_as_it_is(name: str) -> 
 
 
 def test_separate_answers_for_each_task_as_if_there_were_no_other() -> None:
-    learner = Learner(core(), (separate.make(core(), SETTING),))
+    learner = BatchedLearner(core(), (separate.make(core(), SETTING),))
     first = learner.init(KEY)
     one = learned(learner, first, 0, 3.0)
     both = learned(learner, one, 1, -3.0)
@@ -90,7 +90,7 @@ def test_separate_answers_for_each_task_as_if_there_were_no_other() -> None:
 
 @pytest.mark.parametrize("method", [ewc.make(core(), SETTING), si.make(core(), SETTING, strength=20.0)])
 def test_what_an_earlier_task_needed_moves_less(method: Any) -> None:
-    learner = Learner(core(), (method,))
+    learner = BatchedLearner(core(), (method,))
     first = learner.init(KEY)._replace(weights={"w": jnp.ones(8)})
     first = Learnt(first.weights, (method.init(first.weights, KEY),))
     # The first half of the weights is pushed while task 0 is learned, the second half stays where it is.
@@ -103,7 +103,7 @@ def test_what_an_earlier_task_needed_moves_less(method: Any) -> None:
 
 
 def test_a_strong_spring_does_not_overshoot() -> None:
-    learner = Learner(core(), (ewc.make(core(), SETTING, strength=1e9),))
+    learner = BatchedLearner(core(), (ewc.make(core(), SETTING, strength=1e9),))
     one = learned(learner, learner.init(KEY), 0, 4.0)
     two = learned(learner, one, 1, -4.0)
     np.testing.assert_allclose(weights(two), weights(one), atol=1e-4)
@@ -124,7 +124,7 @@ def test_replay_keeps_a_uniform_sample_of_what_it_saw_and_learns_it_again() -> N
     # 150 lives keep each of 40 experiences with a chance of 1/4: 37.5 on average, with a standard deviation of 5.3.
     assert (np.abs(kept - 37.5) < 4.5 * 5.3).all()
     assert abs(kept[:20].sum() - kept[20:].sum()) < 4.5 * 5.3 * np.sqrt(40)
-    learner = Learner(core(), (method,))
+    learner = BatchedLearner(core(), (method,))
     filled = Learnt({"w": jnp.zeros(8)}, (past,))
     after, _ = learner.learn(filled, (), step(0.0), 0, jnp.asarray(True), KEY)
     assert (weights(after) > 0).all()  # the batch alone would leave them at 0
@@ -135,7 +135,7 @@ def test_of_two_examples_that_fall_on_one_place_the_later_stays() -> None:
     method = replay.make(core(), setting, capacity=4, recalled=2)
     assert method.remember is not None
     past = method.init({}, KEY)
-    batch = Answer(jnp.arange(64.0)[:, None], jnp.arange(64))
+    batch = LabelledBatch(jnp.arange(64.0)[:, None], jnp.arange(64))
     past = method.remember(past, batch, jnp.asarray(True), KEY)
     place = np.where(np.arange(64) < 4, np.arange(64), np.floor(np.asarray(uniform(KEY, 64)) * np.arange(1, 65)))
     expected = [np.flatnonzero(place == at).max() for at in range(4)]
@@ -151,7 +151,7 @@ def test_joint_has_room_for_everything() -> None:
 
 
 def test_nothing_learned_later_changes_what_packnet_answers() -> None:
-    learner = Learner(core(), (packnet.make(core(), SETTING),))
+    learner = BatchedLearner(core(), (packnet.make(core(), SETTING),))
     one = learned(learner, learner.init(KEY), 2, [4.0, -3.0, 2.0, -1.0, 0.5, -0.4, 0.3, -0.2])
     answer = np.asarray(learner.used(one, 2)["w"])
     assert (answer != 0).sum() == 4  # half of the weights, the larger ones
@@ -197,7 +197,9 @@ def test_a_core_learns_which_action_is_rewarded(name: str) -> None:
         action = learner.act(learnt.weights, seen, key, True)
         reward = jnp.where(action == 2, 1.0, 0.0)
         held = learner.core.held(learnt.weights)
-        return learner.learn(learnt, held, Transition(seen, action, reward, seen, True), 0, jnp.asarray(True), key)[0]
+        return learner.learn(
+            learnt, held, BatchedTransition(seen, action, reward, seen, True), 0, jnp.asarray(True), key
+        )[0]
 
     learnt = jax.lax.fori_loop(0, 400, once, learner.init(KEY))
     assert int(learner.act(learnt.weights, seen, KEY, False)) == 2
@@ -207,9 +209,9 @@ def test_softmax_learns_to_tell_classes_apart() -> None:
     setting = SETTING._replace(observation=2, outputs=2, batch=16)
     learner = make_learner("batched:softmax", {"hidden": 8}, setting)
 
-    def batch(at: Any) -> Answer:
+    def batch(at: Any) -> LabelledBatch:
         inputs = uniform(jnp.stack([jnp.uint32(4), at.astype(jnp.uint32)]), 32).reshape(16, 2) - 0.5
-        return Answer(inputs, (inputs[:, 0] * inputs[:, 1] > 0).astype(int))
+        return LabelledBatch(inputs, (inputs[:, 0] * inputs[:, 1] > 0).astype(int))
 
     def once(at: Any, learnt: Learnt) -> Learnt:
         return learner.learn(learnt, (), batch(at), 0, jnp.asarray(True), KEY)[0]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.classic.learnkit.tree import Phase
+from perdure.classic.learnkit.tree import LearnkitPhase
 from perdure.files import folder_name
 
 
@@ -27,4 +27,4 @@ def test_different_names_have_different_folders(names: list[str]) -> None:
 
 @pytest.mark.parametrize("text", ["train", "1.sleep", "1.train.2", "-1.train", "1-train", "", "1.5.train", "٣.train"])
 def test_what_is_no_phase_is_not_taken_for_one(text: str) -> None:
-    assert Phase.parse(text) is None
+    assert LearnkitPhase.parse(text) is None

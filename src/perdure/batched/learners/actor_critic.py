@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from perdure.batched.learners import network
-from perdure.batched.learners.interface import Core, Setting, Transition
+from perdure.batched.learners.interface import BatchedTransition, Core, Setting
 from perdure.batched.tasks.chance import uniform
 from perdure.errors import LearnerError
 
@@ -48,7 +48,7 @@ def make(
             return odds.argmax()
         return (odds - jnp.log(-jnp.log(uniform(key, setting.outputs) + 1e-9))).argmax()  # Gumbel's way to draw
 
-    def parts(weights: Any, step: Transition) -> tuple[Any, Any, Any]:
+    def parts(weights: Any, step: BatchedTransition) -> tuple[Any, Any, Any]:
         """How much better it went than thought, and the slopes of what was done and of how open the choice was."""
 
         def done(found: Any) -> Any:
@@ -63,12 +63,12 @@ def make(
         short = step.reward + discount * ahead - both(weights, step.observation)[1]
         return short, jax.grad(done)(weights), jax.grad(openness)(weights)
 
-    def push(weights: Any, held: Any, step: Transition) -> tuple[Any, Any]:
+    def push(weights: Any, held: Any, step: BatchedTransition) -> tuple[Any, Any]:
         short, done, openness = parts(weights, step)
         held = jax.tree.map(lambda old, new: fade * old + new, held, done)
         return jax.tree.map(lambda one, more: short * one + entropy * more, held, openness), held
 
-    def again(weights: Any, step: Transition) -> Any:
+    def again(weights: Any, step: BatchedTransition) -> Any:
         short, done, openness = parts(weights, step)
         return jax.tree.map(lambda one, more: short * one + entropy * more, done, openness)
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from perdure.batched.learners.interface import Learner, Method, Setting
+from perdure.batched.learners.interface import BatchedLearner, Method, Setting
 from perdure.errors import LearnerError, nearest
 from perdure.learners.batched_names import CORES, METHODS, PREFIX
 
 __all__ = ["make_learner"]
 
 
-def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> Learner:
+def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> BatchedLearner:
     """The learner that a protocol names, for tasks of this setting; `method` is one of its parameters."""
     if not name.startswith(PREFIX) and ":" not in name:
         raise LearnerError(
@@ -53,7 +53,7 @@ def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> Lear
         raise LearnerError(
             f"cannot be made with {dict(params)}: {problem}", "give parameters that it takes", where=name
         ) from problem
-    return Learner(core, tuple(made))
+    return BatchedLearner(core, tuple(made))
 
 
 def _maker(place: str) -> Callable[..., Any]:

@@ -1,8 +1,8 @@
-"""What a batched learner is: `init`, `act` and `learn` over trees of arrays, made of a core and of methods.
+"""Batched learners: `init`, `act` and `learn` over trees of arrays, made of a core and of methods.
 
-A *core* knows how to answer, and which way an experience pushes its weights. A *method* of continual learning bends
-that push, keeps something beside the weights, and may change both when a block begins or ends. `Learner` puts one
-core and any number of methods together.
+A *core* answers, and computes the direction in which an experience pushes its weights. A *method* of continual learning
+changes that push, keeps a memory, and may change weights and memory when a block begins or ends. `BatchedLearner`
+combines one core with any number of methods.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from msgspec import Struct
 
 from perdure.batched.tasks.chance import under
 
-__all__ = ["Answer", "Core", "Learner", "Learnt", "Method", "Setting", "Transition", "chosen"]
+__all__ = ["BatchedLearner", "BatchedTransition", "Core", "LabelledBatch", "Learnt", "Method", "Setting", "chosen"]
 
 Tree = Any
 Key = Any
 
 
-class Transition(NamedTuple):
+class BatchedTransition(NamedTuple):
     """One step of an episode."""
 
     observation: Any
@@ -32,7 +32,7 @@ class Transition(NamedTuple):
     terminated: Any
 
 
-class Answer(NamedTuple):
+class LabelledBatch(NamedTuple):
     """A batch, once its labels were told."""
 
     inputs: Any
@@ -110,7 +110,7 @@ class Learnt(NamedTuple):
     memories: tuple[Tree, ...]
 
 
-class Learner(Struct, frozen=True):
+class BatchedLearner(Struct, frozen=True):
     """A core and its methods, as one thing to be lived by."""
 
     core: Core

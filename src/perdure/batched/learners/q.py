@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from perdure.batched.learners import network
-from perdure.batched.learners.interface import Core, Setting, Transition
+from perdure.batched.learners.interface import BatchedTransition, Core, Setting
 from perdure.batched.tasks.chance import uniform
 from perdure.errors import LearnerError
 
@@ -56,16 +56,16 @@ def make(
         anything = (chances[1] * setting.outputs).astype(int)
         return jnp.where(chances[0] < explore, anything, best)
 
-    def error(weights: Any, step: Transition) -> Any:
+    def error(weights: Any, step: BatchedTransition) -> Any:
         ahead = jnp.where(step.terminated, 0.0, values.worth(weights, step.following).max())
         return step.reward + discount * ahead - values.worth(weights, step.observation)[step.action]
 
-    def push(weights: Any, held: Any, step: Transition) -> tuple[Any, Any]:
+    def push(weights: Any, held: Any, step: BatchedTransition) -> tuple[Any, Any]:
         short = error(weights, step)
         held = values.followed(held, values.slope(weights, step.observation, step.action), fade)
         return jax.tree.map(lambda one: short * one, held), held
 
-    def again(weights: Any, step: Transition) -> Any:
+    def again(weights: Any, step: BatchedTransition) -> Any:
         short = error(weights, step)
         return jax.tree.map(lambda one: short * one, values.slope(weights, step.observation, step.action))
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from perdure.batched.learners import network
-from perdure.batched.learners.interface import Answer, Core, Setting
+from perdure.batched.learners.interface import Core, LabelledBatch, Setting
 from perdure.errors import LearnerError
 
 __all__ = ["make"]
@@ -25,14 +25,14 @@ def make(setting: Setting, *, rate: float = 0.1, hidden: int = 64, repeats: int 
     def act(weights: Any, inputs: Any, key: Any, exploring: bool) -> Any:  # noqa: ARG001
         return network.values(weights, inputs, activation).argmax(axis=-1)
 
-    def loss(weights: Any, answer: Answer) -> Any:
+    def loss(weights: Any, answer: LabelledBatch) -> Any:
         logits = jax.nn.log_softmax(network.values(weights, answer.inputs, activation))
         return -jnp.take_along_axis(logits, answer.labels[:, None], axis=-1).mean()
 
-    def again(weights: Any, answer: Answer) -> Any:
+    def again(weights: Any, answer: LabelledBatch) -> Any:
         return jax.tree.map(jnp.negative, jax.grad(loss)(weights, answer))
 
-    def push(weights: Any, held: Any, answer: Answer) -> tuple[Any, Any]:
+    def push(weights: Any, held: Any, answer: LabelledBatch) -> tuple[Any, Any]:
         return again(weights, answer), held
 
     return Core(init, act, push, again, rate, repeats=repeats)

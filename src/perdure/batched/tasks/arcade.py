@@ -1,4 +1,4 @@
-"""The arcade, compiled: the rules are those of `tasks/arcade`, the very text, over a third arithmetic."""
+"""The arcade, compiled: the rules of `tasks/arcade` over a third arithmetic."""
 
 from __future__ import annotations
 
@@ -9,17 +9,53 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from perdure.batched.tasks.arithmetic import Traced
+from perdure.batched.tasks.chance import uniform
 from perdure.batched.tasks.family import Family
 from perdure.scenario.distributions import is_drawn
 from perdure.tasks.arcade.game import ACTIONS, FEATURES, Game
 from perdure.tasks.arcade.kinds import GAMES
 
-__all__ = ["arcade"]
+__all__ = ["Traced", "arcade"]
+
+
+class Traced:
+    """The arithmetic of one compiled game: both ways of every branch are computed.
+
+    A game's chances are a table, or a key from which each is drawn when it is needed: a game that begins again inside a
+    compiled loop would otherwise draw all of them in every step.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most  # a table's size must be known when the program is compiled
+
+    def each(self, chances: Any, value: Any) -> Any:  # noqa: ARG002
+        return value
+
+    def ones(self, chances: Any, number: Any) -> Any:  # noqa: ARG002
+        return (jnp.arange(self._most) < number).astype(jnp.int8)
+
+    def where(self, condition: Any, yes: Any, no: Any) -> Any:
+        return jnp.where(condition, yes, no)
+
+    def clip(self, value: Any, low: Any, high: Any) -> Any:
+        return jnp.minimum(jnp.maximum(value, low), high)
+
+    def any(self, condition: Any) -> Any:  # noqa: ARG002
+        return True
+
+    def whole(self, value: Any) -> Any:
+        return jnp.asarray(value).astype(jnp.int32)
+
+    def take(self, table: Any, index: Any) -> Any:
+        return uniform(table, at=index) if table.dtype == jnp.uint32 else table[index]
+
+    def without(self, table: Any, index: Any, condition: Any) -> Any:
+        # Compared rather than indexed: a scatter for each game is slow on every device.
+        return jnp.where((jnp.arange(self._most) == index) & condition, 0, table).astype(table.dtype)
 
 
 def arcade(name: str, several: Iterable[Mapping[str, Any]] = ()) -> Family:
-    """A game as a family for tasks of these parameters; an episode's chances may be given in place of its key."""
+    """Return a game as a family for tasks of these parameters. An episode takes its chances or their key."""
     game = GAMES[name]
     defaults = {one.name: one.default for one in game.parameters}
     on = Traced(max(_bricks({**defaults, **one}) for one in (defaults, *several)))
@@ -47,14 +83,14 @@ def arcade(name: str, several: Iterable[Mapping[str, Any]] = ()) -> Family:
 
 
 def _bricks(params: Mapping[str, Any]) -> int:
-    """How many bricks a wall may have; where they are drawn, as many as there can be."""
+    """Return the most bricks that a wall may have."""
     limits = {one.name: one.high for one in GAMES["breakout"].parameters}
     sides = [(params.get(name, 1), limits[name]) for name in ("bricks/rows", "bricks/columns")]
     return math.prod(int(most or 1) if is_drawn(given) else int(given) for given, most in sides)
 
 
 def _settled(state: Any) -> Any:
-    """The state with every number of a settled kind, as a loop needs it that carries it on."""
+    """Return the state with fixed types, as a compiled loop needs it."""
 
     def kind(value: Any) -> Any:
         array = jnp.asarray(value)

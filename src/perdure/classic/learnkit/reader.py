@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perdure.classic.learnkit.tree import BLOCK_REPORT, BOOKKEEPING, SPACES, Phase
+from perdure.classic.learnkit.tree import BLOCK_REPORT, BOOKKEEPING, SPACES, LearnkitPhase
 from perdure.errors import LogError, nearest
 from perdure.lazy import pl
 from perdure.log import cells
@@ -44,7 +44,7 @@ class _Learnkit:
                 os.path.isfile(os.path.join(task, DATA_FILE))
                 for worker in _folders(path)
                 for phase in _folders(worker)
-                if Phase.parse(os.path.basename(phase))
+                if LearnkitPhase.parse(os.path.basename(phase))
                 for task in _folders(phase)
             )
         except OSError:
@@ -191,11 +191,11 @@ def _experiences(
 
 def _phases(some: Sequence[Table]) -> dict[str, tuple[int, str]]:
     """Rank and mode of every phase that occurs, by its text."""
-    known: dict[str, Phase] = {}
+    known: dict[str, LearnkitPhase] = {}
     for table in some:
         texts = cells.names(table, "phase")
         for text, folder in table.rows.select("phase", _FOLDER).unique(maintain_order=True).rows():
-            phase, place = Phase.parse(text), Phase.parse(folder)
+            phase, place = LearnkitPhase.parse(text), LearnkitPhase.parse(folder)
             if phase is None:
                 cells.refuse(table, "phase", texts == text, "a phase such as 1.train, 1.test or 2-1.test")
                 continue
@@ -203,7 +203,7 @@ def _phases(some: Sequence[Table]) -> dict[str, tuple[int, str]]:
             if place and (place.number, place.mode) != (phase.number, phase.mode):
                 here = (texts == text) & (table.rows[_FOLDER] == folder)
                 cells.refuse(table, "phase", here, f"the phase of its folder, {folder}")
-    ranks = Phase.ranks(known.values())
+    ranks = LearnkitPhase.ranks(known.values())
     return {text: (ranks[phase], phase.mode) for text, phase in known.items()}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-__all__ = ["BATCH_COLUMNS", "BLOCK_REPORT", "BOOKKEEPING", "EPISODE_COLUMNS", "OURS", "SPACES", "Phase"]
+__all__ = ["BATCH_COLUMNS", "BLOCK_REPORT", "BOOKKEEPING", "EPISODE_COLUMNS", "OURS", "SPACES", "LearnkitPhase"]
 
 BLOCK_REPORT = "block-report.tsv"
 
@@ -26,7 +26,7 @@ BOOKKEEPING = frozenset((*EPISODE_COLUMNS, *BATCH_COLUMNS, *SPACES, *OURS))
 _PHASE = r"(?ia)(?:(\d{1,9})-)?(\d{1,9})\.?(train|test)"
 
 
-class Phase(Struct, frozen=True):
+class LearnkitPhase(Struct, frozen=True):
     """A phase as an annotation or a folder names it: `1.train`, or `2-1.test` with its place in the syllabus."""
 
     number: int
@@ -34,7 +34,7 @@ class Phase(Struct, frozen=True):
     order: int | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Phase | None:
+    def parse(cls, text: str) -> LearnkitPhase | None:
         """The phase that `text` names, or None."""
         found = re.fullmatch(_PHASE, text.strip())
         if not found:
@@ -43,12 +43,12 @@ class Phase(Struct, frozen=True):
         return cls(int(number), mode.lower(), None if order is None else int(order))
 
     @staticmethod
-    def ranks(phases: Iterable[Phase]) -> dict[Phase, int]:
+    def ranks(phases: Iterable[LearnkitPhase]) -> dict[LearnkitPhase, int]:
         """Each phase's place: by its order where all have one, else 0.test, 1.train, 1.test, 2.train, …"""
         several = set(phases)
         ordered = all(phase.order is not None for phase in several)
 
-        def key(phase: Phase) -> tuple[int, ...]:
+        def key(phase: LearnkitPhase) -> tuple[int, ...]:
             place = (phase.number, int(phase.mode == "test"))
             return (phase.order or 0, *place) if ordered else place
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from perdure import files
-from perdure.classic.learnkit.tree import BATCH_COLUMNS, BLOCK_REPORT, EPISODE_COLUMNS, SPACES, Phase
+from perdure.classic.learnkit.tree import BATCH_COLUMNS, BLOCK_REPORT, EPISODE_COLUMNS, SPACES, LearnkitPhase
 from perdure.errors import LogError, WriteError
 from perdure.files import folder_name
 from perdure.lazy import pl
@@ -171,9 +171,9 @@ def phases(rows: pl.DataFrame) -> pl.Series:
     """The phase of each row: as logged where that fits the blocks, else counted from learning to learning."""
     learning = rows["block_type"] == "train"
     if "phase" in rows.columns and rows["phase"].dtype == pl.String and not rows["phase"].null_count():
-        parsed = {text: Phase.parse(text) for text in rows["phase"].unique()}
+        parsed = {text: LearnkitPhase.parse(text) for text in rows["phase"].unique()}
         known = {text: phase for text, phase in parsed.items() if phase}
-        ranks = Phase.ranks(known.values())
+        ranks = LearnkitPhase.ranks(known.values())
         rank = rows["phase"].replace_strict({text: ranks[one] for text, one in known.items()}, default=None)
         train = rows["phase"].is_in([text for text, one in known.items() if one.mode == "train"])
         if len(known) == len(parsed) and (rank.diff().drop_nulls() >= 0).all() and (train == learning).all():

@@ -1,6 +1,6 @@
 """The operations in which one game (plain numbers) and many (arrays) differ; the rules are written over them.
 
-`batched/tasks/arithmetic.py` has them a third time, for games that are compiled.
+`batched/tasks/arcade.py` has them a third time, for games that are compiled.
 """
 
 from __future__ import annotations

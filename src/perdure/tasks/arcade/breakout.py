@@ -7,24 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from perdure.tasks.arcade import court
 from perdure.tasks.arcade.arithmetic import Arithmetic
-from perdure.tasks.arcade.court import (
-    BALL,
-    PADDLE_AND_BALL,
-    SPIN,
-    bounced,
-    moved_paddle,
-    paint_ball,
-    paint_bar,
-    seen,
-    served,
-)
 from perdure.tasks.arcade.game import COMMON, SIDE
 from perdure.tasks.interface import Parameter
 
 __all__ = ["Breakout"]
 
-_CHANCES = 64
 _TOP, _BOTTOM = 0.125, 0.5
 """Where the wall of bricks may stand, across."""
 
@@ -48,7 +37,7 @@ class Breakout:
     name = "breakout"
     summary = "keep the ball in play and break the wall: +1 a brick, −1 a lost ball"
     parameters = (
-        *PADDLE_AND_BALL,
+        *court.PADDLE_AND_BALL,
         Parameter("bricks/rows", 3, "rows of bricks", low=1, high=6),
         Parameter("bricks/columns", 6, "bricks in a row", low=1, high=16),
         Parameter("balls", 3, "balls in an episode", low=1, high=30),
@@ -58,13 +47,13 @@ class Breakout:
 
     def chances(self, params: Mapping[str, Any]) -> int:  # noqa: ARG002
         """Serves, reused in turn."""
-        return _CHANCES
+        return court.CHANCES
 
     def begin(self, chances: Any, params: Mapping[str, Any], on: Arithmetic) -> _State:
         """A whole wall, the paddle in the middle, the ball served to the learner."""
         bricks = params["bricks/rows"] * params["bricks/columns"]
         speed = params["ball/speed"]
-        place, slope = served(chances, 0, _CHANCES, speed, on)
+        place, slope = court.served(chances, 0, speed, on)
         return _State(
             chances,
             on.each(chances, 0.5),
@@ -81,8 +70,8 @@ class Breakout:
         """The paddle moves, then the ball; what it meets throws it back."""
         chances, paddle, along, across, speed_along, speed_across, bricks, standing, turn = state
         speed, half = params["ball/speed"], params["bot/paddle/width"] / 2
-        paddle = moved_paddle(paddle, action, params, on)
-        along, speed_along = bounced(along, speed_along, on)
+        paddle = court.moved_paddle(paddle, action, params, on)
+        along, speed_along = court.bounced(along, speed_along, on)
         across = across + speed_across
         gained = 0.0 * across
         above = across < 0
@@ -99,11 +88,11 @@ class Breakout:
         low = across >= 1
         if on.any(low):
             offset = along - paddle
-            back = low & (abs(offset) <= half + BALL)
+            back = low & (abs(offset) <= half + court.BALL)
             lost = low & (back ^ True)
             turn = turn + lost
-            place, slope = served(chances, turn, _CHANCES, speed, on)
-            thrown = SPIN * speed * on.clip(offset / half, -1.0, 1.0)
+            place, slope = court.served(chances, turn, speed, on)
+            thrown = court.SPIN * speed * on.clip(offset / half, -1.0, 1.0)
             along = on.where(lost, place, along)
             speed_along = on.where(lost, slope, on.where(back, thrown, speed_along))
             across = on.where(lost, 0.5, on.where(back, 2 - across, across))
@@ -115,7 +104,7 @@ class Breakout:
     def features(self, state: _State, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
         """Paddle and ball, and how much of the wall stands."""
         bricks = params["bricks/rows"] * params["bricks/columns"]
-        return (*seen(state, params, on), 2 * state.standing / bricks - 1)
+        return (*court.seen(state, params, on), 2 * state.standing / bricks - 1)
 
     def pictures(self, state: _State, params: Mapping[str, Any]) -> np.ndarray:
         """The wall, the paddle on the last line, the ball."""
@@ -127,8 +116,8 @@ class Breakout:
         lines = np.flatnonzero((row >= 0) & (row < rows))
         wall = state.bricks.reshape(-1, rows, columns)[:, row[lines]][:, :, column]
         pictures[:, lines] = np.where(wall == 1, 0.6, pictures[:, lines])
-        paint_bar(pictures, SIDE - 1, state.paddle, params["bot/paddle/width"], 0.8)
-        paint_ball(pictures, state.along, np.clip(state.across, 0.0, 1.0))
+        court.paint_bar(pictures, SIDE - 1, state.paddle, params["bot/paddle/width"], 0.8)
+        court.paint_ball(pictures, state.along, state.across)
         return pictures[:, :, ::-1] if params["mirrored"] else pictures
 
 

@@ -1,6 +1,6 @@
-"""What Pong and Breakout share: a unit court, a paddle on its last line, and a ball.
+"""The parts that Pong and Breakout share: a unit court, a paddle on its last line, and a ball.
 
-`along` runs along the paddle's line, `across` towards it: the paddle stands at across = 1.
+`along` runs along the paddle's line, `across` towards it: the paddle is at across = 1.
 """
 
 from __future__ import annotations
@@ -14,13 +14,27 @@ from perdure.tasks.arcade.arithmetic import Arithmetic
 from perdure.tasks.arcade.game import SIDE, heading
 from perdure.tasks.interface import Parameter
 
-__all__ = ["BALL", "PADDLE_AND_BALL", "SPIN", "bounced", "moved_paddle", "paint_ball", "paint_bar", "seen", "served"]
+__all__ = [
+    "BALL",
+    "CHANCES",
+    "PADDLE_AND_BALL",
+    "SPIN",
+    "bounced",
+    "moved_paddle",
+    "paint_ball",
+    "paint_bar",
+    "seen",
+    "served",
+]
 
 BALL = 0.02
 """The ball's radius: a paddle reaches this much further."""
 
 SPIN = 0.8
 """The steepest angle off a paddle's edge, as movement along for each unit across."""
+
+CHANCES = 64
+"""Random numbers of an episode, reused in turn."""
 
 PADDLE_AND_BALL = (
     Parameter("bot/paddle/width", 0.2, "the learner's paddle, as a part of its line", low=0.02, high=1),
@@ -30,13 +44,13 @@ PADDLE_AND_BALL = (
 
 
 def moved_paddle(paddle: Any, action: Any, params: Mapping[str, Any], on: Arithmetic) -> Any:
-    """Where the learner's paddle stands after an action."""
+    """Return the place of the learner's paddle after an action."""
     half = params["bot/paddle/width"] / 2
     return on.clip(paddle + heading(action, params) * params["bot/paddle/speed"], half, 1 - half)
 
 
 def bounced(along: Any, speed_along: Any, on: Arithmetic) -> tuple[Any, Any]:
-    """The ball after a step along, off the walls at 0 and 1."""
+    """Return the ball's place and speed after a step along, off the walls at 0 and 1."""
     there = along + speed_along
     low, high = there < 0, there > 1
     if on.any(low | high):
@@ -45,15 +59,15 @@ def bounced(along: Any, speed_along: Any, on: Arithmetic) -> tuple[Any, Any]:
     return there, speed_along
 
 
-def served(chances: Any, turn: Any, size: int, speed: float, on: Arithmetic) -> tuple[Any, Any]:
-    """Where along its line a new ball starts, and how it moves along; a game's `turn` picks its chances."""
-    place = on.take(chances, (2 * turn) % size)
-    slope = on.take(chances, (2 * turn + 1) % size)
+def served(chances: Any, turn: Any, speed: float, on: Arithmetic) -> tuple[Any, Any]:
+    """Return where a new ball starts along its line, and its speed along; `turn` picks the chances."""
+    place = on.take(chances, (2 * turn) % CHANCES)
+    slope = on.take(chances, (2 * turn + 1) % CHANCES)
     return 0.1 + 0.8 * place, (2 * slope - 1) * SPIN * speed
 
 
 def seen(state: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
-    """Paddle and ball as six features: paddle, ball along, ball across, two speeds, ball less paddle."""
+    """Return six features: paddle, ball along, ball across, two speeds, ball minus paddle."""
     side = 1.0 - 2.0 * params["mirrored"]
     speed = params["ball/speed"]
     return (

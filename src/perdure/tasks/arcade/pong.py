@@ -7,24 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from perdure.tasks.arcade.arithmetic import MANY, Arithmetic
-from perdure.tasks.arcade.court import (
-    BALL,
-    PADDLE_AND_BALL,
-    SPIN,
-    bounced,
-    moved_paddle,
-    paint_ball,
-    paint_bar,
-    seen,
-    served,
-)
+from perdure.tasks.arcade import court
+from perdure.tasks.arcade.arithmetic import Arithmetic
 from perdure.tasks.arcade.game import COMMON, SIDE
 from perdure.tasks.interface import Parameter
 
 __all__ = ["Pong"]
-
-_CHANCES = 64
 
 
 class _State(NamedTuple):
@@ -47,7 +35,7 @@ class Pong:
     name = "pong"
     summary = "return the ball until the opponent misses it: +1 or −1 a point"
     parameters = (
-        *PADDLE_AND_BALL,
+        *court.PADDLE_AND_BALL,
         Parameter("opponent/paddle/width", 0.2, "the opponent's paddle, as a part of its line", low=0.02, high=1),
         Parameter("opponent/speed", 0.04, "how far the opponent moves in a step", low=0, high=0.5),
         Parameter("opponent/error", 0.3, "how far from the ball the opponent may aim", low=0, high=1),
@@ -58,12 +46,12 @@ class Pong:
 
     def chances(self, params: Mapping[str, Any]) -> int:  # noqa: ARG002
         """Serves and aims, reused in turn."""
-        return _CHANCES
+        return court.CHANCES
 
     def begin(self, chances: Any, params: Mapping[str, Any], on: Arithmetic) -> _State:
         """Paddles in the middle, the ball served to the learner."""
         speed = params["ball/speed"]
-        place, slope = served(chances, 0, _CHANCES, speed, on)
+        place, slope = court.served(chances, 0, speed, on)
         return _State(
             chances,
             on.each(chances, 0.5),
@@ -82,9 +70,9 @@ class Pong:
         chances, paddle, opponent, aim, along, across, speed_along, speed_across, turn, points = state
         speed, half = params["ball/speed"], params["bot/paddle/width"] / 2
         reach, hurry = params["opponent/paddle/width"] / 2, params["opponent/speed"]
-        paddle = moved_paddle(paddle, action, params, on)
+        paddle = court.moved_paddle(paddle, action, params, on)
         opponent = on.clip(opponent + on.clip(along + aim - opponent, -hurry, hurry), reach, 1 - reach)
-        along, speed_along = bounced(along, speed_along, on)
+        along, speed_along = court.bounced(along, speed_along, on)
         across = across + speed_across
         mine, theirs = across >= 1, across <= 0
         gained = 0.0 * across
@@ -92,18 +80,18 @@ class Pong:
             bat = on.where(mine, paddle, opponent)
             width = on.where(mine, half, reach)
             offset = along - bat
-            caught = abs(offset) <= width + BALL
+            caught = abs(offset) <= width + court.BALL
             back = caught & (mine | theirs)
             across = on.where(back, on.where(mine, 2 - across, -across), across)
             speed_across = on.where(back, -speed_across, speed_across)
-            speed_along = on.where(back, SPIN * speed * on.clip(offset / width, -1.0, 1.0), speed_along)
+            speed_along = on.where(back, court.SPIN * speed * on.clip(offset / width, -1.0, 1.0), speed_along)
             missed = (mine | theirs) & (caught ^ True)
             gained = on.where(missed, on.where(mine, -1.0, 1.0), 0.0)
             turn = turn + (back | missed)
             points = points + missed
-            fresh = on.take(chances, (3 * turn) % _CHANCES)
+            fresh = on.take(chances, (3 * turn) % court.CHANCES)
             aim = on.where(missed | (back & mine), (2 * fresh - 1) * params["opponent/error"], aim)
-            place, slope = served(chances, turn, _CHANCES, speed, on)
+            place, slope = court.served(chances, turn, speed, on)
             along = on.where(missed, place, along)
             speed_along = on.where(missed, slope, speed_along)
             across = on.where(missed, 0.5, across)
@@ -114,12 +102,12 @@ class Pong:
     def features(self, state: _State, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
         """Paddle and ball, and where the opponent stands."""
         side = 1.0 - 2.0 * params["mirrored"]
-        return (*seen(state, params, on), side * (2 * state.opponent - 1))
+        return (*court.seen(state, params, on), side * (2 * state.opponent - 1))
 
     def pictures(self, state: _State, params: Mapping[str, Any]) -> np.ndarray:
         """The opponent's paddle on the first line, the learner's on the last, the ball between."""
         pictures = np.full((len(state.paddle), SIDE, SIDE), params["background"])
-        paint_bar(pictures, 0, state.opponent, params["opponent/paddle/width"], 0.6)
-        paint_bar(pictures, SIDE - 1, state.paddle, params["bot/paddle/width"], 0.8)
-        paint_ball(pictures, state.along, MANY.clip(state.across, 0.0, 1.0))
+        court.paint_bar(pictures, 0, state.opponent, params["opponent/paddle/width"], 0.6)
+        court.paint_bar(pictures, SIDE - 1, state.paddle, params["bot/paddle/width"], 0.8)
+        court.paint_ball(pictures, state.along, state.across)
         return pictures[:, :, ::-1] if params["mirrored"] else pictures

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from perdure.batched.learners.interface import Answer, Core, Method, Setting, Transition
+from perdure.batched.learners.interface import BatchedTransition, Core, LabelledBatch, Method, Setting
 from perdure.batched.tasks.chance import uniform
 
 __all__ = ["make"]
@@ -31,7 +31,11 @@ def make(core: Core, setting: Setting, *, capacity: int | None = None, recalled:
     def init(weights: Any, key: Any) -> _Past:  # noqa: ARG001
         seen, nothing = jnp.zeros((room, setting.observation)), jnp.zeros(room)
         whole = jnp.zeros(room, int)
-        kept = Answer(seen, whole) if batch else Transition(seen, whole, nothing, seen, jnp.zeros(room, bool))
+        kept = (
+            LabelledBatch(seen, whole)
+            if batch
+            else BatchedTransition(seen, whole, nothing, seen, jnp.zeros(room, bool))
+        )
         return _Past(kept, jnp.zeros((), int))
 
     def remember(past: _Past, experience: Any, on: Any, key: Any) -> _Past:
