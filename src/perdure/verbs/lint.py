@@ -11,6 +11,7 @@ from msgspec import Struct
 from perdure.errors import ScenarioError
 from perdure.lazy import pl
 from perdure.results import Tabular
+from perdure.scenario.lint import LintReport
 from perdure.settings import Settings
 from perdure.settings.presets import FRAMEWORK_2019
 from perdure.verbs.protocol import few_experts, settings_of
@@ -18,7 +19,6 @@ from perdure.words import plural
 
 if TYPE_CHECKING:
     from perdure.metrics.engine.metric import Metric
-    from perdure.scenario.lint import LintReport
     from perdure.scenario.syllabus import Syllabus
 
 __all__ = ["ProtocolLint", "lint", "lint_protocol", "shows_2019"]

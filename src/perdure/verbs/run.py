@@ -18,13 +18,13 @@ from perdure.runner.plan import Shard
 from perdure.runner.protocol import Protocol, parse_protocols, read_protocols
 from perdure.runner.runner import PreparedRun, RunResult, prepare_run
 from perdure.settings import Settings
+from perdure.stats.scored import GroupedSurvey
 from perdure.verbs.protocol import few_experts, settings_of, unanswered
 from perdure.words import listed, plural
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
     from perdure.stats.model import Group
-    from perdure.stats.scored import GroupedSurvey
 
 __all__ = ["Evaluation", "PreparedProtocol", "prepare_protocol", "run_protocol"]
 
@@ -92,7 +92,6 @@ class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
         from perdure.gather.survey import survey
         from perdure.reports import thin_lifetime
         from perdure.stats.groups import groups
-        from perdure.stats.scored import GroupedSurvey
 
         found = survey(finished, settings=self.settings, look=thin_lifetime)
         scored = GroupedSurvey(found, groups(found))

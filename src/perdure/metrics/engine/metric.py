@@ -54,7 +54,7 @@ AveragedAs = Literal["log", "linear"]
 
 
 Question = Literal["", "keeps", "helps", "beside", "recovers", "does"]
-"""Question that a metric answers; empty if it answers none and is only shown with `--all`."""
+"""Question that a metric answers; empty if it answers none and is shown only among all metrics."""
 
 QUESTIONS: dict[Question, str] = {
     "keeps": "Does it keep what it learns?",
