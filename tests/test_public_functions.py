@@ -31,6 +31,14 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: perdure.Journal("x", "y", measures="reward"),
         r"measures is the text 'reward'; expected a list of names, \['reward'\]",
     ),
+    "a dict instead of settings": (
+        lambda: perdure.survey(TABLE, settings=cast("Any", {"preset": "standard"})),
+        r"settings is a dict; give perdure.Settings\(preset=…, …\)",
+    ),
+    "a dict instead of settings of a report": (
+        lambda: perdure.write_report("logs", to="r.html", settings=cast("Any", {"preset": "standard"})),
+        r"settings is a dict",
+    ),
     "an unknown role": (
         lambda: perdure.live("x.json", role=cast("Any", "expret")),
         "unknown role 'expret'; did you mean 'expert'",

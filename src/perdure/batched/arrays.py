@@ -83,7 +83,7 @@ class Chunk(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all blocks have run."""
+        """True if all blocks have run."""
         return self.lived == self.facts.blocks
 
     def keep(self, at: int, records: Mapping[str, np.ndarray], leaves: Iterable[np.ndarray] | None) -> None:

@@ -30,7 +30,7 @@ _TIME = "%Y%m%dT%H%M%S.%f"
 
 
 class Written(Struct, frozen=True):
-    """What was written into a data folder, and what could not be."""
+    """Trees and saturations written into a data folder, and the lifetimes left out with the reason."""
 
     files: tuple[Path, ...]
     left_out: tuple[tuple[str, str], ...] = ()

@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 Average = Literal["metrics", "time"]
-"""Whether values relative to several experts are averaged, or the experts' curves first (l2metrics' old option)."""
+"""With several experts: average the metric's values, or the experts' curves first (l2metrics' old option)."""
 _DEFAULTS = Options()
 _STATED = 'expected an object {"task": saturation}'
 _CLOSE = 0.9  # the common target is this share of the way from where curves begin to where they end

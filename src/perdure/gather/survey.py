@@ -76,7 +76,7 @@ def survey(
     as many as there are cores, and one for a few lifetimes. With `engine` "ray" the lifetimes are sent to
     the cluster at `address`, at RAY_ADDRESS, or one started here.
     """
-    settings, of_joint, without = _with_joint(settings or Settings())
+    settings, of_joint, without = _with_joint(Settings.given_or_default(settings))
     given, experts = _several(logs, settings.reading()), _several(experts)
     if not given:
         raise NotALog("no logs were given", _TAKEN)

@@ -44,7 +44,7 @@ def _in_words(target: str) -> Iterator[None]:
 
 def send(log: str | Path, target: str, settings: Settings | None = None) -> Sent:
     """Every lifetime at or below `log` as a run of its own at `target`, as `tensorboard:runs`, with its metrics."""
-    settings = settings or Settings()
+    settings = Settings.given_or_default(settings)
     scored = survey(log, settings=settings)
     values = {one.id: {name: value for name, value in one.values.items() if value is not None} for one in scored}
     found = find_lifetimes([log], options=settings.reading()).lives

@@ -92,6 +92,7 @@ def write_report(
     chosen = form_of(target, form)
     several = [one for some in (logs, experts) for one in (some if isinstance(some, list | tuple) else [some])]
     refuse_overwriting(target, [one for one in several if isinstance(one, str | os.PathLike)])
+    settings = None if settings is None else Settings.given_or_default(settings)
     asked = settings.ids if settings and chosen == "table" else ()
     if settings and asked:  # metrics asked for by name restrict what is shown, not what is tested beside it
         settings = settings.replace(metrics=settings.files)

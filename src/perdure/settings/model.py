@@ -329,6 +329,13 @@ class Settings(msgspec.Struct, frozen=True):
         given = [f"{name}={reprlib.repr(value)}" for name, value in self.given.items()]
         return f"Settings({', '.join([*given, *(['prep=…'] if self.prep else [])])})"
 
+    @classmethod
+    def given_or_default(cls, settings: Self | None) -> Self:
+        """Return the settings that a caller gave, or the defaults; refuse a dict in their place."""
+        if settings is not None and not isinstance(settings, cls):
+            raise PerdureError(f"settings is a {type(settings).__name__}", "give perdure.Settings(preset=…, …)")
+        return settings or cls()
+
     def replace(self, **changes: Any) -> Self:
         """Return the settings with some of them changed."""
         return msgspec.structs.replace(self, **changes)

@@ -40,7 +40,7 @@ def compare(
 
     if paired not in ("auto", "yes", "no"):
         raise UnknownName("value of paired", str(paired), ("auto", "yes", "no"))
-    settings = settings or Settings()
+    settings = Settings.given_or_default(settings)
     found = _apart(surveyed(logs, experts, settings), settings.group, as_learners=scenario_types)
     how: dict[str, Any] = {
         "metrics": settings.ids,

@@ -30,7 +30,7 @@ def correlate(
     from perdure.stats.correlate import correlate as correlations
     from perdure.stats.groups import check_pool_across, left_out_of, split, usable
 
-    settings = settings or Settings()
+    settings = Settings.given_or_default(settings)
     pool = surveyed(logs, experts, settings)
     lives, partial = usable(pool.scores)
     if settings.group:

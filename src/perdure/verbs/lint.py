@@ -35,7 +35,7 @@ def lint(
     from perdure.scenario.lint import lint as linted
     from perdure.scenario.syllabus import Syllabus
 
-    settings = settings or Settings()
+    settings = Settings.given_or_default(settings)
     variants = settings.variants or "name"
 
     def asked(of_kind: str | None) -> Iterable[Metric]:

@@ -59,7 +59,7 @@ def plan(
     from perdure.stats.plan import make_plan
     from perdure.stats.power import ExpertSample
 
-    settings, each = settings or Settings(), experts_per_task or FEW_EXPERTS
+    settings, each = Settings.given_or_default(settings), experts_per_task or FEW_EXPERTS
     if compare not in (None, "paired", "unpaired"):
         raise UnknownName("comparison", str(compare), ("paired", "unpaired"))
     question: Question = compare or "threshold"

@@ -81,7 +81,7 @@ class Monitor:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.places = [locate(log) for log in logs]
-        self.settings = settings or Settings()
+        self.settings = Settings.given_or_default(settings)
         self.clock = clock
         self.logs: dict[Path, LiveLog] = {}
         self.version = 0

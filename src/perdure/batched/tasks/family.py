@@ -49,12 +49,12 @@ class Family(Struct, frozen=True):
 
     @property
     def is_batches(self) -> bool:
-        """Whether it is run in batches rather than in episodes."""
+        """True for a stream of batches, False for episodes."""
         return self.draw is not None
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """What families must share to be in one program."""
+        """Shapes and kinds that families of one program share."""
         return self.is_batches, self.observation, self.outputs, self.batch
 
     def numbers(self, given: Mapping[str, Any], task: str) -> np.ndarray:

@@ -50,7 +50,7 @@ class Scorer:
         `settled` has the names of parameter sets in all these lifetimes and experts; without it they are settled for
         each lifetime and the experts.
         """
-        self.settings = settings or Settings()
+        self.settings = Settings.given_or_default(settings)
         if isinstance(self.settings.joint, str):
             raise MetricError(
                 "a place is looked at by a survey alone", "give numbers here", where=f"--joint {self.settings.joint}"
